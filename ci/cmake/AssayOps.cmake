@@ -1,0 +1,96 @@
+# contracts/*.yaml is the only list of operations. From it come the generated sources and the check that every
+# layer has its file of each operation, and no file of an operation that does not exist.
+file(GLOB ASSAY_CONTRACT_FILES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/contracts/*.yaml)
+set(ASSAY_OPS "")
+foreach(file ${ASSAY_CONTRACT_FILES})
+  cmake_path(GET file STEM op)
+  list(APPEND ASSAY_OPS ${op})
+endforeach()
+set(ASSAY_GENERATED ${PROJECT_BINARY_DIR}/generated)
+
+# Stops where an operation lacks the file that a layer must have of it.
+function(assay_require_layer folder extension)
+  foreach(op ${ASSAY_OPS})
+    if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${folder}/${op}.${extension})
+      message(FATAL_ERROR "${folder}/${op}.${extension} is missing: contracts/${op}.yaml makes ${op} an "
+                          "operation, so add that file or remove the contract.")
+    endif()
+  endforeach()
+endfunction()
+
+# Stops where a file is of an operation that has no contract. Helpers may lie beside operations: a file claims to
+# be of the operation it is named after only where a line matches `pattern` (<name>: the file's own name).
+function(assay_forbid_orphans glob pattern)
+  file(GLOB files RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${glob})
+  foreach(file ${files})
+    cmake_path(GET file STEM name)
+    string(REPLACE "<name>" "${name}" own_pattern "${pattern}")
+    file(STRINGS ${PROJECT_SOURCE_DIR}/${file} claims REGEX "${own_pattern}" LIMIT_COUNT 1)
+    set(owned FALSE)
+    foreach(op ${ASSAY_OPS})
+      if(name STREQUAL op OR name MATCHES "^${op}_")
+        set(owned TRUE)
+      endif()
+    endforeach()
+    if(claims AND NOT owned)
+      message(FATAL_ERROR "${file} belongs to no operation: there is no contracts/${name}.yaml, so add it or "
+                          "remove the file.")
+    endif()
+  endforeach()
+endfunction()
+
+assay_require_layer(reference hpp)
+assay_require_layer(falsify cpp)
+assay_require_layer(kernels/cpu cpp)
+assay_require_layer(kernels/cuda cu)
+assay_require_layer(kernels/vulkan cpp)
+assay_require_layer(kernels/vulkan comp)
+assay_forbid_orphans(falsify/*.cpp "_obligations\\.hpp\"")
+assay_forbid_orphans(kernels/cpu/*.cpp "KernelRegistration ")
+assay_forbid_orphans(kernels/cuda/*.cu "KernelRegistration ")
+assay_forbid_orphans(kernels/vulkan/*.cpp "KernelRegistration ")
+assay_forbid_orphans(kernels/vulkan/*.comp "void main\\(")
+assay_forbid_orphans(reference/*.hpp "^void <name>\\(")
+
+# assay_operations(): generates, and defines
+#   assay_generated    what must be built before a generated header is included
+#   assay_ops          checked entry points and descriptors
+#   assay_oracles      references instantiated for every number type
+#   assay_obligations  checks linked to the ids they belong to
+function(assay_operations)
+  set(sources ops/index.cpp oracles.cpp obligations.cpp)
+  foreach(op ${ASSAY_OPS})
+    list(APPEND sources ops/${op}.hpp ops/${op}.cpp ${op}_negative_test.cpp ${op}_oracle.cpp
+         ${op}_obligations.hpp ${op}_obligations.cpp docs/${op}.md)
+    list(APPEND ops ${ASSAY_GENERATED}/ops/${op}.cpp)
+    list(APPEND oracles ${ASSAY_GENERATED}/${op}_oracle.cpp)
+    list(APPEND obligations ${ASSAY_GENERATED}/${op}_obligations.cpp)
+  endforeach()
+  list(TRANSFORM sources PREPEND ${ASSAY_GENERATED}/)
+  add_custom_command(
+    OUTPUT ${sources}
+    COMMAND contractgen ${ASSAY_GENERATED} ${PROJECT_SOURCE_DIR} ${ASSAY_CONTRACT_FILES}
+    DEPENDS contractgen ${ASSAY_CONTRACT_FILES}
+    COMMENT "Generating operations from contracts/*.yaml"
+    VERBATIM)
+  add_custom_target(assay_generated DEPENDS ${sources})
+
+  add_library(assay_ops STATIC ${ASSAY_GENERATED}/ops/index.cpp ${ops})
+  target_link_libraries(assay_ops PUBLIC assay_contract)
+  add_library(assay_oracles STATIC ${ASSAY_GENERATED}/oracles.cpp ${oracles})
+  target_link_libraries(assay_oracles PUBLIC assay_reference)
+  # The tables name checks defined in assay_falsify, which in turn asks for the tables.
+  add_library(assay_obligations STATIC ${ASSAY_GENERATED}/obligations.cpp ${obligations})
+  target_link_libraries(assay_obligations PUBLIC assay_ops assay_falsify)
+  foreach(library assay_ops assay_oracles assay_obligations)
+    add_dependencies(${library} assay_generated)
+  endforeach()
+endfunction()
+
+# assay_negative_tests(TARGET): adds the generated tests that break each requires clause.
+function(assay_negative_tests target)
+  foreach(op ${ASSAY_OPS})
+    target_sources(${target} PRIVATE ${ASSAY_GENERATED}/${op}_negative_test.cpp)
+  endforeach()
+  add_dependencies(${target} assay_generated)
+endfunction()

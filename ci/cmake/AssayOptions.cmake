@@ -1,0 +1,41 @@
+# Language, warnings, sanitizers, coverage and back ends, in one place.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+option(ASSAY_TESTS "Build the tests of the machinery" ON)
+option(ASSAY_WERROR "Warnings are errors" OFF)
+option(ASSAY_VULKAN "Build the Vulkan back end" ON)
+option(ASSAY_CUDA "Build the CUDA back end with nvcc (cuda-host needs none)" OFF)
+set(ASSAY_SANITIZE "" CACHE STRING "Sanitizers, as in address,undefined")
+option(ASSAY_COVERAGE "Instrument for lcov" OFF)
+
+# Contraction would fuse a*b+c where a kernel or reference writes two roundings.
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wall> $<$<COMPILE_LANGUAGE:CXX>:-Wextra>
+                    $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
+if(ASSAY_WERROR)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+endif()
+if(ASSAY_SANITIZE)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${ASSAY_SANITIZE}>
+                      $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)
+  add_link_options(-fsanitize=${ASSAY_SANITIZE})
+endif()
+if(ASSAY_COVERAGE)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:--coverage>)
+  add_link_options(--coverage)
+endif()
+
+find_program(ASSAY_CCACHE ccache)
+if(ASSAY_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${ASSAY_CCACHE})
+endif()
+
+# Include roots: src/ for the layers, the top for reference/, falsify/ and kernels/, and generated code.
+include_directories(${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)

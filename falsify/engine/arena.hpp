@@ -1,0 +1,76 @@
+// Shared memory in which tensors meet a kernel: written by the driver, used by the worker, checked by the
+// driver again. Around every tensor stand sentinels (unique finite values: a NaN guard would hide a NaN
+// written over it) or inaccessible pages.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "falsify/engine/case.hpp"
+#include "falsify/engine/inputs.hpp"
+#include "runtime/call.hpp"
+
+namespace assay::falsify {
+
+/// What outputs hold before the kernel runs; each element differs from its neighbours.
+enum class Poison { finite, nan };
+
+/// One tensor in the arena. All offsets and sizes in bytes from the arena's base.
+struct Placed {
+  std::size_t region = 0;        ///< first byte of the region that belongs to this tensor
+  std::size_t region_bytes = 0;
+  std::size_t data = 0;          ///< element (0, ..., 0)
+  DType dtype = DType::f32;
+  Shape shape;
+  Shape strides;
+  bool output = false;
+  bool fence_before = false;     ///< the page before the region is inaccessible while the kernel runs
+  bool fence_after = false;
+};
+
+/// A mapping shared with workers forked later. Pages cost memory once touched.
+class Arena {
+ public:
+  explicit Arena(std::size_t bytes);
+  ~Arena();
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  std::byte* base() const { return base_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::byte* base_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// The tensors of one call laid out in an arena.
+class Stage {
+ public:
+  /// Lays out the problem and fills it; throws Unavailable if the arena cannot hold it.
+  Stage(Arena& arena, std::size_t first_byte, const Problem& problem, const Case& c, Poison poison);
+
+  std::span<const Placed> tensors() const { return placed_; }
+  /// Values of a tensor now, dense and row-major.
+  std::vector<float> read(int tensor) const;
+  /// One sentence if anything outside the outputs changed: a sentinel, a gap between rows, an input.
+  std::optional<std::string> damage() const;
+
+ private:
+  float* at(const Placed& placed) const;
+  void place(Placed& placed, const TensorInfo& info, const Case& c, Random& random, std::size_t& cursor);
+
+  Arena& arena_;
+  const Problem& problem_;
+  std::vector<Placed> placed_;
+  std::uint64_t key_;
+};
+
+/// The sentinel that stands at this word of the arena: a float near 2^100 whose low bits are its own.
+float sentinel(std::uint64_t key, std::size_t word);
+
+}  // namespace assay::falsify

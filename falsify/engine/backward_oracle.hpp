@@ -1,0 +1,20 @@
+// The backward reference of each operation, instantiated for the number types that gradient checks need. Filled by
+// generated code beside the forward oracle, for every operation whose contract has gradients.
+#pragma once
+
+#include "falsify/engine/oracle.hpp"
+
+namespace assay::falsify {
+
+/// Tensors of a backward reference, each group in contract order: inputs, upstream gradients of the outputs, gradients
+/// of the inputs (overwritten; null data: not wanted). Params are those of the forward reference.
+struct BackwardOracle {
+  ReferenceFn<double> exact = nullptr;
+  ReferenceFn<Bounded> bounded = nullptr;
+  ReferenceFn<Dual<Bounded>> bounded_dual = nullptr;  ///< of the forward reference: bounds on exact derivatives
+};
+
+/// Throws InputError if there is no such operation, or if it has no gradients.
+const BackwardOracle& backward_oracle(std::string_view op);
+
+}  // namespace assay::falsify

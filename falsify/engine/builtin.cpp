@@ -1,0 +1,92 @@
+// The checks that every operation gets: `by: frame`, `differential`, `exact`, `statistical`, `nonfinite`,
+// `determinism`.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "falsify/engine/obligation.hpp"
+#include "falsify/engine/trial.hpp"
+
+namespace assay::falsify::builtin {
+namespace {
+
+Tier strictest(const OpDescriptor& op) { return op.copies ? Tier::bits : Tier::worst_case; }
+
+/// Another shape of the same operation: every dim changed where its range allows it.
+std::vector<Index> other_dims(const Trial& trial) {
+  std::vector<Index> dims = trial.the_case().dims;
+  Random random = trial.random("other dims");
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    const DimInfo& info = trial.op().dims[d];
+    const Index step = random.between(1, 7);
+    dims[d] = dims[d] + step <= info.max ? dims[d] + step : std::max(info.min, dims[d] - step);
+  }
+  return dims;
+}
+
+Outcome same_bits(const Trial& trial, const Problem& problem, const Run& got, const Run& want,
+                  std::string_view meaning) {
+  Outcome outcome;
+  const std::vector<int> outputs = outputs_of(trial.op());
+  for (std::size_t o = 0; o < outputs.size(); ++o)
+    outcome &= compare_bits(trial.op().tensors[static_cast<std::size_t>(outputs[o])].name, problem.shape(outputs[o]),
+                            got.outputs[o], want.outputs[o], meaning);
+  return outcome;
+}
+
+}  // namespace
+
+Outcome frame(Trial& trial) {
+  const Problem problem = trial.problem();
+  const Run over_finite = trial.run(problem, Poison::finite);
+  const Run over_nan = trial.run(problem, Poison::nan);
+  Outcome outcome = trial.against_oracle(strictest(trial.op()), problem, over_finite);
+  if (trial.kernel().deterministic)
+    outcome &= same_bits(trial, problem, over_nan, over_finite, "the result depends on what the output held before");
+  else
+    outcome &= trial.against_oracle(strictest(trial.op()), problem, over_nan);
+  return outcome;
+}
+
+Outcome differential(Trial& trial) {
+  const Problem problem = trial.problem();
+  const Run run = trial.run(problem);
+  return trial.against_oracle(strictest(trial.op()), problem, run);
+}
+
+Outcome exact(Trial& trial) {
+  const Problem problem = trial.problem();
+  const Run run = trial.run(problem);
+  return trial.against_oracle(trial.op().copies ? Tier::bits : Tier::exact, problem, run);
+}
+
+Outcome statistical(Trial& trial) {
+  const Arithmetic& arithmetic = trial.kernel().arithmetic;
+  if (arithmetic.accumulation != Rounding::nearest || arithmetic.block > 1)
+    return Outcome::not_applicable("the kernel declares accumulation that does not round to nearest");
+  const Problem problem = trial.problem();
+  const Run run = trial.run(problem);
+  return trial.against_oracle(Tier::statistical, problem, run);
+}
+
+Outcome nonfinite(Trial& trial) {
+  const Problem problem = trial.problem();
+  const Run run = trial.run(problem);
+  return trial.against_oracle(strictest(trial.op()), problem, run);
+}
+
+Outcome determinism(Trial& trial) {
+  const Problem problem = trial.problem();
+  const Problem other = trial.problem(other_dims(trial));
+  const Run first = trial.run(problem);
+  const Run between = trial.run(other);
+  const Run second = trial.run(problem);
+  Outcome outcome = trial.against_oracle(strictest(trial.op()), other, between);
+  if (trial.kernel().deterministic)
+    outcome &= same_bits(trial, problem, second, first, "two runs on the same input differ");
+  else
+    outcome &= trial.against_oracle(strictest(trial.op()), problem, second);
+  return outcome;
+}
+
+}  // namespace assay::falsify::builtin

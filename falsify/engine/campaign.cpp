@@ -1,0 +1,219 @@
+#include "falsify/engine/campaign.hpp"
+
+#include <fmt/format.h>
+#include <rapidcheck/Random.h>
+#include <rapidcheck/seq/Create.h>
+#include <rapidcheck/shrinkable/Create.h>
+
+#include <algorithm>
+
+#include "falsify/engine/draw.hpp"
+#include "falsify/engine/trial.hpp"
+
+namespace assay::falsify {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// The mean share of expected values that are not zero, below which agreement says little. Right campaigns are
+/// at 0.6 and above, so one falls below by chance in none of a great many.
+constexpr double kLeastEvidence = 0.25;
+
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+/// State of one campaign.
+class Campaign {
+ public:
+  Campaign(const OpDescriptor& op, const Kernel& kernel, const CampaignOptions& options, const Progress& progress)
+      : op_(op), kernel_(kernel), options_(options), progress_(progress), worker_(options.limit) {
+    result_.kernel = &kernel;
+    for (const Obligation& obligation : obligations(op.name)) {
+      if (!options.only.empty() && obligation.info->id != options.only) continue;
+      obligations_.push_back(&obligation);
+      result_.obligations.emplace_back().info = obligation.info;
+    }
+  }
+
+  KernelResult run() {
+    const auto begin = Clock::now();
+    const int planned = options_.cases * static_cast<int>(obligations_.size());
+    for (int number = 0; number < options_.cases && !stop_; ++number) {
+      for (std::size_t o = 0; o < obligations_.size() && !stop_; ++o) {
+        if (result_.obligations[o].verdict == Verdict::passed) one_case(o, number);
+        if (progress_) progress_(kernel_, number * static_cast<int>(obligations_.size()) + static_cast<int>(o) + 1, planned);
+      }
+      if (options_.time.count() > 0 && Clock::now() - begin > options_.time) break;
+    }
+    for (ObligationResult& o : result_.obligations) judge(o);
+    result_.device = worker_.device();
+    result_.clause_counts = worker_.clause_counts(op_);
+    result_.seconds = seconds_since(begin);
+    return std::move(result_);
+  }
+
+ private:
+  void one_case(std::size_t o, int number) {
+    ObligationResult& record = result_.obligations[o];
+    const Obligation& obligation = *obligations_[o];
+    const auto begin = Clock::now();
+    const rc::Shrinkable<Case> drawn =
+        draw(op_, *obligation.info, options_.seed, static_cast<std::uint64_t>(number));
+    const Case c = drawn.value();
+    ++total_;
+    Outcome outcome;
+    try {
+      outcome = try_obligation(obligation.check, op_, kernel_, c, worker_);
+    } catch (const Unavailable& e) {
+      record.verdict = Verdict::unavailable;
+      record.reason = e.why;
+      stop_ = true;
+      for (ObligationResult& other : result_.obligations)
+        if (other.verdict == Verdict::passed) other.verdict = Verdict::unavailable, other.reason = e.why;
+      return;
+    }
+    ++record.cases;
+    record.elements += outcome.elements;
+    record.nonzero += outcome.nonzero;
+    if (outcome.elements > 0) {
+      ++record.compared;
+      record.evidence += static_cast<double>(outcome.nonzero) / static_cast<double>(outcome.elements);
+    }
+    switch (outcome.kind) {
+      case Outcome::Kind::passed: record.worst = std::max(record.worst, outcome.worst); break;
+      case Outcome::Kind::refused: ++record.refused; record.reason = outcome.reason; break;
+      case Outcome::Kind::not_applicable:
+        record.verdict = Verdict::not_applicable;
+        record.reason = outcome.reason;
+        break;
+      case Outcome::Kind::falsified:
+        record.verdict = Verdict::falsified;
+        record.worst = std::max(record.worst, outcome.worst);
+        record.counterexample = examine(obligation, drawn, *outcome.finding);
+        stop_ = stop_ || options_.stop_at_first;
+        break;
+    }
+    previous_ = c.dims;
+    record.seconds += seconds_since(begin);
+  }
+
+  /// Fails in this worker, whatever it ran before.
+  std::optional<Finding> failure(const Obligation& obligation, const Case& c) {
+    const Outcome outcome = try_obligation(obligation.check, op_, kernel_, c, worker_);
+    return outcome.kind == Outcome::Kind::falsified ? outcome.finding : std::nullopt;
+  }
+  std::optional<Finding> failure_afresh(const Obligation& obligation, const Case& c) {
+    worker_.restart();
+    return failure(obligation, c);
+  }
+
+  /// Confirms the failure in a fresh process, alone or after another call, and shrinks it.
+  Counterexample examine(const Obligation& obligation, const rc::Shrinkable<Case>& drawn, const Finding& finding) {
+    Counterexample example{.first = drawn.value(), .smallest = drawn.value(), .finding = finding, .reproduction = {},
+                           .number = total_};
+    rc::Shrinkable<Case> failing = drawn;
+    // With state kept between calls every candidate needs a process of its own.
+    bool fresh_each = false;
+    if (failure_afresh(obligation, drawn.value())) {
+      example.reproduction = "in a fresh process";
+    } else {
+      Case with_prelude = drawn.value();
+      with_prelude.prelude = previous_.empty() ? drawn.value().dims : previous_;
+      if (failure_afresh(obligation, with_prelude)) {
+        example.reproduction = "in a fresh process, after a call with other dims";
+        example.smallest = with_prelude;
+        fresh_each = true;
+        const DrawSpec spec = draw_spec(obligation.info->by);
+        failing = rc::shrinkable::shrinkRecur(with_prelude, [this, spec](const Case& x) {
+          return rc::seq::fromContainer(simpler(op_, spec, x));
+        });
+      } else {
+        constexpr int kAttempts = 20;
+        int failed = 0;
+        for (int i = 0; i < kAttempts; ++i) failed += failure(obligation, drawn.value()).has_value();
+        example.reproduction = fmt::format("{} of {} further runs: timing or earlier calls decide", failed, kAttempts);
+        return example;
+      }
+    }
+    if (!options_.shrink) return example;
+    const Fails fails = [&](const Case& c) {
+      return (fresh_each ? failure_afresh(obligation, c) : failure(obligation, c)).has_value();
+    };
+    const Shrunk shrunk = shrink(op_, *obligation.info, failing, kernel_.arithmetic, fails, options_.shrink_budget);
+    // What is reported must fail on its own: shrinking in a used worker could have led elsewhere.
+    if (const auto confirmed = failure_afresh(obligation, shrunk.smallest)) {
+      example.smallest = shrunk.smallest;
+      example.finding = *confirmed;
+    }
+    example.shrink_tried = shrunk.tried;
+    example.shrink_seconds = shrunk.seconds;
+    example.shrink_complete = shrunk.complete;
+    return example;
+  }
+
+  void judge(ObligationResult& record) const {
+    if (record.verdict != Verdict::passed) return;
+    if (record.cases == 0 && stop_) {
+      record.verdict = Verdict::not_applicable;
+      record.reason = "the campaign ended before its first case";
+    } else if (record.cases > 0 && record.refused == record.cases) {
+      record.verdict = Verdict::refused;
+    } else if (record.elements == 0) {
+      record.verdict = Verdict::mistrusted;
+      record.reason = "no output element was compared";
+    } else if (record.evidence < kLeastEvidence * record.compared) {
+      record.verdict = Verdict::mistrusted;
+      record.reason = fmt::format("{} of {} expected values are zero: a kernel that writes zeros would pass too",
+                                  record.elements - record.nonzero, record.elements);
+    }
+  }
+
+  const OpDescriptor& op_;
+  const Kernel& kernel_;
+  const CampaignOptions& options_;
+  const Progress& progress_;
+  Worker worker_;
+  std::vector<const Obligation*> obligations_;
+  KernelResult result_;
+  std::vector<Index> previous_;
+  int total_ = 0;
+  bool stop_ = false;
+};
+
+}  // namespace
+
+std::string_view name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::passed: return "passed";
+    case Verdict::falsified: return "falsified";
+    case Verdict::mistrusted: return "mistrusted";
+    case Verdict::not_applicable: return "not applicable";
+    case Verdict::refused: return "refused";
+    case Verdict::unavailable: return "unavailable";
+  }
+  return "?";
+}
+
+bool KernelResult::falsified() const {
+  return std::ranges::any_of(obligations, [](const auto& o) { return o.verdict == Verdict::falsified; });
+}
+bool KernelResult::clean() const {
+  return std::ranges::all_of(obligations, [](const auto& o) {
+    return o.verdict == Verdict::passed || o.verdict == Verdict::not_applicable;
+  });
+}
+bool KernelResult::unavailable() const {
+  return std::ranges::any_of(obligations, [](const auto& o) { return o.verdict == Verdict::unavailable; });
+}
+
+KernelResult run_campaign(const OpDescriptor& op, const Kernel& kernel, const CampaignOptions& options,
+                          const Progress& progress) {
+  return Campaign(op, kernel, options, progress).run();
+}
+
+Outcome run_case(const OpDescriptor& op, const Obligation& obligation, const Kernel& kernel, const Case& c,
+                 std::chrono::milliseconds limit) {
+  Worker worker(limit);
+  return try_obligation(obligation.check, op, kernel, c, worker);
+}
+
+}  // namespace assay::falsify

@@ -1,0 +1,87 @@
+// A campaign against one kernel: every obligation of its operation on many cases.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "falsify/engine/obligation.hpp"
+#include "falsify/engine/shrink.hpp"
+#include "falsify/engine/worker.hpp"
+
+namespace assay::falsify {
+
+struct CampaignOptions {
+  int cases = 100;                               ///< of each obligation
+  std::chrono::milliseconds time{0};             ///< stop after the round of obligations that passes this; 0: no limit
+  std::uint64_t seed = 1;
+  std::chrono::milliseconds limit{10'000};       ///< a case that takes longer is a hang
+  std::chrono::milliseconds shrink_budget{10'000};
+  bool stop_at_first = false;                    ///< end the campaign at the first falsified obligation
+  bool shrink = true;
+  std::string only;                              ///< one obligation id; empty: all
+};
+
+enum class Verdict {
+  passed,
+  falsified,
+  mistrusted,      ///< nothing was compared, or mostly zeros: not evidence
+  not_applicable,  ///< with the reason
+  refused,         ///< the kernel refused every case
+  unavailable,     ///< its device is not here
+};
+std::string_view name(Verdict verdict);
+
+struct Counterexample {
+  Case first;               ///< as drawn
+  Case smallest;            ///< as shrunk
+  Finding finding;          ///< of the smallest
+  std::string reproduction; ///< "in a fresh process", "after a call with other dims", or how often it failed
+  int number = 0;           ///< cases run by the campaign up to and including the failing one
+  int shrink_tried = 0;
+  double shrink_seconds = 0;
+  bool shrink_complete = true;
+};
+
+struct ObligationResult {
+  const ObligationInfo* info = nullptr;
+  Verdict verdict = Verdict::passed;
+  std::string reason;       ///< why not applicable, refused, mistrusted or unavailable
+  int cases = 0;            ///< run to the end
+  int refused = 0;          ///< of them, refused by the kernel
+  std::int64_t elements = 0;
+  std::int64_t nonzero = 0; ///< of them, those whose expected value is not zero
+  double evidence = 0;      ///< sum over cases of the share of expected values that are not zero
+  int compared = 0;         ///< cases in which at least one element was compared
+  double worst = 0;         ///< largest error / bound
+  double seconds = 0;
+  std::optional<Counterexample> counterexample;
+};
+
+struct KernelResult {
+  const Kernel* kernel = nullptr;
+  std::string device;
+  std::vector<ObligationResult> obligations;
+  std::vector<std::uint64_t> clause_counts;  ///< evaluations by clause of the contract
+  double seconds = 0;
+
+  bool falsified() const;
+  /// Everything ran and nothing was falsified or mistrusted.
+  bool clean() const;
+  /// The kernel's device is not here.
+  bool unavailable() const;
+};
+
+/// Called after each case, for progress.
+using Progress = std::function<void(const Kernel&, int done, int planned)>;
+
+KernelResult run_campaign(const OpDescriptor& op, const Kernel& kernel, const CampaignOptions& options,
+                          const Progress& progress = {});
+
+/// Runs one obligation on one case in a fresh worker (replay).
+Outcome run_case(const OpDescriptor& op, const Obligation& obligation, const Kernel& kernel, const Case& c,
+                 std::chrono::milliseconds limit);
+
+}  // namespace assay::falsify

@@ -1,0 +1,139 @@
+#include "falsify/engine/comparator.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+
+namespace assay::falsify {
+namespace {
+
+enum class Class { finite, positive_infinity, negative_infinity, nan };
+
+Class class_of(double x) {
+  if (std::isnan(x)) return Class::nan;
+  if (std::isinf(x)) return x > 0 ? Class::positive_infinity : Class::negative_infinity;
+  return Class::finite;
+}
+
+Finding element(std::string kind, std::string_view tensor, const Shape& shape, std::size_t at, double got,
+                double want, double bound, std::string message) {
+  return {std::move(kind), std::move(message), std::string(tensor), index_of(shape, at), got, want, bound};
+}
+
+struct Limit {
+  double bound = 0;
+  bool any_class = false;
+};
+
+Limit limit_of(Tier tier, const Bounded& want) {
+  switch (tier) {
+    case Tier::exact:
+    case Tier::bits: return {0, false};
+    case Tier::worst_case: return {want.error, want.may_overflow};
+    case Tier::statistical: return {want.statistical, want.may_overflow};
+  }
+  return {};
+}
+
+}  // namespace
+
+Shape index_of(const Shape& shape, std::size_t position) {
+  Shape index = shape;
+  auto rest = static_cast<Index>(position);
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    index[axis] = shape[axis] ? rest % shape[axis] : 0;
+    rest = shape[axis] ? rest / shape[axis] : 0;
+  }
+  return index;
+}
+
+Outcome& Outcome::operator&=(const Outcome& other) {
+  if (kind != Kind::falsified && other.kind != Kind::passed) {
+    kind = other.kind;
+    reason = other.reason;
+    finding = other.finding;
+  }
+  elements += other.elements;
+  nonzero += other.nonzero;
+  worst = std::max(worst, other.worst);
+  return *this;
+}
+
+Outcome compare(Tier tier, std::string_view tensor, const Shape& shape, std::span<const float> got,
+                std::span<const Bounded> want) {
+  Outcome outcome;
+  if (got.size() != want.size())
+    return Outcome::falsify({"shape", fmt::format("{} has {} elements where {} are expected", tensor, got.size(),
+                                                  want.size()), std::string(tensor), {}, 0, 0, 0});
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    ++outcome.elements;
+    outcome.nonzero += want[i].value != 0;
+    if (outcome.finding) continue;
+    const double g = got[i], w = want[i].value;
+    const Limit limit = limit_of(tier, want[i]);
+    const auto fail = [&](std::string kind, std::string message) {
+      outcome.kind = Outcome::Kind::falsified;
+      outcome.finding = element(std::move(kind), tensor, shape, i, g, w, limit.bound, std::move(message));
+    };
+    if (tier == Tier::bits) {
+      const auto got_bits = std::bit_cast<std::uint32_t>(got[i]);
+      const auto want_bits = std::bit_cast<std::uint32_t>(static_cast<float>(w));
+      const bool same = std::isnan(w) ? std::isnan(got[i]) : got_bits == want_bits;
+      if (!same) fail("bits", fmt::format("got {} ({:#010x}), want {} ({:#010x}) exactly", g, got_bits, w, want_bits));
+      continue;
+    }
+    if (limit.any_class && class_of(g) != Class::finite) continue;
+    if (class_of(g) != class_of(w) && !limit.any_class) {
+      fail("class", fmt::format("got {}, want {}: not of the same class", g, w));
+      continue;
+    }
+    if (class_of(w) != Class::finite) continue;
+    const double difference = std::fabs(g - w);
+    if (!(difference <= limit.bound)) {
+      fail("value", limit.bound > 0 ? fmt::format("got {}, want {}: off by {:.6g}, {:.4g} times the bound {:.6g}", g, w,
+                                                  difference, difference / limit.bound, limit.bound)
+                                    : fmt::format("got {}, want {} exactly", g, w));
+      outcome.worst = std::max(outcome.worst, limit.bound > 0 ? difference / limit.bound : INFINITY);
+    } else if (limit.bound > 0) {
+      outcome.worst = std::max(outcome.worst, difference / limit.bound);
+    }
+  }
+  return outcome;
+}
+
+Outcome compare_bits(std::string_view tensor, const Shape& shape, std::span<const float> got,
+                     std::span<const float> want, std::string_view meaning) {
+  Outcome outcome;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    ++outcome.elements;
+    outcome.nonzero += want[i] != 0;
+    const auto g = std::bit_cast<std::uint32_t>(got[i]), w = std::bit_cast<std::uint32_t>(want[i]);
+    if (g == w || outcome.finding) continue;
+    if (std::isnan(got[i]) && std::isnan(want[i])) continue;  // payloads of computed NaNs are not promised
+    outcome.kind = Outcome::Kind::falsified;
+    outcome.finding = element("bits", tensor, shape, i, got[i], want[i], 0,
+                              fmt::format("{}: got {} ({:#010x}), want {} ({:#010x})", meaning, got[i], g, want[i], w));
+  }
+  return outcome;
+}
+
+Outcome compare_within(std::string_view tensor, const Shape& shape, std::span<const double> got,
+                       std::span<const double> want, std::span<const double> bound) {
+  Outcome outcome;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    ++outcome.elements;
+    outcome.nonzero += want[i] != 0;
+    if (outcome.finding) continue;
+    const double difference = std::fabs(got[i] - want[i]);
+    if (bound[i] > 0) outcome.worst = std::max(outcome.worst, difference / bound[i]);
+    if (difference <= bound[i]) continue;
+    outcome.kind = Outcome::Kind::falsified;
+    outcome.finding = element("value", tensor, shape, i, got[i], want[i], bound[i],
+                              fmt::format("one side {}, the other {}: {:.6g} apart, the bound is {:.6g}", got[i],
+                                          want[i], difference, bound[i]));
+  }
+  return outcome;
+}
+
+}  // namespace assay::falsify

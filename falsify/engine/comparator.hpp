@@ -1,0 +1,39 @@
+// The one comparator of the project.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/bounded.hpp"
+#include "core/shape.hpp"
+#include "falsify/engine/outcome.hpp"
+
+namespace assay::falsify {
+
+/// Tiers of DESIGN: bits (T0), worst case (T2), statistical (T1).
+enum class Tier {
+  exact,       ///< got == want as numbers (a zero may have either sign); the want is a float
+  bits,        ///< the same bits, NaN payloads included
+  worst_case,  ///< |got - want| <= bound
+  statistical, ///< |got - want| <= statistical bound
+};
+
+/// Compares the elements of one output. `want` is the bounded oracle's output, dense like `got`.
+/// First the class (finite, +inf, -inf, NaN) must agree; where a float32 evaluation may overflow in some
+/// order, any class is accepted. Then the difference must satisfy the tier (written so that NaN fails).
+Outcome compare(Tier tier, std::string_view tensor, const Shape& shape, std::span<const float> got,
+                std::span<const Bounded> want);
+
+/// Bits of two runs.
+Outcome compare_bits(std::string_view tensor, const Shape& shape, std::span<const float> got,
+                     std::span<const float> want, std::string_view meaning);
+
+/// |got[i] - want[i]| <= bound[i]; used by relations whose both sides come from kernels.
+Outcome compare_within(std::string_view tensor, const Shape& shape, std::span<const double> got,
+                       std::span<const double> want, std::span<const double> bound);
+
+/// Index of a dense row-major position.
+Shape index_of(const Shape& shape, std::size_t position);
+
+}  // namespace assay::falsify

@@ -1,0 +1,153 @@
+#include "falsify/engine/draw.hpp"
+
+#include <rapidcheck/Random.h>
+#include <rapidcheck/seq/Create.h>
+#include <rapidcheck/shrinkable/Create.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "falsify/engine/random.hpp"
+
+namespace assay::falsify {
+namespace {
+
+constexpr Index kSmall[] = {1, 2, 3, 4, 5, 7, 8, 9};
+constexpr Index kMedium[] = {15, 16, 17, 31, 32, 33, 47, 61};
+constexpr Index kLarge[] = {63, 64, 65, 100, 127, 128, 129, 130};
+constexpr Index kLong[] = {191, 255, 256, 257, 300, 509, 512, 513, 1021, 1024, 1025};
+
+template <std::size_t N>
+Index pick(const Index (&list)[N], Random& random) {
+  return list[random.below(N)];
+}
+
+Index draw_dim(const DimInfo& info, Random& random) {
+  const double p = random.uniform();
+  const Index drawn = p < 0.03 ? 0 : p < 0.33 ? pick(kSmall, random) : p < 0.70 ? pick(kMedium, random)
+                    : p < 0.95 ? pick(kLarge, random) : pick(kLong, random);
+  return std::clamp(drawn, info.min, info.max);
+}
+
+double volume(const std::vector<Index>& dims) {
+  double product = 1;
+  for (Index d : dims) product *= static_cast<double>(std::max<Index>(d, 1));
+  return product;
+}
+
+std::vector<Index> draw_dims(const OpDescriptor& op, const DrawSpec& spec, Random& random) {
+  std::vector<Index> dims;
+  for (const DimInfo& info : op.dims) dims.push_back(draw_dim(info, random));
+  if (spec.long_reductions && !dims.empty()) {
+    const std::size_t d = random.below(dims.size());
+    dims[d] = std::clamp(pick(kLong, random), op.dims[d].min, op.dims[d].max);
+  }
+  // Square shapes hide some faults and alone show others.
+  if (!spec.long_reductions && random.chance(0.15))
+    for (std::size_t d = 1; d < dims.size(); ++d) dims[d] = std::clamp(dims[0], op.dims[d].min, op.dims[d].max);
+  // One case in fifty may be eight times as large; in the others the largest dims give way.
+  const double limit = static_cast<double>(spec.volume) * (random.chance(0.02) ? 8 : 1);
+  while (volume(dims) > limit) {
+    const auto d = static_cast<std::size_t>(std::ranges::max_element(dims) - dims.begin());
+    dims[d] = std::clamp(random.chance(0.5) ? pick(kSmall, random) : pick(kMedium, random), op.dims[d].min,
+                         op.dims[d].max);
+  }
+  return dims;
+}
+
+Case draw_case(const OpDescriptor& op, const DrawSpec& spec, Random& random) {
+  Case c;
+  c.dims = draw_dims(op, spec, random);
+  for (const ParamInfo& param : op.params)
+    c.params.push_back(random.chance(0.5) ? param.typical : param.min + random.uniform() * (param.max - param.min));
+  c.strategy = spec.strategies[random.below(spec.strategies.size())];
+  c.layout = static_cast<Layout>(random.below(kLayouts));
+  c.placement = static_cast<Placement>(random.below(kPlacements));
+  c.seed = random.bits();
+  return c;
+}
+
+/// 0, 1 and halves on the way, smallest first.
+std::vector<Index> smaller(Index value, Index least) {
+  std::vector<Index> list;
+  for (Index candidate : {least, Index{1}, Index{2}, Index{3}, value / 2, value - value / 4, value - 1})
+    if (candidate >= least && candidate < value && std::ranges::find(list, candidate) == list.end())
+      list.push_back(candidate);
+  std::ranges::sort(list);
+  return list;
+}
+
+void simplify_values(const Case& c, std::vector<Case>& out) {
+  const auto with = [&](std::size_t t, std::size_t i, float value) {
+    Case next = c;
+    next.values[t][i] = value;
+    out.push_back(std::move(next));
+  };
+  for (std::size_t t = 0; t < c.values.size(); ++t)
+    for (std::size_t i = 0; i < c.values[t].size(); ++i) {
+      const float x = c.values[t][i];
+      if (x == 0 && !std::signbit(x)) continue;
+      with(t, i, 0.0f);
+      if (x == 1) continue;
+      with(t, i, 1.0f);
+      const float whole = std::round(x);
+      if (std::isfinite(x) && whole != x && std::fabs(x) < 1e6f) with(t, i, whole);
+      else if (std::isfinite(x) && std::fabs(x) > 2) with(t, i, std::trunc(x / 2));
+    }
+}
+
+}  // namespace
+
+DrawSpec draw_spec(std::string_view by) {
+  using enum Strategy;
+  if (by == "exact") return {.strategies = {one_hot, distinct_index, exact_integers}};
+  if (by == "statistical") return {.strategies = {gaussian}, .long_reductions = true};
+  if (by == "nonfinite") return {.strategies = {nonfinite}};
+  if (by == "differential")
+    return {.strategies = {one_hot, distinct_index, exact_integers, gaussian, same_sign, cancellation, graded, dominant,
+                           subnormal, huge, signed_zeros}};
+  return {.strategies = {exact_integers, gaussian, graded}};
+}
+
+std::vector<Case> simpler(const OpDescriptor& op, const DrawSpec& spec, const Case& c) {
+  std::vector<Case> list;
+  if (!c.values.empty()) {
+    simplify_values(c, list);
+    return list;
+  }
+  const auto with = [&](auto change) {
+    Case next = c;
+    change(next);
+    if (next != c) list.push_back(std::move(next));
+  };
+  for (std::size_t d = 0; d < c.dims.size(); ++d)
+    for (Index value : smaller(c.dims[d], op.dims[d].min)) with([&](Case& n) { n.dims[d] = value; });
+  for (std::size_t p = 0; p < c.params.size(); ++p) with([&](Case& n) { n.params[p] = op.params[p].typical; });
+  with([](Case& n) { n.layout = Layout::tight; });
+  with([](Case& n) { n.placement = Placement::sentinels; });
+  for (Strategy s : spec.strategies) {
+    if (s == c.strategy) break;
+    with([&](Case& n) { n.strategy = s; });
+  }
+  for (std::size_t d = 0; d < c.prelude.size(); ++d)
+    for (Index value : smaller(c.prelude[d], op.dims[d].min)) with([&](Case& n) { n.prelude[d] = value; });
+  return list;
+}
+
+rc::Gen<Case> case_gen(const OpDescriptor& op, const DrawSpec& spec) {
+  return [&op, spec](const rc::Random& source, int) {
+    rc::Random copy = source;
+    Random random(copy.next());
+    return rc::shrinkable::shrinkRecur(draw_case(op, spec, random), [&op, spec](const Case& c) {
+      return rc::seq::fromContainer(simpler(op, spec, c));
+    });
+  };
+}
+
+rc::Shrinkable<Case> draw(const OpDescriptor& op, const ObligationInfo& obligation, std::uint64_t seed,
+                          std::uint64_t number) {
+  const std::uint64_t own = scramble(derive(seed, obligation.id) ^ number);
+  return case_gen(op, draw_spec(obligation.by))(rc::Random(own), 0);
+}
+
+}  // namespace assay::falsify

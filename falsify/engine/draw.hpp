@@ -1,0 +1,35 @@
+// Cases as RapidCheck generators: drawn from a seed, shrunk toward small dims, simple strategies and plain
+// layouts.
+#pragma once
+
+#include <rapidcheck/Gen.h>
+
+#include <string_view>
+#include <vector>
+
+#include "falsify/engine/case.hpp"
+
+namespace assay::falsify {
+
+/// What an obligation wants drawn.
+struct DrawSpec {
+  std::vector<Strategy> strategies;  ///< in order of preference for shrinking
+  Index volume = 1 << 18;            ///< largest product of the dims in most cases
+  bool long_reductions = false;      ///< favour one dim of several hundred (statistical tier)
+};
+
+/// The draw for an obligation's `by` name.
+DrawSpec draw_spec(std::string_view by);
+
+/// Cases of an operation. Dims favour 0 where allowed, 1, 2, odd sizes, tile sizes and their neighbours.
+rc::Gen<Case> case_gen(const OpDescriptor& op, const DrawSpec& spec);
+
+/// The case number `number` of a campaign with this seed.
+rc::Shrinkable<Case> draw(const OpDescriptor& op, const ObligationInfo& obligation, std::uint64_t seed,
+                          std::uint64_t number);
+
+/// Simpler cases than this one, simplest first. Explicit values shrink toward 0, 1 and small integers with
+/// the dims fixed; otherwise dims, strategy and layout shrink.
+std::vector<Case> simpler(const OpDescriptor& op, const DrawSpec& spec, const Case& c);
+
+}  // namespace assay::falsify

@@ -1,0 +1,183 @@
+#include "falsify/engine/inputs.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace assay::falsify {
+namespace {
+
+struct Extents {
+  Index rows, columns;  // a vector is one row
+};
+
+Extents extents_of(const Shape& shape) {
+  if (shape.rank() == 0) return {1, 1};
+  const Index columns = shape[shape.rank() - 1];
+  return {columns == 0 ? 0 : shape.size() / columns, columns};
+}
+
+/// Odd, so that no bit below is spare, and with its top bit set, so that none above is.
+float odd_integer(int bits, Random& random) {
+  const std::uint64_t top = std::uint64_t{1} << (bits - 1);
+  return static_cast<float>(random.sign() * static_cast<double>((top + random.below(top)) | 1));
+}
+
+float planted(Random& random) {
+  switch (random.below(4)) {
+    case 0: return std::numeric_limits<float>::infinity();
+    case 1: return -std::numeric_limits<float>::infinity();
+    default:  // a quiet NaN with a payload of its own
+      return std::bit_cast<float>(0x7fc00000u | static_cast<std::uint32_t>(random.below(0x3fffff) + 1) |
+                                  static_cast<std::uint32_t>(random.below(2) << 31));
+  }
+}
+
+/// Positions where kernels treat an element specially: ends and tile edges.
+Index edge_position(Index length, Random& random) {
+  static constexpr Index kEdges[] = {0, 7, 8, 15, 16, 31, 32, 63, 64, 127, 128};
+  if (random.chance(0.4)) return random.chance(0.5) ? 0 : length - 1;
+  return std::min(kEdges[random.below(std::size(kEdges))], length - 1);
+}
+
+using Matrix = std::vector<float>;
+
+template <class F>
+void for_each(const Extents& e, F f) {
+  for (Index i = 0; i < e.rows; ++i)
+    for (Index j = 0; j < e.columns; ++j) f(i, j, static_cast<std::size_t>(i * e.columns + j));
+}
+
+/// A single 1 in each row, or in each column. Sums of selected integers of 12 bits stay exact up to 4096 terms.
+void fill_one_hot(Matrix& v, const Extents& e, Random& random) {
+  std::ranges::fill(v, 0.0f);
+  if (v.empty()) return;
+  const bool by_row = e.rows == 1 || random.chance(0.5);
+  for (Index line = 0; line < (by_row ? e.rows : e.columns); ++line) {
+    const auto at = static_cast<Index>(random.below(static_cast<std::uint64_t>(by_row ? e.columns : e.rows)));
+    v[static_cast<std::size_t>(by_row ? line * e.columns + at : at * e.columns + line)] = 1.0f;
+  }
+}
+
+/// At most one 1 in each row and each column, so that a product selects and never adds.
+void fill_selection(Matrix& v, const Extents& e, Random& random) {
+  std::ranges::fill(v, 0.0f);
+  const Index longer = std::max(e.rows, e.columns), shorter = std::min(e.rows, e.columns);
+  if (shorter == 0) return;
+  const Index shift = static_cast<Index>(random.below(static_cast<std::uint64_t>(longer)));
+  const bool reverse = random.chance(0.5);
+  for (Index d = 0; d < shorter; ++d) {
+    const Index along = (reverse ? longer - 1 - d + shift : d + shift) % longer;
+    const Index i = e.rows >= e.columns ? along : d, j = e.rows >= e.columns ? d : along;
+    v[static_cast<std::size_t>(i * e.columns + j)] = 1.0f;
+  }
+}
+
+/// -1, 0, 1, and at most 4096 of them in any row or column: 4096 * 4095 < 2^24.
+void fill_selectors(Matrix& v, const Extents& e, Index longest, Random& random) {
+  const Index step = (longest + 4095) / 4096;
+  for_each(e, [&](Index i, Index j, std::size_t at) {
+    const auto draw = random.below(3);
+    v[at] = step > 1 && (i + j) % step != 0 ? 0.0f : static_cast<float>(draw) - 1.0f;
+  });
+}
+
+void fill_graded(Matrix& v, const Extents& e, Random& random) {
+  std::vector<int> row(static_cast<std::size_t>(e.rows)), column(static_cast<std::size_t>(e.columns));
+  for (int& x : row) x = static_cast<int>(random.between(-10, 10));
+  for (int& x : column) x = static_cast<int>(random.between(-10, 10));
+  for_each(e, [&](Index i, Index j, std::size_t at) {
+    v[at] = static_cast<float>(std::ldexp(
+        random.gaussian(), row[static_cast<std::size_t>(i)] + column[static_cast<std::size_t>(j)]));
+  });
+}
+
+void fill_dominant(Matrix& v, const Extents& e, Random& random) {
+  for (float& x : v) x = static_cast<float>(random.gaussian());
+  if (v.empty()) return;
+  const bool along_rows = random.chance(0.5);
+  for (Index line = 0; line < (along_rows ? e.rows : e.columns); ++line) {
+    const Index at = edge_position(along_rows ? e.columns : e.rows, random);
+    float& x = v[static_cast<std::size_t>(along_rows ? line * e.columns + at : at * e.columns + line)];
+    x = std::copysign(4096.0f * (1 + std::fabs(x)), x);
+  }
+}
+
+void fill_scaled(Matrix& v, int exponent, Random& random) {
+  for (float& x : v) x = static_cast<float>(std::ldexp(random.gaussian(), exponent));
+}
+
+}  // namespace
+
+std::vector<float> make_values(const Shape& shape, Strategy strategy, bool wide, int exact_bits, Index longest,
+                               Random& random) {
+  Matrix v(static_cast<std::size_t>(shape.size()));
+  const Extents e = extents_of(shape);
+  switch (strategy) {
+    case Strategy::one_hot:
+      if (wide) for (float& x : v) x = odd_integer(exact_bits, random);
+      else fill_one_hot(v, e, random);
+      break;
+    case Strategy::distinct_index: {
+      const std::size_t period = (std::size_t{1} << std::min(24, exact_bits * 2)) - 1;
+      const std::size_t limit = exact_bits >= 12 ? period : (std::size_t{1} << exact_bits) - 1;
+      if (wide) for (std::size_t at = 0; at < v.size(); ++at) v[at] = static_cast<float>(at % limit + 1);
+      else fill_selection(v, e, random);
+      break;
+    }
+    case Strategy::exact_integers:
+      if (wide) for (float& x : v) x = odd_integer(exact_bits, random);
+      else fill_selectors(v, e, longest, random);
+      break;
+    case Strategy::gaussian: fill_scaled(v, 0, random); break;
+    case Strategy::same_sign:
+      for (float& x : v) x = static_cast<float>(random.uniform());
+      break;
+    case Strategy::cancellation:
+      for_each(e, [&](Index i, Index j, std::size_t at) {
+        const double sign = wide && ((i + j) & 1) ? -1.0 : 1.0;
+        v[at] = static_cast<float>(sign * (1 + std::ldexp(random.gaussian(), -12)));
+      });
+      break;
+    case Strategy::graded: fill_graded(v, e, random); break;
+    case Strategy::dominant: fill_dominant(v, e, random); break;
+    case Strategy::subnormal: fill_scaled(v, wide ? -130 : static_cast<int>(random.between(-16, 4)), random); break;
+    case Strategy::huge: fill_scaled(v, wide ? 124 : static_cast<int>(random.between(-12, 3)), random); break;
+    case Strategy::signed_zeros:
+      for (float& x : v) {
+        const double g = random.gaussian();
+        x = random.chance(0.5) ? static_cast<float>(g) : std::copysign(0.0f, static_cast<float>(g));
+      }
+      break;
+    case Strategy::nonfinite:
+      for (float& x : v) {
+        const double g = random.gaussian();
+        x = random.chance(0.25) ? std::copysign(0.0f, static_cast<float>(g)) : static_cast<float>(g);
+      }
+      if (!v.empty())
+        for (auto n = random.below(3) + (wide ? 1 : 0); n > 0; --n) v[random.below(v.size())] = planted(random);
+      break;
+  }
+  return v;
+}
+
+Problem make_problem(const OpDescriptor& op, const Case& c, const Arithmetic& arithmetic) {
+  Problem problem{&op, c.dims, c.params, {}};
+  std::vector<std::size_t> inputs;
+  for (std::size_t t = 0; t < op.tensors.size(); ++t)
+    if (op.tensors[t].role != Role::out) inputs.push_back(t);
+  Random random(derive(c.seed, "values"));
+  const std::size_t wide = inputs.empty() ? 0 : inputs[random.below(inputs.size())];
+  const Index longest = c.dims.empty() ? 1 : *std::ranges::max_element(c.dims);
+  const int bits = std::min(12, significand_bits(arithmetic.inputs));
+  problem.values.resize(op.tensors.size());
+  for (std::size_t t : inputs) {
+    if (!c.values.empty()) problem.values[t] = c.values[t];
+    else
+      problem.values[t] = make_values(op.tensors[t].shape(c.dims), c.strategy, t == wide, bits, longest, random);
+  }
+  return problem;
+}
+
+}  // namespace assay::falsify

@@ -1,0 +1,37 @@
+// From a case to the values of its tensors.
+#pragma once
+
+#include <vector>
+
+#include "core/arithmetic.hpp"
+#include "falsify/engine/case.hpp"
+#include "falsify/engine/random.hpp"
+
+namespace assay::falsify {
+
+/// One call in logical terms: values are dense and row-major, whatever the layout they are run in.
+struct Problem {
+  const OpDescriptor* op = nullptr;
+  std::vector<Index> dims;
+  std::vector<double> params;
+  std::vector<std::vector<float>> values;  ///< in contract order; outputs are empty
+
+  Shape shape(int tensor) const { return op->tensors[static_cast<std::size_t>(tensor)].shape(dims); }
+};
+
+/// Values by the case's strategy (or its explicit values). `arithmetic` is what the kernel declares: exact
+/// strategies use no more bits than its inputs hold.
+Problem make_problem(const OpDescriptor& op, const Case& c, const Arithmetic& arithmetic);
+
+/// One tensor of values by a strategy. `wide` says that this is the input which carries the information;
+/// the others select from it (one-hot; -1, 0, 1).
+std::vector<float> make_values(const Shape& shape, Strategy strategy, bool wide, int exact_bits, Index longest,
+                               Random& random);
+
+/// True where at most one evaluation result exists: every sum is exact in any order.
+constexpr bool is_exact(Strategy strategy) {
+  return strategy == Strategy::one_hot || strategy == Strategy::distinct_index ||
+         strategy == Strategy::exact_integers;
+}
+
+}  // namespace assay::falsify

@@ -1,0 +1,186 @@
+#include "falsify/engine/negative.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "contract/enforce.hpp"
+#include "core/errors.hpp"
+#include "runtime/registry.hpp"
+
+namespace assay::falsify {
+namespace {
+
+/// A call with the memory it points to; the words of all tensors are distinct, so that any store shows.
+struct Sample {
+  Call call;
+  std::vector<std::vector<std::uint32_t>> memory;
+
+  void place(std::size_t tensor, const Shape& shape, const Shape& strides) {
+    const Index extent = std::max<Index>(1, View<const float>(nullptr, shape, strides).extent());
+    std::vector<std::uint32_t>& words = memory[tensor];
+    words.resize(static_cast<std::size_t>(extent));
+    std::uint32_t word = 0x3f800001 + (static_cast<std::uint32_t>(tensor) << 20);
+    std::ranges::generate(words, [&] { return word++; });
+    call.tensors[tensor] = {call.tensors[tensor].dtype, words.data(), shape, strides};
+  }
+};
+
+std::vector<Index> small_dims(const OpDescriptor& op) {
+  std::vector<Index> dims;
+  for (const DimInfo& dim : op.dims) dims.push_back(std::clamp<Index>(2 + std::ssize(dims), dim.min, dim.max));
+  return dims;
+}
+
+/// The call with these dims, dense.
+Sample valid_sample(const OpDescriptor& op, std::vector<Index> dims) {
+  Sample sample{{std::move(dims), {}, std::vector<Tensor>(op.tensors.size())}, {}};
+  sample.memory.resize(op.tensors.size());
+  for (const ParamInfo& param : op.params) sample.call.params.push_back(param.typical);
+  for (std::size_t i = 0; i < op.tensors.size(); ++i) {
+    const Shape shape = op.tensors[i].shape(sample.call.dims);
+    sample.place(i, shape, row_major_strides(shape));
+  }
+  return sample;
+}
+
+Sample broken_sample(const OpDescriptor& op, const Violation& violation) {
+  const std::vector<Index> dims = small_dims(op);
+  const auto changed = static_cast<std::size_t>(violation.tensor);
+  const Shape value = violation.value != nullptr ? violation.value(dims) : Shape{};
+  if (violation.kind == Violation::Kind::dim) {
+    std::vector<Index> other = dims;
+    other[changed] = value[0];
+    return valid_sample(op, std::move(other));
+  }
+  Sample sample = valid_sample(op, dims);
+  std::vector<Tensor>& tensors = sample.call.tensors;
+  switch (violation.kind) {
+    case Violation::Kind::dim:
+      break;
+    case Violation::Kind::shape:
+      sample.place(changed, value, row_major_strides(value));
+      break;
+    case Violation::Kind::strides:
+      sample.place(changed, tensors[changed].shape, value);
+      break;
+    case Violation::Kind::alias:
+      tensors[changed].data = tensors[static_cast<std::size_t>(violation.other)].data;
+      break;
+    case Violation::Kind::null:
+      tensors[changed].data = nullptr;
+      break;
+    case Violation::Kind::param:
+      sample.call.params[changed] = violation.number;
+      break;
+  }
+  return sample;
+}
+
+bool reached = false;
+const Kernel kProbe{.op = "any",
+                    .id = "any/cpu/probe",
+                    .source = "falsify/engine/negative.cpp",
+                    .summary = "computes nothing; says that it was reached",
+                    .run = [](const Call&, Device&) { reached = true; }};
+
+/// Requires clauses checked, ensures clauses not: the probe computes nothing.
+class LevelPre {
+ public:
+  LevelPre() { contract::set_level(contract::Level::pre); }
+  ~LevelPre() { contract::set_level(before_); }
+  LevelPre(const LevelPre&) = delete;
+  LevelPre& operator=(const LevelPre&) = delete;
+
+ private:
+  contract::Level before_ = contract::level();
+};
+
+/// Runs the probe behind the contract; the violation, if one was thrown.
+std::optional<ContractViolation> run_probe(const OpDescriptor& op, const Call& call) {
+  const LevelPre in_force;
+  reached = false;
+  try {
+    op.checked(call, kProbe, device(Backend::cpu));
+    return std::nullopt;
+  } catch (const ContractViolation& e) {
+    return e;
+  }
+}
+
+/// Strides that leave gaps: one element after each row, and where the tensor allows it two between neighbours.
+Shape padded_strides(const TensorInfo& info, const Shape& shape) {
+  Shape strides = shape;
+  Index step = info.unit_inner_stride ? 1 : 3;
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    strides[axis] = step;
+    step = step * shape[axis] + 1;
+  }
+  return strides;
+}
+
+Shape column_major_strides(const Shape& shape) {
+  Shape strides = shape;
+  Index step = 1;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    strides[axis] = step;
+    step *= shape[axis];
+  }
+  return strides;
+}
+
+/// One sentence where the valid call does not reach the kernel.
+std::string refusal(const OpDescriptor& op, const Call& call, std::string_view which) {
+  if (const auto violation = run_probe(op, call)) return fmt::format("{} is refused: {}", which, violation->what());
+  return reached ? "" : fmt::format("{} does not reach the kernel", which);
+}
+
+/// Refusals of calls with one dim at a limit; without elements also without memory.
+std::string refusal_at_limits(const OpDescriptor& op) {
+  for (std::size_t d = 0; d < op.dims.size(); ++d)
+    for (const Index limit : {op.dims[d].min, op.dims[d].max}) {
+      std::vector<Index> dims = small_dims(op);
+      dims[d] = limit;
+      Sample sample = valid_sample(op, dims);
+      for (Tensor& tensor : sample.call.tensors)
+        if (tensor.shape.size() == 0) tensor.data = nullptr;
+      const std::string fault =
+          refusal(op, sample.call, fmt::format("a valid call with {} = {}", op.dims[d].name, limit));
+      if (!fault.empty()) return fault;
+    }
+  return {};
+}
+
+}  // namespace
+
+std::string broken_call_fault(const OpDescriptor& op, std::string_view clause, const Violation& violation) {
+  const std::string fault = refusal(op, valid_sample(op, small_dims(op)).call, "a valid call");
+  if (!fault.empty()) return fault;
+  const Sample broken = broken_sample(op, violation);
+  const auto memory_before = broken.memory;
+  const auto caught = run_probe(op, broken.call);
+  if (!caught) return fmt::format("the call that breaks {} is accepted", clause);
+  if (caught->clause != clause || caught->op != op.name)
+    return fmt::format("the call that breaks {} is stopped by another clause: {}", clause, caught->what());
+  if (reached) return fmt::format("the kernel ran although {} was broken", clause);
+  if (broken.memory != memory_before) return fmt::format("memory changed although {} was broken", clause);
+  return {};
+}
+
+std::string valid_calls_fault(const OpDescriptor& op) {
+  std::string fault = refusal_at_limits(op);
+  for (std::size_t i = 0; i < op.tensors.size() && fault.empty(); ++i) {
+    Sample sample = valid_sample(op, small_dims(op));
+    const Shape shape = sample.call.tensors[i].shape;
+    sample.place(i, shape, padded_strides(op.tensors[i], shape));
+    fault = refusal(op, sample.call, fmt::format("a valid call with padded {}", op.tensors[i].name));
+    if (op.tensors[i].unit_inner_stride || !fault.empty()) continue;
+    sample.place(i, shape, column_major_strides(shape));
+    fault = refusal(op, sample.call, fmt::format("a valid call with column-major {}", op.tensors[i].name));
+  }
+  return fault;
+}
+
+}  // namespace assay::falsify

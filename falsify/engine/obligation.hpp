@@ -1,0 +1,36 @@
+// The link between an obligation of a contract and the code that checks it. The tables are generated from
+// the YAML, so an id without a check fails to link and a check without an id fails to compile.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "contract/descriptor.hpp"
+#include "falsify/engine/outcome.hpp"
+
+namespace assay::falsify {
+
+class Trial;
+
+/// Checks one obligation on the trial's case; throws nothing but our own bugs.
+using Check = Outcome (*)(Trial& trial);
+
+struct Obligation {
+  const ObligationInfo* info = nullptr;
+  Check check = nullptr;
+};
+
+/// Those of one operation in the order of its contract. Throws InputError if there is no such operation.
+std::span<const Obligation> obligations(std::string_view op);
+
+/// Checks that every operation gets from the engine by naming them in `by:`.
+namespace builtin {
+Outcome frame(Trial& trial);
+Outcome differential(Trial& trial);
+Outcome exact(Trial& trial);
+Outcome statistical(Trial& trial);
+Outcome nonfinite(Trial& trial);
+Outcome determinism(Trial& trial);
+}  // namespace builtin
+
+}  // namespace assay::falsify

@@ -1,0 +1,127 @@
+#include "falsify/engine/pool.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include "falsify/engine/report.hpp"
+
+namespace assay::falsify {
+namespace {
+
+struct Job {
+  pid_t pid = -1;
+  int pipe = -1;
+  const Kernel* kernel = nullptr;
+  std::string text;
+};
+
+/// A count that all drivers add to.
+class SharedCount {
+ public:
+  SharedCount() {
+    void* page = mmap(nullptr, sizeof(Counter), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) throw Unavailable("shared memory", std::strerror(errno));
+    counter_ = new (page) Counter(0);
+  }
+  ~SharedCount() { munmap(counter_, sizeof(Counter)); }
+  SharedCount(const SharedCount&) = delete;
+  SharedCount& operator=(const SharedCount&) = delete;
+  void add() { counter_->fetch_add(1, std::memory_order_relaxed); }
+  std::int64_t value() const { return counter_->load(std::memory_order_relaxed); }
+
+ private:
+  using Counter = std::atomic<std::int64_t>;
+  Counter* counter_;
+};
+
+[[noreturn]] void drive(const Kernel& kernel, const CampaignOptions& options, int pipe, SharedCount& cases) {
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  const OpDescriptor& op = operation(kernel.op);
+  const std::string text =
+      to_json(op, run_campaign(op, kernel, options, [&](const Kernel&, int, int) { cases.add(); })).dump();
+  for (std::size_t sent = 0; sent < text.size();) {
+    const ssize_t n = write(pipe, text.data() + sent, text.size() - sent);
+    if (n <= 0) _exit(1);
+    sent += static_cast<std::size_t>(n);
+  }
+  _exit(0);
+}
+
+Job start(const Kernel& kernel, const CampaignOptions& options, SharedCount& cases) {
+  int ends[2];
+  if (pipe(ends) != 0) throw Unavailable("driver process", std::strerror(errno));
+  std::fflush(nullptr);
+  const pid_t pid = fork();
+  if (pid < 0) throw Unavailable("driver process", std::strerror(errno));
+  if (pid == 0) {
+    close(ends[0]);
+    drive(kernel, options, ends[1], cases);
+  }
+  close(ends[1]);
+  return {pid, ends[0], &kernel, {}};
+}
+
+/// Reads what there is; the result once the driver has ended.
+std::optional<nlohmann::json> collect(Job& job) {
+  char buffer[65536];
+  const ssize_t n = read(job.pipe, buffer, sizeof buffer);
+  if (n > 0) {
+    job.text.append(buffer, static_cast<std::size_t>(n));
+    return std::nullopt;
+  }
+  close(job.pipe);
+  int status = 0;
+  waitpid(job.pid, &status, 0);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    throw std::logic_error(fmt::format("the driver of {} ended with wait status {:#x}: a defect of assay itself",
+                                       job.kernel->id, status));
+  return nlohmann::json::parse(job.text);
+}
+
+}  // namespace
+
+std::vector<nlohmann::json> run_pool(std::span<const Kernel* const> kernels, const CampaignOptions& options, int jobs,
+                                     const PoolProgress& progress) {
+  SharedCount cases;
+  PoolStatus status{.kernels = static_cast<int>(kernels.size())};
+  for (const Kernel* k : kernels)
+    status.cases_planned += options.cases * static_cast<std::int64_t>(options.only.empty() ? obligations(k->op).size() : 1);
+  std::vector<Job> running;
+  std::vector<nlohmann::json> results;
+  std::size_t next = 0;
+  while (next < kernels.size() || !running.empty()) {
+    while (next < kernels.size() && running.size() < static_cast<std::size_t>(std::max(jobs, 1)))
+      running.push_back(start(*kernels[next++], options, cases));
+    std::vector<pollfd> fds;
+    for (const Job& job : running) fds.push_back({job.pipe, POLLIN, 0});
+    poll(fds.data(), fds.size(), 250);
+    status.last = nullptr;
+    for (std::size_t j = fds.size(); j-- > 0;) {
+      if (fds[j].revents == 0) continue;
+      if (auto result = collect(running[j])) {
+        results.push_back(std::move(*result));
+        running.erase(running.begin() + static_cast<std::ptrdiff_t>(j));
+        ++status.finished;
+        status.last = &results.back();
+        status.cases_done = cases.value();
+        if (progress) progress(status);
+        status.last = nullptr;
+      }
+    }
+    status.cases_done = cases.value();
+    if (progress) progress(status);
+  }
+  return results;
+}
+
+}  // namespace assay::falsify

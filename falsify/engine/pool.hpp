@@ -1,0 +1,28 @@
+// Campaigns side by side: one driver process per kernel, as many at once as there are jobs.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <vector>
+
+#include "falsify/engine/campaign.hpp"
+
+namespace assay::falsify {
+
+/// What is going on, for a progress line.
+struct PoolStatus {
+  int finished = 0;           ///< kernels
+  int kernels = 0;
+  std::int64_t cases_done = 0;
+  std::int64_t cases_planned = 0;
+  const nlohmann::json* last = nullptr;  ///< result of the kernel that has just finished, if any
+};
+using PoolProgress = std::function<void(const PoolStatus&)>;
+
+/// Results as report objects (report.hpp), in no particular order. Drivers are processes, so that nothing
+/// one campaign does reaches another; a driver that dies is our own bug and is thrown as std::logic_error.
+std::vector<nlohmann::json> run_pool(std::span<const Kernel* const> kernels, const CampaignOptions& options, int jobs,
+                                     const PoolProgress& progress);
+
+}  // namespace assay::falsify

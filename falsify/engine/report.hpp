@@ -1,0 +1,47 @@
+// Results as data: one JSON document for machines, JUnit XML for CI, replay files, and tables for people.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "falsify/engine/campaign.hpp"
+
+namespace assay::falsify {
+
+inline constexpr std::string_view kReportSchema = "assay-report/1";
+inline constexpr std::string_view kReplaySchema = "assay-replay/1";
+
+/// Everything that a campaign against one kernel found, as one JSON object. `status` is that of the kernel.
+nlohmann::json to_json(const OpDescriptor& op, const KernelResult& result);
+
+/// The whole report of a run over several kernels: totals, and clauses that were never evaluated.
+nlohmann::json make_report(std::vector<nlohmann::json> kernels, const nlohmann::json& settings, double seconds);
+
+/// True where something was falsified or mistrusted, or a clause was never evaluated.
+bool report_failed(const nlohmann::json& report);
+
+/// JUnit XML: one suite per kernel, one case per obligation; skips carry their reason.
+std::string junit_xml(const nlohmann::json& report);
+
+/// For a terminal: one line per kernel, then each finding with its case and replay command.
+std::string table(const nlohmann::json& report);
+
+/// Writes report.json, junit.xml and replay/*.json into `directory` and puts each replay file's path into
+/// the report. Throws InputError if a file cannot be written.
+void write_report(nlohmann::json& report, const std::filesystem::path& directory);
+/// Replay files only.
+void write_replays(nlohmann::json& report, const std::filesystem::path& directory);
+
+/// A replay file read back.
+struct Replay {
+  const OpDescriptor* op = nullptr;
+  const Kernel* kernel = nullptr;
+  const Obligation* obligation = nullptr;
+  Case the_case;
+};
+/// Throws InputError naming the file, the key and the remedy.
+Replay read_replay(const std::filesystem::path& file);
+
+}  // namespace assay::falsify

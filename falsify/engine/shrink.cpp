@@ -1,0 +1,131 @@
+#include "falsify/engine/shrink.hpp"
+
+#include <rapidcheck/shrinkable/Create.h>
+#include <rapidcheck/seq/Create.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "falsify/engine/draw.hpp"
+#include "falsify/engine/inputs.hpp"
+
+namespace assay::falsify {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr Index kExhaustive = 4;  // dims up to here are searched completely
+constexpr int kSeeds = 2;         // draws of each strategy and layout in that search
+
+/// Where shrinking to explicit values stops to be readable.
+constexpr std::size_t kMaxValues = 64;
+
+class Search {
+ public:
+  Search(const OpDescriptor& op, const DrawSpec& spec, const Fails& fails, Clock::time_point end)
+      : op_(op), spec_(spec), fails_(fails), end_(end) {}
+
+  bool fails(const Case& c) {
+    if (Clock::now() > end_) {
+      complete = false;
+      return false;
+    }
+    ++tried;
+    return fails_(c);
+  }
+
+  /// Greedy descent: the first shrink that still fails, until none does.
+  Case descend(const rc::Shrinkable<Case>& from) {
+    rc::Shrinkable<Case> current = from;
+    for (bool found = true; found && complete;) {
+      found = false;
+      auto shrinks = current.shrinks();
+      while (auto next = shrinks.next()) {
+        if (!fails(next->value())) continue;
+        current = *next;
+        found = true;
+        break;
+      }
+    }
+    return current.value();
+  }
+
+  /// The failing case with the smallest dims (by sum, then first dim first) among all up to 4.
+  Case exhaust(const Case& from) {
+    std::vector<std::vector<Index>> candidates{{}};
+    for (std::size_t d = 0; d < from.dims.size(); ++d) {
+      std::vector<std::vector<Index>> longer;
+      for (const auto& prefix : candidates)
+        for (Index v = op_.dims[d].min; v <= std::min(kExhaustive, op_.dims[d].max); ++v) {
+          longer.push_back(prefix);
+          longer.back().push_back(v);
+        }
+      candidates = std::move(longer);
+    }
+    const auto sum = [](const std::vector<Index>& dims) { return std::accumulate(dims.begin(), dims.end(), Index{0}); };
+    std::erase_if(candidates, [&](const auto& dims) { return sum(dims) >= sum(from.dims); });
+    std::ranges::stable_sort(candidates, {}, sum);
+    for (const auto& dims : candidates) {
+      Case c = from;
+      c.dims = dims;
+      if (fails_somehow(c)) return c;
+      if (!complete) break;
+    }
+    return from;
+  }
+
+  int tried = 0;
+  bool complete = true;
+
+ private:
+  bool fails_somehow(Case& c) {
+    const std::uint64_t seed = c.seed;
+    for (Strategy strategy : spec_.strategies)
+      for (int layout = 0; layout < kLayouts; ++layout)
+        for (int placement = 0; placement < kPlacements; ++placement)
+          for (int s = 0; s < kSeeds; ++s) {
+            c.strategy = strategy;
+            c.layout = static_cast<Layout>(layout);
+            c.placement = static_cast<Placement>(placement);
+            c.seed = s == 0 ? seed : derive(seed, "again");
+            if (fails(c)) return true;
+          }
+    return false;
+  }
+
+  const OpDescriptor& op_;
+  const DrawSpec& spec_;
+  const Fails& fails_;
+  Clock::time_point end_;
+};
+
+rc::Shrinkable<Case> shrinkable(const OpDescriptor& op, const DrawSpec& spec, const Case& c) {
+  return rc::shrinkable::shrinkRecur(c, [&op, spec](const Case& x) {
+    return rc::seq::fromContainer(simpler(op, spec, x));
+  });
+}
+
+}  // namespace
+
+Shrunk shrink(const OpDescriptor& op, const ObligationInfo& obligation, const rc::Shrinkable<Case>& failing,
+              const Arithmetic& arithmetic, const Fails& fails, std::chrono::milliseconds budget) {
+  const auto begin = Clock::now();
+  const DrawSpec spec = draw_spec(obligation.by);
+  Search search(op, spec, fails, begin + budget);
+  Shrunk shrunk;
+  Case c = search.descend(failing);
+  const Case exhausted = search.exhaust(c);
+  if (exhausted != c) c = search.descend(shrinkable(op, spec, exhausted));
+  // Only then values: the case carries them itself, so they no longer depend on the strategy.
+  Case fixed = c;
+  fixed.values = make_problem(op, c, arithmetic).values;
+  std::size_t count = 0;
+  for (const auto& list : fixed.values) count += list.size();
+  if (count > 0 && count <= kMaxValues && search.fails(fixed)) c = search.descend(shrinkable(op, spec, fixed));
+  shrunk.smallest = c;
+  shrunk.tried = search.tried;
+  shrunk.complete = search.complete;
+  shrunk.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  return shrunk;
+}
+
+}  // namespace assay::falsify

@@ -1,0 +1,29 @@
+// From a failing case to the smallest one.
+#pragma once
+
+#include <rapidcheck/Shrinkable.h>
+
+#include <chrono>
+#include <functional>
+
+#include "core/arithmetic.hpp"
+#include "falsify/engine/case.hpp"
+
+namespace assay::falsify {
+
+/// True where the obligation fails on the case.
+using Fails = std::function<bool(const Case&)>;
+
+struct Shrunk {
+  Case smallest;
+  int tried = 0;       ///< cases run while shrinking
+  double seconds = 0;
+  bool complete = true; ///< false where the time ran out first
+};
+
+/// Dims first: RapidCheck's shrinks, then every smaller combination of dims up to 4 with every strategy and
+/// layout; then values toward 0, 1 and small integers, with the dims fixed.
+Shrunk shrink(const OpDescriptor& op, const ObligationInfo& obligation, const rc::Shrinkable<Case>& failing,
+              const Arithmetic& arithmetic, const Fails& fails, std::chrono::milliseconds budget);
+
+}  // namespace assay::falsify

@@ -1,0 +1,104 @@
+#include "falsify/engine/trial.hpp"
+
+#include <fmt/format.h>
+
+namespace assay::falsify {
+namespace {
+
+Finding structural(std::string kind, std::string message) { return {std::move(kind), std::move(message), "", {}, 0, 0, 0}; }
+
+/// A reply other than `done` ends the check.
+[[noreturn]] void interrupt(const Reply& reply) {
+  using Status = Reply::Status;
+  Outcome outcome;
+  switch (reply.status) {
+    case Status::refused:
+      outcome.kind = Outcome::Kind::refused;
+      outcome.reason = reply.detail;
+      break;
+    case Status::unavailable: throw Unavailable("the kernel's device", reply.detail);
+    case Status::violated: outcome = Outcome::falsify(structural("contract", reply.detail)); break;
+    case Status::failed: outcome = Outcome::falsify(structural("error", "the call failed: " + reply.detail)); break;
+    case Status::crashed: outcome = Outcome::falsify(structural("crash", "the kernel crashed: " + reply.detail)); break;
+    case Status::hung: outcome = Outcome::falsify(structural("hang", "the kernel did not return: " + reply.detail)); break;
+    case Status::done: throw std::logic_error("interrupted by a normal return");
+  }
+  throw Interrupted{outcome};
+}
+
+std::vector<int> tensors_where(const OpDescriptor& op, bool output) {
+  std::vector<int> found;
+  for (std::size_t t = 0; t < op.tensors.size(); ++t)
+    if ((op.tensors[t].role == Role::out) == output) found.push_back(static_cast<int>(t));
+  return found;
+}
+
+}  // namespace
+
+std::vector<int> outputs_of(const OpDescriptor& op) { return tensors_where(op, true); }
+std::vector<int> inputs_of(const OpDescriptor& op) { return tensors_where(op, false); }
+
+Problem Trial::problem(Strategy strategy) const {
+  Case c = case_;
+  c.strategy = strategy;
+  c.values.clear();
+  return make_problem(op_, c, kernel_.arithmetic);
+}
+
+Problem Trial::problem(std::vector<Index> dims) const {
+  Case c = case_;
+  c.dims = std::move(dims);
+  c.values.clear();
+  return make_problem(op_, c, kernel_.arithmetic);
+}
+
+Run Trial::run(const Problem& problem, Poison poison) {
+  Case placed = case_;
+  const bool host = kernel_.backend == Backend::cpu || kernel_.backend == Backend::cuda_host;
+  if (!host) placed.placement = Placement::sentinels;  // fences protect host pages only
+  const Stage stage(worker_.arena(), worker_.first_byte(), problem, placed, poison);
+  const Reply reply = worker_.run(op_, kernel_, problem.dims, problem.params, stage.tensors());
+  if (reply.status != Reply::Status::done) interrupt(reply);
+  Run run;
+  for (int t : outputs_of(op_)) run.outputs.push_back(stage.read(t));
+  if (const auto damage = stage.damage()) throw Interrupted{Outcome::falsify(structural("out of bounds", *damage))};
+  return run;
+}
+
+std::vector<std::vector<Bounded>> Trial::oracle(const Problem& problem) const {
+  const ArithmeticScope scope(kernel_.arithmetic);
+  std::vector<std::vector<Bounded>> values(problem.values.size());
+  std::vector<View<Bounded>> views;
+  for (std::size_t t = 0; t < values.size(); ++t) {
+    const Shape shape = problem.shape(static_cast<int>(t));
+    values[t].resize(static_cast<std::size_t>(shape.size()));
+    for (std::size_t i = 0; i < problem.values[t].size(); ++i) values[t][i] = Bounded::input(problem.values[t][i]);
+    views.emplace_back(values[t].data(), shape);
+  }
+  falsify::oracle(problem.op->name).bounded(views, problem.params);
+  std::vector<std::vector<Bounded>> outputs;
+  for (int t : outputs_of(*problem.op)) outputs.push_back(std::move(values[static_cast<std::size_t>(t)]));
+  return outputs;
+}
+
+Outcome Trial::against_oracle(Tier tier, const Problem& problem, const Run& run) const {
+  const auto want = oracle(problem);
+  Outcome outcome;
+  const std::vector<int> outputs = outputs_of(op_);
+  for (std::size_t o = 0; o < outputs.size(); ++o)
+    outcome &= compare(tier, op_.tensors[static_cast<std::size_t>(outputs[o])].name, problem.shape(outputs[o]),
+                       run.outputs[o], want[o]);
+  return outcome;
+}
+
+Outcome try_obligation(Check check, const OpDescriptor& op, const Kernel& kernel, const Case& c, Worker& worker) {
+  Trial trial(op, kernel, c, worker);
+  try {
+    if (!c.prelude.empty()) trial.run(trial.problem(c.prelude));
+    return check(trial);
+  } catch (const Interrupted& interrupted) {
+    return interrupted.outcome;
+  }
+}
+
+}  // namespace assay::falsify

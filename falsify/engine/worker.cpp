@@ -1,0 +1,245 @@
+#include "falsify/engine/worker.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "contract/enforce.hpp"
+#include "core/errors.hpp"
+
+namespace assay::falsify {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kMaxClauses = 64;
+constexpr std::size_t kMaxExtents = 8;
+
+template <std::size_t N>
+void set_text(char (&field)[N], std::string_view text) {
+  const std::size_t n = std::min(text.size(), N - 1);
+  std::memcpy(field, text.data(), n);
+  field[n] = '\0';
+}
+
+/// A field that a kernel gone astray may have overwritten: never read past it.
+template <std::size_t N>
+std::string get_text(const char (&field)[N]) {
+  return {field, strnlen(field, N)};
+}
+
+/// Pages that must not be touched while a kernel runs. They protect this process's mapping only.
+class Fences {
+ public:
+  Fences(std::byte* base, std::span<const Placed> tensors) {
+    for (const Placed& t : tensors) {
+      if (t.fence_before) forbid(base + t.region - kPage);
+      if (t.fence_after) forbid(base + t.region + t.region_bytes);
+    }
+  }
+  ~Fences() {
+    for (std::byte* page : pages_) mprotect(page, kPage, PROT_READ | PROT_WRITE);
+  }
+  Fences(const Fences&) = delete;
+  Fences& operator=(const Fences&) = delete;
+
+ private:
+  void forbid(std::byte* page) {
+    if (mprotect(page, kPage, PROT_NONE) == 0) pages_.push_back(page);
+  }
+  std::vector<std::byte*> pages_;
+};
+
+/// Runs on tensors where they lie (host) or on copies of their whole regions, sentinels included (devices).
+void run_on(Device& device, const OpDescriptor& op, const Kernel& kernel, Call call, std::byte* base,
+            std::span<const Placed> placed) {
+  std::vector<Buffer> buffers;
+  for (std::size_t t = 0; t < placed.size(); ++t) {
+    const Placed& p = placed[t];
+    void* address = base + p.data;
+    if (!device.host_visible()) {
+      buffers.push_back(device.allocate(p.region_bytes));
+      device.upload(buffers.back().address(), base + p.region, p.region_bytes);
+      address = static_cast<std::byte*>(buffers.back().address()) + (p.data - p.region);
+    }
+    call.tensors[t] = {p.dtype, address, p.shape, p.strides};
+  }
+  if (kernel.refuse != nullptr)
+    if (const auto why = kernel.refuse(call)) throw Unavailable(std::string(kernel.id), "\1" + *why);
+  {
+    const Fences fences(base, placed);
+    op.checked(call, kernel, device);
+  }
+  device.synchronize();
+  for (std::size_t t = 0; t < buffers.size(); ++t)
+    device.download(base + placed[t].region, buffers[t].address(), placed[t].region_bytes);
+  const std::vector<std::string> messages = device.take_messages();
+  if (!messages.empty()) throw DeviceError("validation", fmt::format("{} messages", messages.size()), messages.front());
+}
+
+std::string how_it_ended(int status) {
+  if (WIFSIGNALED(status)) return fmt::format("signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  return fmt::format("the process exited with status {} inside the call", WEXITSTATUS(status));
+}
+
+}  // namespace
+
+struct Worker::Mailbox {
+  const OpDescriptor* op;
+  const Kernel* kernel;
+  std::size_t dims, params, tensors;
+  Index dim[kMaxExtents];
+  double param[kMaxExtents];
+  Placed placed[kMaxExtents];
+  Reply::Status status;
+  char detail[8192];
+  char device[256];
+  std::uint64_t counts[kMaxClauses];  ///< of this worker, for the op of the last call
+};
+
+Worker::Worker(std::chrono::milliseconds limit, std::size_t arena_bytes)
+    : arena_(arena_bytes), mailbox_(reinterpret_cast<Mailbox*>(arena_.base())), limit_(limit) {}
+
+Worker::~Worker() { restart(); }
+
+std::size_t Worker::first_byte() const { return (sizeof(Mailbox) + kPage - 1) / kPage * kPage; }
+
+std::string Worker::device() const { return get_text(mailbox_->device); }
+
+namespace {
+/// Counts of ended workers, and the last seen of the running one.
+struct Tally {
+  std::vector<std::uint64_t> ended, running;
+};
+std::map<const OpDescriptor*, Tally>& tallies() {
+  static std::map<const OpDescriptor*, Tally> table;
+  return table;
+}
+}  // namespace
+
+std::vector<std::uint64_t> Worker::clause_counts(const OpDescriptor& op) const {
+  std::vector<std::uint64_t> total(op.clauses.size());
+  const Tally& tally = tallies()[&op];
+  for (std::size_t i = 0; i < total.size(); ++i) {
+    if (i < tally.ended.size()) total[i] += tally.ended[i];
+    if (i < tally.running.size()) total[i] += tally.running[i];
+  }
+  return total;
+}
+
+void Worker::restart() {
+  if (pid_ < 0) return;
+  close(channel_);
+  kill(-pid_, SIGKILL);
+  kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+  pid_ = channel_ = -1;
+  for (auto& [op, tally] : tallies()) {
+    tally.ended.resize(op->clauses.size());
+    for (std::size_t i = 0; i < tally.running.size(); ++i) tally.ended[i] += tally.running[i];
+    tally.running.clear();
+  }
+}
+
+void Worker::start() {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    throw Unavailable("worker process", fmt::format("socketpair failed: {}", std::strerror(errno)));
+  std::fflush(nullptr);
+  const pid_t parent = getpid();
+  pid_ = fork();
+  if (pid_ < 0) throw Unavailable("worker process", fmt::format("fork failed: {}", std::strerror(errno)));
+  if (pid_ == 0) {
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(0);
+    close(ends[0]);
+    serve(ends[1]);
+  }
+  setpgid(pid_, pid_);
+  close(ends[1]);
+  channel_ = ends[0];
+}
+
+void Worker::serve(int channel) {
+  contract::set_level(contract::Level::full);
+  char byte;
+  while (read(channel, &byte, 1) == 1) {
+    Mailbox& m = *mailbox_;
+    const Call call{{m.dim, m.dim + m.dims}, {m.param, m.param + m.params}, std::vector<Tensor>(m.tensors)};
+    try {
+      Device& d = assay::device(m.kernel->backend);
+      set_text(m.device, d.description());
+      run_on(d, *m.op, *m.kernel, call, arena_.base(), {m.placed, m.tensors});
+      m.status = Reply::Status::done;
+    } catch (const Unavailable& e) {
+      const bool refusal = e.why.starts_with('\1');
+      m.status = refusal ? Reply::Status::refused : Reply::Status::unavailable;
+      set_text(m.detail, refusal ? e.why.substr(1) : e.what());
+    } catch (const ContractViolation& e) {
+      m.status = Reply::Status::violated;
+      set_text(m.detail, e.what());
+    } catch (const std::exception& e) {
+      m.status = Reply::Status::failed;
+      set_text(m.detail, e.what());
+    }
+    const std::span<const std::uint64_t> counts = m.op->counters();
+    std::copy_n(counts.begin(), std::min(counts.size(), kMaxClauses), m.counts);
+    if (write(channel, &byte, 1) != 1) break;
+  }
+  _exit(0);
+}
+
+Reply Worker::wait() {
+  pollfd fd{channel_, POLLIN, 0};
+  int ready;
+  do ready = poll(&fd, 1, static_cast<int>(limit_.count()));
+  while (ready < 0 && errno == EINTR);
+  if (ready == 0) {
+    restart();
+    return {Reply::Status::hung, fmt::format("no answer within {} ms", limit_.count())};
+  }
+  char byte;
+  if (read(channel_, &byte, 1) == 1) return {mailbox_->status, get_text(mailbox_->detail)};
+  int status = 0;
+  waitpid(pid_, &status, 0);
+  kill(-pid_, SIGKILL);  // whatever the kernel left behind
+  close(channel_);
+  pid_ = channel_ = -1;
+  return {Reply::Status::crashed, how_it_ended(status)};
+}
+
+Reply Worker::run(const OpDescriptor& op, const Kernel& kernel, std::span<const Index> dims,
+                  std::span<const double> params, std::span<const Placed> tensors) {
+  if (dims.size() > kMaxExtents || params.size() > kMaxExtents || tensors.size() > kMaxExtents ||
+      op.clauses.size() > kMaxClauses)
+    throw std::logic_error("worker mailbox: more dims, params, tensors or clauses than it holds");
+  if (pid_ < 0) start();
+  Mailbox& m = *mailbox_;
+  m.op = &op;
+  m.kernel = &kernel;
+  m.dims = dims.size(), m.params = params.size(), m.tensors = tensors.size();
+  std::ranges::copy(dims, m.dim);
+  std::ranges::copy(params, m.param);
+  std::ranges::copy(tensors, m.placed);
+  m.detail[0] = '\0';
+  const char byte = 1;
+  if (send(channel_, &byte, 1, MSG_NOSIGNAL) != 1) {
+    restart();
+    start();
+    if (send(channel_, &byte, 1, MSG_NOSIGNAL) != 1) throw Unavailable("worker process", "it does not take calls");
+  }
+  Reply reply = wait();
+  if (pid_ >= 0) tallies()[&op].running.assign(m.counts, m.counts + op.clauses.size());
+  return reply;
+}
+
+}  // namespace assay::falsify

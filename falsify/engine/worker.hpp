@@ -1,0 +1,68 @@
+// The process in which kernels run. The driver lays a call out in shared memory, sends one byte, and waits
+// with a time limit: a crash, a hang or an exit of the kernel is an answer like any other, and the next
+// call gets a fresh worker. Devices are opened inside the worker only.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "falsify/engine/arena.hpp"
+#include "runtime/registry.hpp"
+
+namespace assay::falsify {
+
+/// How a call ended.
+struct Reply {
+  enum class Status {
+    done,         ///< outputs may be read
+    refused,      ///< the kernel says that it cannot take the call
+    unavailable,  ///< device or memory missing
+    violated,     ///< a contract clause was false
+    failed,       ///< the kernel threw, or its device reported an error or a validation message
+    crashed,      ///< the process died
+    hung,         ///< no answer within the limit
+  } status = Status::done;
+  std::string detail;  ///< the reason, clause text, error, or signal
+};
+
+class Worker {
+ public:
+  /// Time a call may take before it counts as a hang.
+  explicit Worker(std::chrono::milliseconds limit, std::size_t arena_bytes = std::size_t{1} << 31);
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  Arena& arena() { return arena_; }
+  /// First byte of the arena that calls may use.
+  std::size_t first_byte() const;
+
+  /// Runs the kernel behind its contract on tensors placed in the arena.
+  Reply run(const OpDescriptor& op, const Kernel& kernel, std::span<const Index> dims, std::span<const double> params,
+            std::span<const Placed> tensors);
+  /// Ends the process, so that the next call starts in a fresh one.
+  void restart();
+  /// Contract evaluations in all workers so far, by clause of `op`.
+  std::vector<std::uint64_t> clause_counts(const OpDescriptor& op) const;
+  /// Description of the device the last call ran on (empty before the first).
+  std::string device() const;
+
+ private:
+  struct Mailbox;
+  void start();
+  Reply wait();
+  [[noreturn]] void serve(int channel);
+
+  Arena arena_;
+  Mailbox* mailbox_;
+  std::chrono::milliseconds limit_;
+  pid_t pid_ = -1;
+  int channel_ = -1;
+};
+
+}  // namespace assay::falsify

@@ -1,0 +1,18 @@
+// Properties of C = A · B (obligations of contracts/matmul.yaml).
+#include "matmul_obligations.hpp"
+
+#include "falsify/products.hpp"
+
+namespace assay::falsify {
+namespace {
+constexpr ProductForm kForm{.a_transposed = false, .b_transposed = false};
+}
+
+Outcome matmul::identity(Trial& trial) { return product_identity(trial, kForm); }
+Outcome matmul::scaling(Trial& trial) { return product_scaling(trial, kForm); }
+Outcome matmul::row_permutation(Trial& trial) { return product_row_permutation(trial, kForm); }
+Outcome matmul::linearity(Trial& trial) { return product_linearity(trial, kForm); }
+Outcome matmul::transposition(Trial& trial) { return product_transposition(trial, kForm); }
+Outcome matmul::block_additivity(Trial& trial) { return product_block_additivity(trial, kForm); }
+
+}  // namespace assay::falsify

@@ -1,0 +1,19 @@
+// Properties of C = A · Bᵀ (obligations of contracts/matmul_nt.yaml).
+#include "matmul_nt_obligations.hpp"
+
+#include "falsify/products.hpp"
+
+namespace assay::falsify {
+namespace {
+constexpr ProductForm kForm{.a_transposed = false, .b_transposed = true};
+}
+
+Outcome matmul_nt::identity(Trial& trial) { return product_identity(trial, kForm); }
+Outcome matmul_nt::scaling(Trial& trial) { return product_scaling(trial, kForm); }
+Outcome matmul_nt::row_permutation(Trial& trial) { return product_row_permutation(trial, kForm); }
+Outcome matmul_nt::linearity(Trial& trial) { return product_linearity(trial, kForm); }
+Outcome matmul_nt::transposition(Trial& trial) { return product_transposition(trial, kForm); }
+Outcome matmul_nt::block_additivity(Trial& trial) { return product_block_additivity(trial, kForm); }
+Outcome matmul_nt::equals_matmul(Trial& trial) { return product_equals_matmul(trial, kForm); }
+
+}  // namespace assay::falsify

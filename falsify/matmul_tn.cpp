@@ -1,0 +1,19 @@
+// Properties of C = Aᵀ · B (obligations of contracts/matmul_tn.yaml).
+#include "matmul_tn_obligations.hpp"
+
+#include "falsify/products.hpp"
+
+namespace assay::falsify {
+namespace {
+constexpr ProductForm kForm{.a_transposed = true, .b_transposed = false};
+}
+
+Outcome matmul_tn::identity(Trial& trial) { return product_identity(trial, kForm); }
+Outcome matmul_tn::scaling(Trial& trial) { return product_scaling(trial, kForm); }
+Outcome matmul_tn::row_permutation(Trial& trial) { return product_row_permutation(trial, kForm); }
+Outcome matmul_tn::linearity(Trial& trial) { return product_linearity(trial, kForm); }
+Outcome matmul_tn::transposition(Trial& trial) { return product_transposition(trial, kForm); }
+Outcome matmul_tn::block_additivity(Trial& trial) { return product_block_additivity(trial, kForm); }
+Outcome matmul_tn::equals_matmul(Trial& trial) { return product_equals_matmul(trial, kForm); }
+
+}  // namespace assay::falsify

@@ -1,0 +1,112 @@
+// The register tile of tiled_gemm. Included once per SIMD target.
+#if defined(ASSAY_KERNELS_CPU_GEMM_TILE_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef ASSAY_KERNELS_CPU_GEMM_TILE_INL
+#undef ASSAY_KERNELS_CPU_GEMM_TILE_INL
+#else
+#define ASSAY_KERNELS_CPU_GEMM_TILE_INL
+#endif
+
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include "core/shape.hpp"
+#include "kernels/cpu/simd-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace assay::cpu::HWY_NAMESPACE {
+
+using FloatTag = hn::ScalableTag<float>;
+inline constexpr Index kLanes = static_cast<Index>(hn::MaxLanes(FloatTag()));
+/// Columns of the widest tile: two vectors.
+inline constexpr Index kTileCols = 2 * kLanes;
+/// Rows of the tallest tile of one and of two vectors: 16 and 24 accumulators of AVX-512's 32 registers, 12 of the
+/// 16 of the older sets. At least 8 independent chains hide the latency of a fused multiplication.
+inline constexpr Index tile_rows(Index vectors) {
+  if (HWY_CAP_GE512) return vectors == 1 ? 16 : 12;
+  return vectors == 1 ? 12 : 6;
+}
+
+/// One tile: C[rows, cols] (+)= A[rows, k] · B[k, cols]. A is read element by element, B in vectors.
+struct Tile {
+  Index k = 0;
+  const float* a = nullptr;
+  Index a_step = 0;  ///< between rows of A, or between its columns in the column-major form
+  const float* b = nullptr;
+  Index b_step = 0;
+  float* c = nullptr;
+  Index c_step = 0;
+  Index last_lanes = 0;     ///< columns in the last vector, 1..kLanes
+  bool accumulate = false;  ///< add to C (which an earlier block of k has written) instead of overwriting it
+};
+
+/// Every element of C is one chain over k in ascending order, whatever the tile: the bits of a row of C do not
+/// depend on where the row stands. Where masks do not suppress faults, B must be readable to the full width.
+template <bool kColumnMajorA, int kRows, int kVectors>
+HWY_NOINLINE void multiply_tile(const Tile& tile) {
+  const Tile t = tile;  // its fields stay in registers; through the reference, every store to C would reload them
+  const FloatTag d;
+  using V = hn::Vec<FloatTag>;
+  const auto last_mask = hn::FirstN(d, static_cast<std::size_t>(t.last_lanes));
+  V sum[kRows][kVectors];
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) sum[i][v] = hn::Zero(d);
+
+  const float* a = t.a;
+  const float* b = t.b;
+  const Index a_step = t.a_step;
+  // A second base for rows 8 and on: seven multiples of a_step fit the registers, eleven do not.
+  const float* a_high = !kColumnMajorA && kRows > 8 ? a + 8 * a_step : a;
+  for (Index p = 0; p < t.k; ++p, b += t.b_step, a += kColumnMajorA ? a_step : 1, ++a_high) {
+    V row[kVectors];
+    if constexpr (kVectors == 2) row[0] = hn::LoadU(d, b);
+    const float* last = b + (kVectors - 1) * kLanes;
+    if constexpr (kMasksSuppressFaults) {
+      row[kVectors - 1] = hn::MaskedLoad(last_mask, d, last);
+    } else {
+      row[kVectors - 1] = hn::LoadU(d, last);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i) {
+      const float* low_or_high = i < 8 ? a : a_high;
+      const V factor = hn::Set(d, kColumnMajorA ? a[i] : low_or_high[i % 8 * a_step]);
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) sum[i][v] = hn::MulAdd(factor, row[v], sum[i][v]);
+    }
+  }
+
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i) {
+    float* c = t.c + i * t.c_step;
+    float* last = c + (kVectors - 1) * kLanes;
+    if (t.accumulate) {
+      if constexpr (kVectors == 2) sum[i][0] = hn::Add(hn::LoadU(d, c), sum[i][0]);
+      sum[i][kVectors - 1] = hn::Add(load_masked(d, last, last_mask), sum[i][kVectors - 1]);
+    }
+    if constexpr (kVectors == 2) hn::StoreU(sum[i][0], d, c);
+    store_masked(sum[i][kVectors - 1], d, last, last_mask);
+  }
+}
+
+using TileFunction = void (*)(const Tile&);
+
+template <bool kColumnMajorA, int kVectors, int... kRowsLess1>
+constexpr std::array<TileFunction, sizeof...(kRowsLess1)> tile_table(std::integer_sequence<int, kRowsLess1...>) {
+  return {&multiply_tile<kColumnMajorA, kRowsLess1 + 1, kVectors>...};
+}
+
+/// The tile function for this many rows, 1..tile_rows(vectors), and vectors, 1 or 2.
+template <bool kColumnMajorA>
+TileFunction tile_function(Index rows, Index vectors) {
+  static constexpr auto kNarrow = tile_table<kColumnMajorA, 1>(std::make_integer_sequence<int, int{tile_rows(1)}>());
+  static constexpr auto kWide = tile_table<kColumnMajorA, 2>(std::make_integer_sequence<int, int{tile_rows(2)}>());
+  const auto index = static_cast<std::size_t>(rows - 1);
+  return vectors == 1 ? kNarrow[index] : kWide[index];
+}
+
+}  // namespace assay::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

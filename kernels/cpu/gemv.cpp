@@ -1,0 +1,156 @@
+// y = A·x on the CPU. Every element of A is used once, so that the speed is that of reading A.
+#include "ops/gemv.hpp"
+
+#include <cblas.h>
+#include <fmt/core.h>
+
+#include <climits>
+#include <new>
+
+#include "kernels/cpu/gemm.hpp"
+#include "runtime/registry.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/gemv.cpp"
+#include "hwy/aligned_allocator.h"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/simd-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace assay::cpu::HWY_NAMESPACE {
+namespace {
+
+/// The dot products of kRows rows of A with x. Each is two interleaved sums of vectors, whatever kRows is, so that
+/// the bits of y[i] do not depend on which rows stand beside row i.
+template <int kRows>
+void dot_rows(Index k, const float* a, Index lda, const float* x, float* dot) {
+  const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
+  const Index lanes = static_cast<Index>(hn::Lanes(d));
+  V even[kRows], odd[kRows];
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) even[r] = odd[r] = hn::Zero(d);
+  Index p = 0;
+  for (; p + 2 * lanes <= k; p += 2 * lanes) {
+    const V x_even = hn::LoadU(d, x + p);
+    const V x_odd = hn::LoadU(d, x + p + lanes);
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      even[r] = hn::MulAdd(hn::LoadU(d, a + r * lda + p), x_even, even[r]);
+      odd[r] = hn::MulAdd(hn::LoadU(d, a + r * lda + p + lanes), x_odd, odd[r]);
+    }
+  }
+  for (; p < k; p += lanes) {
+    const auto mask = hn::FirstN(d, static_cast<std::size_t>(std::min(lanes, k - p)));
+    const V x_rest = load_masked(d, x + p, mask);
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) even[r] = hn::MulAdd(load_masked(d, a + r * lda + p, mask), x_rest, even[r]);
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) dot[r] = hn::GetLane(hn::SumOfLanes(d, hn::Add(even[r], odd[r])));
+}
+
+void multiply_vector(Index m, Index k, const float* a, Index lda, const float* x, float* y, Index y_stride) {
+  float dot[4];
+  Index i = 0;
+  for (; i + 4 <= m; i += 4) {
+    dot_rows<4>(k, a + i * lda, lda, x, dot);
+    for (int r = 0; r < 4; ++r) y[(i + r) * y_stride] = dot[r];
+  }
+  for (; i < m; ++i) dot_rows<1>(k, a + i * lda, lda, x, y + i * y_stride);
+}
+
+}  // namespace
+}  // namespace assay::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace assay::cpu {
+namespace {
+
+HWY_EXPORT(multiply_vector);
+
+using ops::GemvArgs;
+
+/// y[i] = sum_p a[i,p] * x[p]
+///   a (m,k): row-major float32, any leading dimension; x (k), y (m): any stride. y shares no memory with a or x.
+/// One sum over p in ascending order. Error at most k·u·sum_p |a[i,p]||x[p]|. Cost 2mk flops.
+void naive(const GemvArgs& args, Device&) {
+  for (Index i = 0; i < args.m; ++i) {
+    float sum = 0.0F;
+    for (Index p = 0; p < args.k; ++p) sum += args.a(i, p) * args.x(p);
+    args.y(i) = sum;
+  }
+}
+
+/// Stride of a vector; that of fewer than two elements says nothing and may be 0, which BLAS rejects.
+template <class T>
+Index increment(const View<T>& vector) {
+  return vector.dim(0) > 1 ? vector.stride(0) : 1;
+}
+
+std::optional<std::string> openblas_refusal(const GemvArgs& args) {
+  const Index largest = std::max({args.m, args.k, leading_dimension(args.a), increment(args.x), increment(args.y)});
+  if (largest <= INT_MAX) return std::nullopt;
+  return fmt::format("OpenBLAS counts in 32-bit integers: an extent or stride of {} is too large", largest);
+}
+
+/// The same by cblas_sgemv with alpha = 1, beta = 0, in OpenBLAS's own order of summation.
+void openblas(const GemvArgs& args, Device& device) {
+  if (args.m == 0) return;
+  if (args.k == 0) return naive(args, device);
+  cblas_sgemv(CblasRowMajor, CblasNoTrans, static_cast<int>(args.m), static_cast<int>(args.k), 1.0F, args.a.data(),
+              static_cast<int>(leading_dimension(args.a)), args.x.data(), static_cast<int>(increment(args.x)), 0.0F,
+              args.y.data(), static_cast<int>(increment(args.y)));
+}
+
+/// The same in SIMD, four rows at a time; a strided x is gathered once into scratch memory of k floats.
+void highway(const GemvArgs& args, Device& device) {
+  if (args.m == 0) return;
+  if (args.k == 0) return naive(args, device);
+  const float* x = args.x.data();
+  hwy::AlignedFreeUniquePtr<float[]> gathered;
+  if (increment(args.x) != 1) {
+    gathered = hwy::AllocateAligned<float>(static_cast<std::size_t>(args.k));
+    if (!gathered) throw std::bad_alloc();
+    for (Index p = 0; p < args.k; ++p) gathered[static_cast<std::size_t>(p)] = args.x(p);
+    x = gathered.get();
+  }
+  HWY_DYNAMIC_DISPATCH(multiply_vector)
+  (args.m, args.k, args.a.data(), leading_dimension(args.a), x, args.y.data(), args.y.stride(0));
+}
+
+/// highway, except where A is so large that OpenBLAS reads it with several threads to some profit.
+void dispatch(const GemvArgs& args, Device& device) {
+  constexpr Index kOneThread = 256 * 512;  // measured by tests/bench
+  if (args.m * args.k <= kOneThread || openblas_refusal(args)) return highway(args, device);
+  openblas(args, device);
+}
+
+const KernelRegistration naive_kernel{{.op = "gemv",
+                                       .id = "gemv/cpu/naive",
+                                       .source = "kernels/cpu/gemv.cpp",
+                                       .summary = "two loops, one sum per row",
+                                       .run = &run_typed<GemvArgs, &naive>}};
+const KernelRegistration openblas_kernel{{.op = "gemv",
+                                          .id = "gemv/cpu/openblas",
+                                          .source = "kernels/cpu/gemv.cpp",
+                                          .summary = "cblas_sgemv",
+                                          .run = &run_typed<GemvArgs, &openblas>,
+                                          .refuse = &refuse_typed<GemvArgs, &openblas_refusal>}};
+const KernelRegistration highway_kernel{{.op = "gemv",
+                                         .id = "gemv/cpu/highway",
+                                         .source = "kernels/cpu/gemv.cpp",
+                                         .summary = "four rows at a time, two vector sums per row, one thread",
+                                         .run = &run_typed<GemvArgs, &highway>}};
+const KernelRegistration dispatch_kernel{{.op = "gemv",
+                                          .id = "gemv/cpu/dispatch",
+                                          .source = "kernels/cpu/gemv.cpp",
+                                          .summary = "highway for small matrices, else OpenBLAS",
+                                          .run = &run_typed<GemvArgs, &dispatch>,
+                                          .priority = 1}};
+
+}  // namespace
+}  // namespace assay::cpu
+#endif

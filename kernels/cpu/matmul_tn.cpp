@@ -1,0 +1,53 @@
+// C = Aᵀ·B on the CPU, from the triple loop to register tiles. A is stored [k, m].
+#include "ops/matmul_tn.hpp"
+
+#include "kernels/cpu/gemm.hpp"
+#include "runtime/registry.hpp"
+
+namespace assay::cpu {
+namespace {
+
+using ops::MatmulTnArgs;
+
+/// c[i,j] = sum_p a[p,i] * b[p,j]
+///   a (k,m), b (k,n), c (m,n): row-major float32, any leading dimension; c shares no memory with a or b.
+/// In the order i, p, j: the inner loop runs along rows of b and c. Error at most k·u·sum_p |a[p,i]||b[p,j]|.
+/// Cost 2mkn flops.
+void naive(const MatmulTnArgs& args, Device&) {
+  for (Index i = 0; i < args.m; ++i) {
+    for (Index j = 0; j < args.n; ++j) args.c(i, j) = 0.0F;
+    for (Index p = 0; p < args.k; ++p)
+      for (Index j = 0; j < args.n; ++j) args.c(i, j) += args.a(p, i) * args.b(p, j);
+  }
+}
+
+void openblas(const MatmulTnArgs& args, Device&) { openblas_gemm(gemm_call(args, true, false)); }
+void tiled(const MatmulTnArgs& args, Device&) { tiled_gemm(gemm_call(args, true, false)); }
+void dispatch(const MatmulTnArgs& args, Device&) { dispatch_gemm(gemm_call(args, true, false)); }
+std::optional<std::string> refusal(const MatmulTnArgs& args) { return openblas_refusal(gemm_call(args, true, false)); }
+
+const KernelRegistration naive_kernel{{.op = "matmul_tn",
+                                       .id = "matmul_tn/cpu/naive",
+                                       .source = "kernels/cpu/matmul_tn.cpp",
+                                       .summary = "three loops in the order i, p, j",
+                                       .run = &run_typed<MatmulTnArgs, &naive>}};
+const KernelRegistration openblas_kernel{{.op = "matmul_tn",
+                                          .id = "matmul_tn/cpu/openblas",
+                                          .source = "kernels/cpu/openblas_gemm.cpp",
+                                          .summary = "cblas_sgemm",
+                                          .run = &run_typed<MatmulTnArgs, &openblas>,
+                                          .refuse = &refuse_typed<MatmulTnArgs, &refusal>}};
+const KernelRegistration tiled_kernel{{.op = "matmul_tn",
+                                       .id = "matmul_tn/cpu/highway_tiled",
+                                       .source = "kernels/cpu/tiled_gemm.cpp",
+                                       .summary = "register tiles of 12x32 (AVX-512) or 6x16 (AVX2), one thread",
+                                       .run = &run_typed<MatmulTnArgs, &tiled>}};
+const KernelRegistration dispatch_kernel{{.op = "matmul_tn",
+                                          .id = "matmul_tn/cpu/dispatch",
+                                          .source = "kernels/cpu/dispatch_gemm.cpp",
+                                          .summary = "highway_tiled for small products, else OpenBLAS",
+                                          .run = &run_typed<MatmulTnArgs, &dispatch>,
+                                          .priority = 1}};
+
+}  // namespace
+}  // namespace assay::cpu

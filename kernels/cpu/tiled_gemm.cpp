@@ -1,0 +1,163 @@
+// Our own product for small and odd sizes: register tiles of 12 rows by two AVX-512 vectors (6 by two AVX2 ones),
+// masked at the right edge, so that no size is padded and nothing outside the tensors is touched. Large products
+// are blocked and packed after Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication",
+// ACM TOMS 34(3), 2008.
+#include <cstring>
+#include <new>
+
+#include "kernels/cpu/gemm.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/tiled_gemm.cpp"
+#include "hwy/aligned_allocator.h"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/gemm_tile-inl.hpp"
+#include "kernels/cpu/transpose-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace assay::cpu::HWY_NAMESPACE {
+namespace {
+
+// Blocks of the large product: kBlockK rows of a column panel of B stay in the first-level cache, a block of A
+// (kBlockM by kBlockK, 192 KiB) and one of B (kBlockK by kBlockN, 512 KiB) in the second.
+constexpr Index kBlockK = 256;
+constexpr Index kBlockM = 192;
+constexpr Index kBlockN = 512;
+/// Below this volume m·k·n packing costs more than it saves (measured, see tests/bench).
+constexpr Index kDirectVolume = 192 * 192 * 192;
+
+Index ceil_div(Index x, Index y) { return (x + y - 1) / y; }
+
+/// The columns [j, j + cols) of op(B), rows [p, p + k), as panel[k][kTileCols], zeros behind the last column.
+void pack_b(const GemmOperand& b, Index p, Index k, Index j, Index cols, float* panel) {
+  if (cols < kTileCols) std::memset(panel, 0, static_cast<std::size_t>(k * kTileCols) * sizeof(float));
+  if (b.transposed) {
+    transpose_block(FloatTag(), cols, k, b.data + j * b.ld + p, b.ld, panel, kTileCols);
+  } else {
+    for (Index q = 0; q < k; ++q)
+      std::memcpy(panel + q * kTileCols, b.data + (p + q) * b.ld + j, static_cast<std::size_t>(cols) * sizeof(float));
+  }
+}
+
+/// The rows [i, i + rows) of op(A), columns [p, p + k), as panel[k][rows].
+void pack_a(const GemmOperand& a, Index i, Index rows, Index p, Index k, float* panel) {
+  if (a.transposed) {
+    for (Index q = 0; q < k; ++q)
+      std::memcpy(panel + q * rows, a.data + (p + q) * a.ld + i, static_cast<std::size_t>(rows) * sizeof(float));
+  } else {
+    transpose_block(FloatTag(), rows, k, a.data + i * a.ld + p, a.ld, panel, rows);
+  }
+}
+
+/// Calls f(first, rows) for m rows cut into the fewest tiles of at most `most` rows, as even as possible: two
+/// tiles of 9 and 8 rows keep more chains in flight than 12 and 5.
+template <class F>
+void for_each_row_tile(Index m, Index most, F f) {
+  if (m <= most) return f(0, m);
+  const Index tiles = ceil_div(m, most);
+  for (Index tile = 0, i = 0; tile < tiles; ++tile) {
+    const Index rows = m / tiles + (tile < m % tiles ? 1 : 0);
+    f(i, rows);
+    i += rows;
+  }
+}
+
+/// Small products: A is read where it lies, B too unless it is transposed or its last vector would be read past
+/// its end. k <= kBlockK.
+template <bool kTransposedA>
+void multiply_direct(const GemmCall& g) {
+  HWY_ALIGN float panel[kBlockK * kTileCols];
+  for (Index j = 0; j < g.n; j += kTileCols) {
+    const Index cols = std::min(kTileCols, g.n - j);
+    const Index vectors = ceil_div(cols, kLanes);
+    const Index last_lanes = cols - (vectors - 1) * kLanes;
+    const bool packed = g.b.transposed || (!kMasksSuppressFaults && last_lanes != kLanes);
+    if (packed) pack_b(g.b, 0, g.k, j, cols, panel);
+    for_each_row_tile(g.m, tile_rows(vectors), [&](Index i, Index rows) {
+      tile_function<kTransposedA>(rows, vectors)({.k = g.k,
+                                                  .a = g.a.data + (kTransposedA ? i : i * g.a.ld),
+                                                  .a_step = g.a.ld,
+                                                  .b = packed ? panel : g.b.data + j,
+                                                  .b_step = packed ? kTileCols : g.b.ld,
+                                                  .c = g.c + i * g.ldc + j,
+                                                  .c_step = g.ldc,
+                                                  .last_lanes = last_lanes,
+                                                  .accumulate = false});
+    });
+  }
+}
+
+/// One packed block of A against one packed block of B: C[i.., j..] (+)= A[rows, k] · B[k, cols].
+void multiply_packed(const float* a, Index rows, const float* b, Index cols, Index k, float* c, Index ldc,
+                     bool accumulate) {
+  for (Index j = 0; j < cols; j += kTileCols) {
+    const Index vectors = ceil_div(std::min(kTileCols, cols - j), kLanes);
+    const Index last_lanes = std::min(kTileCols, cols - j) - (vectors - 1) * kLanes;
+    // The row tiles must be those that A was packed in, so narrow panels use the same height.
+    for_each_row_tile(rows, tile_rows(2), [&](Index i, Index tile) {
+      tile_function<true>(tile, vectors)({.k = k,
+                                          .a = a + i * k,
+                                          .a_step = tile,
+                                          .b = b + j * k,
+                                          .b_step = kTileCols,
+                                          .c = c + i * ldc + j,
+                                          .c_step = ldc,
+                                          .last_lanes = last_lanes,
+                                          .accumulate = accumulate});
+    });
+  }
+}
+
+hwy::AlignedFreeUniquePtr<float[]> scratch(Index floats) {
+  auto memory = hwy::AllocateAligned<float>(static_cast<std::size_t>(floats));
+  if (!memory) throw std::bad_alloc();
+  return memory;
+}
+
+/// Large products: blocks of A and B are packed into the order in which the tiles read them.
+void multiply_blocked(const GemmCall& g) {
+  const Index depth = std::min(g.k, kBlockK);
+  const auto a = scratch(std::min(g.m, kBlockM) * depth);
+  const auto b = scratch(ceil_div(std::min(g.n, kBlockN), kTileCols) * kTileCols * depth);
+  for (Index j = 0; j < g.n; j += kBlockN) {
+    const Index cols = std::min(kBlockN, g.n - j);
+    for (Index p = 0; p < g.k; p += kBlockK) {
+      const Index k = std::min(kBlockK, g.k - p);
+      for (Index q = 0; q < cols; q += kTileCols)
+        pack_b(g.b, p, k, j + q, std::min(kTileCols, cols - q), b.get() + q * k);
+      for (Index i = 0; i < g.m; i += kBlockM) {
+        const Index rows = std::min(kBlockM, g.m - i);
+        for_each_row_tile(rows, tile_rows(2),
+                          [&](Index r, Index tile) { pack_a(g.a, i + r, tile, p, k, a.get() + r * k); });
+        multiply_packed(a.get(), rows, b.get(), cols, k, g.c + i * g.ldc + j, g.ldc, p > 0);
+      }
+    }
+  }
+}
+
+void multiply(const GemmCall& g) {
+  // A single tile of rows or columns uses each element of B or A once: packing them cannot pay.
+  const bool direct = g.m <= tile_rows(2) || g.n <= kTileCols || g.m * g.k * g.n <= kDirectVolume;
+  if (g.k > kBlockK || !direct) return multiply_blocked(g);
+  if (g.a.transposed) return multiply_direct<true>(g);
+  multiply_direct<false>(g);
+}
+
+}  // namespace
+}  // namespace assay::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace assay::cpu {
+
+HWY_EXPORT(multiply);
+
+void tiled_gemm(const GemmCall& call) {
+  if (call.m == 0 || call.n == 0) return;
+  if (call.k == 0) return zero_fill(call);
+  HWY_DYNAMIC_DISPATCH(multiply)(call);
+}
+
+}  // namespace assay::cpu
+#endif

@@ -1,0 +1,102 @@
+// Strided copies: transpose and tensor_layout.
+#pragma once
+
+#include <algorithm>
+
+#include "core/view.hpp"
+#include "runtime/cuda/launch.hpp"
+#include "runtime/registry.hpp"
+
+namespace assay::ASSAY_CUDA_NAMESPACE {
+
+/// dst[i,j] = src[i,j] for an m x n matrix, both with any strides of their own; for a transpose dst is seen as [m,n] with
+/// its strides exchanged. Bits are copied, NaN payloads too. They share no memory. Offsets take 64 bits.
+struct StridedCopy {
+  Index m, n;
+  const float* src;
+  Index src_row, src_column;
+  float* dst;
+  Index dst_row, dst_column;
+};
+
+/// What a kernel does wrong on purpose (falsify/mutants/cuda).
+enum class CopyFault { none, no_barrier, tail_unwritten, columns_unchecked, copied_as_sum, inner_step_ignored };
+
+/// One thread an element, neighbouring threads along a row of src.
+template <CopyFault fault>
+__global__ void __launch_bounds__(256) elementwise_kernel(StridedCopy c) {
+  const Index row_step = Index{gridDim.y} * blockDim.y;
+  const Index column = Index{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (column >= c.n) return;
+  const Index src_column = fault == CopyFault::inner_step_ignored ? 1 : c.src_column;
+  for (Index row = Index{blockIdx.y} * blockDim.y + threadIdx.y; row < c.m; row += row_step) {
+    const float value = c.src[row * c.src_row + column * src_column];
+    c.dst[row * c.dst_row + column * c.dst_column] = fault == CopyFault::copied_as_sum ? value + 0.0f : value;
+  }
+}
+
+/// 32x32 tiles through shared memory, so that reads run along rows of src and writes along columns of it. The pad keeps
+/// a column of the tile in 32 banks. Source: Ruetsch & Micikevicius, "Optimizing matrix transpose in CUDA", NVIDIA 2009.
+template <CopyFault fault>
+__global__ void __launch_bounds__(256) tiled32_kernel(StridedCopy c) {
+  constexpr int kTile = 32, kRows = 8;
+  ASSAY_SHARED(float, tile, [kTile][kTile + 1]);
+  const int x = static_cast<int>(threadIdx.x), y = static_cast<int>(threadIdx.y);
+  const Index row0 = Index{blockIdx.y} * kTile, column0 = Index{blockIdx.x} * kTile;
+#pragma unroll
+  for (int i = 0; i < kTile; i += kRows) {
+    const Index row = row0 + y + i, column = column0 + x;
+    if (row < c.m && column < c.n) tile[y + i][x] = c.src[row * c.src_row + column * c.src_column];
+  }
+  if constexpr (fault != CopyFault::no_barrier) __syncthreads();
+#pragma unroll
+  for (int i = 0; i < kTile; i += kRows) {
+    const Index row = row0 + x, column = column0 + y + i;
+    const Index rows = fault == CopyFault::tail_unwritten ? c.m / kTile * kTile : c.m;
+    const bool inside = row < rows && (fault == CopyFault::columns_unchecked || column < c.n);
+    if (inside) c.dst[row * c.dst_row + column * c.dst_column] = tile[x][y + i];
+  }
+}
+
+template <CopyFault fault = CopyFault::none>
+void elementwise(const StridedCopy& c, Device& device) {
+  const dim3 grid(blocks_for(c.n, 32), static_cast<unsigned>(std::min<Index>((c.m + 7) / 8, 65535)));
+  launch(&elementwise_kernel<fault>, {grid, dim3(32, 8)}, device, c);
+}
+
+template <CopyFault fault = CopyFault::none>
+void tiled32(const StridedCopy& c, Device& device) {
+  launch(&tiled32_kernel<fault>, {dim3(blocks_for(c.n, 32), blocks_for(c.m, 32)), dim3(32, 8)}, device, c);
+}
+
+/// More tiles along m than a grid has blocks: rows of 2^21 elements and more.
+inline std::optional<std::string> refuse_tiled32(Index m) {
+  if (m <= 65535 * Index{32}) return std::nullopt;
+  return "m = " + std::to_string(m) + " needs more than the 65535 blocks that a grid has along y";
+}
+
+/// dst of `exchanged` (a transpose) is [n,m].
+template <class Args, bool exchanged>
+StridedCopy copy_of(const Args& args) {
+  const Index outer = args.dst.stride(0), inner = args.dst.stride(1);
+  return {args.m,          args.n,
+          args.src.data(), args.src.stride(0), args.src.stride(1),
+          args.dst.data(), exchanged ? inner : outer, exchanged ? outer : inner};
+}
+
+/// The registry's row; the caller adds what differs. Args: TransposeArgs or TensorLayoutArgs.
+template <class Args, bool exchanged, void (*run)(const StridedCopy&, Device&)>
+Kernel copy_kernel(std::string_view op, std::string_view id, std::string_view summary) {
+  return {.op = op,
+          .id = id,
+          .backend = kCudaBackend,
+          .source = "kernels/cuda/copies.cuh",
+          .summary = summary,
+          .run = [](const Call& call, Device& device) {
+            const StridedCopy copy = copy_of<Args, exchanged>(Args::unpack(call));
+            if (copy.m > 0 && copy.n > 0) run(copy, device);
+          },
+          .refuse = [](const Call& call) { return refuse_tiled32(Args::unpack(call).m); }};
+}
+
+}  // namespace assay::ASSAY_CUDA_NAMESPACE

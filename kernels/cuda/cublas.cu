@@ -1,0 +1,53 @@
+#include "kernels/cuda/cublas.hpp"
+
+#include <cublas_v2.h>
+
+#include <limits>
+
+namespace assay::cuda_kernels {
+namespace {
+
+void check(const char* call, cublasStatus_t status) {
+  if (status != CUBLAS_STATUS_SUCCESS) throw DeviceError(call, cublasGetStatusName(status), cublasGetStatusString(status));
+}
+
+/// One handle for the process's one device; the end of the process frees it.
+cublasHandle_t handle(Device& device) {
+  static const cublasHandle_t made = [&] {
+    cublasHandle_t h = nullptr;
+    check("cublasCreate", cublasCreate(&h));
+    check("cublasSetStream", cublasSetStream(h, static_cast<CudaDevice&>(device).stream()));
+    return h;
+  }();
+  return made;
+}
+
+int narrow(Index extent) {
+  if (extent > std::numeric_limits<int>::max())
+    throw Unavailable("cuBLAS", "its dimensions and strides are 32-bit integers; here is " + std::to_string(extent));
+  return static_cast<int>(extent);
+}
+
+constexpr float kOne = 1, kZero = 0;
+
+}  // namespace
+
+// cuBLAS is column-major: it is asked for Cᵀ = op(B)ᵀ·op(A)ᵀ, and every row-major matrix is its own transpose to it.
+void cublas_sgemm(const Product& p, bool a_transposed, bool b_transposed, CublasMath math, Device& device) {
+  const cublasHandle_t h = handle(device);
+  check("cublasSetMathMode",
+        cublasSetMathMode(h, math == CublasMath::tf32 ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH));
+  check("cublasSgemm", cublasSgemm(h, b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+                                   narrow(p.n), narrow(p.m), narrow(p.k), &kOne, p.b, narrow(p.b_ld), p.a, narrow(p.a_ld),
+                                   &kZero, p.c, narrow(p.c_ld)));
+}
+
+void cublas_sgemv(Index m, Index k, const float* a, Index a_ld, const float* x, Index x_step, float* y, Index y_step,
+                  Device& device) {
+  const cublasHandle_t h = handle(device);
+  check("cublasSetMathMode", cublasSetMathMode(h, CUBLAS_DEFAULT_MATH));
+  check("cublasSgemv", cublasSgemv(h, CUBLAS_OP_T, narrow(k), narrow(m), &kOne, a, narrow(a_ld), x, narrow(x_step), &kZero,
+                                   y, narrow(y_step)));
+}
+
+}  // namespace assay::cuda_kernels

@@ -1,0 +1,35 @@
+// cuBLAS, as a peer to compare with: on a CUDA device only.
+#pragma once
+
+#include "kernels/cuda/product.cuh"
+
+namespace assay::cuda_kernels {
+
+enum class CublasMath { f32, tf32 };
+
+inline constexpr std::string_view kCublas = "cublasSgemm, CUBLAS_DEFAULT_MATH";
+inline constexpr std::string_view kCublasTf32 = "cublasSgemm, CUBLAS_TF32_TENSOR_OP_MATH";
+/// NVIDIA does not say how cuBLAS rounds its inputs; tensor cores that are given float32 words drop their low bits.
+inline constexpr Arithmetic kCublasTf32Arithmetic{.inputs = Format::tf32,
+                                                  .input_rounding = Rounding::toward_zero,
+                                                  .accumulation = Rounding::toward_zero,
+                                                  .block = 4};
+
+/// C = op(A)·op(B) with alpha = 1, beta = 0. Throws Unavailable for leading dimensions over 2^31 - 1, DeviceError if
+/// cuBLAS fails.
+void cublas_sgemm(const Product& p, bool a_transposed, bool b_transposed, CublasMath math, Device& device);
+/// y[i] = sum_p a[i,p] * x[p]; strides in elements.
+void cublas_sgemv(Index m, Index k, const float* a, Index a_ld, const float* x, Index x_step, float* y, Index y_step,
+                  Device& device);
+
+template <bool a_transposed, bool b_transposed, CublasMath math>
+void cublas_product(const Product& p, Device& device) {
+  cublas_sgemm(p, a_transposed, b_transposed, math, device);
+}
+
+inline Kernel as_peer(Kernel kernel) {
+  kernel.role = KernelRole::peer;
+  return kernel;
+}
+
+}  // namespace assay::cuda_kernels

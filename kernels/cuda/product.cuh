@@ -1,0 +1,91 @@
+// The three matrix products as one problem: C[m,n] = op(A)[m,k] · op(B)[k,n], float32, rows dense.
+#pragma once
+
+#include <algorithm>
+
+#include "core/view.hpp"
+#include "runtime/cuda/launch.hpp"
+#include "runtime/registry.hpp"
+
+namespace assay::ASSAY_CUDA_NAMESPACE {
+
+/// A is [m,k], or [k,m] where a kernel's first flag says transposed; B is [k,n], or [n,k]; C is [m,n]. C shares no memory
+/// with A or B. Element (i, j) of a matrix lies at i * ld + j; addresses are aligned to 4 bytes; offsets take 64 bits.
+struct Product {
+  int m, k, n;
+  const float* a;
+  const float* b;
+  float* c;
+  Index a_ld, b_ld, c_ld;
+};
+
+/// What a kernel does wrong on purpose (falsify/mutants/cuda).
+enum class ProductFault {
+  none,
+  // naive16
+  no_barrier_after_store, no_barrier_after_use, return_before_barrier, tile_off_by_one, k_not_predicated,
+  store_not_predicated, width_as_stride, bf16_sum, tile_reused, stale_sum,
+  // its launch
+  grid_swapped, grid_of_first_call, one_row_of_blocks,
+  // register_tiled
+  stage_not_swapped, no_barrier_between_stages,
+  // tf32_wmma
+  no_wait, no_barrier_before_reuse, inputs_truncated,
+};
+
+/// Leading dimension of a matrix; its width where no second row gives the stride a meaning.
+template <class T>
+Index leading_dimension(const View<T>& matrix) {
+  return matrix.dim(0) > 1 ? matrix.stride(0) : std::max<Index>(matrix.dim(1), 1);
+}
+
+/// Args: MatmulArgs, MatmulNtArgs or MatmulTnArgs.
+template <class Args>
+Product product_of(const Args& args) {
+  return {static_cast<int>(args.m),  static_cast<int>(args.k),
+          static_cast<int>(args.n),  args.a.data(),
+          args.b.data(),             args.c.data(),
+          leading_dimension(args.a), leading_dimension(args.b),
+          leading_dimension(args.c)};
+}
+
+/// Extents are 32-bit integers in kernels, and tiles reach past them; a grid has 65535 blocks along y, of 16 rows or more.
+template <class Args>
+std::optional<std::string> refuse_large(const Args& args) {
+  constexpr Index kMaxRows = 65535 * 16, kMax = Index{1} << 30;
+  if (args.m <= kMaxRows && args.k <= kMax && args.n <= kMax) return std::nullopt;
+  return "m above " + std::to_string(kMaxRows) + ", or k or n above " + std::to_string(kMax);
+}
+
+/// True where every row starts at a multiple of 16 bytes.
+inline bool vectors(const float* matrix, Index ld) {
+  return reinterpret_cast<std::uintptr_t>(matrix) % 16 == 0 && ld % 4 == 0;
+}
+
+/// Element (row, column) of a matrix of rows x columns; 0 outside.
+__device__ inline float element_or_zero(const float* matrix, Index ld, int row, int column, int rows, int columns) {
+  return row < rows && column < columns ? matrix[row * ld + column] : 0.0f;
+}
+
+/// The registry's row of a product; the caller adds what differs.
+template <class Args, void (*run)(const Product&, Device&)>
+Kernel product_kernel(std::string_view op, std::string_view id, std::string_view source, std::string_view summary) {
+  return {.op = op,
+          .id = id,
+          .backend = kCudaBackend,
+          .source = source,
+          .summary = summary,
+          .run = [](const Call& call, Device& device) {
+            const Product product = product_of(Args::unpack(call));
+            if (product.m > 0 && product.n > 0) run(product, device);
+          },
+          .refuse = &refuse_typed<Args, &refuse_large<Args>>};
+}
+
+/// The row of a kernel that computes in `arithmetic`.
+inline Kernel declaring(const Arithmetic& arithmetic, Kernel kernel) {
+  kernel.arithmetic = arithmetic;
+  return kernel;
+}
+
+}  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -1,0 +1,136 @@
+// 128x128 outputs a block, 8x8 of them in the registers of each of its 256 threads; two stages of shared memory.
+#pragma once
+
+#include "kernels/cuda/product.cuh"
+
+namespace assay::ASSAY_CUDA_NAMESPACE {
+
+inline constexpr std::string_view kRegisterTiled =
+    "128x128 block, 8x8 outputs in registers, depth 8, double-buffered, vector loads where aligned";
+
+namespace register_tiled_detail {
+
+constexpr int kTile = 128, kDepth = 8;
+/// Of a row of a tile. The pad keeps the transposing stores of a warp in different banks, and rows aligned to 16 bytes.
+constexpr int kPitch = kTile + 4;
+
+/// One operand's way into shared memory, where it lies as [depth][kPitch]. The matrix has k along its rows (k_inner:
+/// [extent, k]) or across them ([k, extent]). A thread moves four neighbours of a row; `aligned`: as one vector.
+template <bool k_inner, bool aligned>
+struct Operand {
+  const float* at;  ///< where the next four lie
+  Index step;       ///< from tile to tile
+  int row, column;  ///< of them, in the tile as the matrix has it
+  int inside;       ///< how many of a row of the tile lie within `extent`; at k_inner, 0 for rows outside
+
+  __device__ Operand(const float* matrix, Index ld, int extent, int first) {
+    constexpr int kVectorsPerRow = (k_inner ? kDepth : kTile) / 4;
+    row = static_cast<int>(threadIdx.x) / kVectorsPerRow;
+    column = static_cast<int>(threadIdx.x) % kVectorsPerRow * 4;
+    at = matrix + (k_inner ? (first + row) * ld + column : row * ld + first + column);
+    step = k_inner ? kDepth : kDepth * ld;
+    inside = k_inner ? (first + row < extent ? kDepth : 0) : extent - first;
+  }
+  /// The next four, zeros outside; `k_left` is what is left of k.
+  __device__ float4 load(int k_left) {
+    const int rows = k_inner ? kTile : k_left, columns = k_inner ? min(inside, k_left) : inside;
+    const int valid = row < rows ? columns - column : 0;
+    const float* const from = at;
+    at += step;
+    if (aligned && valid >= 4) return *reinterpret_cast<const float4*>(from);
+    return make_float4(valid > 0 ? from[0] : 0.0f, valid > 1 ? from[1] : 0.0f, valid > 2 ? from[2] : 0.0f,
+                       valid > 3 ? from[3] : 0.0f);
+  }
+  __device__ void store(float (*tile)[kPitch], float4 v) const {
+    if constexpr (k_inner) {
+      tile[column][row] = v.x;
+      tile[column + 1][row] = v.y;
+      tile[column + 2][row] = v.z;
+      tile[column + 3][row] = v.w;
+    } else {
+      *reinterpret_cast<float4*>(&tile[row][column]) = v;
+    }
+  }
+};
+
+/// Eight elements of a row of a tile: four at `at`, four at `at + step`.
+__device__ inline void load8(float (&v)[8], const float* row, int at, int step) {
+  const float4 low = *reinterpret_cast<const float4*>(row + at);
+  const float4 high = *reinterpret_cast<const float4*>(row + at + step);
+  v[0] = low.x, v[1] = low.y, v[2] = low.z, v[3] = low.w;
+  v[4] = high.x, v[5] = high.y, v[6] = high.z, v[7] = high.w;
+}
+
+/// v to elements (row, column..column+3) of C, where they exist.
+template <bool aligned>
+__device__ inline void store4(const Product& p, int row, int column, const float* v) {
+  if (row >= p.m) return;
+  float* at = p.c + row * p.c_ld + column;
+  if (aligned && column + 4 <= p.n) {
+    *reinterpret_cast<float4*>(at) = make_float4(v[0], v[1], v[2], v[3]);
+    return;
+  }
+#pragma unroll
+  for (int j = 0; j < 4; ++j)
+    if (column + j < p.n) at[j] = v[j];
+}
+
+/// Warps lie 4x2 on the block, 32x64 outputs each; lanes 4x8 on the warp. A thread has rows 4y..4y+3 and 16+4y..,
+/// columns 4x..4x+3 and 32+4x.. of its warp's outputs, so that a warp reads 64 and 128 contiguous bytes of a tile's row.
+template <bool a_transposed, bool b_transposed, bool aligned, ProductFault fault>
+__global__ void __launch_bounds__(256, 2) register_tiled_kernel(Product p) {
+  ASSAY_SHARED(__align__(16) float, a_tile, [2][kDepth][kPitch]);
+  ASSAY_SHARED(__align__(16) float, b_tile, [2][kDepth][kPitch]);
+  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+  const int y = warp / 2 * 32 + lane / 8 * 4, x = warp % 2 * 64 + lane % 8 * 4;
+  const int row0 = static_cast<int>(blockIdx.y) * kTile, column0 = static_cast<int>(blockIdx.x) * kTile;
+  Operand<!a_transposed, aligned> a(p.a, p.a_ld, p.m, row0);
+  Operand<b_transposed, aligned> b(p.b, p.b_ld, p.n, column0);
+
+  float sums[8][8] = {};
+  a.store(a_tile[0], a.load(p.k));
+  b.store(b_tile[0], b.load(p.k));
+  __syncthreads();
+  int stage = 0;
+  for (int k_left = p.k; k_left > 0; k_left -= kDepth) {
+    const float4 next_a = a.load(k_left - kDepth), next_b = b.load(k_left - kDepth);  // zeros past the end
+#pragma unroll
+    for (int q = 0; q < kDepth; ++q) {
+      float left[8], right[8];
+      load8(left, a_tile[stage][q], y, 16);
+      load8(right, b_tile[stage][q], x, 32);
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+#pragma unroll
+        for (int j = 0; j < 8; ++j) sums[i][j] += left[i] * right[j];
+    }
+    if constexpr (fault != ProductFault::stage_not_swapped) stage ^= 1;
+    // The other stage was last read before the barrier that ended the previous round.
+    a.store(a_tile[stage], next_a);
+    b.store(b_tile[stage], next_b);
+    if constexpr (fault != ProductFault::no_barrier_between_stages) __syncthreads();
+  }
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    const int row = row0 + y + i % 4 + i / 4 * 16;
+    store4<aligned>(p, row, column0 + x, sums[i]);
+    store4<aligned>(p, row, column0 + x + 32, sums[i] + 4);
+  }
+}
+
+}  // namespace register_tiled_detail
+
+/// c[i,j] = sum_p a[i,p] * b[p,j], p ascending, one fused multiply-add a term. Error at most k·u·sum_p |a[i,p]||b[p,j]|.
+/// Reads each element of A n/128 times and of B m/128 times. Source: Volkov & Demmel, "Benchmarking GPUs to tune dense
+/// linear algebra", SC 2008 (register blocking); NVIDIA, "CUTLASS: Fast linear algebra in CUDA C++" (thread layout).
+template <bool a_transposed, bool b_transposed, ProductFault fault = ProductFault::none>
+void register_tiled(const Product& p, Device& device) {
+  namespace detail = register_tiled_detail;
+  const LaunchShape shape{dim3(blocks_for(p.n, detail::kTile), blocks_for(p.m, detail::kTile)), dim3(256)};
+  if (vectors(p.a, p.a_ld) && vectors(p.b, p.b_ld) && vectors(p.c, p.c_ld))
+    launch(&detail::register_tiled_kernel<a_transposed, b_transposed, true, fault>, shape, device, p);
+  else
+    launch(&detail::register_tiled_kernel<a_transposed, b_transposed, false, fault>, shape, device, p);
+}
+
+}  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -1,0 +1,17 @@
+// dst = src between two strided layouts, with CUDA.
+#include "ops/tensor_layout.hpp"
+
+#include "kernels/cuda/copies.cuh"
+
+namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace {
+
+using ops::TensorLayoutArgs;
+
+const KernelRegistration elementwise_row{copy_kernel<TensorLayoutArgs, false, &elementwise<>>(
+    "tensor_layout", "tensor_layout/" ASSAY_CUDA_NAME "/elementwise", "one thread an element, along rows of src")};
+const KernelRegistration tiled32_row{copy_kernel<TensorLayoutArgs, false, &tiled32<>>(
+    "tensor_layout", "tensor_layout/" ASSAY_CUDA_NAME "/tiled32", "32x32 tiles through shared memory")};
+
+}  // namespace
+}  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -1,0 +1,17 @@
+// dst = srcᵀ with CUDA.
+#include "ops/transpose.hpp"
+
+#include "kernels/cuda/copies.cuh"
+
+namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace {
+
+using ops::TransposeArgs;
+
+const KernelRegistration elementwise_row{copy_kernel<TransposeArgs, true, &elementwise<>>(
+    "transpose", "transpose/" ASSAY_CUDA_NAME "/elementwise", "one thread an element, along rows of src")};
+const KernelRegistration tiled32_row{copy_kernel<TransposeArgs, true, &tiled32<>>(
+    "transpose", "transpose/" ASSAY_CUDA_NAME "/tiled32", "32x32 tiles through shared memory")};
+
+}  // namespace
+}  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -1,0 +1,75 @@
+// y[i] = sum_p a[i,p] * x[p]; a [m,k] f32 with rows of unit stride, x [k] and y [m] f32 of any stride.
+// 64 invocations share a row, four rows a workgroup. Each sums every 64th group of four terms in four
+// accumulators, and a tree in shared memory adds the 256 partial sums; the order does not depend on alignment.
+#version 450
+#include "float_controls.glsl"
+#extension GL_EXT_control_flow_attributes : require
+layout(local_size_x = 64, local_size_y = 4) in;
+
+// True where every row of A, and x of unit stride, start at a multiple of 16 bytes.
+layout(constant_id = 0) const bool VECTOR_A = false;
+layout(constant_id = 1) const bool VECTOR_X = false;
+layout(set = 0, binding = 0) readonly buffer A { float a[]; };
+layout(set = 0, binding = 0) readonly buffer A4 { vec4 a4[]; };
+layout(set = 0, binding = 1) readonly buffer X { float x[]; };
+layout(set = 0, binding = 1) readonly buffer X4 { vec4 x4[]; };
+layout(set = 0, binding = 2) writeonly buffer Y { float y[]; };
+layout(push_constant) uniform Push {
+  uint m, k;
+  uint a_first, a_ld;
+  uint x_first, x_stride;
+  uint y_first, y_stride;
+};
+
+shared float partial[4][64];
+
+vec4 load_a(uint row, uint p) {
+  const uint at = a_first + row * a_ld + p;
+  if (p + 3 < k) {
+    if (VECTOR_A) return a4[at >> 2];
+    return vec4(a[at], a[at + 1], a[at + 2], a[at + 3]);
+  }
+  vec4 v = vec4(a[at], 0, 0, 0);
+  if (p + 1 < k) v.y = a[at + 1];
+  if (p + 2 < k) v.z = a[at + 2];
+  return v;
+}
+
+vec4 load_x(uint p) {
+#ifdef FAULT_X_STRIDE_IGNORED
+  const uint step = 1;
+#else
+  const uint step = x_stride;
+#endif
+  const uint at = x_first + p * step;
+  if (p + 3 < k) {
+    if (VECTOR_X) return x4[at >> 2];
+    return vec4(x[at], x[at + step], x[at + 2 * step], x[at + 3 * step]);
+  }
+  vec4 v = vec4(x[at], 0, 0, 0);
+  if (p + 1 < k) v.y = x[at + step];
+  if (p + 2 < k) v.z = x[at + 2 * step];
+  return v;
+}
+
+void main() {
+  const uint lane = gl_LocalInvocationID.x, slot = gl_LocalInvocationID.y;
+  // All invocations of a workgroup take the same number of turns: none may miss a barrier.
+  for (uint row0 = gl_WorkGroupID.x * 4; row0 < m; row0 += gl_NumWorkGroups.x * 4) {
+    const uint row = row0 + slot;
+    vec4 sum = vec4(0);
+    if (row < m)
+      for (uint p = lane * 4; p < k; p += 256) sum = fma(load_a(row, p), load_x(p), sum);
+    partial[slot][lane] = (sum.x + sum.y) + (sum.z + sum.w);
+    barrier();
+#ifdef FAULT_LAST_PARTIALS_LOST
+    for (uint width = 32; width > 1; width >>= 1) {
+#else
+    for (uint width = 32; width > 0; width >>= 1) {
+#endif
+      if (lane < width) partial[slot][lane] += partial[slot][lane + width];
+      barrier();
+    }
+    if (lane == 0 && row < m) y[y_first + row * y_stride] = partial[slot][0];
+  }
+}

@@ -1,0 +1,24 @@
+// C = A · B: launches the variants of matmul.comp. c shares no memory with a or b (the contract's clause).
+// Error: k terms in order, at most k*u*sum|a||b| and the flushed subnormals. k = 0 writes zeros.
+#include "ops/matmul.hpp"
+
+#include "kernels/vulkan/product.hpp"
+#include "shaders/matmul_naive16.hpp"
+#include "shaders/matmul_tiled128.hpp"
+#include "shaders/matmul_tiled64.hpp"
+
+namespace assay::vulkan {
+namespace {
+
+using ops::MatmulArgs;
+constexpr const char* kSource = "kernels/vulkan/matmul.comp";
+
+const KernelRegistration naive16{
+    product_kernel<MatmulArgs, shaders::matmul_naive16, 16>("matmul", "matmul/vulkan/naive16", kSource, kNaive16)};
+const KernelRegistration tiled64{
+    product_kernel<MatmulArgs, shaders::matmul_tiled64, 64>("matmul", "matmul/vulkan/tiled64", kSource, kTiled64)};
+const KernelRegistration tiled128{
+    product_kernel<MatmulArgs, shaders::matmul_tiled128, 128>("matmul", "matmul/vulkan/tiled128", kSource, kTiled128)};
+
+}  // namespace
+}  // namespace assay::vulkan

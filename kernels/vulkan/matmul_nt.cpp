@@ -1,0 +1,24 @@
+// C = A · Bᵀ: launches the variants of matmul_nt.comp. c shares no memory with a or b (the contract's clause).
+// Error: k terms in order, at most k*u*sum|a||b| and the flushed subnormals. k = 0 writes zeros.
+#include "ops/matmul_nt.hpp"
+
+#include "kernels/vulkan/product.hpp"
+#include "shaders/matmul_nt_naive16.hpp"
+#include "shaders/matmul_nt_tiled128.hpp"
+#include "shaders/matmul_nt_tiled64.hpp"
+
+namespace assay::vulkan {
+namespace {
+
+using ops::MatmulNtArgs;
+constexpr const char* kSource = "kernels/vulkan/matmul_nt.comp";
+
+const KernelRegistration naive16{product_kernel<MatmulNtArgs, shaders::matmul_nt_naive16, 16>(
+    "matmul_nt", "matmul_nt/vulkan/naive16", kSource, kNaive16)};
+const KernelRegistration tiled64{product_kernel<MatmulNtArgs, shaders::matmul_nt_tiled64, 64>(
+    "matmul_nt", "matmul_nt/vulkan/tiled64", kSource, kTiled64)};
+const KernelRegistration tiled128{product_kernel<MatmulNtArgs, shaders::matmul_nt_tiled128, 128>(
+    "matmul_nt", "matmul_nt/vulkan/tiled128", kSource, kTiled128)};
+
+}  // namespace
+}  // namespace assay::vulkan

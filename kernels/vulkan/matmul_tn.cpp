@@ -1,0 +1,24 @@
+// C = Aᵀ · B: launches the variants of matmul_tn.comp. c shares no memory with a or b (the contract's clause).
+// Error: k terms in order, at most k*u*sum|a||b| and the flushed subnormals. k = 0 writes zeros.
+#include "ops/matmul_tn.hpp"
+
+#include "kernels/vulkan/product.hpp"
+#include "shaders/matmul_tn_naive16.hpp"
+#include "shaders/matmul_tn_tiled128.hpp"
+#include "shaders/matmul_tn_tiled64.hpp"
+
+namespace assay::vulkan {
+namespace {
+
+using ops::MatmulTnArgs;
+constexpr const char* kSource = "kernels/vulkan/matmul_tn.comp";
+
+const KernelRegistration naive16{product_kernel<MatmulTnArgs, shaders::matmul_tn_naive16, 16>(
+    "matmul_tn", "matmul_tn/vulkan/naive16", kSource, kNaive16)};
+const KernelRegistration tiled64{product_kernel<MatmulTnArgs, shaders::matmul_tn_tiled64, 64>(
+    "matmul_tn", "matmul_tn/vulkan/tiled64", kSource, kTiled64)};
+const KernelRegistration tiled128{product_kernel<MatmulTnArgs, shaders::matmul_tn_tiled128, 128>(
+    "matmul_tn", "matmul_tn/vulkan/tiled128", kSource, kTiled128)};
+
+}  // namespace
+}  // namespace assay::vulkan

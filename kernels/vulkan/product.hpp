@@ -1,0 +1,74 @@
+// The launcher of the three matrix products.
+#pragma once
+
+#include "kernels/vulkan/launch.hpp"
+
+namespace assay::vulkan {
+
+/// Push constants of product.glsl.
+struct ProductPush {
+  std::uint32_t m, k, n, a_first, a_ld, b_first, b_ld, c_first, c_ld;
+};
+
+/// One product, ready to dispatch. Mutants change one field.
+struct ProductLaunch {
+  ProductPush push{};
+  std::array<std::uint32_t, 1> vector{};  ///< specialization: all rows of A, B and C are aligned to 16 bytes
+  std::array<StorageBinding, 3> bindings{};
+  std::array<std::uint32_t, 3> groups{};
+
+  void run(const Shader& shader, VulkanDevice& device) const {
+    device.dispatch({.name = shader.name,
+                     .module = shader.module,
+                     .specialization = vector,
+                     .bindings = bindings,
+                     .push = bytes_of(push),
+                     .groups = groups});
+  }
+};
+
+/// A workgroup computes tile x tile outputs. Args: MatmulArgs, MatmulNtArgs or MatmulTnArgs.
+template <class Args>
+ProductLaunch plan_product(const Args& args, const VulkanDevice& device, Index tile) {
+  const StorageBinding a = bind(device, args.a), b = bind(device, args.b), c = bind(device, args.c);
+  return {.push = {static_cast<std::uint32_t>(args.m), static_cast<std::uint32_t>(args.k),
+                   static_cast<std::uint32_t>(args.n), a.first, step(args.a, 0), b.first, step(args.b, 0), c.first,
+                   step(args.c, 0)},
+          .vector = {vectors(args.a, a) & vectors(args.b, b) & vectors(args.c, c)},
+          .bindings = {a, b, c},
+          .groups = {groups(args.n, tile), groups(args.m, tile), 1}};
+}
+
+template <class Args, const Shader& shader, Index tile>
+void run_product(const Args& args, Device& device) {
+  plan_product(args, vulkan_device(device), tile).run(shader, vulkan_device(device));
+}
+
+/// Products do not loop over workgroups: more tiles than every device runs are refused.
+template <class Args, Index tile>
+std::optional<std::string> refuse_product(const Args& args) {
+  if (std::max(args.m, args.n) > kMaxGroups * tile)
+    return "m or n above " + std::to_string(kMaxGroups * tile) + " needs more workgroups than every device runs";
+  // A turn sums 8 terms or more; the loops inside it are unrolled.
+  if (auto why = refuse_long((args.k + 7) / 8 + 1)) return why;
+  return refuse_large(args.a, args.b, args.c);
+}
+
+/// The registry's row for a product; the caller adds what differs.
+template <class Args, const Shader& shader, Index tile>
+Kernel product_kernel(std::string_view op, std::string_view id, std::string_view source, std::string_view summary) {
+  return {.op = op,
+          .id = id,
+          .backend = Backend::vulkan,
+          .arithmetic = kShaderArithmetic,
+          .source = source,
+          .summary = summary,
+          .run = &run_typed<Args, &run_product<Args, shader, tile>>,
+          .refuse = &refuse_typed<Args, &refuse_product<Args, tile>>};
+}
+
+inline constexpr std::string_view kNaive16 = "one output per invocation, 16x16 tiles in shared memory";
+inline constexpr std::string_view kTiled64 = "64x64 block, 4x4 outputs in registers, vector loads where aligned";
+inline constexpr std::string_view kTiled128 = "128x128 block, 8x8 outputs in registers, vector loads where aligned";
+
+}  // namespace assay::vulkan

@@ -1,0 +1,107 @@
+// `assay falsify`: campaigns against kernels.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "cli/commands.hpp"
+#include "cli/progress.hpp"
+#include "cli/values.hpp"
+#include "falsify/engine/pool.hpp"
+#include "falsify/engine/report.hpp"
+
+namespace assay::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> ops;
+  std::string backend, kernel, obligation, shard, time, kernel_time, report, limit = "10s";
+  int cases = 100;
+  int jobs = 0;
+  std::string seed = "1";
+  bool json = false, quiet = false;
+};
+
+/// The kernels asked for, in order of id. Throws InputError where a name matches nothing.
+std::vector<const Kernel*> select(const Options& o) {
+  if (!o.backend.empty()) backend_from(o.backend);
+  for (const std::string& op : o.ops) operation(op);
+  std::vector<const Kernel*> chosen;
+  if (!o.kernel.empty()) {
+    chosen.push_back(&kernel(o.kernel));
+  } else {
+    for (const Kernel& k : kernels()) {
+      if (k.role == KernelRole::mutant) continue;
+      if (!o.ops.empty() && std::ranges::find(o.ops, k.op) == o.ops.end()) continue;
+      if (!o.backend.empty() && name(k.backend) != o.backend) continue;
+      chosen.push_back(&k);
+    }
+  }
+  if (chosen.empty()) throw InputError("selection", "no kernel matches it", "`assay list` prints what there is");
+  if (!o.obligation.empty())
+    std::erase_if(chosen, [&](const Kernel* k) {
+      return std::ranges::none_of(falsify::obligations(k->op), [&](const auto& x) { return x.info->id == o.obligation; });
+    });
+  if (chosen.empty())
+    throw InputError("--obligation " + o.obligation, "no chosen operation has it", "`assay explain OP` lists the ids");
+  return chosen;
+}
+
+int run(const Options& o) {
+  std::vector<const Kernel*> chosen = select(o);
+  if (!o.shard.empty()) chosen = shard_of(chosen, parse_shard(o.shard));
+  falsify::CampaignOptions options;
+  options.cases = o.cases;
+  if (!o.time.empty()) {
+    options.time = parse_duration("--time", o.time) / std::max<std::size_t>(1, chosen.size()) * jobs_for(o.jobs);
+    options.cases = 1'000'000'000;
+  }
+  if (!o.kernel_time.empty()) options.time = parse_duration("--kernel-time", o.kernel_time);
+  options.limit = parse_duration("--limit", o.limit);
+  options.seed = parse_seed(o.seed);
+  options.only = o.obligation;
+  const auto begin = std::chrono::steady_clock::now();
+  ProgressLine line(o.quiet || o.json, !o.time.empty());
+  std::vector<nlohmann::json> results =
+      falsify::run_pool(chosen, options, jobs_for(o.jobs), [&](const falsify::PoolStatus& s) { line.update(s); });
+  line.finish();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  nlohmann::json settings{{"seed", o.seed}, {"cases", o.time.empty() ? nlohmann::json(o.cases) : nlohmann::json(nullptr)},
+                          {"time", o.time}, {"ops", o.ops}, {"backend", o.backend}, {"kernel", o.kernel},
+                          {"obligation", o.obligation}, {"shard", o.shard}};
+  nlohmann::json report = falsify::make_report(std::move(results), settings, seconds);
+  if (!o.report.empty()) falsify::write_report(report, o.report);
+  else if (report["totals"]["falsified"] != 0) falsify::write_replays(report, "assay-replays");
+  fmt::print("{}", o.json ? report.dump(1) + "\n" : falsify::table(report));
+  if (falsify::report_failed(report)) return kFalsified;
+  const bool named = !o.backend.empty() || !o.kernel.empty();
+  return named && report["totals"]["unavailable"] != 0 ? kUnavailable : kNothingFalsified;
+}
+
+}  // namespace
+
+Command add_falsify(CLI::App& root) {
+  auto* app = root.add_subcommand("falsify", "Try to prove kernels wrong");
+  auto o = std::make_shared<Options>();
+  app->add_option("OP", o->ops, "Operations (all of them by default)");
+  app->add_option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");
+  app->add_option("--kernel", o->kernel, "Only this kernel (an id of `assay list`, or a mutant's)");
+  app->add_option("--obligation", o->obligation, "Only this obligation");
+  auto* cases = app->add_option("--cases", o->cases, "Cases for each obligation and kernel")->capture_default_str()
+                    ->check(CLI::Range(1, 1'000'000'000));
+  app->add_option("--time", o->time, "Run about this long instead, as in 90s, 10m, 2h")->excludes(cases);
+  app->add_option("--kernel-time", o->kernel_time, "End each kernel's campaign after the round that passes this time")
+      ->excludes("--time");
+  app->add_option("--seed", o->seed, "Seed of the campaign")->capture_default_str();
+  app->add_option("--limit", o->limit, "A call that takes longer is a hang")->capture_default_str();
+  app->add_option("--shard", o->shard, "I/N: the I-th of N parts of the kernels");
+  app->add_option("--report", o->report, "Write report.json, junit.xml and replay files to this folder");
+  app->add_option("--jobs", o->jobs, "Campaigns at once (0: one per processor)")->check(CLI::Range(0, 1024));
+  app->add_flag("--json", o->json, "One JSON document on standard output");
+  app->add_flag("--quiet", o->quiet, "No progress");
+  return {app, [o] { return run(*o); }};
+}
+
+}  // namespace assay::cli

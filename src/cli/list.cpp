@@ -1,0 +1,106 @@
+// `assay list` and `assay explain OP`: the contracts and kernels of this build.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.hpp"
+#include "contract/descriptor.hpp"
+#include "runtime/registry.hpp"
+
+namespace assay::cli {
+namespace {
+
+int list(bool as_json) {
+  nlohmann::json ops = nlohmann::json::array();
+  for (const OpDescriptor* op : operations()) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const Kernel* k : kernels_of(op->name))
+      list.push_back({{"id", k->id}, {"backend", name(k->backend)}, {"summary", k->summary}, {"source", k->source},
+                      {"arithmetic", to_string(k->arithmetic)}, {"peer", k->role == KernelRole::peer}});
+    ops.push_back({{"op", op->name}, {"summary", op->summary}, {"contract", op->file},
+                   {"obligations", op->obligations.size()}, {"kernels", list}});
+  }
+  if (as_json) {
+    fmt::print("{}\n", nlohmann::json{{"schema", "assay-list/1"}, {"operations", ops}}.dump(2));
+    return kNothingFalsified;
+  }
+  for (const auto& op : ops) {
+    fmt::print("{}: {} ({}, {} obligations)\n", op["op"].get<std::string>(), op["summary"].get<std::string>(),
+               op["contract"].get<std::string>(), op["obligations"].get<int>());
+    for (const auto& k : op["kernels"])
+      fmt::print("  {:<34} {}\n", k["id"].get<std::string>(), k["summary"].get<std::string>());
+  }
+  return kNothingFalsified;
+}
+
+nlohmann::json describe(const OpDescriptor& op) {
+  nlohmann::json j{{"schema", "assay-explain/1"}, {"op", op.name}, {"summary", op.summary}, {"contract", op.file}};
+  for (auto e : op.equations) j["equations"].push_back(e);
+  for (auto s : op.sources) j["sources"].push_back(s);
+  for (const DimInfo& d : op.dims)
+    j["dims"].push_back({{"name", d.name}, {"min", d.min}, {"max", d.max}, {"says", d.says}});
+  for (const TensorInfo& t : op.tensors)
+    j["tensors"].push_back({{"name", t.name}, {"role", t.role == Role::in ? "in" : t.role == Role::out ? "out" : "inout"},
+                            {"dtype", name(t.dtype)}, {"shape", t.shape_text}, {"says", t.says}});
+  for (const ClauseInfo& c : op.clauses)
+    j["clauses"].push_back({{"id", c.id}, {"kind", c.kind == ClauseKind::requires_clause ? "requires"
+                                                   : c.kind == ClauseKind::ensures_clause ? "ensures" : "certificate"},
+                            {"says", c.says}, {"line", c.line}});
+  for (const ObligationInfo& o : op.obligations)
+    j["obligations"].push_back({{"id", o.id}, {"claim", o.claim}, {"by", o.by}, {"if_fails", o.if_fails}});
+  for (const GradientInfo& g : op.gradients)
+    j["gradients"].push_back({{"id", g.id}, {"input", op.tensors[static_cast<std::size_t>(g.input)].name},
+                              {"equation", g.equation}, {"by", g.by}});
+  return j;
+}
+
+int explain(const std::string& which, bool as_json) {
+  const nlohmann::json j = describe(operation(which));
+  if (as_json) {
+    fmt::print("{}\n", j.dump(2));
+    return kNothingFalsified;
+  }
+  const auto text = [](const nlohmann::json& x, const char* key) { return x[key].get<std::string>(); };
+  fmt::print("{}: {}\n", text(j, "op"), text(j, "summary"));
+  for (const auto& e : j["equations"]) fmt::print("  {}\n", e.get<std::string>());
+  fmt::print("\nTensors\n");
+  for (const auto& t : j["tensors"])
+    fmt::print("  {:<4} {} {} {}  {}\n", text(t, "role"), text(t, "name"), text(t, "shape"), text(t, "dtype"), text(t, "says"));
+  fmt::print("\nDims\n");
+  for (const auto& d : j["dims"])
+    fmt::print("  {} from {} to {}: {}\n", text(d, "name"), d["min"].dump(), d["max"].dump(), text(d, "says"));
+  fmt::print("\nThe contract\n");
+  for (const auto& c : j["clauses"]) fmt::print("  {:<12} {:<11} {}\n", text(c, "id"), text(c, "kind"), text(c, "says"));
+  fmt::print("\nFalsified by\n");
+  for (const auto& o : j["obligations"])
+    fmt::print("  {:<18} {} (if it fails, suspect: {})\n", text(o, "id"), text(o, "claim"), text(o, "if_fails"));
+  if (j.contains("gradients")) fmt::print("\nGradients\n");
+  for (const auto& g : j.value("gradients", nlohmann::json::array()))
+    fmt::print("  {:<12} {}: {} = {}\n", text(g, "id"), text(g, "input"), text(g, "equation"), text(g, "by"));
+  fmt::print("\nKernels\n");
+  for (const Kernel* k : kernels_of(text(j, "op"))) fmt::print("  {:<34} {}\n", k->id, k->summary);
+  fmt::print("\nSources\n");
+  for (const auto& s : j["sources"]) fmt::print("  {}\n", s.get<std::string>());
+  return kNothingFalsified;
+}
+
+}  // namespace
+
+Command add_list(CLI::App& root) {
+  auto* app = root.add_subcommand("list", "Operations and their kernels");
+  auto as_json = std::make_shared<bool>(false);
+  app->add_flag("--json", *as_json, "One JSON document on standard output");
+  return {app, [as_json] { return list(*as_json); }};
+}
+
+Command add_explain(CLI::App& root) {
+  auto* app = root.add_subcommand("explain", "One contract in words");
+  auto which = std::make_shared<std::string>();
+  auto as_json = std::make_shared<bool>(false);
+  app->add_option("OP", *which, "The operation")->required();
+  app->add_flag("--json", *as_json, "One JSON document on standard output");
+  return {app, [which, as_json] { return explain(*which, *as_json); }};
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,123 @@
+// `assay mutants`: wrong kernels against the suites. A survivor is a hole in the suites.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "cli/progress.hpp"
+#include "cli/values.hpp"
+#include "falsify/engine/pool.hpp"
+#include "falsify/engine/report.hpp"
+
+namespace assay::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> ops;
+  std::string backend, report, limit = "2s", seed = "1";
+  int cases = 50;
+  int jobs = 0;
+  bool shrink = false, json = false, quiet = false;
+};
+
+/// What became of one mutant.
+nlohmann::json judge(const nlohmann::json& kernel) {
+  nlohmann::json j{{"mutant", kernel["kernel"]}, {"op", kernel["op"]}, {"fault", kernel.value("fault", "")},
+                   {"status", kernel["status"] == "falsified" ? nlohmann::json("killed")
+                              : kernel["status"] == "unavailable" ? nlohmann::json("unavailable")
+                                                                  : nlohmann::json("survived")},
+                   {"seconds", kernel["seconds"]}};
+  for (const auto& o : kernel["obligations"]) {
+    if (o["verdict"] == "unavailable") j["why"] = o["reason"];
+    if (!o.contains("counterexample")) continue;
+    const auto& x = o["counterexample"];
+    j.update({{"by", o["id"]}, {"cases", x["number"]}, {"finding", x["finding"]["message"]}, {"smallest", x["says"]}});
+  }
+  return j;
+}
+
+double percentile(std::vector<double> sorted, double p) {
+  if (sorted.empty()) return 0;
+  std::ranges::sort(sorted);
+  return sorted[static_cast<std::size_t>(p * static_cast<double>(sorted.size() - 1) + 0.5)];
+}
+
+void print(const nlohmann::json& summary) {
+  std::size_t width = 6;
+  for (const auto& m : summary["mutants"]) width = std::max(width, m["mutant"].get<std::string>().size());
+  fmt::print("{:<{}}  {:<16}  {:>5}  fault\n", "mutant", width, "killed by", "cases");
+  for (const auto& m : summary["mutants"]) {
+    const std::string status = m["status"].get<std::string>();
+    fmt::print("{:<{}}  {:<16}  {:>5}  {}{}\n", m["mutant"].get<std::string>(), width,
+               status == "killed" ? m["by"].get<std::string>() : status == "survived" ? "SURVIVED" : status,
+               status == "killed" ? m["cases"].dump() : "", m["fault"].get<std::string>(),
+               m.contains("why") ? " (" + m["why"].get<std::string>() + ")" : "");
+    if (status == "killed" && summary["shrunk"].get<bool>())
+      fmt::print("{:<{}}    {}\n", "", width, m["smallest"].get<std::string>());
+  }
+  fmt::print("\n{} mutants: {} killed, {} survived, {} unavailable; cases to kill: median {}, 95th percentile {}\n",
+             summary["mutants"].size(), summary["killed"].dump(), summary["survived"].dump(), summary["unavailable"].dump(),
+             summary["median_cases"].dump(), summary["p95_cases"].dump());
+}
+
+int run(const Options& o) {
+  if (!o.backend.empty()) backend_from(o.backend);
+  for (const std::string& op : o.ops) operation(op);
+  std::vector<const Kernel*> chosen;
+  for (const Kernel& k : kernels())
+    if (k.role == KernelRole::mutant && (o.backend.empty() || name(k.backend) == o.backend) &&
+        (o.ops.empty() || std::ranges::find(o.ops, k.op) != o.ops.end()))
+      chosen.push_back(&k);
+  if (chosen.empty()) throw InputError("selection", "no mutant matches it", "leave the options out to run all of them");
+  falsify::CampaignOptions options;
+  options.cases = o.cases;
+  options.seed = parse_seed(o.seed);
+  options.limit = parse_duration("--limit", o.limit);
+  options.stop_at_first = true;
+  options.shrink = o.shrink;
+  ProgressLine line(o.quiet || o.json, true);
+  std::vector<nlohmann::json> results =
+      falsify::run_pool(chosen, options, jobs_for(o.jobs), [&](const falsify::PoolStatus& s) { line.update(s); });
+  line.finish();
+  nlohmann::json report = falsify::make_report(std::move(results), {{"seed", o.seed}, {"cases", o.cases}}, 0);
+  if (!o.report.empty()) falsify::write_report(report, o.report);
+  nlohmann::json summary{{"schema", "assay-mutants/1"}, {"shrunk", o.shrink}, {"killed", 0}, {"survived", 0},
+                         {"unavailable", 0}, {"mutants", nlohmann::json::array()}};
+  std::vector<double> cases;
+  for (const auto& k : report["kernels"]) {
+    summary["mutants"].push_back(judge(k));
+    const auto& m = summary["mutants"].back();
+    const std::string status = m["status"].get<std::string>();
+    summary[status] = summary[status].get<int>() + 1;
+    if (status == "killed") cases.push_back(m["cases"].get<double>());
+  }
+  summary["median_cases"] = percentile(cases, 0.5);
+  summary["p95_cases"] = percentile(cases, 0.95);
+  if (o.json) fmt::print("{}\n", summary.dump(1));
+  else print(summary);
+  if (summary["survived"] != 0) return kFalsified;
+  return !o.backend.empty() && summary["unavailable"] != 0 ? kUnavailable : kNothingFalsified;
+}
+
+}  // namespace
+
+Command add_mutants(CLI::App& root) {
+  auto* app = root.add_subcommand("mutants", "Try the suites on wrong kernels: every one must be falsified");
+  auto o = std::make_shared<Options>();
+  app->add_option("OP", o->ops, "Operations (all of them by default)");
+  app->add_option("--backend", o->backend, "Only mutants of this back end: cpu, cuda-host, vulkan, cuda");
+  app->add_option("--cases", o->cases, "Cases for each obligation before a mutant counts as surviving")
+      ->capture_default_str()->check(CLI::Range(1, 1'000'000));
+  app->add_option("--seed", o->seed, "Seed of the campaigns")->capture_default_str();
+  app->add_option("--limit", o->limit, "A call that takes longer is a hang")->capture_default_str();
+  app->add_option("--report", o->report, "Write report.json, junit.xml and replay files to this folder");
+  app->add_option("--jobs", o->jobs, "Campaigns at once (0: one per processor)")->check(CLI::Range(0, 1024));
+  app->add_flag("--shrink", o->shrink, "Shrink each counterexample and print the smallest case");
+  app->add_flag("--json", o->json, "One JSON document on standard output");
+  app->add_flag("--quiet", o->quiet, "No progress");
+  return {app, [o] { return run(*o); }};
+}
+
+}  // namespace assay::cli

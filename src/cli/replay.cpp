@@ -1,0 +1,47 @@
+// `assay replay FILE`: one stored case again, in a fresh process.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "cli/values.hpp"
+#include "falsify/engine/report.hpp"
+
+namespace assay::cli {
+namespace {
+
+int run(const std::string& file, const std::string& limit, bool as_json) {
+  const falsify::Replay replay = falsify::read_replay(file);
+  const falsify::Outcome outcome = falsify::run_case(*replay.op, *replay.obligation, *replay.kernel, replay.the_case,
+                                                     parse_duration("--limit", limit));
+  const bool falsified = outcome.kind == falsify::Outcome::Kind::falsified;
+  const bool passed = outcome.kind == falsify::Outcome::Kind::passed;
+  const std::string verdict = falsified ? "falsified" : passed ? "passed" : "not run: " + outcome.reason;
+  const std::string message = falsified ? outcome.finding->message : "";
+  if (as_json) {
+    fmt::print("{}\n", nlohmann::json{{"schema", "assay-replayed/1"}, {"kernel", replay.kernel->id},
+                                      {"obligation", replay.obligation->info->id}, {"verdict", verdict},
+                                      {"message", message}, {"case", falsify::to_json(*replay.op, replay.the_case)}}
+                           .dump(2));
+  } else {
+    fmt::print("{}  {}  {}\n  case     {}\n", replay.kernel->id, replay.obligation->info->id, verdict,
+               falsify::describe(*replay.op, replay.the_case));
+    if (falsified) fmt::print("  {:<8} {}\n", outcome.finding->kind, message);
+  }
+  return falsified ? kFalsified : passed ? kNothingFalsified : kUnavailable;
+}
+
+}  // namespace
+
+Command add_replay(CLI::App& root) {
+  auto* app = root.add_subcommand("replay", "Run one stored case again");
+  auto file = std::make_shared<std::string>();
+  auto limit = std::make_shared<std::string>("10s");
+  auto as_json = std::make_shared<bool>(false);
+  app->add_option("FILE", *file, "A file written by `assay falsify`")->required();
+  app->add_option("--limit", *limit, "A call that takes longer is a hang")->capture_default_str();
+  app->add_flag("--json", *as_json, "One JSON document on standard output");
+  return {app, [file, limit, as_json] { return run(*file, *limit, *as_json); }};
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,33 @@
+// Values of options, with one clear sentence where one is malformed.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace assay::cli {
+
+/// "1500ms", "90s", "10m", "2h". Throws InputError.
+std::chrono::milliseconds parse_duration(const std::string& option, const std::string& text);
+/// A decimal integer of 64 bits. Throws InputError.
+std::uint64_t parse_seed(const std::string& text);
+
+struct Shard {
+  std::size_t index = 0;  ///< from 0
+  std::size_t count = 1;
+};
+/// "2/4" is the second of four. Throws InputError.
+Shard parse_shard(const std::string& text);
+
+template <class T>
+std::vector<T> shard_of(const std::vector<T>& all, Shard shard) {
+  std::vector<T> part;
+  for (std::size_t i = shard.index; i < all.size(); i += shard.count) part.push_back(all[i]);
+  return part;
+}
+
+/// The number of processors where 0 is asked for.
+int jobs_for(int requested);
+
+}  // namespace assay::cli

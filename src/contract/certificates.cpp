@@ -1,0 +1,296 @@
+#include "contract/certificates.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <stdexcept>
+#include <vector>
+
+#include "contract/projection.hpp"
+#include "core/bounded.hpp"
+
+namespace assay::contract {
+namespace {
+
+constexpr double kLambda = 7.5;
+
+using Vector = std::vector<double>;
+Vector zeros(Index n) { return Vector(static_cast<std::size_t>(n)); }
+double at(const Vector& v, Index i) { return v[static_cast<std::size_t>(i)]; }
+bool finite(double x) { return std::fabs(x) <= DBL_MAX; }
+
+/// splitmix64 over a count of calls: never a function of the data.
+class Draws {
+ public:
+  Draws() : state_(calls_.fetch_add(1, std::memory_order_relaxed) << 32) {}
+  std::uint64_t bits() {
+    std::uint64_t x = state_ += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+  }
+
+ private:
+  static inline std::atomic<std::uint64_t> calls_{0};
+  std::uint64_t state_;
+};
+
+Vector random_signs(Index n) {
+  Draws draws;
+  Vector signs = zeros(n);
+  std::uint64_t bits = 0;
+  for (Index j = 0; j < n; ++j) {
+    if (j % 64 == 0) bits = draws.bits();
+    signs[static_cast<std::size_t>(j)] = bits >> (j % 64) & 1 ? 1.0 : -1.0;
+  }
+  return signs;
+}
+
+/// Both sides of the check, and what the bound is made of.
+struct Sides {
+  Vector left;       ///< C·r
+  Vector right;      ///< A·(B·r)
+  Vector magnitude;  ///< sum_p |a_ip| ||b_p||_2
+  double norms = 0;  ///< sum_p ||b_p||_2
+};
+
+Sides sides_of(View<const float> a, View<const float> b, View<const float> c) {
+  const Index m = c.dim(0), n = c.dim(1), k = a.dim(1);
+  const Vector r = random_signs(n);
+  Vector y = zeros(k), norms = zeros(k);
+  Sides s{zeros(m), zeros(m), zeros(m)};
+  project(Beside::squares, b, r.data(), nullptr, y.data(), norms.data());
+  for (double& x : norms) s.norms += x = std::sqrt(x);
+  project(Beside::magnitudes, a, y.data(), norms.data(), s.right.data(), s.magnitude.data());
+  project(Beside::nothing, c, r.data(), nullptr, s.left.data(), nullptr);
+  return s;
+}
+
+/// The bound of a row from its magnitude; sums over j and p of what roundings cost, relative and absolute.
+class RowBound {
+ public:
+  RowBound(View<const float> a, View<const float> c, const Sides& sides) : a_(a) {
+    const Roundings& r = Roundings::current();
+    const double n = static_cast<double>(c.dim(1)), k = static_cast<double>(a.dim(1)), growth = r.growth(k);
+    const double inputs = (2 + r.input_unit) * r.input_unit;
+    const double term = inputs + r.unit * (1 + inputs);
+    const double element = growth * (1 + term) + term;
+    const double root = std::sqrt(n);
+    const double evaluation = (2 * n + k + 8) * 0x1p-53 * root * (1 + element);
+    relative_ = (std::min(kLambda, root) * element + evaluation) * (1 + 0x1p-30);
+    // Below the normal range an input loses up to `tiny`, or all of itself where it is flushed.
+    const double tiny = r.of.flushes_subnormals ? r.input_floor : r.input_unit * r.input_floor;
+    const double larger = (1 + growth) * (1 + r.unit);
+    per_magnitude_ = tiny * n * larger;
+    absolute_ = (n * (k * r.underflow + k * r.flush) + tiny * (root * sides.norms + n * k * tiny)) * larger;
+  }
+  double operator()(Index i, double magnitude) const {
+    double bound = relative_ * magnitude + absolute_;
+    if (per_magnitude_ > 0)
+      for (Index p = 0; p < a_.dim(1); ++p) bound += per_magnitude_ * std::fabs(static_cast<double>(a_(i, p)));
+    return bound;
+  }
+
+ private:
+  View<const float> a_;
+  double relative_, per_magnitude_, absolute_;
+};
+
+Certified violated(Index row, double left, double right, double bound) {
+  return {false, fmt::format("row {}: C·r = {:.9g}, A·(B·r) = {:.9g}, {:.4g} apart where {:.4g} is the bound", row,
+                             left, right, std::fabs(left - right), bound)};
+}
+
+/// Dense copy without what is not finite.
+struct Copy {
+  std::vector<float> values;
+  Shape shape;
+  explicit Copy(View<const float> v) : values(static_cast<std::size_t>(v.size())), shape(v.shape()) {
+    for (Index i = 0; i < v.dim(0); ++i)
+      for (Index j = 0; j < v.dim(1); ++j) view()(i, j) = v(i, j);
+  }
+  View<float> view() { return {values.data(), shape}; }
+};
+
+using Places = std::vector<std::vector<Index>>;
+
+/// For every row of v, the columns where it is not finite.
+Places nonfinite_of(View<const float> v) {
+  Places places(static_cast<std::size_t>(v.dim(0)));
+  for (Index i = 0; i < v.dim(0); ++i)
+    for (Index j = 0; j < v.dim(1); ++j)
+      if (!finite(v(i, j))) places[static_cast<std::size_t>(i)].push_back(j);
+  return places;
+}
+
+/// The check where NaN, infinities or overflow are involved.
+class Careful {
+ public:
+  Careful(View<const float> a, View<const float> b, View<const float> c)
+      : a_(a), b_(b), c_(c), rows_(nonfinite_of(a)), columns_(nonfinite_of(b.transposed())), largest_(zeros(b.dim(0))) {
+    for (Index p = 0; p < b.dim(0); ++p)
+      for (Index j = 0; j < b.dim(1); ++j)
+        if (const double x = std::fabs(b(p, j)); finite(x))
+          largest_[static_cast<std::size_t>(p)] = std::max(at(largest_, p), x);
+  }
+
+  Certified check() const {
+    if (Certified classes = check_classes(); !classes.holds) return classes;
+    return check_finite();
+  }
+
+ private:
+  const std::vector<Index>& row(Index i) const { return rows_[static_cast<std::size_t>(i)]; }
+  const std::vector<Index>& column(Index j) const { return columns_[static_cast<std::size_t>(j)]; }
+
+  /// Some order of evaluation may pass the largest float in row i.
+  bool may_overflow(Index i) const {
+    const Roundings& r = Roundings::current();
+    double sum = 0, highest = 0;
+    for (Index p = 0; p < a_.dim(1); ++p)
+      if (const double x = std::fabs(a_(i, p)); finite(x)) {
+        sum += x * at(largest_, p);
+        highest = std::max({highest, x, at(largest_, p)});
+      }
+    const double inputs = 1 + r.input_unit;
+    const double grown =
+        sum * inputs * inputs * (1 + r.unit) * (1 + r.growth(static_cast<double>(a_.dim(1)))) * (1 + 0x1p-30);
+    return !(grown <= r.largest) || highest * inputs > r.input_largest;
+  }
+
+  /// The sum of the products that involve something not finite: NaN, an infinity, or 0 if there is none.
+  double special_sum(Index i, Index j, std::size_t& work) const {
+    double sum = 0;
+    for (const auto* places : {&row(i), &column(j)})
+      for (Index p : *places) {
+        ++work;
+        sum += static_cast<double>(a_(i, p)) * b_(p, j);
+        if (std::isnan(sum)) return sum;
+      }
+    return sum;
+  }
+
+  /// Where flushing may turn inf * subnormal into inf * 0.
+  bool flush_matters(Index i, Index j) const {
+    if (!current_arithmetic().flushes_subnormals) return false;
+    const auto small = [](double x) { return x != 0 && std::fabs(x) < FLT_MIN; };
+    return std::ranges::any_of(row(i), [&](Index p) { return small(b_(p, j)); }) ||
+           std::ranges::any_of(column(j), [&](Index p) { return small(a_(i, p)); });
+  }
+
+  /// Every element that something not finite reaches, as long as that costs no more than a few products would.
+  Certified check_classes() const {
+    std::size_t work = 0;
+    const auto budget = static_cast<std::size_t>(64 * (a_.size() + b_.size() + c_.size()));
+    for (Index i = 0; i < c_.dim(0); ++i) {
+      const bool overflow = may_overflow(i);
+      for (Index j = 0; j < c_.dim(1) && work < budget; ++j) {
+        if (row(i).empty() && column(j).empty()) continue;
+        const double want = special_sum(i, j, work), got = c_(i, j);
+        const bool right = std::isnan(want) ? std::isnan(got) : got == want || (overflow && !finite(got));
+        if (!right && !flush_matters(i, j))
+          return {false, fmt::format("c[{}, {}] = {}, and its infinite or NaN products sum to {}", i, j, got, want)};
+      }
+    }
+    return {};
+  }
+
+  /// Every other element: the rows and columns above are left out.
+  Certified check_finite() const {
+    Copy a(a_), b(b_), c(c_);
+    for (Index i = 0; i < c_.dim(0); ++i)
+      for (Index p = 0; p < a_.dim(1) && !row(i).empty(); ++p) a.view()(i, p) = 0;
+    for (Index j = 0; j < c_.dim(1); ++j)
+      for (Index p = 0; p < b_.dim(0) && !column(j).empty(); ++p) b.view()(p, j) = 0;
+    for (Index i = 0; i < c_.dim(0); ++i)
+      for (Index j = 0; j < c_.dim(1); ++j)
+        if (!row(i).empty() || !column(j).empty()) c.view()(i, j) = 0;
+    const Sides s = sides_of(a.view(), b.view(), c.view());
+    const RowBound bound(a.view(), c.view(), s);
+    for (Index i = 0; i < c_.dim(0); ++i) {
+      const double limit = bound(i, at(s.magnitude, i));
+      if (std::fabs(at(s.left, i) - at(s.right, i)) <= limit) continue;
+      if ((!finite(at(s.left, i)) || Roundings::current().saturates) && may_overflow(i)) continue;
+      return violated(i, at(s.left, i), at(s.right, i), limit);
+    }
+    return {};
+  }
+
+  View<const float> a_, b_, c_;
+  Places rows_, columns_;
+  Vector largest_;  ///< largest finite |b_pj| of each p
+};
+
+}  // namespace
+
+Certified freivalds(View<const float> a, View<const float> b, View<const float> c) {
+  if (c.size() == 0) return {};
+  const Sides s = sides_of(a, b, c);
+  const RowBound bound(a, c, s);
+  for (Index i = 0; i < c.dim(0); ++i) {
+    const double limit = bound(i, at(s.magnitude, i)), left = at(s.left, i), right = at(s.right, i);
+    if (std::fabs(left - right) <= limit && finite(limit)) continue;
+    if (!finite(left) || !finite(right) || !finite(limit) || Roundings::current().saturates)
+      return Careful(a, b, c).check();
+    return violated(i, left, right, limit);
+  }
+  return {};
+}
+
+namespace {
+
+constexpr std::uint64_t kPrime = (std::uint64_t{1} << 61) - 1;
+__extension__ using Wide = __int128;
+
+std::uint64_t reduce(Wide x) {
+  const Wide r = x % static_cast<Wide>(kPrime);
+  return static_cast<std::uint64_t>(r < 0 ? r + static_cast<Wide>(kPrime) : r);
+}
+
+bool small_integer(float x) { return std::fabs(x) < 0x1p31f && std::trunc(x) == x; }
+
+/// out[i] = sum_j m_ij x_j mod p. Terms are below 2^92, so 2^35 of them fit.
+std::vector<std::uint64_t> project_exact(View<const float> m, const std::vector<std::uint64_t>& x, bool& integers) {
+  std::vector<Wide> sums(static_cast<std::size_t>(m.dim(0)));
+  const auto step = [&](Index i, Index j) {
+    const float v = m(i, j);
+    if (!small_integer(v)) integers = false;
+    else
+      sums[static_cast<std::size_t>(i)] +=
+          static_cast<Wide>(static_cast<std::int64_t>(v)) * static_cast<std::int64_t>(x[static_cast<std::size_t>(j)]);
+  };
+  if (m.stride(1) <= m.stride(0))
+    for (Index i = 0; i < m.dim(0); ++i)
+      for (Index j = 0; j < m.dim(1); ++j) step(i, j);
+  else
+    for (Index j = 0; j < m.dim(1); ++j)
+      for (Index i = 0; i < m.dim(0); ++i) step(i, j);
+  std::vector<std::uint64_t> out(sums.size());
+  std::ranges::transform(sums, out.begin(), reduce);
+  return out;
+}
+
+}  // namespace
+
+Certified freivalds_exact(View<const float> a, View<const float> b, View<const float> c) {
+  if (c.size() == 0) return {};
+  Draws draws;
+  std::vector<std::uint64_t> r(static_cast<std::size_t>(c.dim(1)));
+  for (std::uint64_t& x : r) do
+      x = draws.bits() >> 3;
+    while (x == kPrime);
+  bool inputs = true, outputs = true;
+  const auto right = project_exact(a, project_exact(b, r, inputs), inputs);
+  if (!inputs) throw std::logic_error("freivalds_exact: a and b must hold integers below 2^31");
+  const auto left = project_exact(c, r, outputs);
+  if (!outputs) return {false, "an element of c is no integer"};
+  for (std::size_t i = 0; i < left.size(); ++i)
+    if (left[i] != right[i])
+      return {false, fmt::format("row {}: C·r = {}, A·(B·r) = {} modulo 2^61 - 1", i, left[i], right[i])};
+  return {};
+}
+
+}  // namespace assay::contract

@@ -1,0 +1,204 @@
+#include "contract/checks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <regex>
+
+#include "contract/expression.hpp"
+#include "contract/reader.hpp"
+
+namespace assay::contract {
+namespace {
+
+using model::Text;
+
+class Checker {
+ public:
+  explicit Checker(const model::Contract& contract) : contract_(contract) {}
+
+  void run() const {
+    names();
+    shapes();
+    ids();
+    for (const model::Clause& clause : contract_.clauses) this->clause(clause);
+    obligations();
+    for (const model::Pin& pin : contract_.pins) this->pin(pin);
+    for (const model::Gradient& gradient : contract_.gradients) this->gradient(gradient);
+  }
+
+ private:
+  [[noreturn]] void fail(const Text& at, const std::string& problem, const std::string& remedy) const {
+    fail_at(contract_.file, at.at, problem, remedy);
+  }
+
+  void names() const {
+    std::vector<const Text*> all{&contract_.op};
+    for (const model::Dim& dim : contract_.dims) all.push_back(&dim.name);
+    for (const model::Param& param : contract_.params) all.push_back(&param.name);
+    for (const model::Tensor& tensor : contract_.tensors) all.push_back(&tensor.name);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const std::string& name = all[i]->value;
+      if (!usable_name(name) || name.ends_with("_min") || name.ends_with("_max"))
+        fail(*all[i], fmt::format("'{}' cannot be a name here", name),
+             "use lower-case letters, digits and single underscores, no C++ keyword, no ending in _min or _max");
+      for (std::size_t earlier = 1; earlier < i; ++earlier)
+        if (all[earlier]->value == name)
+          fail(*all[i], fmt::format("'{}' already names something on line {}", name, all[earlier]->at.line),
+               "give each dim, parameter and tensor a name of its own");
+    }
+  }
+
+  void over_dims(const Text& expression, bool limits) const {
+    if (const auto fault = malformed(expression.value))
+      fail(expression, fmt::format("'{}' is not an expression: {}", expression.value, *fault), "correct it");
+    std::vector<std::string_view> known;
+    for (const model::Dim& dim : contract_.dims) known.push_back(dim.name.value);
+    for (const std::string& name : identifiers(expression.value)) {
+      const bool limit = limits && (name.ends_with("_min") || name.ends_with("_max"));
+      if (model::dim_index(contract_, limit ? name.substr(0, name.size() - 4) : name) < 0)
+        fail(expression, fmt::format("'{}' is not a dim of this contract", name), suggestion(name, known));
+    }
+  }
+
+  void shapes() const {
+    std::vector<std::string> used;
+    for (const model::Tensor& tensor : contract_.tensors)
+      for (const Text& axis : tensor.shape) {
+        over_dims(axis, false);
+        std::ranges::copy(identifiers(axis.value), std::back_inserter(used));
+      }
+    for (const model::Dim& dim : contract_.dims)
+      if (std::ranges::find(used, dim.name.value) == used.end())
+        fail(dim.name, fmt::format("no tensor has the dim '{}' in its shape", dim.name.value), "use it or remove it");
+    if (std::ranges::all_of(contract_.tensors, [](const auto& tensor) { return tensor.role == Role::in; }))
+      fail(contract_.tensors.front().name, "the operation has no output", "give one tensor the role out");
+  }
+
+  void id(const Text& text, const char* form, const char* example, std::map<std::string, int>& seen) const {
+    if (!std::regex_match(text.value, std::regex(form)))
+      fail(text, fmt::format("'{}' is not an id of this kind", text.value), fmt::format("write it like {}", example));
+    const auto [earlier, fresh] = seen.try_emplace(text.value, text.at.line);
+    if (!fresh)
+      fail(text, fmt::format("id {} is already used on line {}", text.value, earlier->second),
+           "give it another number");
+  }
+
+  void ids() const {
+    std::map<std::string, int> seen;
+    for (const model::Clause& clause : contract_.clauses) {
+      if (clause.kind == ClauseKind::requires_clause)
+        id(clause.id, "([A-Z][A-Z0-9]*-)+PRE-[0-9]{3}", "MM-PRE-001", seen);
+      else id(clause.id, "([A-Z][A-Z0-9]*-)+POST-[0-9]{3}", "MM-POST-001", seen);
+    }
+    for (const model::Gradient& gradient : contract_.gradients)
+      id(gradient.id, "([A-Z][A-Z0-9]*-)+GRAD-[0-9]{3}", "MM-GRAD-001", seen);
+    for (const model::Obligation& obligation : contract_.obligations)
+      id(obligation.id, "FALSIFY-([A-Z][A-Z0-9]*-)+[0-9]{3}", "FALSIFY-MM-001", seen);
+  }
+
+  void tensor(const Text& name) const {
+    std::vector<std::string_view> known;
+    for (const model::Tensor& tensor : contract_.tensors) known.push_back(tensor.name.value);
+    if (model::tensor_index(contract_, name.value) < 0)
+      fail(name, fmt::format("'{}' is not a tensor of this contract", name.value), suggestion(name.value, known));
+  }
+
+  void breakage(const model::Breakage& breakage) const {
+    const Text& target = breakage.target;
+    if (breakage.kind == Violation::Kind::dim) {
+      over_dims({target.value, target.at}, false);
+    } else if (breakage.kind == Violation::Kind::param) {
+      if (model::param_index(contract_, target.value) < 0)
+        fail(target, fmt::format("'{}' is not a parameter of this contract", target.value), "name one of params");
+    } else {
+      tensor(target);
+    }
+    if (breakage.kind == Violation::Kind::alias) tensor(breakage.other);
+    for (const Text& value : breakage.value) over_dims(value, true);
+    if (breakage.kind != Violation::Kind::strides) return;
+    const auto& shape = contract_.tensors[static_cast<std::size_t>(model::tensor_index(contract_, target.value))].shape;
+    if (shape.size() != breakage.value.size())
+      fail(target,
+           fmt::format("'{}' has {} axes but {} strides are given", target.value, shape.size(), breakage.value.size()),
+           "give one stride per axis");
+  }
+
+  /// A wording whose sides are shown with the values of the expression's must name the same things.
+  void wording(const model::Clause& clause) const {
+    const std::vector<std::string> said = conjuncts(clause.says), evaluated = conjuncts(clause.expr.value);
+    for (std::size_t i = 0; said.size() == evaluated.size() && i < said.size(); ++i) {
+      if (!comparison(said[i]) || !comparison(evaluated[i])) continue;
+      std::vector<std::string> words = identifiers(said[i]), names = identifiers(evaluated[i]);
+      std::ranges::sort(words);
+      std::ranges::sort(names);
+      if (words != names)
+        fail(clause.id, fmt::format("clause {} says '{}' but checks '{}'", clause.id.value, said[i], evaluated[i]),
+             "use the same names in both");
+    }
+  }
+
+  void clause(const model::Clause& clause) const {
+    if (const auto fault = malformed(clause.expr.value))
+      fail(clause.expr, fmt::format("clause {} is not an expression: {}", clause.id.value, *fault), "correct it");
+    wording(clause);
+    for (const model::Breakage& breakage : clause.violate) this->breakage(breakage);
+    if (clause.kind != ClauseKind::requires_clause) return;
+    const std::size_t conditions = conjuncts(clause.expr.value).size();
+    if (clause.violate.size() < conditions)
+      fail(clause.id,
+           fmt::format("clause {} joins {} conditions by && and has {} violation(s)", clause.id.value, conditions,
+                       clause.violate.size()),
+           "list one violation for each condition under 'violate', or split the clause");
+  }
+
+  void obligations() const {
+    for (const model::Obligation& obligation : contract_.obligations)
+      if (!usable_name(obligation.by.value))
+        fail(obligation.by, fmt::format("'{}' cannot name a check", obligation.by.value),
+             "use lower-case letters, digits and single underscores, no C++ keyword");
+    const auto demand = [&](std::string_view check, const Text& at, const std::string& claim) {
+      if (std::ranges::none_of(contract_.obligations, [&](const auto& o) { return o.by.value == check; }))
+        fail(at, fmt::format("nothing tests {}", claim),
+             fmt::format("add an obligation with 'by: {}' under 'falsify'", check));
+    };
+    demand("frame", contract_.op, "that outputs are written and nothing else is");
+    demand("differential", contract_.op, "the values of the outputs");
+    demand("nonfinite", contract_.nonfinite, fmt::format("'nonfinite: {}'", contract_.nonfinite.value));
+    if (contract_.determinism.value == "bitwise")
+      demand("determinism", contract_.determinism, "'determinism: bitwise'");
+  }
+
+  void pin(const model::Pin& pin) const {
+    std::vector<std::string_view> known;
+    for (const model::Obligation& obligation : contract_.obligations) known.push_back(obligation.id.value);
+    if (std::ranges::find(known, pin.tested_by.value) == known.end())
+      fail(pin.tested_by,
+           fmt::format("pin '{}' is tested by '{}', which is no obligation of this contract", pin.name.value,
+                       pin.tested_by.value),
+           suggestion(pin.tested_by.value, known));
+  }
+
+  void gradient(const model::Gradient& gradient) const {
+    const int input = model::tensor_index(contract_, gradient.input.value);
+    if (input < 0 || contract_.tensors[static_cast<std::size_t>(input)].role == Role::out)
+      fail(gradient.input, fmt::format("'{}' is not an input of this contract", gradient.input.value),
+           "name the tensor that is differentiated by");
+    for (const std::string& argument : gradient_call(contract_, gradient).arguments) {
+      if (model::tensor_index(contract_, argument) >= 0) continue;
+      const int output = argument.starts_with("d") ? model::tensor_index(contract_, argument.substr(1)) : -1;
+      if (output < 0 || contract_.tensors[static_cast<std::size_t>(output)].role == Role::in)
+        fail(gradient.by, fmt::format("'{}' is neither a tensor nor d and the name of an output", argument),
+             "write for example matmul_nt(dc, b)");
+    }
+  }
+
+  const model::Contract& contract_;
+};
+
+}  // namespace
+
+void check(const model::Contract& contract) { Checker(contract).run(); }
+
+}  // namespace assay::contract

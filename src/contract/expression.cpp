@@ -1,0 +1,180 @@
+#include "contract/expression.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace assay::contract {
+namespace {
+
+enum class Kind { word, literal, symbol };
+
+struct Token {
+  Kind kind = Kind::symbol;
+  std::string_view text;
+  std::size_t begin = 0;
+  int depth = 0;  ///< brackets open around it
+};
+
+struct Scan {
+  std::vector<Token> tokens;
+  std::optional<std::string> fault;
+};
+
+bool word_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         static_cast<unsigned char>(c) >= 0x80;
+}
+
+/// The longest operator at the front of the text.
+std::size_t symbol_length(std::string_view rest) {
+  static constexpr std::array<std::string_view, 21> kLong = {
+      "<=>", "<<=", ">>=", "&&", "||", "==", "!=", "<=", ">=", "->", "::",
+      "<<",  ">>",  "+=",  "-=", "*=", "/=", "%=", "&=", "|=", "^="};
+  for (std::string_view symbol : kLong)
+    if (rest.starts_with(symbol)) return symbol.size();
+  return 1;
+}
+
+std::size_t literal_length(std::string_view rest) {
+  for (std::size_t i = 1; i < rest.size(); ++i) {
+    if (rest[i] == '\\') ++i;
+    else if (rest[i] == rest[0]) return i + 1;
+  }
+  return 0;
+}
+
+Scan scan(std::string_view text) {
+  Scan result;
+  std::string open;
+  for (std::size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    if (c == ' ' || c == '\t') {
+      ++i;
+      continue;
+    }
+    Token token{Kind::symbol, {}, i, static_cast<int>(open.size())};
+    std::size_t length = 1;
+    if (word_character(c)) {
+      while (i + length < text.size() && (word_character(text[i + length]) || text[i + length] == '\'')) ++length;
+      token.kind = c >= '0' && c <= '9' ? Kind::literal : Kind::word;
+    } else if (c == '"' || c == '\'') {
+      length = literal_length(text.substr(i));
+      token.kind = Kind::literal;
+      if (length == 0) return {{}, "a quote is not closed"};
+    } else if (text.substr(i).starts_with("//") || text.substr(i).starts_with("/*")) {
+      return {{}, "it holds a comment"};
+    } else if (c == ';' || c == '#' || c == '\\') {
+      return {{}, std::string("it holds '") + c + "'"};
+    } else if (c == '(' || c == '[' || c == '{') {
+      open.push_back(c == '(' ? ')' : c == '[' ? ']' : '}');
+    } else if (c == ')' || c == ']' || c == '}') {
+      if (open.empty() || open.back() != c) return {{}, std::string("'") + c + "' closes nothing"};
+      open.pop_back();
+      token.depth = static_cast<int>(open.size());
+    } else {
+      length = symbol_length(text.substr(i));
+    }
+    token.text = text.substr(i, length);
+    result.tokens.push_back(token);
+    i += length;
+  }
+  if (!open.empty()) return {{}, std::string("'") + open.back() + "' is missing"};
+  if (result.tokens.empty()) result.fault = "it is empty";
+  return result;
+}
+
+bool outermost(const Token& token, std::initializer_list<std::string_view> symbols) {
+  return token.kind == Kind::symbol && token.depth == 0 && std::ranges::find(symbols, token.text) != symbols.end();
+}
+
+std::string trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(' ');
+  return first == std::string_view::npos ? std::string()
+                                         : std::string(text.substr(first, text.find_last_not_of(' ') - first + 1));
+}
+
+}  // namespace
+
+std::optional<std::string> malformed(std::string_view expression) { return scan(expression).fault; }
+
+std::vector<std::string> conjuncts(std::string_view expression) {
+  const Scan parsed = scan(expression);
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  for (const Token& token : parsed.tokens) {
+    if (outermost(token, {"||", "?", ":", ",", "="})) return {trimmed(expression)};
+    if (!outermost(token, {"&&"})) continue;
+    parts.push_back(trimmed(expression.substr(begin, token.begin - begin)));
+    begin = token.begin + token.text.size();
+  }
+  parts.push_back(trimmed(expression.substr(begin)));
+  return parts;
+}
+
+std::optional<Comparison> comparison(std::string_view expression) {
+  const Scan parsed = scan(expression);
+  const Token* found = nullptr;
+  for (const Token& token : parsed.tokens) {
+    if (outermost(token, {"&&", "||", "?", ":", ",", "=", "&", "|", "^", "<=>"})) return std::nullopt;
+    if (!outermost(token, {"==", "!=", "<", "<=", ">", ">="})) continue;
+    if (found != nullptr) return std::nullopt;
+    found = &token;
+  }
+  if (found == nullptr) return std::nullopt;
+  Comparison sides{trimmed(expression.substr(0, found->begin)),
+                   trimmed(expression.substr(found->begin + found->text.size()))};
+  if (sides.left.empty() || sides.right.empty()) return std::nullopt;
+  return sides;
+}
+
+std::vector<std::string> identifiers(std::string_view expression) {
+  const Scan parsed = scan(expression);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < parsed.tokens.size(); ++i) {
+    const Token& token = parsed.tokens[i];
+    if (token.kind != Kind::word) continue;
+    const std::string_view before = i > 0 ? parsed.tokens[i - 1].text : std::string_view();
+    const std::string_view after = i + 1 < parsed.tokens.size() ? parsed.tokens[i + 1].text : std::string_view();
+    if (before == "." || before == "->" || before == "::" || after == "::") continue;
+    if (std::ranges::find(names, token.text) == names.end()) names.emplace_back(token.text);
+  }
+  return names;
+}
+
+std::vector<std::string> separated(std::string_view text) {
+  std::vector<std::string> parts(1);
+  int depth = 0;
+  for (char c : text) {
+    depth += c == '(' || c == '[' || c == '{' ? 1 : c == ')' || c == ']' || c == '}' ? -1 : 0;
+    if (c == ',' && depth == 0) parts.emplace_back();
+    else if (c != ' ' || !parts.back().empty()) parts.back() += c;
+  }
+  for (std::string& part : parts) part.erase(part.find_last_not_of(' ') + 1);
+  return parts;
+}
+
+std::string without_spaces(std::string_view text) {
+  std::string dense(text);
+  std::erase(dense, ' ');
+  return dense;
+}
+
+bool usable_name(std::string_view name) {
+  static constexpr std::string_view kTaken =
+      " alignas alignof and and_eq asm assay auto bitand bitor bool break case catch char class co_await "
+      "co_return co_yield compl concept const const_cast consteval constexpr constinit continue contract "
+      "decltype default delete do double dynamic_cast else enum explicit export extern false float for "
+      "friend goto if inline int kernels long mutable namespace new noexcept not not_eq nullptr operator "
+      "ops or or_eq pack private protected public reference register reinterpret_cast requires return "
+      "short signed sizeof static static_assert static_cast std struct switch template this thread_local "
+      "throw true try typedef typeid typename union unpack unsigned using virtual void volatile while xor "
+      "xor_eq ";
+  if (name.empty() || name.front() < 'a' || name.front() > 'z' || name.back() == '_') return false;
+  if (name.find("__") != std::string_view::npos) return false;
+  const auto allowed = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
+  return std::ranges::all_of(name, allowed) && kTaken.find(fmt::format(" {} ", name)) == std::string_view::npos;
+}
+
+}  // namespace assay::contract

@@ -1,0 +1,198 @@
+#include "contract/loader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+
+#include "contract/checks.hpp"
+#include "contract/expression.hpp"
+#include "contract/reader.hpp"
+
+namespace assay::contract {
+namespace {
+
+using model::Text;
+
+constexpr Index kLargestDim = std::numeric_limits<std::int32_t>::max();
+
+std::vector<std::string> texts(const Node& list) {
+  std::vector<std::string> result;
+  for (const Node& item : list.items()) result.push_back(item.text().value);
+  return result;
+}
+
+/// One expression per axis, from a list or from text such as "[m, k + 1]".
+std::vector<Text> axes(const Node& node) {
+  std::vector<Text> result;
+  if (node.is_list()) {
+    for (const Node& item : node.items()) result.push_back(item.text());
+  } else {
+    const Text whole = node.text();
+    const std::string& text = whole.value;
+    if (text.size() < 3 || text.front() != '[' || text.back() != ']' || malformed(text))
+      node.fail(fmt::format("'{}' is not a list of extents", text), "write it like \"[m, k + 1]\"");
+    for (const std::string& part : separated(text.substr(1, text.size() - 2))) result.push_back({part, whole.at});
+  }
+  if (result.size() > Shape::kMaxRank)
+    node.fail(fmt::format("'{}' has {} axes", node.name(), result.size()),
+              fmt::format("tensors have at most {}", Shape::kMaxRank));
+  return result;
+}
+
+model::Dim read_dim(const Text& name, const Node& node) {
+  const Fields fields(node, {"min", "max", "says"});
+  const Node* min = fields.find("min");
+  model::Dim dim{name, min ? min->integer(0, kLargestDim) : 1, 0, fields.require("says").text().value};
+  dim.max = fields.require("max").integer(dim.min, kLargestDim);
+  return dim;
+}
+
+model::Param read_param(const Text& name, const Node& node) {
+  const Fields fields(node, {"min", "max", "typical", "says"});
+  model::Param param{name, fields.require("min").number(), fields.require("max").number(),
+                     fields.require("typical").number(), fields.require("says").text().value};
+  if (param.typical < param.min || param.max < param.typical)
+    node.fail(fmt::format("parameter '{}' needs min <= typical <= max", name.value), "reorder the three numbers");
+  return param;
+}
+
+model::Tensor read_tensor(const Text& name, const Node& node) {
+  const Fields fields(node, {"role", "dtype", "shape", "strided", "says"});
+  const std::string role = fields.require("role").one_of({"in", "out", "inout"}).value;
+  fields.require("dtype").one_of({"f32"});
+  const Node* strided = fields.find("strided");
+  return {name,
+          role == "in"    ? Role::in
+          : role == "out" ? Role::out
+                          : Role::inout,
+          DType::f32,
+          axes(fields.require("shape")),
+          strided != nullptr && strided->boolean(),
+          fields.require("says").text().value};
+}
+
+model::Breakage read_breakage(const Node& node) {
+  const Fields fields(node, {"shape", "strides", "alias", "dim", "nullptr", "param"});
+  const auto entries = node.entries();
+  if (entries.size() != 1) node.fail("a violation changes one thing", "make a list of violations, one key each");
+  const auto& [kind, value] = entries.front();
+  model::Breakage breakage;
+  if (kind.value == "nullptr") {
+    breakage.kind = Violation::Kind::null;
+    breakage.target = value.text();
+    return breakage;
+  }
+  if (kind.value == "alias") {
+    const std::vector<Node> pair = value.items();
+    if (pair.size() != 2) value.fail("'alias' takes two tensors", "write [changed, the one whose memory it takes]");
+    breakage.kind = Violation::Kind::alias;
+    breakage.target = pair[0].text();
+    breakage.other = pair[1].text();
+    return breakage;
+  }
+  const auto targets = value.entries();
+  if (targets.size() != 1) value.fail("a violation changes one thing", "make a list of violations, one name each");
+  const auto& [name, change] = targets.front();
+  breakage.target = name;
+  breakage.kind = kind.value == "shape"     ? Violation::Kind::shape
+                  : kind.value == "strides" ? Violation::Kind::strides
+                  : kind.value == "dim"     ? Violation::Kind::dim
+                                            : Violation::Kind::param;
+  if (breakage.kind == Violation::Kind::param) breakage.number = change.number();
+  else if (breakage.kind == Violation::Kind::dim) breakage.value = {change.text()};
+  else breakage.value = axes(change);
+  return breakage;
+}
+
+model::Clause read_requires(const Node& node) {
+  const Fields fields(node, {"id", "expr", "says", "violate"});
+  model::Clause clause;
+  clause.id = fields.require("id").text();
+  clause.expr = fields.require("expr").text();
+  clause.says = fields.text_or("says", clause.expr.value);
+  const Node& violate = fields.require("violate");
+  if (violate.is_list())
+    for (const Node& item : violate.items()) clause.violate.push_back(read_breakage(item));
+  else clause.violate.push_back(read_breakage(violate));
+  return clause;
+}
+
+model::Clause read_ensures(const Node& node) {
+  const Fields fields(node, {"id", "expr", "certificate", "says"});
+  const Node* certificate = fields.find("certificate");
+  if ((certificate != nullptr) == (fields.find("expr") != nullptr))
+    node.fail("an ensures clause has either 'expr' or 'certificate'", "give one of the two");
+  model::Clause clause;
+  clause.id = fields.require("id").text();
+  clause.kind = certificate ? ClauseKind::certificate : ClauseKind::ensures_clause;
+  clause.expr = certificate ? certificate->text() : fields.require("expr").text();
+  clause.says = certificate ? fields.require("says").text().value : fields.text_or("says", clause.expr.value);
+  return clause;
+}
+
+model::Obligation read_obligation(const Node& node) {
+  const Fields fields(node, {"id", "claim", "prediction", "by", "if_fails"});
+  return {fields.require("id").text(), fields.require("claim").text().value, fields.text_or("prediction", ""),
+          fields.require("by").text(), fields.require("if_fails").text().value};
+}
+
+/// Reads each entry of the map under `key`, if it is there, into a list.
+template <class T>
+std::vector<T> read_map(const Fields& top, std::string_view key, T (*read)(const Text&, const Node&)) {
+  std::vector<T> result;
+  if (const Node* map = top.find(key))
+    for (const auto& [name, node] : map->entries()) result.push_back(read(name, node));
+  return result;
+}
+
+model::Pin read_pin(const Text& name, const Node& node) {
+  const Fields fields(node, {"says", "tested_by"});
+  return {name, fields.require("says").text().value, fields.require("tested_by").text()};
+}
+
+model::Gradient read_gradient(const Text& input, const Node& node) {
+  const Fields fields(node, {"id", "equation", "by"});
+  return {input, fields.require("id").text(), fields.require("equation").text().value, fields.require("by").text()};
+}
+
+model::Equation read_equation(const Text& name, const Node& node) { return {name, node.text().value}; }
+
+}  // namespace
+
+model::Contract load(const std::string& path, const std::string& label) {
+  const Node root = Node::load(path, label);
+  const Fields top(root, {"op", "summary", "sources", "dims", "params", "tensors", "equations", "requires", "ensures",
+                          "nonfinite", "determinism", "copies", "pins", "gradients", "falsify"});
+  for (std::string_view key : {"op", "summary", "sources", "dims", "tensors", "equations", "requires", "ensures",
+                               "nonfinite", "determinism", "falsify"})
+    top.require(key);
+
+  model::Contract contract;
+  contract.file = label;
+  contract.op = top.require("op").text();
+  contract.summary = top.require("summary").text().value;
+  contract.sources = texts(top.require("sources"));
+  contract.dims = read_map(top, "dims", read_dim);
+  contract.params = read_map(top, "params", read_param);
+  contract.tensors = read_map(top, "tensors", read_tensor);
+  contract.equations = read_map(top, "equations", read_equation);
+  for (const Node& node : top.require("requires").items()) contract.clauses.push_back(read_requires(node));
+  for (const Node& node : top.require("ensures").items()) contract.clauses.push_back(read_ensures(node));
+  contract.nonfinite = top.require("nonfinite").one_of({"propagate", "reject", "bitwise"});
+  contract.determinism = top.require("determinism").one_of({"bitwise", "none"});
+  contract.copies = top.find("copies") != nullptr && top.require("copies").boolean();
+  contract.pins = read_map(top, "pins", read_pin);
+  contract.gradients = read_map(top, "gradients", read_gradient);
+  for (const Node& node : top.require("falsify").items()) contract.obligations.push_back(read_obligation(node));
+
+  const std::string basename = std::filesystem::path(path).stem().string();
+  if (contract.op.value != basename)
+    fail_at(label, contract.op.at, fmt::format("op is '{}' but the file is named '{}'", contract.op.value, basename),
+            fmt::format("rename the file to {}.yaml or the op to {}", contract.op.value, basename));
+  check(contract);
+  return contract;
+}
+
+}  // namespace assay::contract

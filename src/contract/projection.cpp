@@ -1,0 +1,211 @@
+#include "contract/projection.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+#include <vector>
+
+// The body is compiled once for each instruction set and chosen at run time. (No target_clones: its resolvers run
+// before the sanitizers are ready.)
+#define ASSAY_INLINE [[gnu::always_inline]] inline
+
+namespace assay::contract {
+namespace {
+
+using Floats [[gnu::vector_size(32), gnu::aligned(4)]] = float;
+using Doubles [[gnu::vector_size(64), gnu::aligned(8)]] = double;
+constexpr Index kLanes = 8;
+
+struct Job {
+  const float* m;
+  Index rows, cols, stride;  ///< of the sparse axis; the other has stride 1
+  const double *x, *w;
+  double *first, *second;
+};
+
+ASSAY_INLINE void load(Doubles& to, const float* from) {
+  to = __builtin_convertvector(*reinterpret_cast<const Floats*>(from), Doubles);
+}
+ASSAY_INLINE void load(Doubles& to, const double* from) { to = *reinterpret_cast<const Doubles*>(from); }
+
+template <Beside beside>
+ASSAY_INLINE void add(Doubles& second, const Doubles& value, const Doubles& weight) {
+  if constexpr (beside == Beside::squares) second += value * value;
+  if constexpr (beside == Beside::magnitudes) second += (value < 0 ? -value : value) * weight;
+}
+template <Beside beside>
+ASSAY_INLINE void add(double& second, double value, double weight) {
+  if constexpr (beside == Beside::squares) second += value * value;
+  if constexpr (beside == Beside::magnitudes) second += std::fabs(value) * weight;
+}
+ASSAY_INLINE double total(const Doubles& v) {
+  return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
+}
+
+/// Rows dense: R rows at a time share the loads of x and w.
+template <Beside beside, int R>
+ASSAY_INLINE void dense_rows(const Job& job, Index i) {
+  Doubles first[R] = {}, second[R] = {};
+  const float* row[R];
+  for (int r = 0; r < R; ++r) row[r] = job.m + (i + r) * job.stride;
+  Index j = 0;
+  for (; j + kLanes <= job.cols; j += kLanes) {
+    Doubles x, w = {};
+    load(x, job.x + j);
+    if constexpr (beside == Beside::magnitudes) load(w, job.w + j);
+    for (int r = 0; r < R; ++r) {
+      Doubles value;
+      load(value, row[r] + j);
+      first[r] += value * x;
+      add<beside>(second[r], value, w);
+    }
+  }
+  for (int r = 0; r < R; ++r) {
+    double f = total(first[r]), s = total(second[r]);
+    for (Index t = j; t < job.cols; ++t) {
+      f += static_cast<double>(row[r][t]) * job.x[t];
+      add<beside>(s, row[r][t], beside == Beside::magnitudes ? job.w[t] : 0);
+    }
+    job.first[i + r] = f;
+    if constexpr (beside != Beside::nothing) job.second[i + r] = s;
+  }
+}
+
+/// Columns dense: C columns at a time share the loads and stores of the sums.
+template <Beside beside, int C>
+ASSAY_INLINE void dense_columns(const Job& job, Index begin, Index end, Index j) {
+  const float* column[C];
+  for (int c = 0; c < C; ++c) column[c] = job.m + (j + c) * job.stride;
+  const auto w = [&](int c) { return beside == Beside::magnitudes ? job.w[j + c] : 0; };
+  Index i = begin;
+  for (; i + kLanes <= end; i += kLanes) {
+    Doubles first, second = {};
+    load(first, job.first + i);
+    if constexpr (beside != Beside::nothing) load(second, job.second + i);
+    for (int c = 0; c < C; ++c) {
+      Doubles value;
+      load(value, column[c] + i);
+      first += value * job.x[j + c];
+      const Doubles weight = Doubles{} + w(c);
+      add<beside>(second, value, weight);
+    }
+    *reinterpret_cast<Doubles*>(job.first + i) = first;
+    if constexpr (beside != Beside::nothing) *reinterpret_cast<Doubles*>(job.second + i) = second;
+  }
+  for (; i < end; ++i)
+    for (int c = 0; c < C; ++c) {
+      job.first[i] += static_cast<double>(column[c][i]) * job.x[j + c];
+      if constexpr (beside != Beside::nothing) add<beside>(job.second[i], column[c][i], w(c));
+    }
+}
+
+template <Beside beside, bool rows_are_dense>
+ASSAY_INLINE void run(const Job& job) {
+  if constexpr (rows_are_dense) {
+    Index i = 0;
+    for (; i + 4 <= job.rows; i += 4) dense_rows<beside, 4>(job, i);
+    for (; i < job.rows; ++i) dense_rows<beside, 1>(job, i);
+  } else {
+    constexpr Index kBlock = 1024;  // sums of a block stay in the first-level cache
+    for (Index begin = 0; begin < job.rows; begin += kBlock) {
+      const Index end = std::min(begin + kBlock, job.rows);
+      Index j = 0;
+      for (; j + 4 <= job.cols; j += 4) dense_columns<beside, 4>(job, begin, end, j);
+      for (; j < job.cols; ++j) dense_columns<beside, 1>(job, begin, end, j);
+    }
+  }
+}
+
+template <Beside beside, bool rows_are_dense>
+void run_plain(const Job& job) {
+  run<beside, rows_are_dense>(job);
+}
+#if defined(__x86_64__)
+template <Beside beside, bool rows_are_dense>
+[[gnu::target("arch=x86-64-v3")]] void run_v3(const Job& job) {
+  run<beside, rows_are_dense>(job);
+}
+template <Beside beside, bool rows_are_dense>
+[[gnu::target("arch=x86-64-v4")]] void run_v4(const Job& job) {
+  run<beside, rows_are_dense>(job);
+}
+#endif
+
+template <Beside beside, bool rows_are_dense>
+void dispatch(const Job& job) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd"))
+    return run_v4<beside, rows_are_dense>(job);
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
+    return run_v3<beside, rows_are_dense>(job);
+#endif
+  run_plain<beside, rows_are_dense>(job);
+}
+
+/// Neither axis dense: plain loops.
+template <Beside beside>
+void strided(View<const float> m, const Job& job) {
+  for (Index i = 0; i < job.rows; ++i) {
+    double first = 0, second = 0;
+    for (Index j = 0; j < job.cols; ++j) {
+      first += static_cast<double>(m(i, j)) * job.x[j];
+      add<beside>(second, m(i, j), beside == Beside::magnitudes ? job.w[j] : 0);
+    }
+    job.first[i] = first;
+    if constexpr (beside != Beside::nothing) job.second[i] = second;
+  }
+}
+
+template <Beside beside>
+void project_as(View<const float> m, Job job) {
+  if (job.cols == 0) {
+    std::fill_n(job.first, job.rows, 0.0);
+    if (beside != Beside::nothing) std::fill_n(job.second, job.rows, 0.0);
+  } else if (m.stride(1) == 1 || job.cols == 1) {
+    job.stride = m.stride(0);
+    dispatch<beside, true>(job);
+  } else if (m.stride(0) == 1 || job.rows == 1) {
+    job.stride = m.stride(1);
+    std::fill_n(job.first, job.rows, 0.0);
+    if (beside != Beside::nothing) std::fill_n(job.second, job.rows, 0.0);
+    dispatch<beside, false>(job);
+  } else {
+    strided<beside>(m, job);
+  }
+}
+
+}  // namespace
+
+namespace {
+
+void project_rows(Beside beside, View<const float> m, const Job& job) {
+  switch (beside) {
+    case Beside::nothing:
+      return project_as<Beside::nothing>(m, job);
+    case Beside::magnitudes:
+      return project_as<Beside::magnitudes>(m, job);
+    case Beside::squares:
+      return project_as<Beside::squares>(m, job);
+  }
+}
+
+}  // namespace
+
+void project(Beside beside, View<const float> m, const double* x, const double* w, double* first, double* second) {
+  // One core cannot draw all of the memory's bandwidth; below this size a thread costs more than it saves.
+  constexpr Index kWorthAThread = Index{1} << 21;
+  static const Index cores = std::max(1u, std::thread::hardware_concurrency());  // asking takes microseconds
+  const Index threads = std::clamp<Index>(m.size() / kWorthAThread, 1, cores);
+  const Index share = (m.dim(0) + threads - 1) / threads;
+  std::vector<std::jthread> others;
+  for (Index begin = 0; begin < m.dim(0); begin += share) {
+    const Index rows = std::min(share, m.dim(0) - begin);
+    const View<const float> part(m.data() + (begin > 0 ? begin * m.stride(0) : 0), {rows, m.dim(1)}, m.strides());
+    const Job job{part.data(), rows, m.dim(1), 1, x, w, first + begin, second == nullptr ? nullptr : second + begin};
+    if (begin + rows < m.dim(0)) others.emplace_back([=] { project_rows(beside, part, job); });
+    else project_rows(beside, part, job);
+  }
+}
+
+}  // namespace assay::contract

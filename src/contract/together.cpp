@@ -1,0 +1,50 @@
+// Checks that need more than one contract.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <regex>
+
+#include "contract/checks.hpp"
+#include "contract/expression.hpp"
+#include "contract/loader.hpp"
+#include "contract/reader.hpp"
+
+namespace assay::contract {
+
+GradientCall gradient_call(const model::Contract& contract, const model::Gradient& gradient) {
+  std::smatch parts;
+  if (!std::regex_match(gradient.by.value, parts, std::regex("([a-z][a-z0-9_]*)\\(([a-z0-9_, ]*)\\)")))
+    fail_at(contract.file, gradient.by.at, fmt::format("'{}' is not a call of an operation", gradient.by.value),
+            "write for example matmul_nt(dc, b)");
+  return {parts[1], separated(parts[2].str())};
+}
+
+void check_together(std::span<const model::Contract> contracts) {
+  std::map<std::string, std::string> ids;
+  const auto unique = [&](const model::Contract& contract, const model::Text& id) {
+    const auto [earlier, fresh] = ids.try_emplace(id.value, contract.file);
+    if (!fresh)
+      fail_at(contract.file, id.at, fmt::format("id {} is already used in {}", id.value, earlier->second),
+              "give it a prefix of its own");
+  };
+  for (const model::Contract& contract : contracts) {
+    for (const model::Clause& clause : contract.clauses) unique(contract, clause.id);
+    for (const model::Obligation& obligation : contract.obligations) unique(contract, obligation.id);
+    for (const model::Gradient& gradient : contract.gradients) {
+      unique(contract, gradient.id);
+      const GradientCall call = gradient_call(contract, gradient);
+      const auto called = std::ranges::find(contracts, call.op, [](const auto& c) { return c.op.value; });
+      if (called == contracts.end())
+        fail_at(contract.file, gradient.by.at, fmt::format("there is no operation '{}'", call.op),
+                "call an operation that has a contract");
+      const auto inputs = std::ranges::count(called->tensors, Role::in, &model::Tensor::role);
+      if (static_cast<std::size_t>(inputs) != call.arguments.size())
+        fail_at(contract.file, gradient.by.at,
+                fmt::format("'{}' has {} inputs but is called with {}", call.op, inputs, call.arguments.size()),
+                "pass its inputs in contract order");
+    }
+  }
+}
+
+}  // namespace assay::contract

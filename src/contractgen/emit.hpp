@@ -1,0 +1,45 @@
+// The files made from contracts. Each function gives one of them.
+#pragma once
+
+#include <span>
+
+#include "contract/model.hpp"
+#include "contractgen/source.hpp"
+
+namespace assay::contractgen {
+
+using contract::model::Contract;
+
+/// ops/<op>.hpp: the argument struct and the checked entry points.
+Source ops_header(const Contract& contract);
+/// ops/<op>.cpp: clauses, tables, descriptor, entry points.
+Source ops_source(const Contract& contract);
+/// <op>_negative_test.cpp: one test per way to violate a requires clause.
+Source negative_test(const Contract& contract);
+/// <op>_oracle.cpp: the reference, instantiated for every number type.
+Source oracle(const Contract& contract);
+/// <op>_obligations.hpp and .cpp: checks declared, and linked to the ids they belong to.
+Source obligations_header(const Contract& contract);
+Source obligations_source(const Contract& contract);
+/// ops/index.cpp, oracles.cpp, obligations.cpp: look-up by name.
+Source ops_index(std::span<const Contract> contracts);
+Source oracle_index(std::span<const Contract> contracts);
+Source obligations_index(std::span<const Contract> contracts);
+/// docs/<op>.md: the contract in words.
+std::string documentation(const Contract& contract);
+
+/// "[m, k]"
+std::string shape_text(const contract::model::Tensor& tensor);
+/// Defines the functions that a violation's table entry points to, named after `stem`.
+void violation_function(Source& out, const Contract& contract, const contract::model::Breakage& breakage,
+                        const std::string& stem);
+/// The table entry.
+std::string violation_initializer(const Contract& contract, const contract::model::Breakage& breakage,
+                                  const std::string& stem);
+/// The tables of an operation, and the descriptor that refers to them.
+void tables(Source& out, const Contract& contract);
+void descriptor(Source& out, const Contract& contract);
+/// Constants <dim>_min and <dim>_max.
+void dim_limits(Source& out, const Contract& contract);
+
+}  // namespace assay::contractgen

@@ -1,0 +1,100 @@
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "contractgen/emit.hpp"
+
+namespace assay::contractgen {
+namespace {
+
+using namespace contract;
+
+/// Text of a Markdown table's cell.
+std::string cell(std::string_view text) {
+  std::string escaped;
+  for (char c : text) {
+    if (c == '|') escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
+std::string arguments(const Contract& contract) {
+  std::string page =
+      "## Arguments\n\n| name | what | range or shape | memory | meaning |\n| --- | --- | --- | --- | --- |\n";
+  auto out = std::back_inserter(page);
+  for (const auto& dim : contract.dims)
+    fmt::format_to(out, "| `{}` | dim | {} to {} | | {} |\n", dim.name.value, dim.min, dim.max, cell(dim.says));
+  for (const auto& p : contract.params)
+    fmt::format_to(out, "| `{}` | parameter | {} to {}, typically {} | | {} |\n", p.name.value, p.min, p.max, p.typical,
+                   cell(p.says));
+  for (const auto& tensor : contract.tensors)
+    fmt::format_to(out, "| `{}` | {} f32 | {} | {} | {} |\n", tensor.name.value,
+                   tensor.role == Role::in    ? "in"
+                   : tensor.role == Role::out ? "out"
+                                              : "in and out",
+                   shape_text(tensor),
+                   tensor.strided ? "any strides that do not overlap" : "inner stride 1, leading dimension >= width",
+                   cell(tensor.says));
+  return page + "\n";
+}
+
+std::string clauses(const Contract& contract) {
+  std::string page = "## Conditions\n\n| id | kind | condition | as checked |\n| --- | --- | --- | --- |\n";
+  for (const auto& clause : contract.clauses)
+    fmt::format_to(std::back_inserter(page), "| {} | {} | {} | `{}` |\n", clause.id.value,
+                   clause.kind == ClauseKind::requires_clause  ? "requires"
+                   : clause.kind == ClauseKind::ensures_clause ? "ensures"
+                                                               : "certificate",
+                   cell(clause.says), cell(clause.expr.value));
+  return page + "\n";
+}
+
+std::string behaviour(const Contract& contract) {
+  std::string page = "## Behaviour\n\n";
+  auto out = std::back_inserter(page);
+  fmt::format_to(out, "- NaN and infinities: {}.\n",
+                 contract.nonfinite.value == "propagate" ? "propagate as in the equations"
+                 : contract.nonfinite.value == "reject"  ? "are rejected"
+                                                         : "keep their bits");
+  fmt::format_to(out, "- The same call twice {}.\n",
+                 contract.determinism.value == "bitwise" ? "gives the same bits" : "may differ within the bounds");
+  if (contract.copies) fmt::format_to(out, "- Outputs are copies of inputs, bit for bit.\n");
+  for (const auto& pin : contract.pins)
+    fmt::format_to(out, "- {}: {} ({}).\n", pin.name.value, pin.says, pin.tested_by.value);
+  return page + "\n";
+}
+
+std::string gradients(const Contract& contract) {
+  if (contract.gradients.empty()) return {};
+  std::string page = "## Gradients\n\n| id | of | equation | computed by |\n| --- | --- | --- | --- |\n";
+  for (const auto& g : contract.gradients)
+    fmt::format_to(std::back_inserter(page), "| {} | `{}` | {} | `{}` |\n", g.id.value, g.input.value, cell(g.equation),
+                   cell(g.by.value));
+  return page + "\n";
+}
+
+std::string obligations(const Contract& contract) {
+  std::string page = "## Falsification\n\n| id | claim | checked by | if it fails |\n| --- | --- | --- | --- |\n";
+  for (const auto& o : contract.obligations)
+    fmt::format_to(std::back_inserter(page), "| {} | {}{}{} | {} | {} |\n", o.id.value, cell(o.claim),
+                   o.prediction.empty() ? "" : "; seen as: ", cell(o.prediction), o.by.value, cell(o.if_fails));
+  return page + "\n";
+}
+
+}  // namespace
+
+std::string documentation(const Contract& contract) {
+  std::string page = fmt::format("<!-- Generated from {} by contractgen; edit that file instead. -->\n# {}\n\n{}\n\n",
+                                 contract.file, contract.op.value, contract.summary);
+  auto out = std::back_inserter(page);
+  for (const auto& equation : contract.equations)
+    fmt::format_to(out, "    {}: {}\n", equation.name.value, equation.formula);
+  page += '\n';
+  page += arguments(contract) + clauses(contract) + behaviour(contract) + gradients(contract) + obligations(contract);
+  page += "## Sources\n\n";
+  for (const std::string& source : contract.sources) fmt::format_to(out, "- {}\n", source);
+  return page;
+}
+
+}  // namespace assay::contractgen

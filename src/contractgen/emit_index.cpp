@@ -1,0 +1,77 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "contractgen/emit.hpp"
+
+namespace assay::contractgen {
+namespace {
+
+constexpr std::string_view kAll = "contracts/*.yaml";
+
+std::vector<std::string> names(std::span<const Contract> contracts) {
+  std::vector<std::string> list;
+  for (const Contract& contract : contracts) list.push_back(contract.op.value);
+  return list;
+}
+
+/// A function that finds `result` by name among `entry(op)`, or throws InputError.
+void lookup(Source& out, std::span<const Contract> contracts, std::string_view signature, std::string_view entry) {
+  out.line("{} {{", signature);
+  for (const std::string& op : names(contracts))
+    out.line("  if (op == {}) return {};", quoted(op), fmt::format(fmt::runtime(entry), op));
+  out.line("  throw InputError(\"operation '\" + std::string(op) + \"'\", \"there is no contract of this name\",");
+  out.line("                   \"use one of: {}\");", fmt::join(names(contracts), ", "));
+  out.line("}}");
+}
+
+}  // namespace
+
+Source ops_index(std::span<const Contract> contracts) {
+  Source out("ops/index.cpp", std::string(kAll));
+  out.line("#include \"contract/descriptor.hpp\"");
+  out.line("#include \"core/errors.hpp\"");
+  out.blank();
+  out.line("namespace assay {{");
+  out.line("namespace ops {{");
+  for (const std::string& op : names(contracts)) out.line("extern const OpDescriptor {}_descriptor;", op);
+  out.line("}}  // namespace ops");
+  out.blank();
+  out.line("std::span<const OpDescriptor* const> operations() {{");
+  out.line("  static constexpr const OpDescriptor* kAll[] = {{");
+  for (const std::string& op : names(contracts)) out.line("      &ops::{}_descriptor,", op);
+  out.line("  }};");
+  out.line("  return kAll;");
+  out.line("}}");
+  out.blank();
+  lookup(out, contracts, "const OpDescriptor& operation(std::string_view op)", "ops::{}_descriptor");
+  out.line("}}  // namespace assay");
+  return out;
+}
+
+Source oracle_index(std::span<const Contract> contracts) {
+  Source out("oracles.cpp", std::string(kAll));
+  out.line("#include \"core/errors.hpp\"");
+  out.line("#include \"falsify/engine/oracle.hpp\"");
+  out.blank();
+  out.line("namespace assay::falsify {{");
+  for (const std::string& op : names(contracts)) out.line("extern const Oracle {}_oracle;", op);
+  out.blank();
+  lookup(out, contracts, "const Oracle& oracle(std::string_view op)", "{}_oracle");
+  out.line("}}  // namespace assay::falsify");
+  return out;
+}
+
+Source obligations_index(std::span<const Contract> contracts) {
+  Source out("obligations.cpp", std::string(kAll));
+  out.line("#include \"core/errors.hpp\"");
+  out.line("#include \"falsify/engine/obligation.hpp\"");
+  out.blank();
+  out.line("namespace assay::falsify {{");
+  for (const std::string& op : names(contracts)) out.line("std::span<const Obligation> obligations_of_{}();", op);
+  out.blank();
+  lookup(out, contracts, "std::span<const Obligation> obligations(std::string_view op)", "obligations_of_{}()");
+  out.line("}}  // namespace assay::falsify");
+  return out;
+}
+
+}  // namespace assay::contractgen

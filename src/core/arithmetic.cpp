@@ -1,0 +1,49 @@
+#include "core/arithmetic.hpp"
+
+#include <cmath>
+
+namespace assay {
+namespace {
+
+constexpr Arithmetic kPlain{};
+thread_local const Arithmetic* current = &kPlain;
+
+}  // namespace
+
+std::string_view name(Format format) {
+  switch (format) {
+    case Format::f32: return "f32";
+    case Format::tf32: return "tf32";
+    case Format::f16: return "f16";
+    case Format::bf16: return "bf16";
+  }
+  return "?";
+}
+
+double Arithmetic::input_unit() const {
+  if (inputs == Format::f32) return 0;
+  const double nearest = std::ldexp(1.0, -significand_bits(inputs));
+  return input_rounding == Rounding::nearest ? nearest : 2 * nearest;
+}
+
+double Arithmetic::sum_unit() const {
+  const double nearest = std::ldexp(1.0, -significand_bits(accumulator));
+  if (block > 1) return (block + 2.0) / block * 2 * nearest;
+  return accumulation == Rounding::nearest ? nearest : 2 * nearest;
+}
+
+std::string to_string(const Arithmetic& arithmetic) {
+  std::string text = std::string(name(arithmetic.inputs)) + " inputs, " +
+                     std::string(name(arithmetic.accumulator)) + " accumulator, " +
+                     (arithmetic.accumulation == Rounding::nearest ? "to nearest" : "toward zero");
+  if (arithmetic.block > 1) text += ", blocks of " + std::to_string(arithmetic.block);
+  if (arithmetic.flushes_subnormals) text += ", subnormals flushed";
+  return text;
+}
+
+ArithmeticScope::ArithmeticScope(const Arithmetic& arithmetic) : previous_(current) { current = &arithmetic; }
+ArithmeticScope::~ArithmeticScope() { current = previous_; }
+
+const Arithmetic& current_arithmetic() { return *current; }
+
+}  // namespace assay

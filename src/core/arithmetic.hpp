@@ -1,0 +1,66 @@
+// What a kernel promises about its floating-point arithmetic. Error bounds are derived from it and from
+// nothing else.
+#pragma once
+
+#include <string>
+
+namespace assay {
+
+/// Storage and compute formats; `digits` below counts significant bits, the hidden one included.
+enum class Format { f32, tf32, f16, bf16 };
+
+constexpr int significand_bits(Format format) {
+  switch (format) {
+    case Format::f32: return 24;
+    case Format::tf32: return 11;
+    case Format::f16: return 11;
+    case Format::bf16: return 8;
+  }
+  return 0;
+}
+std::string_view name(Format format);
+
+enum class Rounding { nearest, toward_zero };
+
+/// Declared by every kernel, measured by its audit. The default is plain float32: round to nearest,
+/// in any order, fused or not, subnormals kept.
+struct Arithmetic {
+  Format inputs = Format::f32;                ///< what inputs are rounded to before they are multiplied
+  Rounding input_rounding = Rounding::nearest;
+  Format accumulator = Format::f32;           ///< what partial sums are held in
+  Rounding accumulation = Rounding::nearest;
+  /// Products summed by one block operation (tensor cores): all aligned to the largest exponent and
+  /// truncated together. 1: ordinary additions.
+  int block = 1;
+  bool flushes_subnormals = false;            ///< subnormal inputs and results may become zero
+
+  /// Unit roundoff of one rounding of an input: 0 for f32.
+  double input_unit() const;
+  /// Largest relative error contributed per term by one accumulation step, relative to the sum of
+  /// magnitudes: u for ordinary round-to-nearest additions, 2u toward zero, and (b+2)/b * 2u for block
+  /// operations of b products (b products and the accumulator, each truncated at the largest exponent,
+  /// and one final truncation: (b+2) * 2u per b terms).
+  double sum_unit() const;
+
+  friend bool operator==(const Arithmetic&, const Arithmetic&) = default;
+};
+
+/// "f32 inputs, f32 accumulator, to nearest"
+std::string to_string(const Arithmetic& arithmetic);
+
+/// Makes `arithmetic` the one that Bounded and Sum<Bounded> assume on this thread, until the scope ends.
+class ArithmeticScope {
+ public:
+  explicit ArithmeticScope(const Arithmetic& arithmetic);
+  ~ArithmeticScope();
+  ArithmeticScope(const ArithmeticScope&) = delete;
+  ArithmeticScope& operator=(const ArithmeticScope&) = delete;
+
+ private:
+  const Arithmetic* previous_;
+};
+
+/// The arithmetic in force on this thread.
+const Arithmetic& current_arithmetic();
+
+}  // namespace assay

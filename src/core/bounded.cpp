@@ -1,0 +1,218 @@
+// Running error analysis of single operations, and the order-free bound of sums.
+//
+// Worst case. Let t_1..t_n be the terms, S = sum |t_p|, E the sum of their errors (inherited from the inputs,
+// and u |t_p| + 2^-150 for the rounding of each product), F = (n - 1) * 2^-126 where partial sums may be
+// flushed, otherwise 0. A kernel adds computed terms t_p + e_p with |e_p| <= E_p along some tree. One addition
+// s = l + r to nearest errs by at most min(u |l + r|, |l|, |r|), since l and r are floats themselves. By
+// induction, a tree of m additions over terms whose magnitudes sum to S' errs by at most m u S':
+// let l and r be exact sums of magnitudes L and R, with m_l and m_r additions below, so that the computed ones
+// are at most L (1 + m_l u) and R (1 + m_r u).
+//   - R <= u L: the last error is at most R (1 + m_r u) <= u L + m_r u R, and m_r u R was counted once, so the
+//     total is at most u L + m_l u L + 2 m_r u R <= (m_l + m_r + 1) u (L + R) since 2 R <= L + R. L <= u R: likewise.
+//   - otherwise u m_l u L <= u m_l R and u m_r u R <= u m_r L, so the last error is at most
+//     u (L + R) + u m_l R + u m_r L; adding m_l u L + m_r u R gives (m_l + m_r + 1) u (L + R).
+// (Jeannerod & Rump, SIAM J. Matrix Anal. Appl. 34 (2013): no (1 - n u) in the denominator.) A fused
+// multiply-add does not round its product: a leaf r that is no float. Only L <= u R used that r is one, and
+// there u (L + m_l u L + R) <= u (L + R) + m_l u R. Such a step saves the u |t_p| that E holds. A flush is
+// the exact addition of a further term of at most 2^-126. So, with S' = S + E + F,
+//   error = (n - 1) u S' + E + F.
+// Rounding toward zero, and block operations, lack the min(): there growth is g / (1 - g), where g = 2u (n - 1),
+// or g = 2u (n + 2 ceil(n / b)): b products and the accumulator truncated at the largest exponent, one final
+// truncation. A kernel that accumulates wider and rounds once errs by u |s| <= u S, which E holds (or n = 1).
+//
+// Statistical. Assume that signs of terms are independent and fair (products of Gaussian inputs), and that
+// rounding errors to nearest are mean-zero given the earlier ones (Higham & Mary, SIAM J. Sci. Comput. 41
+// (2019)). Let Q^2 = sum t_p^2, s_T the exact sum at node T of the tree and Q_T^2 its sum of squares.
+//   - E exp(x s_T^2 / Q_T^2) <= (1 - 2x)^(-1/2) for x < 1/2 (signs are sub-Gaussian). sum_T s_T^2 over sum_T Q_T^2
+//     is a weighted mean of s_T^2 / Q_T^2, so by Jensen's inequality the same holds of it, and by Markov's with
+//     x = (1 - lambda^-2) / 2: P(sum_T s_T^2 > lambda^2 sum_T Q_T^2) <= lambda sqrt(e) exp(-lambda^2 / 2). No union
+//     over nodes is needed, whatever the tree. sum_T Q_T^2 <= n Q^2.
+//   - Computed partial sums differ from s_T by at most `error`, so the root of the sum of their squares is at
+//     most sqrt(n) (lambda Q + error). The rounding at T is at most u times that at T: by Azuma's inequality their
+//     sum exceeds lambda u sqrt(n) (lambda Q + error) with probability at most 2 exp(-lambda^2 / 2).
+//   - What terms bring along counts in full: E + F. (The rounding of products could be added in quadrature, but
+//     u S <= u sqrt(n) Q is at most 1 / lambda^2, 2%, of the rest.)
+//   statistical = min(error, lambda u sqrt(n) (lambda Q + error) + E + F).
+// lambda = 7.5: 7.5e-12 + 1.2e-12 < 9e-12 false alarms per element.
+#include "core/bounded.hpp"
+
+#include <algorithm>
+
+namespace assay {
+namespace {
+
+constexpr double kLambda = 7.5;
+/// Relative error of evaluating a bound in double, times a few.
+constexpr double kDoubleSlack = 0x1p-50;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Range {
+  double smallest_normal, largest;
+};
+
+Range range_of(Format format) {
+  switch (format) {
+    case Format::f32:
+      return {FLT_MIN, FLT_MAX};
+    case Format::tf32:
+      return {FLT_MIN, (2 - 0x1p-10) * 0x1p127};
+    case Format::f16:
+      return {0x1p-14, 65504};
+    case Format::bf16:
+      return {FLT_MIN, (2 - 0x1p-7) * 0x1p127};
+  }
+  return {};
+}
+
+double unit_of(Format format, Rounding rounding) {
+  const double nearest = std::ldexp(1.0, -significand_bits(format));
+  return rounding == Rounding::nearest ? nearest : 2 * nearest;
+}
+
+/// Of one rounding of a result. Narrow accumulators are emulated by rounding a float32 result again: the first
+/// rounding costs 2^-24 itself, and as much once more by turning a value near a tie the wrong way.
+double result_unit(Format format, Rounding rounding) {
+  return unit_of(format, rounding) + (format == Format::f32 ? 0 : 0x1p-23) + kDoubleSlack;
+}
+
+double finite_or_infinite(double bound) { return bound <= DBL_MAX ? bound : kInfinity; }
+
+/// `value` with inherited errors, rounded once.
+Bounded rounded(double value, double error, double statistical, double underflow, bool may_overflow) {
+  const double magnitude = std::fabs(value);
+  if (!(magnitude <= DBL_MAX)) return {value, 0, 0, may_overflow && !std::isnan(value)};
+  const Roundings& r = Roundings::current();
+  const auto bound = [&](double inherited) {
+    return finite_or_infinite((inherited + r.unit * (magnitude + inherited) + underflow) * (1 + kDoubleSlack));
+  };
+  const double worst = bound(error);
+  const bool overflows = may_overflow || magnitude + worst > r.largest;
+  if (overflows && r.saturates) return {value, kInfinity, kInfinity, true};
+  return {value, worst, std::min(worst, bound(statistical)), overflows};
+}
+
+/// x is zero or infinite by rounding alone: another sign or class is possible.
+bool sign_uncertain(const Bounded& x) { return x.error > 0 && std::fabs(x.value) <= x.error; }
+
+}  // namespace
+
+Roundings::Roundings(const Arithmetic& arithmetic) : of(arithmetic) {
+  const Range inputs = range_of(of.inputs), results = range_of(of.accumulator);
+  unit = result_unit(of.accumulator, of.accumulation);
+  input_unit = of.inputs == Format::f32 ? 0 : unit_of(of.inputs, of.input_rounding);
+  input_floor = inputs.smallest_normal;
+  input_largest = inputs.largest;
+  flush = of.flushes_subnormals ? results.smallest_normal : 0;
+  underflow = of.flushes_subnormals ? flush : unit * results.smallest_normal;
+  largest = results.largest;
+  saturates = of.accumulation == Rounding::toward_zero;
+  nearest = of.accumulation == Rounding::nearest && of.block <= 1;
+}
+
+const Roundings& Roundings::current() {
+  thread_local Roundings cached;
+  const Arithmetic& now = current_arithmetic();
+  if (!(cached.of == now)) [[unlikely]]
+    cached = Roundings(now);
+  return cached;
+}
+
+double Roundings::growth(double n) const {
+  if (nearest) return std::max(n - 1, 0.0) * unit;
+  const double block = of.block;
+  const double toward_zero = result_unit(of.accumulator, Rounding::toward_zero);
+  const double g = (block > 1 ? n + 2 * std::ceil(n / block) : std::max(n - 1, 0.0)) * toward_zero;
+  return g < 1 ? g / (1 - g) : kInfinity;
+}
+
+Bounded::Bounded(double constant) : value(constant) {
+  if (static_cast<double>(static_cast<float>(constant)) != constant && std::fabs(constant) <= FLT_MAX)
+    error = statistical = 0x1p-24 * std::fabs(constant) + 0x1p-150;
+}
+
+Bounded::Bounded(const Product& p) {
+  *this = rounded(p.value, p.error, p.statistical, Roundings::current().underflow, p.may_overflow);
+}
+
+Bounded Bounded::input(float x) {
+  const Roundings& r = Roundings::current();
+  const double magnitude = std::fabs(static_cast<double>(x));
+  if (!(magnitude <= FLT_MAX)) return {x, 0, 0, false};
+  const double flushed = r.of.flushes_subnormals && magnitude < r.input_floor ? magnitude : 0;
+  const double error =
+      r.input_unit * std::max(magnitude, r.input_unit > 0 && magnitude > 0 ? r.input_floor : 0) + flushed;
+  return {x, error, error, magnitude + error > r.input_largest};
+}
+
+Bounded Terms::sum(Terms t, const Roundings& r) {
+  const double inherited = t.error + r.flush * std::max(t.count - 1, 0.0);
+  const double slack = (1 + kDoubleSlack) * (1 + t.count * 0x1p-52);
+  const double evaluation = t.count * 0x1p-53 * t.magnitude;
+  const double growth = r.growth(t.count) * (t.magnitude + inherited);
+  const double worst = finite_or_infinite((growth + inherited + evaluation) * slack);
+  const bool overflows = t.may_overflow || !(t.magnitude + worst <= r.largest);
+  if (!(std::fabs(t.total) <= DBL_MAX)) return {t.total, 0, 0, overflows && !std::isnan(t.total)};
+  if (overflows && r.saturates) return {t.total, kInfinity, kInfinity, true};
+  double statistical = worst;
+  if (r.nearest) {
+    const double spread = kLambda * std::sqrt(t.squares) + worst;
+    statistical = std::min(worst, (kLambda * r.unit * std::sqrt(t.count) * spread + inherited + evaluation) * slack);
+  }
+  return {t.total, worst, statistical, overflows};
+}
+
+Bounded operator+(const Bounded& x, const Bounded& y) {
+  return rounded(x.value + y.value, x.error + y.error, x.statistical + y.statistical, Roundings::current().flush,
+                 x.may_overflow || y.may_overflow);
+}
+
+Bounded operator-(const Bounded& x) { return {-x.value, x.error, x.statistical, x.may_overflow}; }
+Bounded operator-(const Bounded& x, const Bounded& y) { return x + -y; }
+
+Bounded operator/(const Bounded& x, const Bounded& y) {
+  const double quotient = x.value / y.value, divisor = std::fabs(y.value);
+  const auto inherited = [&](double ex, double ey) {
+    if (ey >= divisor) return ey > 0 ? kInfinity : 0;
+    return (ex + std::fabs(quotient) * ey) / (divisor - ey);
+  };
+  return rounded(quotient, inherited(x.error, y.error), inherited(x.statistical, y.statistical),
+                 Roundings::current().underflow, x.may_overflow || y.may_overflow || sign_uncertain(y));
+}
+
+Bounded sqrt(const Bounded& x) {
+  const double root = std::sqrt(x.value);
+  // sqrt(v) - sqrt(v - e) = e / (sqrt(v) + sqrt(v - e)): the side that is further away.
+  const auto inherited = [&](double e) { return e > 0 ? e / (root + std::sqrt(std::max(x.value - e, 0.0))) : 0; };
+  return rounded(root, inherited(x.error), inherited(x.statistical), 0, x.may_overflow || x.value < x.error);
+}
+
+Bounded exp(const Bounded& x) {
+  const double power = std::exp(x.value), extra = Roundings::current().unit;
+  const auto inherited = [&](double e) { return power * (std::expm1(e) + extra * std::exp(e)); };
+  return rounded(power, inherited(x.error), inherited(x.statistical), Roundings::current().underflow, x.may_overflow);
+}
+
+Bounded log(const Bounded& x) {
+  const double logarithm = std::log(x.value), extra = Roundings::current().unit * std::fabs(logarithm);
+  const auto inherited = [&](double e) {
+    return (e < x.value ? -std::log1p(-e / x.value) : e > 0 ? kInfinity : 0) + extra;
+  };
+  return rounded(logarithm, inherited(x.error), inherited(x.statistical), 0, x.may_overflow || x.value < x.error);
+}
+
+Bounded maximum(const Bounded& x, const Bounded& y) {
+  const Bounded& larger = x.value < y.value ? y : x;
+  return {larger.value, std::max(x.error, y.error), std::max(x.statistical, y.statistical),
+          x.may_overflow || y.may_overflow};
+}
+
+namespace detail {
+
+Product special_product(const Bounded& x, const Bounded& y) {
+  const double value = x.value * y.value;
+  return {value, 0, 0, x.may_overflow || y.may_overflow || sign_uncertain(x) || sign_uncertain(y)};
+}
+
+}  // namespace detail
+
+}  // namespace assay

@@ -1,0 +1,137 @@
+// A value with the largest error that any correct kernel may show in its place: running error analysis under
+// the arithmetic in force (arithmetic.hpp). The bounds of sums are derived in bounded.cpp.
+#pragma once
+
+#include <cfloat>
+#include <cmath>
+#include <limits>
+
+#include "core/arithmetic.hpp"
+#include "core/sum.hpp"
+
+namespace assay {
+
+/// What Bounded needs to know of an Arithmetic, worked out once per thread and arithmetic.
+struct Roundings {
+  Arithmetic of{};
+  /// Of one rounding of a result; 2^-50 on top covers the double evaluation of values and bounds.
+  double unit = 0x1p-24 + 0x1p-50;
+  double input_unit = 0;           ///< of one rounding of an input
+  double input_floor = FLT_MIN;    ///< smallest normal input; rounding is absolute below it
+  double input_largest = FLT_MAX;  ///< inputs beyond may become infinite
+  double underflow = 0x1p-150;     ///< absolute error of a product or quotient near zero, flushed or not
+  double flush = 0;                ///< absolute error of any result that may be flushed to zero
+  double largest = FLT_MAX;        ///< results beyond may become infinite
+  bool saturates = false;          ///< what overflows may also stop at the largest finite value (IEEE 754, 7.4)
+  bool nearest = true;             ///< one rounding to nearest per addition
+
+  Roundings() = default;
+  explicit Roundings(const Arithmetic& arithmetic);
+  /// Those of current_arithmetic().
+  static const Roundings& current();
+  /// |computed - exact| <= growth(n) * sum of |terms| for a sum of n terms in any order, terms as computed.
+  double growth(double n) const;
+};
+
+struct Product;
+
+/// |what a correct kernel gives - value| <= error. `statistical` <= error holds with probability
+/// 1 - 9e-12 for sums of terms with independent random signs, accumulated to nearest. Value is the exact
+/// result as double evaluates it (error covers that evaluation too) and has the class, finite, +inf, -inf or
+/// NaN, that IEEE 754 gives; error means nothing unless it is finite.
+struct Bounded {
+  double value = 0;
+  double error = 0;
+  double statistical = 0;
+  bool may_overflow = false;  ///< some order of evaluation may exceed the largest float: +inf, -inf, NaN are right too
+
+  Bounded() = default;
+  /// A constant of the formula, rounded once to float.
+  Bounded(double constant);  // NOLINT(google-explicit-constructor)
+  Bounded(double v, double e, double s, bool overflows) : value(v), error(e), statistical(s), may_overflow(overflows) {}
+  Bounded(const Product& product);  // NOLINT(google-explicit-constructor)
+
+  /// An element of an input tensor: exact, unless the kernel declares that it rounds or flushes its inputs.
+  static Bounded input(float x);
+};
+
+/// a * b before it is rounded. As a Bounded it has its rounding; a sum may fuse it.
+struct Product {
+  double value;
+  double error;        ///< inherited from the factors
+  double statistical;  ///< likewise
+  bool may_overflow;
+};
+
+/// What a bound needs to know of the terms of a sum.
+struct Terms {
+  double total = 0;      ///< sum of the terms: the value, in double
+  double magnitude = 0;  ///< sum of |finite terms|
+  double squares = 0;    ///< sum of their squares
+  double error = 0;      ///< sum of their errors, roundings of products included
+  double count = 0;
+  bool may_overflow = false;
+
+  /// Kept out of line, and by value: a Sum whose address escapes would live in memory, not in registers.
+  static Bounded sum(Terms terms, const Roundings& roundings);
+};
+
+/// Order-free bound of a sum: holds for every order, blocking and use of FMA. About ten operations a term.
+template <>
+class Sum<Bounded> {
+ public:
+  Sum& operator+=(const Bounded& term) {
+    add(term.value, term.error, term.may_overflow);
+    return *this;
+  }
+  Sum& operator+=(const Product& term) {
+    add(term.value, term.error + unit_ * (std::fabs(term.value) + term.error) + underflow_, term.may_overflow);
+    return *this;
+  }
+  Bounded value() const { return Terms::sum(terms_, roundings_); }
+
+ private:
+  void add(double value, double error, bool may_overflow) {
+    const double magnitude = std::fabs(value);
+    terms_.total += value;
+    terms_.count += 1;
+    terms_.may_overflow |= may_overflow;
+    if (!(magnitude <= DBL_MAX)) [[unlikely]]
+      return;  // the total shows its class; overflow is about the others
+    terms_.magnitude += magnitude;
+    terms_.squares += value * value;
+    terms_.error += error;
+  }
+
+  const Roundings& roundings_ = Roundings::current();
+  double unit_ = roundings_.unit, underflow_ = roundings_.underflow;
+  Terms terms_;
+};
+
+Bounded operator+(const Bounded& x, const Bounded& y);
+Bounded operator-(const Bounded& x, const Bounded& y);
+Bounded operator-(const Bounded& x);
+Bounded operator/(const Bounded& x, const Bounded& y);
+Bounded sqrt(const Bounded& x);
+/// exp and log err by at most 1 ULP (C library's manual, "Known Maximum Errors in Math Functions").
+Bounded exp(const Bounded& x);
+Bounded log(const Bounded& x);
+inline bool operator<(const Bounded& x, const Bounded& y) { return x.value < y.value; }
+inline bool operator>(const Bounded& x, const Bounded& y) { return y < x; }
+/// |max(x^, y^) - max(x, y)| <= the larger error.
+Bounded maximum(const Bounded& x, const Bounded& y);
+
+namespace detail {
+Product special_product(const Bounded& x, const Bounded& y);
+}
+
+inline Product operator*(const Bounded& x, const Bounded& y) {
+  const double value = x.value * y.value;
+  if (!(std::fabs(value) <= DBL_MAX)) [[unlikely]]
+    return detail::special_product(x, y);
+  const double ax = std::fabs(x.value), ay = std::fabs(y.value);
+  return {value, ax * y.error + ay * x.error + x.error * y.error,
+          ax * y.statistical + ay * x.statistical + x.statistical * y.statistical, x.may_overflow || y.may_overflow};
+}
+
+}  // namespace assay

@@ -1,0 +1,76 @@
+// Numbers that carry a derivative: Dual by the chain rule, std::complex by the complex step (a derivative
+// along v is Im f(x + i h v) / h; h = 2^-300 makes its truncation error vanish below any rounding).
+// Order, absolute value and maximum look at the value (the real part) only, so a reference takes the same
+// path as in double; at a kink they give the derivative of the branch taken.
+// Source: Griewank & Walther, Evaluating Derivatives, 2nd ed., section 3.1; Squire & Trapp, SIAM Rev. 40 (1998).
+#pragma once
+
+#include <cmath>
+#include <complex>
+
+namespace assay {
+
+/// value + derivative * epsilon with epsilon^2 = 0. T is double, or Bounded to bound what roundings cost.
+template <class T>
+struct Dual {
+  T value{};
+  T derivative{};
+
+  constexpr Dual() = default;
+  constexpr Dual(T constant) : value(constant) {}  // NOLINT(google-explicit-constructor): constants mix in
+  constexpr Dual(T v, T d) : value(v), derivative(d) {}
+
+  friend constexpr Dual operator+(Dual x, Dual y) { return {x.value + y.value, x.derivative + y.derivative}; }
+  friend constexpr Dual operator-(Dual x, Dual y) { return {x.value - y.value, x.derivative - y.derivative}; }
+  friend constexpr Dual operator-(Dual x) { return {-x.value, -x.derivative}; }
+  friend constexpr Dual operator*(Dual x, Dual y) {
+    return {x.value * y.value, x.derivative * y.value + x.value * y.derivative};
+  }
+  friend constexpr Dual operator/(Dual x, Dual y) {
+    const T quotient = x.value / y.value;
+    return {quotient, (x.derivative - quotient * y.derivative) / y.value};
+  }
+  friend Dual sqrt(Dual x) {
+    using std::sqrt;
+    const T root = sqrt(x.value);
+    return {root, x.derivative / (root + root)};
+  }
+  friend Dual exp(Dual x) {
+    using std::exp;
+    const T power = exp(x.value);
+    return {power, x.derivative * power};
+  }
+  friend Dual log(Dual x) {
+    using std::log;
+    return {log(x.value), x.derivative / x.value};
+  }
+
+  friend constexpr bool operator<(Dual x, Dual y) { return x.value < y.value; }
+  friend constexpr bool operator>(Dual x, Dual y) { return y < x; }
+  friend constexpr bool operator<=(Dual x, Dual y) { return x.value <= y.value; }
+  friend constexpr bool operator>=(Dual x, Dual y) { return y <= x; }
+};
+
+/// x < y by value, for every number type of a reference (std::complex has no order of its own).
+template <class T>
+constexpr bool less(const T& x, const T& y) {
+  return x < y;
+}
+template <class T>
+constexpr bool less(const std::complex<T>& x, const std::complex<T>& y) {
+  return x.real() < y.real();
+}
+
+/// The larger of two by value; x where they tie.
+template <class T>
+constexpr T maximum(const T& x, const T& y) {
+  return less(x, y) ? y : x;
+}
+
+/// x, or -x where its value is negative.
+template <class T>
+constexpr T absolute(const T& x) {
+  return less(x, T(0)) ? -x : x;
+}
+
+}  // namespace assay

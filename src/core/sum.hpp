@@ -1,0 +1,21 @@
+// The sum of a reference: one name for every number type, so that a type may know more about sums than
+// about single additions (Bounded does: bounded.hpp).
+#pragma once
+
+namespace assay {
+
+/// Adds terms from first to last, starting from zero: `Sum<T> s; s += term; s.value()`.
+template <class T>
+class Sum {
+ public:
+  Sum& operator+=(const T& term) {
+    total_ = total_ + term;
+    return *this;
+  }
+  T value() const { return total_; }
+
+ private:
+  T total_{};
+};
+
+}  // namespace assay

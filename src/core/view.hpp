@@ -1,0 +1,110 @@
+// A strided view of a tensor in some memory space: host, CUDA or Vulkan.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "core/shape.hpp"
+
+namespace assay {
+
+/// Non-owning strided view. `data()` is the address of element (0, ..., 0) in the memory space of the
+/// device the tensor lives on: dereference it only for host tensors. Strides are in elements and not
+/// negative. A view of no elements may have a null address.
+template <class T>
+class View {
+ public:
+  using Element = T;
+
+  constexpr View() = default;
+  /// Dense row-major view.
+  constexpr View(T* data, const Shape& shape)
+      : data_(data), shape_(shape), strides_(row_major_strides(shape)) {}
+  constexpr View(T* data, const Shape& shape, const Shape& strides)
+      : data_(data), shape_(shape), strides_(strides) {}
+  /// View<float> converts to View<const float>.
+  template <class U>
+    requires(std::is_same_v<const U, T>)
+  constexpr View(const View<U>& other)  // NOLINT(google-explicit-constructor)
+      : data_(other.data()), shape_(other.shape()), strides_(other.strides()) {}
+
+  constexpr T* data() const { return data_; }
+  constexpr const Shape& shape() const { return shape_; }
+  constexpr const Shape& strides() const { return strides_; }
+  constexpr int rank() const { return shape_.rank(); }
+  constexpr Index dim(int axis) const { return shape_[axis]; }
+  constexpr Index stride(int axis) const { return strides_[axis]; }
+  /// Number of elements.
+  constexpr Index size() const { return shape_.size(); }
+
+  constexpr T& operator()(Index i) const { return data_[i * strides_[0]]; }
+  constexpr T& operator()(Index i, Index j) const { return data_[i * strides_[0] + j * strides_[1]]; }
+  constexpr T& operator()(Index i, Index j, Index k) const {
+    return data_[i * strides_[0] + j * strides_[1] + k * strides_[2]];
+  }
+
+  /// The same elements with the two axes of a matrix exchanged: element (i, j) of the result is (j, i) here.
+  constexpr View transposed() const {
+    return {data_, Shape{shape_[1], shape_[0]}, Shape{strides_[1], strides_[0]}};
+  }
+  /// A vector of n elements seen as an [n, 1] matrix.
+  constexpr View column() const { return {data_, Shape{shape_[0], 1}, Shape{strides_[0], 1}}; }
+
+  /// Distance in elements from the first to one past the last element reached (0 if there is none).
+  constexpr Index extent() const {
+    if (size() == 0) return 0;
+    Index last = 0;
+    for (int axis = 0; axis < rank(); ++axis) last += (shape_[axis] - 1) * strides_[axis];
+    return last + 1;
+  }
+  /// Dense row-major without gaps (extents of 1 may have any stride).
+  constexpr bool contiguous() const {
+    Index step = 1;
+    for (int axis = rank() - 1; axis >= 0; --axis) {
+      if (shape_[axis] != 1 && strides_[axis] != step) return false;
+      step *= shape_[axis];
+    }
+    return true;
+  }
+
+ private:
+  T* data_ = nullptr;
+  Shape shape_{};
+  Shape strides_{};
+};
+
+/// True for a matrix (or vector) whose rows are dense and do not overlap: inner stride 1 and leading
+/// dimension at least the width. Extents of at most 1 may have any stride.
+template <class T>
+constexpr bool row_major(const View<T>& v) {
+  const int inner = v.rank() - 1;
+  if (inner < 0 || v.size() == 0) return true;
+  if (v.dim(inner) > 1 && v.stride(inner) != 1) return false;
+  Index reach = v.dim(inner);
+  for (int axis = inner - 1; axis >= 0; --axis) {
+    if (v.dim(axis) > 1 && v.stride(axis) < reach) return false;
+    reach = v.dim(axis) > 1 ? v.stride(axis) * (v.dim(axis) - 1) + reach : reach;
+  }
+  return true;
+}
+
+/// True where two different indices of the view reach the same element (a broadcast or too small a stride).
+bool self_overlap(const Shape& shape, const Shape& strides);
+
+/// True where the two strided address sets share a byte. Exact for rows with unit inner stride;
+/// otherwise address ranges that intersect count as an overlap.
+bool overlap(std::uintptr_t x, const Shape& x_shape, const Shape& x_strides, std::size_t x_bytes,
+             std::uintptr_t y, const Shape& y_shape, const Shape& y_strides, std::size_t y_bytes);
+
+/// True where views x and y share memory.
+template <class T, class U>
+bool overlap(const View<T>& x, const View<U>& y) {
+  const auto x_begin = reinterpret_cast<std::uintptr_t>(x.data());
+  const auto y_begin = reinterpret_cast<std::uintptr_t>(y.data());
+  const auto x_end = x_begin + static_cast<std::uintptr_t>(x.extent()) * sizeof(T);
+  const auto y_end = y_begin + static_cast<std::uintptr_t>(y.extent()) * sizeof(U);
+  if (x_begin == x_end || y_begin == y_end || x_end <= y_begin || y_end <= x_begin) return false;
+  return overlap(x_begin, x.shape(), x.strides(), sizeof(T), y_begin, y.shape(), y.strides(), sizeof(U));
+}
+
+}  // namespace assay

@@ -1,0 +1,112 @@
+#include "runtime/cuda/cuda_device.hpp"
+
+#include <memory>
+
+namespace assay {
+namespace {
+
+std::string version(int number) { return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10); }
+
+}  // namespace
+
+CudaDevice::CudaDevice() {
+  int count = 0;
+  const cudaError_t found = cudaGetDeviceCount(&count);
+  if (found != cudaSuccess || count == 0)
+    throw Unavailable("cuda", found == cudaSuccess ? "the driver lists no device"
+                                                   : std::string(cudaGetErrorString(found)) + " (" + cudaGetErrorName(found) +
+                                                         "); it needs an NVIDIA GPU and its driver");
+  check("cudaSetDevice", cudaSetDevice(ordinal_));
+  cudaDeviceProp properties{};
+  check("cudaGetDeviceProperties", cudaGetDeviceProperties(&properties, ordinal_));
+  compute_capability_ = 10 * properties.major + properties.minor;
+  shared_bytes_ = properties.sharedMemPerBlockOptin;
+  int driver = 0, runtime = 0;
+  check("cudaDriverGetVersion", cudaDriverGetVersion(&driver));
+  check("cudaRuntimeGetVersion", cudaRuntimeGetVersion(&runtime));
+  name_ = std::string(properties.name) + ", compute capability " + std::to_string(properties.major) + "." +
+          std::to_string(properties.minor) + ", CUDA " + version(runtime) + " (driver for " + version(driver) + ")";
+  check("cudaStreamCreateWithFlags", cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+}
+
+CudaDevice::~CudaDevice() {
+  // Devices are destroyed at the end of the process, when the runtime may have gone already: it says so, harmlessly.
+  if (stream_ != nullptr && dead_.empty()) static_cast<void>(cudaStreamDestroy(stream_));
+}
+
+std::string CudaDevice::description() const { return name_; }
+
+MemoryInfo CudaDevice::memory() const {
+  std::size_t available = 0, total = 0;
+  if (cudaMemGetInfo(&available, &total) != cudaSuccess) return {};
+  return {total, available};
+}
+
+void CudaDevice::check(const char* call, cudaError_t status) {
+  if (status == cudaSuccess) return;
+  const DeviceError error(call, cudaGetErrorName(status), cudaGetErrorString(status));
+  // cudaGetLastError clears a failure that the context survives; one that ends it comes back on the next call.
+  static_cast<void>(cudaGetLastError());
+  if (cudaStreamQuery(stream_) != cudaSuccess && cudaGetLastError() != cudaSuccess && dead_.empty()) {
+    dead_ = error.what();
+    dead_code_ = error.code;
+  }
+  throw error;
+}
+
+void CudaDevice::require_alive() const {
+  if (!dead_.empty()) throw DeviceError("cuda", dead_code_, "the device was switched off after " + dead_);
+}
+
+Buffer CudaDevice::allocate(std::size_t bytes) {
+  if (bytes == 0) return {};
+  require_alive();
+  void* address = nullptr;
+  const cudaError_t status = cudaMalloc(&address, bytes);
+  if (status == cudaErrorMemoryAllocation) {
+    static_cast<void>(cudaGetLastError());
+    throw Unavailable("CUDA memory", std::to_string(bytes) + " bytes asked for, " +
+                                         std::to_string(memory().available) + " of " + std::to_string(memory().total) +
+                                         " available");
+  }
+  check("cudaMalloc", status);
+  return {*this, address, bytes};
+}
+
+void CudaDevice::release(void* address, std::size_t) noexcept {
+  if (dead_.empty()) static_cast<void>(cudaFree(address));  // waits for the device; a failure shows at the next call
+}
+
+void CudaDevice::upload(void* destination, const void* source, std::size_t bytes) {
+  if (bytes == 0) return;
+  require_alive();
+  check("cudaMemcpyAsync", cudaMemcpyAsync(destination, source, bytes, cudaMemcpyHostToDevice, stream_));
+  synchronize();
+}
+
+void CudaDevice::download(void* destination, const void* source, std::size_t bytes) {
+  if (bytes == 0) return;
+  require_alive();
+  check("cudaMemcpyAsync", cudaMemcpyAsync(destination, source, bytes, cudaMemcpyDeviceToHost, stream_));
+  synchronize();
+}
+
+void CudaDevice::synchronize() {
+  require_alive();
+  check("cudaStreamSynchronize", cudaStreamSynchronize(stream_));
+}
+
+void CudaDevice::allow_shared_bytes(const void* kernel, std::size_t bytes) {
+  if (bytes > shared_bytes_)
+    throw Unavailable("launch", std::to_string(bytes) + " bytes of shared memory are needed; a block of this device has " +
+                                    std::to_string(shared_bytes_));
+  check("cudaFuncSetAttribute",
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
+}
+
+namespace {
+const DeviceRegistration registration(Backend::cuda,
+                                      []() -> std::unique_ptr<Device> { return std::make_unique<CudaDevice>(); });
+}  // namespace
+
+}  // namespace assay

@@ -1,0 +1,57 @@
+// A CUDA device behind assay::Device.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <string>
+
+#include "runtime/device.hpp"
+
+namespace assay {
+
+/// The first device that the runtime lists, with one stream of its own on which everything happens in order. After a
+/// failure that ends the context (a fault in a kernel) every call but description() and memory() throws the DeviceError
+/// of the first failure again: the process must end.
+class CudaDevice final : public Device {
+ public:
+  /// What a block may use without asking.
+  static constexpr std::size_t kPlainSharedBytes = 48 * 1024;
+
+  /// Throws Unavailable where there is no driver or no device, with the driver's own reason.
+  CudaDevice();
+  ~CudaDevice() override;
+
+  Backend backend() const override { return Backend::cuda; }
+  std::string description() const override;
+  /// From cudaMemGetInfo; what other processes hold is not available.
+  MemoryInfo memory() const override;
+  bool host_visible() const override { return false; }
+  Buffer allocate(std::size_t bytes) override;
+  void upload(void* destination, const void* source, std::size_t bytes) override;
+  void download(void* destination, const void* source, std::size_t bytes) override;
+  void synchronize() override;
+
+  cudaStream_t stream() const { return stream_; }
+  /// 10 * major + minor, such as 90.
+  int compute_capability() const { return compute_capability_; }
+  /// Lets `kernel` be launched with this much dynamic shared memory; throws Unavailable if the device has less.
+  void allow_shared_bytes(const void* kernel, std::size_t bytes);
+  /// Throws DeviceError{call, name of the code} unless `status` is cudaSuccess.
+  void check(const char* call, cudaError_t status);
+
+ protected:
+  void release(void* address, std::size_t bytes) noexcept override;
+
+ private:
+  void require_alive() const;
+
+  int ordinal_ = 0;
+  int compute_capability_ = 0;
+  std::size_t shared_bytes_ = 0;
+  std::string name_;
+  cudaStream_t stream_ = nullptr;
+  std::string dead_;  ///< the failure that ended the context
+  std::string dead_code_;
+};
+
+}  // namespace assay

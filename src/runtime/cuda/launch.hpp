@@ -1,0 +1,90 @@
+// What .cu files need to be compiled twice: by nvcc for a device, and by the C++ compiler for cuda-host. A file that
+// includes this and CUDA's own headers, and starts its kernels with assay::launch, runs on both.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <utility>
+
+#include "core/shape.hpp"
+#include "runtime/device.hpp"
+
+#if defined(__CUDACC__)
+#include "runtime/cuda/cuda_device.hpp"
+/// Back end in kernel ids, and the namespace of kernels, which one program may hold twice.
+#define ASSAY_CUDA_NAME "cuda"
+#define ASSAY_CUDA_NAMESPACE cuda_kernels
+/// A shared array: ASSAY_SHARED(float, tile, [16][17]) is `__shared__ float tile[16][17]`. On cuda-host it is also
+/// filled with garbage at the start of every block, which plain `__shared__` is not.
+#define ASSAY_SHARED(type, name, extents) __shared__ type name extents
+#else
+#include "runtime/cuda_host/model.hpp"
+#define ASSAY_CUDA_NAME "cuda-host"
+#define ASSAY_CUDA_NAMESPACE cuda_host_kernels
+#define ASSAY_SHARED(type, name, extents)               \
+  __shared__ type name extents;                         \
+  static ::assay::cuda_host::SharedArray name##_poison; \
+  name##_poison.declare(name, sizeof(name))
+#endif
+
+namespace assay {
+
+#if defined(__CUDACC__)
+inline constexpr Backend kCudaBackend = Backend::cuda;
+#else
+inline constexpr Backend kCudaBackend = Backend::cuda_host;
+#endif
+
+struct LaunchShape {
+  dim3 grid, block;
+  std::size_t shared_bytes = 0;  ///< of dynamic shared memory
+};
+
+/// Blocks that cover n items, each of them `each`.
+inline unsigned blocks_for(Index n, Index each) { return static_cast<unsigned>((n + each - 1) / each); }
+
+#if defined(__CUDACC__)
+
+/// Dynamic shared memory of the block.
+template <class T>
+__device__ T* dynamic_shared() {
+  extern __shared__ __align__(128) unsigned char assay_dynamic_shared[];
+  return reinterpret_cast<T*>(assay_dynamic_shared);
+}
+
+/// Enqueues kernel(args...) on the device's stream. Throws Unavailable where the device has too little shared memory,
+/// DeviceError where the launch fails; what fails while the kernel runs shows at Device::synchronize().
+template <class... P, class... A>
+void launch(void (*kernel)(P...), const LaunchShape& shape, Device& device, A&&... args) {
+  auto& cuda = static_cast<CudaDevice&>(device);
+  if (shape.shared_bytes > CudaDevice::kPlainSharedBytes)
+    cuda.allow_shared_bytes(reinterpret_cast<const void*>(kernel), shape.shared_bytes);
+  cudaLaunchConfig_t config{};
+  config.gridDim = shape.grid;
+  config.blockDim = shape.block;
+  config.dynamicSmemBytes = shape.shared_bytes;
+  config.stream = cuda.stream();
+  cuda.check("cudaLaunchKernelEx", cudaLaunchKernelEx(&config, kernel, static_cast<P>(std::forward<A>(args))...));
+}
+
+#else
+
+template <class T>
+T* dynamic_shared() {
+  return static_cast<T*>(::assay::cuda_host::dynamic_shared());
+}
+
+/// Runs kernel(args...) on the CPU, to its end.
+template <class... P, class... A>
+void launch(void (*kernel)(P...), const LaunchShape& shape, Device&, A&&... args) {
+  auto bound = [&] { kernel(static_cast<P>(args)...); };
+  ::assay::cuda_host::run({.blocks = shape.grid,
+                           .threads = shape.block,
+                           .shared_bytes = shape.shared_bytes,
+                           .thread = [](void* f) { (*static_cast<decltype(bound)*>(f))(); },
+                           .kernel = &bound});
+}
+
+#endif
+
+}  // namespace assay

@@ -1,0 +1,181 @@
+#include "runtime/cuda_host/block.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+namespace assay::cuda_host {
+
+uint3 threadIdx{}, blockIdx{};
+dim3 blockDim, gridDim;
+std::uint64_t block_serial = 0;
+
+namespace {
+
+std::uint64_t base_seed = 0x61737361;
+std::uint64_t launches = 0;
+
+std::string text(const uint3& index) {
+  return fmt::format("({}, {}, {})", index.x, index.y, index.z);
+}
+std::string text(const dim3& size) { return text(uint3{size.x, size.y, size.z}); }
+std::string text(const std::source_location& site) {
+  const std::string_view file = site.file_name();
+  return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), site.line());
+}
+
+unsigned long long count(const dim3& size) { return 1ULL * size.x * size.y * size.z; }
+
+/// Limits of compute capability 9.0 (CUDA programming guide, table "Technical Specifications per Compute Capability").
+void check_limits(const Grid& grid) {
+  const auto refuse = [](const char* code, const std::string& why) { throw DeviceError("kernel launch", code, why); };
+  const dim3 &b = grid.threads, &g = grid.blocks;
+  if (count(b) == 0 || count(b) > 1024 || b.z > 64)
+    refuse("cudaErrorInvalidConfiguration", "a block of " + text(b) + " threads; 1 to 1024 are possible, 64 along z");
+  if (count(g) == 0 || g.x > 0x7fffffffU || g.y > 65535 || g.z > 65535)
+    refuse("cudaErrorInvalidConfiguration", "a grid of " + text(g) + " blocks; 1 to 65535 are possible along y and z");
+  if (grid.shared_bytes > 227 * 1024)
+    refuse("cudaErrorInvalidValue", std::to_string(grid.shared_bytes) + " bytes of shared memory; 227 KiB are possible");
+}
+
+uint3 unflatten(unsigned long long i, const dim3& size) {
+  return {static_cast<unsigned>(i % size.x), static_cast<unsigned>(i / size.x % size.y),
+          static_cast<unsigned>(i / size.x / size.y)};
+}
+
+struct Free {
+  void operator()(void* memory) const { std::free(memory); }
+};
+
+}  // namespace
+
+Block& block() {
+  static Block the_block;
+  return the_block;
+}
+
+void set_seed(std::uint64_t seed) {
+  base_seed = seed;
+  launches = 0;
+}
+
+void run(const Grid& grid) {
+  check_limits(grid);
+  block().run(grid, Random(base_seed ^ Random(launches++).next()).next());
+}
+
+void Block::run(const Grid& grid, std::uint64_t seed) {
+  grid_ = grid;
+  random_ = Random(seed);
+  gridDim = grid.blocks;
+  blockDim = grid.threads;
+  threads_ = static_cast<unsigned>(count(grid.threads));
+  while (pool_.size() < threads_)
+    restart(*pool_.emplace_back(std::make_unique<Thread>(static_cast<unsigned>(pool_.size()))));
+  for (unsigned t = 0; t < threads_; ++t) pool_[t]->index = unflatten(t, grid.threads);
+  // Its own allocation, of exactly this size: the address sanitizer sees its ends.
+  const std::unique_ptr<void, Free> shared(grid.shared_bytes == 0 ? nullptr : std::aligned_alloc(128, grid.shared_bytes));
+  shared_ = shared.get();
+  std::vector<unsigned long long> order(count(grid.blocks));
+  std::iota(order.begin(), order.end(), 0ULL);
+  for (std::size_t left = order.size(); left > 0; --left) {
+    std::swap(order[left - 1], order[random_.below(left)]);
+    run_block(order[left - 1]);
+  }
+}
+
+void Block::restart(Thread& thread) {
+  thread.fiber.start([] {
+    while (true) {
+      block().grid_.thread(block().grid_.kernel);
+      block().wait(Thread::State::exited, {});
+    }
+  });
+}
+
+void Block::run_block(unsigned long long number) {
+  blockIdx = unflatten(number, grid_.blocks);
+  ++block_serial;
+  if (shared_ != nullptr) poison(shared_, grid_.shared_bytes);
+  ready_.clear();
+  for (Thread& thread : threads()) {
+    thread.state = Thread::State::ready;
+    thread.copies.clear();
+    thread.batch = 0;
+    ready_.push_back(&thread);
+  }
+  while (true) {
+    scheduler_.switch_to(choose());
+    if (!failure_ && all_are(Thread::State::exited)) return;
+    if (!failure_) release_barrier();
+    if (!failure_) continue;
+    for (auto& thread : pool_) restart(*thread);
+    throw *std::exchange(failure_, std::nullopt);
+  }
+}
+
+bool Block::all_are(Thread::State state) const {
+  return std::ranges::all_of(threads(), [&](const Thread& t) { return t.state == state; });
+}
+
+/// Nobody can run: all threads must be at one barrier.
+void Block::release_barrier() {
+  const Thread& first = *pool_[0];
+  for (const Thread& thread : threads()) {
+    if (thread.state == Thread::State::barrier && thread.site.line() == first.site.line() &&
+        thread.site.file_name() == first.site.file_name())
+      continue;
+    const bool in_warp = std::ranges::any_of(threads(), [](const Thread& t) { return t.state == Thread::State::warp; });
+    failure_.emplace("kernel", in_warp ? "warp divergence" : "barrier divergence", where() + describe());
+    return;
+  }
+  for (Thread& thread : threads()) {
+    thread.state = Thread::State::ready;
+    ready_.push_back(&thread);
+  }
+}
+
+void Block::release(unsigned mask) {
+  for (unsigned l = 0; l < warpSize; ++l) {
+    if (!(mask >> l & 1U) || lane(l) == current_) continue;
+    lane(l)->state = Thread::State::ready;
+    ready_.push_back(lane(l));
+  }
+}
+
+void Block::fail(std::string code, std::string detail) {
+  failure_.emplace("kernel", std::move(code), where() + "thread " + text(current_->index) + ": " + detail);
+  current_->fiber.switch_to(scheduler_);
+  std::abort();  // a failed block is never resumed
+}
+
+std::string Block::where() const { return "block " + text(blockIdx) + ", "; }
+
+std::string Block::describe() const {
+  const auto what = [](const Thread& t) -> std::string {
+    switch (t.state) {
+      case Thread::State::exited: return "have exited";
+      case Thread::State::barrier: return "wait at the barrier " + text(t.site);
+      case Thread::State::warp: return "wait for the other lanes of their mask at " + text(t.site);
+      case Thread::State::ready: break;
+    }
+    return "can run";
+  };
+  std::string all;
+  for (unsigned from = 0, to = 0; from < threads_; from = to) {
+    const std::string state = what(*pool_[from]);
+    while (to < threads_ && what(*pool_[to]) == state) ++to;
+    all += (from ? "; threads " : "threads ") + std::to_string(from) + "-" + std::to_string(to - 1) + " " + state;
+  }
+  return all;
+}
+
+void fail(const char* code, const char* detail, std::source_location site) {
+  block().fail(code, std::string(detail) + " at " + text(site));
+}
+
+}  // namespace assay::cuda_host

@@ -1,0 +1,117 @@
+// The block that runs now: its threads and the scheduler between them. Internal to the execution model.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <ranges>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/errors.hpp"
+#include "runtime/cuda_host/fiber.hpp"
+#include "runtime/cuda_host/model.hpp"
+
+namespace assay::cuda_host {
+
+/// splitmix64 (Steele, Lea & Flood, OOPSLA 2014): every seed gives a good sequence.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed = 0) : state_(seed) {}
+  std::uint64_t next() {
+    std::uint64_t z = state_ += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+  std::uint32_t below(std::size_t n) { return static_cast<std::uint32_t>((next() >> 32) * n >> 32); }
+
+ private:
+  std::uint64_t state_;
+};
+
+struct AsyncCopy {
+  void* shared;
+  const void* global;
+  std::size_t bytes, zero_bytes;
+  std::uint64_t batch;
+};
+
+struct Thread {
+  enum class State { ready, barrier, warp, exited };
+
+  explicit Thread(unsigned rank_) : fiber(rank_), rank(rank_) {}
+
+  Fiber fiber;
+  unsigned rank;  ///< x fastest
+  uint3 index{};
+  State state = State::ready;
+  std::source_location site;  ///< where it waits
+  unsigned mask = 0;          ///< of its warp operation
+  Complete complete = nullptr;
+  void* operand = nullptr;
+  std::vector<AsyncCopy> copies;
+  std::uint64_t batch = 0;    ///< batches committed
+};
+
+class Block {
+ public:
+  void run(const Grid& grid, std::uint64_t seed);
+
+  /// Hands the processor to a random thread that can run; returns when this one is chosen again.
+  void wait(Thread::State state, std::source_location site) {
+    Thread& self = *current_;
+    self.state = state;
+    self.site = site;
+    self.fiber.switch_to(choose());
+  }
+  /// Lets the threads of the running thread's warp that `mask` names run again.
+  void release(unsigned mask);
+  [[noreturn]] void fail(std::string code, std::string detail);
+
+  Thread& current() { return *current_; }
+  /// The thread of a lane of the running thread's warp; null where the block has none.
+  Thread* lane(unsigned lane) {
+    const unsigned rank = current_->rank / warpSize * warpSize + lane;
+    return rank < threads_ ? pool_[rank].get() : nullptr;
+  }
+  Random& random() { return random_; }
+  void* shared() { return shared_; }
+
+ private:
+  /// A thread that can run, taken off the list; the scheduler where there is none.
+  Fiber& choose() {
+    if (ready_.empty()) return scheduler_;
+    std::swap(ready_.back(), ready_[random_.below(ready_.size())]);
+    current_ = ready_.back();
+    ready_.pop_back();
+    threadIdx = current_->index;
+    return current_->fiber;
+  }
+  /// Those of the running block, x fastest.
+  auto threads() const {
+    return std::views::transform(std::span(pool_).first(threads_), [](const auto& t) -> Thread& { return *t; });
+  }
+  bool all_are(Thread::State state) const;
+  void run_block(unsigned long long number);
+  void release_barrier();
+  void restart(Thread& thread);
+  /// "threads 0-15 wait at file:line; threads 16-31 have exited"
+  std::string describe() const;
+  std::string where() const;
+
+  Fiber scheduler_;
+  Grid grid_;
+  unsigned threads_ = 0;
+  std::vector<std::unique_ptr<Thread>> pool_;
+  std::vector<Thread*> ready_;
+  Thread* current_ = nullptr;
+  Random random_;
+  void* shared_ = nullptr;
+  std::optional<DeviceError> failure_;
+};
+
+Block& block();
+
+}  // namespace assay::cuda_host

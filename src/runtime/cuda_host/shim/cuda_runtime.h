@@ -1,0 +1,128 @@
+// Stands in for CUDA's cuda_runtime.h where .cu files are compiled for the CPU (runtime/cuda_host/model.hpp): the device
+// side of the language, no more. What is missing here does not compile for cuda-host.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include "runtime/cuda_host/model.hpp"
+
+#define __global__
+#define __device__
+#define __host__
+#define __shared__ static
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(...)
+#define __align__(n) __attribute__((aligned(n)))
+
+namespace assay::cuda_host {
+
+using Site = std::source_location;
+
+struct alignas(8) float2 {
+  float x, y;
+};
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+inline float2 make_float2(float x, float y) { return {x, y}; }
+inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+
+inline void __syncthreads(Site site = Site::current()) { barrier(site); }
+inline void __syncwarp(unsigned mask = 0xffffffffU, Site site = Site::current()) {
+  together(mask, [](void* const*, unsigned) {}, nullptr, site);
+}
+
+/// The value that lane `source` gives. Undefined, so garbage, where the mask does not name `source`.
+template <class T>
+T shuffle(unsigned mask, T value, unsigned source, Site site) {
+  static_assert(sizeof(T) <= 8);
+  struct Operand {
+    T value;
+    unsigned source;
+    T result;
+  } operand{value, source, value};
+  const Complete exchange = [](void* const* operands, unsigned named) {
+    for (unsigned l = 0; l < warpSize; ++l) {
+      if (operands[l] == nullptr) continue;
+      Operand& self = *static_cast<Operand*>(operands[l]);
+      if (named >> self.source & 1U) self.result = static_cast<Operand*>(operands[self.source])->value;
+      else poison(&self.result, sizeof(T));
+    }
+  };
+  together(mask, exchange, &operand, site);
+  return operand.result;
+}
+template <class T>
+T __shfl_sync(unsigned mask, T value, int source, int width = warpSize, Site site = Site::current()) {
+  const unsigned w = static_cast<unsigned>(width);
+  return shuffle(mask, value, (lane() & ~(w - 1)) + (static_cast<unsigned>(source) & (w - 1)), site);
+}
+template <class T>
+T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = warpSize, Site site = Site::current()) {
+  const bool inside = (lane() & (static_cast<unsigned>(width) - 1)) >= delta;
+  return shuffle(mask, value, inside ? lane() - delta : lane(), site);
+}
+template <class T>
+T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = warpSize, Site site = Site::current()) {
+  const bool inside = (lane() & (static_cast<unsigned>(width) - 1)) + delta < static_cast<unsigned>(width);
+  return shuffle(mask, value, inside ? lane() + delta : lane(), site);
+}
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = warpSize, Site site = Site::current()) {
+  const unsigned source = lane() ^ static_cast<unsigned>(lanes), w = static_cast<unsigned>(width);
+  return shuffle(mask, value, source / w <= lane() / w ? source % warpSize : lane(), site);
+}
+/// Bit l is set where lane l, named by the mask, gives true.
+inline unsigned __ballot_sync(unsigned mask, bool predicate, Site site = Site::current()) {
+  struct Operand {
+    bool predicate;
+    unsigned result;
+  } operand{predicate, 0};
+  const Complete vote = [](void* const* operands, unsigned) {
+    unsigned result = 0;
+    for (unsigned l = 0; l < warpSize; ++l)
+      if (operands[l] != nullptr && static_cast<Operand*>(operands[l])->predicate) result |= 1U << l;
+    for (unsigned l = 0; l < warpSize; ++l)
+      if (operands[l] != nullptr) static_cast<Operand*>(operands[l])->result = result;
+  };
+  together(mask, vote, &operand, site);
+  return operand.result;
+}
+inline bool __any_sync(unsigned mask, bool p, Site site = Site::current()) { return __ballot_sync(mask, p, site) != 0; }
+inline bool __all_sync(unsigned mask, bool p, Site site = Site::current()) { return __ballot_sync(mask, p, site) == mask; }
+
+/// Threads of all blocks share one OS thread: every access is atomic.
+template <class T>
+T atomicAdd(T* address, T value) {
+  const T old = *address;
+  *address = old + value;
+  return old;
+}
+
+template <class T>
+T __ldg(const T* address) {
+  return *address;
+}
+inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
+inline int __float_as_int(float x) { return std::bit_cast<int>(x); }
+inline float __uint_as_float(unsigned x) { return std::bit_cast<float>(x); }
+inline float __int_as_float(int x) { return std::bit_cast<float>(x); }
+inline float __fadd_rn(float x, float y) { return x + y; }
+inline float __fmul_rn(float x, float y) { return x * y; }
+inline float __fmaf_rn(float x, float y, float z) { return std::fmaf(x, y, z); }
+
+template <class T>
+constexpr T min(T x, T y) {
+  return y < x ? y : x;
+}
+template <class T>
+constexpr T max(T x, T y) {
+  return x < y ? y : x;
+}
+
+}  // namespace assay::cuda_host
+
+using namespace assay::cuda_host;  // NOLINT(google-global-names-in-headers): CUDA's names are global

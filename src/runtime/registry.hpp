@@ -1,0 +1,60 @@
+// The kernels that exist. A kernel registers itself with a namespace-scope `KernelRegistration`; there is no
+// second list.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/arithmetic.hpp"
+#include "runtime/call.hpp"
+#include "runtime/device.hpp"
+
+namespace assay {
+
+/// Whether a kernel is offered to callers, is a peer to compare with, or is wrong on purpose.
+enum class KernelRole { kernel, peer, mutant };
+
+/// One implementation of an operation.
+struct Kernel {
+  std::string_view op;       ///< name of the contract, such as "matmul"
+  std::string_view id;       ///< op/backend/algorithm, such as "matmul/vulkan/tiled64"
+  Backend backend = Backend::cpu;
+  Arithmetic arithmetic{};   ///< declared; bounds follow from it and the audit compares it
+  bool deterministic = true; ///< two runs on the same input give the same bits
+  std::string_view source;   ///< file of the kernel, relative to the top of the repository
+  std::string_view summary;  ///< one line: the algorithm, its tiles
+  KernelRole role = KernelRole::kernel;
+  std::string_view fault{};  ///< of a mutant: what is wrong, with its number in the bug list if it has one
+
+  /// Runs on tensors that live on `device`; returns when the outputs may be read after device.synchronize().
+  void (*run)(const Call& call, Device& device) = nullptr;
+  /// Why the kernel cannot take this call (null pointer: it takes every call its contract admits).
+  std::optional<std::string> (*refuse)(const Call& call) = nullptr;
+  int priority = 0;          ///< among those that take a call, the highest serves callers who name no kernel
+};
+
+/// Every registered kernel, sorted by id.
+std::span<const Kernel> kernels();
+/// Those of one operation that are not mutants.
+std::vector<const Kernel*> kernels_of(std::string_view op);
+/// Throws InputError if no kernel has this id.
+const Kernel& kernel(std::string_view id);
+
+struct KernelRegistration {
+  explicit KernelRegistration(const Kernel& kernel);
+};
+
+/// Adapts a typed kernel `void f(const MatmulArgs&, Device&)` to Kernel::run.
+template <class Args, void (*F)(const Args&, Device&)>
+void run_typed(const Call& call, Device& device) {
+  F(Args::unpack(call), device);
+}
+/// Adapts `std::optional<std::string> f(const MatmulArgs&)` to Kernel::refuse.
+template <class Args, std::optional<std::string> (*F)(const Args&)>
+std::optional<std::string> refuse_typed(const Call& call) {
+  return F(Args::unpack(call));
+}
+
+}  // namespace assay

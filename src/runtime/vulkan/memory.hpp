@@ -1,0 +1,46 @@
+// Device memory: one VkBuffer with its own memory per allocation, under addresses of our own. Internal.
+#pragma once
+
+#include <map>
+
+#include "runtime/vulkan/context.hpp"
+
+namespace assay::vulkan {
+
+/// Members are destroyed in reverse order: the buffer before the memory it is bound to.
+struct Allocation {
+  std::uintptr_t address = 0;
+  std::size_t bytes = 0;
+  vk::UniqueDeviceMemory memory;
+  vk::UniqueBuffer buffer;
+  std::byte* mapped = nullptr;  ///< host address, where the memory is shared with the host
+};
+
+class Memory {
+ public:
+  /// `staging`: use memory that the host cannot see even where it is shared.
+  Memory(const Context& context, bool staging);
+
+  /// Throws Unavailable where the device's budget or its largest allocation does not hold `bytes`.
+  const Allocation& allocate(std::size_t bytes);
+  void free(const void* address) noexcept;
+  /// The allocation holding [address, address + bytes); throws DeviceError where there is none.
+  const Allocation& find(const void* address, std::size_t bytes) const;
+  MemoryInfo info() const;
+  /// Memory for copies, mapped; outside the address space.
+  Allocation staging_buffer(std::size_t bytes) const;
+  /// A small storage buffer outside the address space, to bind where a view has no elements.
+  Allocation empty_buffer() const;
+
+ private:
+  Allocation make(std::size_t bytes, vk::BufferUsageFlags usage, std::uint32_t type) const;
+
+  const Context& context_;
+  std::uint32_t type_ = 0;       ///< memory type of every allocation
+  bool map_ = false;             ///< it is shared with the host, which copies without a staging buffer
+  std::uint64_t allocated_ = 0;  ///< bytes in use by us
+  std::uintptr_t next_;
+  std::map<std::uintptr_t, Allocation> allocations_;
+};
+
+}  // namespace assay::vulkan

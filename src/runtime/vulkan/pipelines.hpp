@@ -1,0 +1,43 @@
+// Compute pipelines, compiled once per module and specialization. Internal.
+#pragma once
+
+#include <compare>
+#include <map>
+
+#include "runtime/vulkan/context.hpp"
+
+namespace assay::vulkan {
+
+/// Everything a pipeline is made of, by value. A key of anything less (a name, a pointer, a shape) one day
+/// gives one kernel another's code.
+struct PipelineKey {
+  std::vector<std::uint32_t> module;
+  std::vector<std::uint32_t> specialization;
+  std::size_t buffers = 0;
+  std::size_t push_bytes = 0;
+
+  friend auto operator<=>(const PipelineKey&, const PipelineKey&) = default;
+};
+
+struct Pipeline {
+  vk::UniqueDescriptorSetLayout set_layout;
+  vk::UniquePipelineLayout layout;
+  vk::UniquePipeline pipeline;
+};
+
+class Pipelines {
+ public:
+  explicit Pipelines(const Context& context) : context_(context) {}
+
+  /// Throws DeviceError where the driver does not take the module.
+  const Pipeline& get(const SpirvDispatch& work);
+  void clear() { pipelines_.clear(); }
+
+ private:
+  Pipeline make(const PipelineKey& key) const;
+
+  const Context& context_;
+  std::map<PipelineKey, Pipeline> pipelines_;
+};
+
+}  // namespace assay::vulkan

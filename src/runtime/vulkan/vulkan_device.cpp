@@ -1,0 +1,272 @@
+#include "runtime/vulkan/vulkan_device.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "runtime/vulkan/memory.hpp"
+#include "runtime/vulkan/pipelines.hpp"
+
+namespace assay {
+namespace {
+
+constexpr std::size_t kStagingBytes = 16 << 20;
+// Dispatches recorded before they are submitted without being asked for.
+constexpr std::uint32_t kBatch = 64;
+constexpr std::uint32_t kMaxBindings = 8;
+
+// Set when exit() begins. A device with static storage dies after the driver's and the layers' own statics, which
+// were made after it: their calls would then crash.
+bool exiting = false;
+
+bool flag(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && std::string_view(value) == "1";
+}
+
+std::byte* at(std::byte* base, const vulkan::Allocation& allocation, const void* address) {
+  return base + (reinterpret_cast<std::uintptr_t>(address) - allocation.address);
+}
+
+}  // namespace
+
+VulkanOptions VulkanOptions::from_environment() {
+  const char* device = std::getenv("ASSAY_VULKAN_DEVICE");
+  return {.device = device == nullptr ? "" : device,
+          .validation = flag("ASSAY_VULKAN_VALIDATION"),
+          .staging = flag("ASSAY_VULKAN_STAGING")};
+}
+
+/// Commands are recorded into one command buffer and run as a batch, in order: a barrier stands before each.
+struct VulkanDevice::Impl {
+  explicit Impl(const VulkanOptions& options);
+
+  void record(const vulkan::Pipeline& pipeline, const SpirvDispatch& work);
+  void copy(vk::Buffer from, std::size_t from_byte, vk::Buffer to, std::size_t to_byte, std::size_t bytes);
+  void begin();
+  void finish();
+  void submit();
+  void require_alive() const;
+
+  std::uint64_t work_limit_seconds;
+  vulkan::Context context;
+  vulkan::Memory memory;
+  vulkan::Pipelines pipelines;
+  vulkan::Allocation empty;    ///< bound for views of no elements
+  vulkan::Allocation staging;  ///< made by the first copy that needs it
+  vk::UniqueCommandPool command_pool;
+  vk::UniqueCommandBuffer commands;
+  vk::UniqueDescriptorPool descriptor_pool;
+  vk::UniqueFence fence;
+  std::uint32_t recorded = 0;  ///< commands in the batch
+  std::string dead;            ///< why nothing can run any more
+  Impl* next_abandoned = nullptr;
+};
+
+VulkanDevice::Impl::Impl(const VulkanOptions& options)
+    : work_limit_seconds(options.work_limit_seconds),
+      context(options),
+      memory(context, options.staging),
+      pipelines(context),
+      empty(memory.empty_buffer()) {
+  vulkan::checked("vkCreateCommandPool", [&] {
+    const vk::Device device = *context.device;
+    command_pool = device.createCommandPoolUnique({vk::CommandPoolCreateFlagBits::eResetCommandBuffer, context.family});
+    commands = std::move(device.allocateCommandBuffersUnique({*command_pool, vk::CommandBufferLevel::ePrimary, 1})[0]);
+    const vk::DescriptorPoolSize sizes(vk::DescriptorType::eStorageBuffer, kBatch * kMaxBindings);
+    descriptor_pool = device.createDescriptorPoolUnique({{}, kBatch, sizes});
+    fence = device.createFenceUnique({});
+  });
+}
+
+void VulkanDevice::Impl::require_alive() const {
+  if (!dead.empty()) throw DeviceError("vulkan", "device switched off", dead);
+}
+
+void VulkanDevice::Impl::begin() {
+  if (recorded == kBatch) finish();
+  if (recorded++ == 0) commands->begin(vk::CommandBufferBeginInfo{vk::CommandBufferUsageFlagBits::eOneTimeSubmit});
+  using Access = vk::AccessFlagBits;
+  const vk::MemoryBarrier barrier(Access::eMemoryWrite, Access::eMemoryRead | Access::eMemoryWrite);
+  commands->pipelineBarrier(vk::PipelineStageFlagBits::eAllCommands, vk::PipelineStageFlagBits::eAllCommands, {},
+                            barrier, {}, {});
+}
+
+/// Runs what is recorded, and waits. Whatever goes wrong here leaves the device in an unknown state: it is
+/// switched off, with the reason.
+void VulkanDevice::Impl::finish() {
+  if (recorded == 0) return;
+  recorded = 0;
+  try {
+    vulkan::checked("vkQueueSubmit", [&] { submit(); });
+  } catch (const DeviceError& e) {
+    dead = e.what();
+    throw;
+  }
+}
+
+void VulkanDevice::Impl::submit() {
+  const vk::MemoryBarrier to_host(vk::AccessFlagBits::eMemoryWrite, vk::AccessFlagBits::eHostRead);
+  commands->pipelineBarrier(vk::PipelineStageFlagBits::eAllCommands, vk::PipelineStageFlagBits::eHost, {}, to_host, {},
+                            {});
+  commands->end();
+  const vk::SubmitInfo batch({}, {}, *commands);
+  context.queue.submit(batch, *fence);
+  const std::uint64_t nanoseconds = work_limit_seconds * 1'000'000'000;
+  if (context.device->waitForFences(*fence, VK_TRUE, nanoseconds) == vk::Result::eTimeout)
+    throw DeviceError("vkWaitForFences", "VK_TIMEOUT",
+                      "the shader did not end within " + std::to_string(work_limit_seconds) + " seconds");
+  context.device->resetFences(*fence);
+  context.device->resetDescriptorPool(*descriptor_pool);
+}
+
+void VulkanDevice::Impl::record(const vulkan::Pipeline& pipeline, const SpirvDispatch& work) {
+  std::vector<vk::DescriptorBufferInfo> buffers;
+  for (const StorageBinding& binding : work.bindings) {
+    const auto& allocation = binding.allocation == nullptr ? empty : memory.find(binding.allocation, 0);
+    buffers.emplace_back(*allocation.buffer, 0, VK_WHOLE_SIZE);
+  }
+  begin();
+  if (!buffers.empty()) {
+    const auto set = context.device->allocateDescriptorSets({*descriptor_pool, *pipeline.set_layout})[0];
+    const vk::WriteDescriptorSet write(set, 0, 0, vk::DescriptorType::eStorageBuffer, {}, buffers);
+    context.device->updateDescriptorSets(write, {});
+    commands->bindDescriptorSets(vk::PipelineBindPoint::eCompute, *pipeline.layout, 0, set, {});
+  }
+  commands->bindPipeline(vk::PipelineBindPoint::eCompute, *pipeline.pipeline);
+  if (!work.push.empty())
+    commands->pushConstants(*pipeline.layout, vk::ShaderStageFlagBits::eCompute, 0,
+                            static_cast<std::uint32_t>(work.push.size()), work.push.data());
+  commands->dispatch(work.groups[0], work.groups[1], work.groups[2]);
+}
+
+void VulkanDevice::Impl::copy(vk::Buffer from, std::size_t from_byte, vk::Buffer to, std::size_t to_byte,
+                              std::size_t bytes) {
+  begin();
+  commands->copyBuffer(from, to, vk::BufferCopy(from_byte, to_byte, bytes));
+  finish();
+}
+
+VulkanDevice::VulkanDevice(const VulkanOptions& options) : impl_(std::make_unique<Impl>(options)) {
+  [[maybe_unused]] static const int registered = std::atexit([] { exiting = true; });
+}
+
+VulkanDevice::~VulkanDevice() {
+  if (!exiting && impl_->dead.empty()) return;
+  // Destroying a device whose work never ends would wait for it: leave it to the end of the process, in a list
+  // that leak checkers can follow.
+  static Impl* abandoned = nullptr;
+  impl_->next_abandoned = abandoned;
+  abandoned = impl_.release();
+}
+
+std::string VulkanDevice::description() const { return impl_->context.description; }
+MemoryInfo VulkanDevice::memory() const { return impl_->memory.info(); }
+
+Buffer VulkanDevice::allocate(std::size_t bytes) {
+  if (bytes == 0) return {};
+  impl_->require_alive();
+  const vulkan::Allocation& made = impl_->memory.allocate(bytes);
+  return {*this, reinterpret_cast<void*>(made.address), bytes};
+}
+
+void VulkanDevice::release(void* address, std::size_t) noexcept {
+  if (!impl_->dead.empty()) return;  // the device may still be writing there
+  try {
+    impl_->finish();
+  } catch (const DeviceError&) {
+    return;  // kept in `dead`, and thrown by the next call
+  }
+  impl_->memory.free(address);
+}
+
+void VulkanDevice::upload(void* destination, const void* source, std::size_t bytes) {
+  if (bytes == 0) return;
+  synchronize();
+  const vulkan::Allocation& target = impl_->memory.find(destination, bytes);
+  if (target.mapped != nullptr) {
+    std::memcpy(at(target.mapped, target, destination), source, bytes);
+    return;
+  }
+  if (!impl_->staging.buffer) impl_->staging = impl_->memory.staging_buffer(kStagingBytes);
+  const std::size_t first = reinterpret_cast<std::uintptr_t>(destination) - target.address;
+  for (std::size_t done = 0; done < bytes; done += kStagingBytes) {
+    const std::size_t chunk = std::min(bytes - done, kStagingBytes);
+    std::memcpy(impl_->staging.mapped, static_cast<const std::byte*>(source) + done, chunk);
+    impl_->copy(*impl_->staging.buffer, 0, *target.buffer, first + done, chunk);
+  }
+}
+
+void VulkanDevice::download(void* destination, const void* source, std::size_t bytes) {
+  if (bytes == 0) return;
+  synchronize();
+  const vulkan::Allocation& origin = impl_->memory.find(source, bytes);
+  if (origin.mapped != nullptr) {
+    std::memcpy(destination, at(origin.mapped, origin, source), bytes);
+    return;
+  }
+  if (!impl_->staging.buffer) impl_->staging = impl_->memory.staging_buffer(kStagingBytes);
+  const std::size_t first = reinterpret_cast<std::uintptr_t>(source) - origin.address;
+  for (std::size_t done = 0; done < bytes; done += kStagingBytes) {
+    const std::size_t chunk = std::min(bytes - done, kStagingBytes);
+    impl_->copy(*origin.buffer, first + done, *impl_->staging.buffer, 0, chunk);
+    std::memcpy(static_cast<std::byte*>(destination) + done, impl_->staging.mapped, chunk);
+  }
+}
+
+void VulkanDevice::synchronize() {
+  impl_->require_alive();
+  impl_->finish();
+}
+
+std::vector<std::string> VulkanDevice::take_messages() {
+  vulkan::Messages& messages = *impl_->context.messages;
+  const std::scoped_lock lock(messages.mutex);
+  return std::exchange(messages.texts, {});
+}
+
+StorageBinding VulkanDevice::bind(const void* address, std::size_t bytes) const {
+  if (bytes == 0) return {};
+  const vulkan::Allocation& allocation = impl_->memory.find(address, bytes);
+  const std::uint64_t limit = impl_->context.limits.maxStorageBufferRange;
+  if (allocation.bytes > limit)
+    throw Unavailable("vulkan binding", "an allocation of " + std::to_string(allocation.bytes) +
+                                            " bytes; shaders of this device reach " + std::to_string(limit));
+  const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) - allocation.address;
+  if (offset % 4 != 0) throw DeviceError("bind", "misaligned address", "tensors start at multiples of 4 bytes");
+  return {.allocation = reinterpret_cast<void*>(allocation.address),
+          .first = static_cast<std::uint32_t>(offset / 4),
+          .elements = static_cast<std::uint32_t>(allocation.bytes / 4)};
+}
+
+void VulkanDevice::dispatch(const SpirvDispatch& work) {
+  impl_->require_alive();
+  if (std::ranges::find(work.groups, 0U) != work.groups.end()) return;
+  const vk::PhysicalDeviceLimits& limits = impl_->context.limits;
+  const auto refuse = [&](const std::string& why) { return Unavailable("dispatch of " + std::string(work.name), why); };
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    if (work.groups[axis] > limits.maxComputeWorkGroupCount[axis])
+      throw refuse("it needs " + std::to_string(work.groups[axis]) + " workgroups along one axis; this device runs " +
+                   std::to_string(limits.maxComputeWorkGroupCount[axis]));
+  if (work.push.size() > limits.maxPushConstantsSize)
+    throw refuse(std::to_string(work.push.size()) + " bytes of push constants; this device takes " +
+                 std::to_string(limits.maxPushConstantsSize));
+  if (work.bindings.size() > std::min(kMaxBindings, limits.maxPerStageDescriptorStorageBuffers))
+    throw refuse(std::to_string(work.bindings.size()) + " storage buffers are more than a dispatch is given here");
+  const vulkan::Pipeline& pipeline = impl_->pipelines.get(work);
+  vulkan::checked("vkCmdDispatch", [&] { impl_->record(pipeline, work); });
+}
+
+void VulkanDevice::forget_pipelines() {
+  synchronize();
+  impl_->pipelines.clear();
+}
+
+namespace {
+const DeviceRegistration registration(Backend::vulkan, []() -> std::unique_ptr<Device> {
+  return std::make_unique<VulkanDevice>(VulkanOptions::from_environment());
+});
+}  // namespace
+
+}  // namespace assay

@@ -1,0 +1,41 @@
+// Calls of every operation on random data, for benchmarks.
+#pragma once
+
+#include <deque>
+#include <random>
+#include <string_view>
+#include <vector>
+
+#include "runtime/call.hpp"
+
+namespace assay::bench {
+
+/// A call with dense tensors and the memory behind them.
+class OwnedCall {
+ public:
+  OwnedCall(std::vector<Index> dims, const std::vector<Shape>& shapes) {
+    call_.dims = std::move(dims);
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    for (const Shape& shape : shapes) {
+      std::vector<float>& values = memory_.emplace_back(static_cast<std::size_t>(shape.size()));
+      for (float& value : values) value = uniform(random_);
+      call_.tensors.push_back({DType::f32, values.data(), shape, row_major_strides(shape)});
+    }
+  }
+
+  const Call& get() const { return call_; }
+
+ private:
+  std::mt19937 random_{1};
+  std::deque<std::vector<float>> memory_;
+  Call call_;
+};
+
+/// op is matmul, matmul_nt or matmul_tn.
+inline OwnedCall product_call(std::string_view op, Index m, Index k, Index n) {
+  const Shape a = op == "matmul_tn" ? Shape{k, m} : Shape{m, k};
+  const Shape b = op == "matmul_nt" ? Shape{n, k} : Shape{k, n};
+  return OwnedCall({m, k, n}, {a, b, Shape{m, n}});
+}
+
+}  // namespace assay::bench

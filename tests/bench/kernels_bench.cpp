@@ -1,0 +1,90 @@
+// Our CPU kernels beside their peers, as whole calls without contract: <kernel>/<dims>.
+#include <string>
+
+#include "calls.hpp"
+#include "paired.hpp"
+#include "runtime/registry.hpp"
+
+namespace assay::bench {
+namespace {
+
+using Maker = OwnedCall (*)(std::string_view op, const std::vector<Index>& dims);
+
+OwnedCall product(std::string_view op, const std::vector<Index>& dims) {
+  return product_call(op, dims[0], dims[1], dims[2]);
+}
+OwnedCall matrix_vector(std::string_view, const std::vector<Index>& dims) {
+  return OwnedCall(dims, {Shape{dims[0], dims[1]}, Shape{dims[1]}, Shape{dims[0]}});
+}
+OwnedCall transposition(std::string_view, const std::vector<Index>& dims) {
+  return OwnedCall(dims, {Shape{dims[0], dims[1]}, Shape{dims[1], dims[0]}});
+}
+OwnedCall copy(std::string_view, const std::vector<Index>& dims) {
+  return OwnedCall(dims, {Shape{dims[0], dims[1]}, Shape{dims[0], dims[1]}});
+}
+
+struct Comparison {
+  std::string kernel;  ///< id
+  std::string peer;
+  Maker make = nullptr;
+  double required = 0;  ///< of the ratio peer / kernel; 0: it is only reported
+};
+
+/// `seconds`: roughly what one round takes, for the number of rounds.
+void add(const Comparison& what, const std::vector<Index>& dims, double seconds) {
+  std::string name = what.kernel;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    name += i == 0 ? '/' : 'x';
+    name += std::to_string(dims[i]);
+  }
+  const auto run = [what, dims](benchmark::State& state) {
+    const Kernel& ours = kernel(what.kernel);
+    const Kernel& theirs = kernel(what.peer);
+    const OwnedCall call = what.make(ours.op, dims);
+    Device& cpu = device(Backend::cpu);
+    const Rounds rounds = measure(
+        state, {{"kernel", [&] { ours.run(call.get(), cpu); }}, {"peer", [&] { theirs.run(call.get(), cpu); }}});
+    const double ratio = median_of(rounds, 1, 0, [](double peer, double own) { return peer / own; });
+    if (what.required > 0) bar_at_least(state, "ratio", ratio, what.required);
+    else state.counters["ratio"] = ratio;
+  };
+  benchmark::RegisterBenchmark(name.c_str(), run)->UseManualTime()->Iterations(rounds_for(seconds));
+}
+
+void add_product(const Comparison& what, Index m, Index k, Index n) {
+  const double volume = static_cast<double>(m) * static_cast<double>(k) * static_cast<double>(n);
+  add(what, {m, k, n}, 2 * 2 * volume / 100e9);
+}
+
+/// What is asked of a product of n³ by the kernel that callers get: at least 1.2 times OpenBLAS at 8³ and 16³, never
+/// below 0.95 times from 32³ on.
+double required_of_cube(Index n) { return n == 8 || n == 16 ? 1.2 : n >= 32 ? 0.95 : 0; }
+
+}  // namespace
+
+void register_kernels() {
+  for (const std::string op : {"matmul", "matmul_nt", "matmul_tn"}) {
+    const std::string cpu = op + "/cpu/";
+    const auto add_cube = [&cpu](const char* algorithm, Index n, double required) {
+      add_product({cpu + algorithm, cpu + "openblas", &product, required}, n, n, n);
+    };
+    for (Index n : {8, 16, 17, 24, 32, 33, 48, 64, 65, 80, 96, 100, 127, 128, 192, 256, 257, 384, 512, 768, 1024}) {
+      add_cube("dispatch", n, required_of_cube(n));
+      add_cube("highway_tiled", n, 0);
+      if (n <= 128) add_cube("naive", n, 0);
+    }
+    const Index skinny[][3] = {{1, 256, 256}, {4, 256, 256},  {256, 256, 1},  {256, 256, 4},
+                               {256, 4, 256}, {33, 1000, 33}, {17, 512, 512}, {512, 512, 17}};
+    for (const auto& [m, k, n] : skinny) add_product({cpu + "dispatch", cpu + "openblas", &product, 0}, m, k, n);
+  }
+  const Index matrices[][2] = {{16, 16}, {100, 100}, {256, 256}, {1000, 1000}, {1024, 1024}, {33, 4096}, {4096, 33}};
+  for (const auto& [m, n] : matrices) {
+    const double seconds = static_cast<double>(m * n) / 1e9;
+    add({"gemv/cpu/dispatch", "gemv/cpu/openblas", &matrix_vector, 0}, {m, n}, seconds);
+    add({"gemv/cpu/highway", "gemv/cpu/openblas", &matrix_vector, 0}, {m, n}, seconds);
+    add({"transpose/cpu/blocked32", "transpose/cpu/naive", &transposition, 0}, {m, n}, seconds);
+    add({"tensor_layout/cpu/rows", "tensor_layout/cpu/naive", &copy, 0}, {m, n}, seconds);
+  }
+}
+
+}  // namespace assay::bench

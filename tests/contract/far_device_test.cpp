@@ -1,0 +1,87 @@
+// Ensures clauses on a device whose memory the host cannot read: tensors are fetched, whole extents.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "contract/enforce.hpp"
+#include "core/errors.hpp"
+#include "ops/matmul.hpp"
+#include "runtime/registry.hpp"
+
+namespace assay::contract {
+namespace {
+
+/// Addresses are host addresses plus 2^62: dereferencing one on the host is a crash.
+class FarDevice final : public Device {
+ public:
+  static constexpr std::uintptr_t kOffset = std::uintptr_t{1} << 62;
+  static void* far(void* near) { return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(near) + kOffset); }
+  static void* near(const void* far) {
+    return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(far) - kOffset);
+  }
+
+  Backend backend() const override { return Backend::vulkan; }
+  std::string description() const override { return "memory far from the host"; }
+  MemoryInfo memory() const override { return {}; }
+  bool host_visible() const override { return false; }
+  Buffer allocate(std::size_t) override { return {}; }
+  void upload(void* destination, const void* source, std::size_t bytes) override {
+    std::memcpy(near(destination), source, bytes);
+  }
+  void download(void* destination, const void* source, std::size_t bytes) override {
+    fetched += bytes;
+    std::memcpy(destination, near(source), bytes);
+  }
+  void synchronize() override { synchronized = true; }
+
+  std::size_t fetched = 0;
+  bool synchronized = false;
+
+ protected:
+  void release(void*, std::size_t) noexcept override {}
+};
+
+/// The product, computed behind the offset; `Wrong` drops the last term of each sum.
+template <bool Wrong>
+void multiply(const ops::MatmulArgs& args, Device&) {
+  const float* a = static_cast<float*>(FarDevice::near(args.a.data()));
+  const float* b = static_cast<float*>(FarDevice::near(args.b.data()));
+  float* c = static_cast<float*>(FarDevice::near(args.c.data()));
+  for (Index i = 0; i < args.m; ++i)
+    for (Index j = 0; j < args.n; ++j) {
+      float sum = 0;
+      for (Index p = 0; p < args.k - Wrong; ++p) sum += a[i * args.a.stride(0) + p] * b[p * args.b.stride(0) + j];
+      c[i * args.c.stride(0) + j] = sum;
+    }
+}
+template <bool Wrong>
+Kernel kernel() {
+  return {.op = "matmul",
+          .id = "matmul/vulkan/test",
+          .source = "tests/contract/far_device_test.cpp",
+          .summary = "of this test",
+          .run = &run_typed<ops::MatmulArgs, &multiply<Wrong>>};
+}
+
+TEST(FarDevice, EnsuresClausesAreEvaluatedOnFetchedTensors) {
+  std::vector<float> a(3 * 5, 2), b(4 * 3, 3), c(3 * 3);
+  const auto far = [](std::vector<float>& v) { return static_cast<float*>(FarDevice::far(v.data())); };
+  // Leading dimensions above the widths: [3, 4] of 5, [4, 2] of 3, [3, 2] of 3.
+  const ops::MatmulArgs args{3, 4, 2, {far(a), {3, 4}, {5, 1}}, {far(b), {4, 2}, {3, 1}}, {far(c), {3, 2}, {3, 1}}};
+  set_level(Level::full);
+  FarDevice device;
+  EXPECT_NO_THROW(ops::matmul(args, kernel<false>(), device));
+  EXPECT_TRUE(device.synchronized);
+  EXPECT_EQ(device.fetched, sizeof(float) * ((2 * 5 + 4) + (3 * 3 + 2) + (2 * 3 + 2)));
+  try {
+    ops::matmul(args, kernel<true>(), device);
+    ADD_FAILURE() << "a wrong product passes its certificate";
+  } catch (const ContractViolation& e) {
+    EXPECT_EQ(e.clause, "MM-POST-003");
+  }
+  set_level(Level::pre);
+}
+
+}  // namespace
+}  // namespace assay::contract

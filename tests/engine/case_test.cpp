@@ -1,0 +1,76 @@
+// Replay files: what is written is read back, and what is malformed is refused with a place and a remedy.
+#include "falsify/engine/case.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/errors.hpp"
+
+namespace assay::falsify {
+namespace {
+
+using nlohmann::json;
+
+Case sample() {
+  Case c;
+  c.dims = {1, 2, 1};
+  c.strategy = Strategy::huge;
+  c.layout = Layout::mixed;
+  c.placement = Placement::page_start;
+  c.seed = 0xffffffffffffffffu;
+  c.prelude = {3, 4, 5};
+  c.values = {{0x1.fffffep127f, -0.0f}, {1e-45f, 3.0f}, {}};
+  return c;
+}
+
+TEST(CaseJson, RoundTripKeepsEveryBit) {
+  const OpDescriptor& op = operation("matmul");
+  Case c = sample();
+  c.values[0][1] = std::bit_cast<float>(0xffc12345u);
+  const Case back = case_from_json(op, json::parse(to_json(op, c).dump()), "here");
+  EXPECT_EQ(std::bit_cast<std::uint32_t>(back.values[0][1]), 0xffc12345u);
+  EXPECT_EQ(std::bit_cast<std::uint32_t>(back.values[1][0]), std::bit_cast<std::uint32_t>(1e-45f));
+  c.values = {}; Case rest = back; rest.values = {};
+  EXPECT_EQ(rest, c);
+}
+
+TEST(CaseJson, MalformedDocumentsNameThePlaceAndARemedy) {
+  const OpDescriptor& op = operation("matmul");
+  const json good = to_json(op, sample());
+  const auto broken = [&](auto change) { json j = good; change(j); return j; };
+  const std::pair<const char*, json> documents[] = {
+      {"here.dims", broken([](json& j) { j["dims"].erase("k"); })},
+      {"here.dims.m", broken([](json& j) { j["dims"]["m"] = "three"; })},
+      {"here.dims.m", broken([](json& j) { j["dims"]["m"] = -1; })},
+      {"here.dims.n", broken([](json& j) { j["dims"]["n"] = 1e30; })},
+      {"here", broken([](json& j) { j.erase("dims"); })},
+      {"here.strategy", broken([](json& j) { j["strategy"] = "lucky"; })},
+      {"here.strategy", broken([](json& j) { j["strategy"] = 4; })},
+      {"here.layout", broken([](json& j) { j["layout"] = ""; })},
+      {"here.placement", broken([](json& j) { j["placement"] = nullptr; })},
+      {"here.seed", broken([](json& j) { j["seed"] = "-3"; })},
+      {"here.seed", broken([](json& j) { j["seed"] = 1.5; })},
+      {"here.prelude", broken([](json& j) { j["prelude"].erase("n"); })},
+      {"here.values.a", broken([](json& j) { j["values"]["a"] = {1}; })},
+      {"here.values.a", broken([](json& j) { j["values"]["a"][0] = "one"; })},
+      {"here.values.b", broken([](json& j) { j["values"]["b"][0] = "nan:xyz"; })},
+      {"here.values", broken([](json& j) { j["values"].erase("b"); })},
+      {"here", json::array()},
+      {"here", json("text")},
+  };
+  for (const auto& [place, document] : documents) {
+    try {
+      case_from_json(op, document, "here");
+      ADD_FAILURE() << "accepted: " << document.dump();
+    } catch (const InputError& e) {
+      EXPECT_EQ(e.where, place) << e.what();
+      EXPECT_FALSE(e.remedy.empty());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace assay::falsify

@@ -1,0 +1,92 @@
+#include "falsify/engine/comparator.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace assay::falsify {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+Bounded bounded(double value, double error, double statistical = 0) { return {value, error, statistical, false}; }
+
+bool accepts(Tier tier, float got, const Bounded& want) {
+  const Outcome outcome = compare(tier, "c", Shape{1}, std::span(&got, 1), std::span(&want, 1));
+  EXPECT_EQ(outcome.elements, 1);
+  return outcome.kind == Outcome::Kind::passed;
+}
+
+TEST(Comparator, AcceptsOnlyWithinTheBound) {
+  EXPECT_TRUE(accepts(Tier::worst_case, 1.5f, bounded(1, 0.5)));
+  EXPECT_TRUE(accepts(Tier::worst_case, 0.5f, bounded(1, 0.5)));
+  EXPECT_FALSE(accepts(Tier::worst_case, std::nextafter(1.5f, 2.0f), bounded(1, 0.5)));
+  EXPECT_FALSE(accepts(Tier::worst_case, std::nextafter(0.5f, 0.0f), bounded(1, 0.5)));
+}
+
+TEST(Comparator, StatisticalTierUsesItsOwnBound) {
+  EXPECT_TRUE(accepts(Tier::worst_case, 1.25f, bounded(1, 0.5, 0.125)));
+  EXPECT_FALSE(accepts(Tier::statistical, 1.25f, bounded(1, 0.5, 0.125)));
+}
+
+TEST(Comparator, NanIsNeverWithinABound) {
+  EXPECT_FALSE(accepts(Tier::worst_case, kNan, bounded(1, 1e30)));
+  EXPECT_FALSE(accepts(Tier::worst_case, 1.0f, bounded(1, kNan)));
+  EXPECT_FALSE(accepts(Tier::exact, kNan, bounded(0, 0)));
+}
+
+TEST(Comparator, ClassesMustAgree) {
+  EXPECT_FALSE(accepts(Tier::worst_case, kInf, bounded(3e38, 1e30)));
+  EXPECT_FALSE(accepts(Tier::worst_case, 1.0f, bounded(kInf, kInf)));
+  EXPECT_FALSE(accepts(Tier::worst_case, -kInf, bounded(kInf, 0)));
+  EXPECT_FALSE(accepts(Tier::worst_case, kInf, bounded(kNan, 0)));
+  EXPECT_TRUE(accepts(Tier::worst_case, kInf, bounded(kInf, 0)));
+  EXPECT_TRUE(accepts(Tier::worst_case, kNan, bounded(kNan, 0)));
+}
+
+TEST(Comparator, WhereSumsMayOverflowAnyNonfiniteClassPasses) {
+  Bounded want = bounded(3e38, 1e32);
+  want.may_overflow = true;
+  EXPECT_TRUE(accepts(Tier::worst_case, kInf, want));
+  EXPECT_TRUE(accepts(Tier::worst_case, kNan, want));
+  EXPECT_TRUE(accepts(Tier::worst_case, 3e38f, want));
+  EXPECT_FALSE(accepts(Tier::worst_case, 1.0f, want));
+}
+
+TEST(Comparator, ExactTierIgnoresTheSignOfZeroAndBitsDoNot) {
+  EXPECT_TRUE(accepts(Tier::exact, -0.0f, bounded(0, 0)));
+  EXPECT_FALSE(accepts(Tier::bits, -0.0f, bounded(0, 0)));
+  EXPECT_FALSE(accepts(Tier::exact, std::nextafter(4095.0f, 5000.0f), bounded(4095, 1)));
+}
+
+TEST(Comparator, CountsElementsAndNamesTheFirstWrongOne) {
+  const std::vector<float> got{1, 2, 3, 9, 5, 7};
+  const std::vector<Bounded> want{bounded(1, 0), bounded(2, 0), bounded(3, 0), bounded(4, 0), bounded(0, 0), bounded(6, 0)};
+  const Outcome outcome = compare(Tier::worst_case, "c", Shape{2, 3}, got, want);
+  EXPECT_EQ(outcome.elements, 6);
+  EXPECT_EQ(outcome.nonzero, 5);
+  ASSERT_TRUE(outcome.finding.has_value());
+  EXPECT_EQ(outcome.finding->index, (Shape{1, 0}));
+}
+
+TEST(Comparator, AShorterOutputIsNotAPass) {
+  const std::vector<float> got{1};
+  const std::vector<Bounded> want{bounded(1, 0), bounded(2, 0)};
+  EXPECT_EQ(compare(Tier::worst_case, "c", Shape{2}, got, want).kind, Outcome::Kind::falsified);
+}
+
+TEST(Comparator, BitsOfTwoRuns) {
+  const std::vector<float> x{1, 2}, y{1, std::nextafter(2.0f, 3.0f)};
+  EXPECT_EQ(compare_bits("c", Shape{2}, x, x, "").kind, Outcome::Kind::passed);
+  EXPECT_EQ(compare_bits("c", Shape{2}, x, y, "").kind, Outcome::Kind::falsified);
+}
+
+TEST(Comparator, RelationsFailOnNan) {
+  const std::vector<double> got{kNan}, want{1}, bound{kInf};
+  EXPECT_EQ(compare_within("c", Shape{1}, got, want, bound).kind, Outcome::Kind::falsified);
+}
+
+}  // namespace
+}  // namespace assay::falsify

@@ -1,0 +1,105 @@
+#include "falsify/engine/draw.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "falsify/engine/inputs.hpp"
+#include "falsify/engine/obligation.hpp"
+
+namespace assay::falsify {
+namespace {
+
+TEST(Draw, TheSameSeedDrawsTheSameCase) {
+  const OpDescriptor& op = operation("matmul");
+  for (std::uint64_t n = 0; n < 50; ++n) {
+    EXPECT_EQ(draw(op, op.obligations[1], 7, n).value(), draw(op, op.obligations[1], 7, n).value());
+    EXPECT_NE(draw(op, op.obligations[1], 7, n).value().seed, draw(op, op.obligations[1], 8, n).value().seed);
+  }
+}
+
+TEST(Draw, EveryStrategyLayoutAndPlacementAndTheEdgesAreDrawn) {
+  for (const OpDescriptor* op : operations()) {
+    std::set<Strategy> strategies;
+    std::set<Layout> layouts;
+    std::set<Placement> placements;
+    std::set<Index> extents;
+    for (const Obligation& o : obligations(op->name))
+      for (std::uint64_t n = 0; n < 400; ++n) {
+        const Case c = draw(*op, *o.info, 1, n).value();
+        strategies.insert(c.strategy);
+        layouts.insert(c.layout);
+        placements.insert(c.placement);
+        extents.insert(c.dims.begin(), c.dims.end());
+        for (std::size_t d = 0; d < c.dims.size(); ++d) {
+          EXPECT_GE(c.dims[d], op->dims[d].min);
+          EXPECT_LE(c.dims[d], op->dims[d].max);
+        }
+      }
+    EXPECT_EQ(strategies.size(), static_cast<std::size_t>(kStrategies)) << op->name;
+    EXPECT_EQ(layouts.size(), static_cast<std::size_t>(kLayouts));
+    EXPECT_EQ(placements.size(), static_cast<std::size_t>(kPlacements));
+    for (Index edge : {0, 1, 2, 15, 16, 17, 33, 63, 64, 65, 100, 127, 128, 129, 257, 300})
+      EXPECT_TRUE(extents.contains(edge)) << op->name << " never draws " << edge;
+  }
+}
+
+TEST(Draw, ExactIntegersAreOddAndUseAllTheBitsAskedFor) {
+  for (int bits : {8, 11, 12}) {
+    Random random(5);
+    const std::vector<float> wide = make_values(Shape{40, 50}, Strategy::exact_integers, true, bits, 50, random);
+    for (float x : wide) {
+      const auto whole = static_cast<std::int64_t>(std::fabs(x));
+      EXPECT_EQ(static_cast<float>(whole), std::fabs(x));
+      EXPECT_EQ(whole % 2, 1);
+      EXPECT_GE(whole, 1 << (bits - 1));
+      EXPECT_LT(whole, 1 << bits);
+    }
+    const std::vector<float> narrow = make_values(Shape{40, 50}, Strategy::exact_integers, false, bits, 50, random);
+    const std::set<float> kinds(narrow.begin(), narrow.end());
+    EXPECT_EQ(kinds, (std::set<float>{-1, 0, 1}));
+  }
+}
+
+TEST(Draw, LongSelectorsStayExact) {
+  Random random(5);
+  const std::vector<float> v = make_values(Shape{3, 16384}, Strategy::exact_integers, false, 12, 16384, random);
+  for (std::size_t row = 0; row < 3; ++row) {
+    int count = 0;
+    for (std::size_t i = 0; i < 16384; ++i) count += v[row * 16384 + i] != 0;
+    EXPECT_LE(count, 4096);
+    EXPECT_GT(count, 1000);
+  }
+}
+
+TEST(Draw, SelectionsHaveAtMostOneOneInARowAndColumn) {
+  for (const Shape& shape : {Shape{5, 9}, Shape{9, 5}, Shape{6, 6}, Shape{7}}) {
+    Random random(3);
+    const std::vector<float> v = make_values(shape, Strategy::distinct_index, false, 12, 9, random);
+    const std::size_t columns = static_cast<std::size_t>(shape[shape.rank() - 1]);
+    std::vector<int> row(v.size() / columns), column(columns);
+    int total = 0;
+    for (std::size_t i = 0; i < v.size(); ++i)
+      if (v[i] != 0) ++row[i / columns], ++column[i % columns], ++total;
+    for (int n : row) EXPECT_LE(n, 1);
+    for (int n : column) EXPECT_LE(n, 1);
+    EXPECT_EQ(static_cast<std::size_t>(total), std::min(row.size(), columns));
+  }
+}
+
+TEST(Draw, GaussianIsSymmetricWithUnitVariance) {
+  Random random(11);
+  double sum = 0, squares = 0;
+  constexpr int kN = 200'000;
+  for (int i = 0; i < kN; ++i) {
+    const double g = random.gaussian();
+    sum += g, squares += g * g;
+  }
+  // Six standard deviations of the mean and of the variance of n normal draws.
+  EXPECT_LT(std::fabs(sum / kN), 6 / std::sqrt(kN));
+  EXPECT_LT(std::fabs(squares / kN - 1), 6 * std::sqrt(2.0 / kN));
+}
+
+}  // namespace
+}  // namespace assay::falsify

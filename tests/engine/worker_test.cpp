@@ -1,0 +1,131 @@
+// Whatever a kernel does to its process is a verdict, and the next call works.
+#include "falsify/engine/worker.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "falsify/engine/campaign.hpp"
+#include "falsify/engine/trial.hpp"
+
+namespace assay::falsify {
+namespace {
+
+using Status = Reply::Status;
+
+Kernel with(void (*run)(const Call&, Device&)) {
+  return {.op = "matmul", .id = "test", .backend = Backend::cpu, .role = KernelRole::mutant, .run = run};
+}
+
+void right(const Call& call, Device& device) { kernel("matmul/cpu/naive").run(call, device); }
+void aborts(const Call&, Device&) { std::abort(); }
+void leaves(const Call&, Device&) { _exit(0); }
+void sleeps(const Call&, Device&) { for (;;) pause(); }
+void throws(const Call&, Device&) { throw std::runtime_error("kernel says no"); }
+void recurses_forever(const Call& call, Device& device) {
+  volatile char frame[1 << 16];
+  frame[0] = static_cast<char>(call.dims.size());
+  recurses_forever(call, device);
+  frame[1] = frame[0];
+}
+void closes_everything(const Call&, Device&) { for (int fd = 0; fd < 256; ++fd) close(fd); }
+
+class WorkerTest : public testing::Test {
+ protected:
+  Reply run(const Kernel& k, Placement placement = Placement::sentinels) {
+    Case c;
+    c.dims = {2, 3, 4};
+    c.placement = placement;
+    const Problem problem = make_problem(op_, c, {});
+    const Stage stage(worker_.arena(), worker_.first_byte(), problem, c, Poison::finite);
+    return worker_.run(op_, k, problem.dims, problem.params, stage.tensors());
+  }
+  const OpDescriptor& op_ = operation("matmul");
+  Worker worker_{std::chrono::milliseconds(1500), std::size_t{1} << 26};
+};
+
+TEST_F(WorkerTest, EveryEndIsAnAnswerAndTheNextCallWorks) {
+  const std::pair<void (*)(const Call&, Device&), Status> ends[] = {
+      {aborts, Status::crashed}, {leaves, Status::crashed}, {sleeps, Status::hung},
+      {throws, Status::failed},  {recurses_forever, Status::crashed}, {closes_everything, Status::crashed}};
+  for (const auto& [kernel, status] : ends) {
+    EXPECT_EQ(run(with(kernel)).status, status);
+    EXPECT_EQ(run(with(right)).status, Status::done);
+  }
+}
+
+TEST_F(WorkerTest, AWriteOnePastTheEndMeetsTheFence) {
+  const auto overruns = +[](const Call& call, Device&) {
+    const View<float> c = call.tensors[2].as<float>();
+    const_cast<volatile float*>(c.data())[c.extent()] = 1;
+  };
+  EXPECT_EQ(run(with(overruns), Placement::page_end).status, Status::crashed);
+  const auto underruns = +[](const Call& call, Device&) {
+    const_cast<volatile float*>(call.tensors[0].as<float>().data())[-1] = 1;
+  };
+  EXPECT_EQ(run(with(underruns), Placement::page_start).status, Status::crashed);
+}
+
+TEST_F(WorkerTest, ARefusalCarriesTheKernelsReason) {
+  Kernel k = with(right);
+  k.refuse = [](const Call&) -> std::optional<std::string> { return "odd sizes only"; };
+  const Reply reply = run(k);
+  EXPECT_EQ(reply.status, Status::refused);
+  EXPECT_EQ(reply.detail, "odd sizes only");
+}
+
+TEST_F(WorkerTest, ClausesAreCountedAcrossProcesses) {
+  run(with(right));
+  const std::vector<std::uint64_t> before = worker_.clause_counts(op_);
+  run(with(aborts));
+  run(with(right));
+  run(with(right));
+  const std::vector<std::uint64_t> after = worker_.clause_counts(op_);
+  for (std::size_t i = 0; i < after.size(); ++i) EXPECT_GE(after[i], before[i] + 2) << op_.clauses[i].id;
+}
+
+TEST_F(WorkerTest, AMissingDeviceIsUnavailableNotAPass) {
+  Kernel k = with(right);
+  k.backend = Backend::cuda;
+  try {
+    device(Backend::cuda);
+    GTEST_SKIP() << "there is a CUDA device here";
+  } catch (const Unavailable&) {
+  }
+  EXPECT_EQ(run(k).status, Status::unavailable);
+  CampaignOptions options;
+  options.cases = 1;
+  EXPECT_TRUE(run_campaign(op_, k, options).unavailable());
+}
+
+TEST(Campaign, AKernelThatRefusesEverythingHasNotPassed) {
+  Kernel k = with(right);
+  k.refuse = [](const Call&) -> std::optional<std::string> { return "never"; };
+  CampaignOptions options;
+  options.cases = 3;
+  const KernelResult result = run_campaign(operation("matmul"), k, options);
+  EXPECT_FALSE(result.clean());
+  for (const ObligationResult& o : result.obligations)
+    EXPECT_TRUE(o.verdict == Verdict::refused || o.verdict == Verdict::not_applicable) << o.info->id;
+}
+
+TEST(Campaign, ComparisonsOfNothingOrOfZerosAreMistrusted) {
+  CampaignOptions options;
+  options.cases = 1;
+  options.only = "FALSIFY-MM-003";
+  // One case of exact inputs alone, chosen by seed so that one-hot factors leave most products zero.
+  for (std::uint64_t seed = 1; seed < 200; ++seed) {
+    options.seed = seed;
+    const KernelResult result = run_campaign(operation("matmul"), kernel("matmul/cpu/naive"), options);
+    const ObligationResult& o = result.obligations.front();
+    if (o.elements > 0 && o.nonzero * 4 >= o.elements) continue;
+    EXPECT_EQ(o.verdict, Verdict::mistrusted);
+    return;
+  }
+  FAIL() << "no seed drew a case of mostly zeros";
+}
+
+}  // namespace
+}  // namespace assay::falsify

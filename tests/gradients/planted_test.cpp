@@ -1,0 +1,97 @@
+// Backward references with one fault each: link 1 must see every one, and say that it was link 1.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "falsify/engine/gradients.hpp"
+#include "reference/matmul.hpp"
+
+namespace assay::falsify {
+namespace {
+
+enum class Fault { none, zero, sign, twice, missing_term, transposed, one_element, scaled_slightly };
+
+/// The gradient of a in c = a · b for square a, with a fault.
+template <class T, Fault fault>
+void wrong_backward(std::span<const View<T>> t, std::span<const double>) {
+  const View<T> a = t[0], b = t[1], dc = t[2], da = t[3];
+  if (da.data() == nullptr) return;
+  for (Index i = 0; i < a.dim(0); ++i)
+    for (Index p = 0; p < a.dim(1); ++p) {
+      Sum<T> sum;
+      const Index terms = b.dim(1) - (fault == Fault::missing_term ? 1 : 0);
+      for (Index j = 0; j < terms; ++j) sum += dc(i, j) * b(p, j);
+      T g = sum.value();
+      if constexpr (fault == Fault::zero) g = T(0);
+      if constexpr (fault == Fault::sign) g = -g;
+      if constexpr (fault == Fault::twice) g = g + g;
+      if constexpr (fault == Fault::scaled_slightly) g = g * T(1 + 0x1p-20);
+      if constexpr (fault == Fault::one_element) g = i == 1 && p == 2 ? g * T(1.0078125) : g;
+      if constexpr (fault == Fault::transposed) da(p, i) = g;
+      else da(i, p) = g;
+    }
+}
+
+template <Fault fault>
+GradientReport checked(std::uint64_t seed) {
+  const BackwardOracle backward{&wrong_backward<double, fault>, &wrong_backward<Bounded, fault>,
+                                [](std::span<const View<Dual<Bounded>>> t, std::span<const double>) {
+                                  reference::matmul<Dual<Bounded>>(t[0], t[1], t[2]);
+                                }};
+  GradientReport report = check_references({&operation("matmul"), 0, {4, 4, 3}, {}, seed}, oracle("matmul"), backward);
+  std::vector<const Kernel*> cpu;
+  for (const Kernel& k : kernels())
+    if (k.backend == Backend::cpu && k.role != KernelRole::mutant) cpu.push_back(&k);
+  check_kernels(report, {&operation("matmul"), 0, {4, 4, 3}, {}, seed}, backward, cpu, run_here);
+  return report;
+}
+
+bool sees(const GradientReport& report, Link link) {
+  const auto found = std::ranges::find(report.links, link, &LinkResult::link);
+  return found != report.links.end() && found->worst > 1;
+}
+
+template <Fault fault>
+void every_link_sees() {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const GradientReport report = checked<fault>(seed);
+    ASSERT_FALSE(report.holds());
+    EXPECT_EQ(report.broken()->link, Link::dual);
+    EXPECT_NE(report.broken()->detail, "");
+    for (Link link :
+         {Link::dual, Link::complex_step, Link::adjoint, Link::finite_difference, Link::taylor, Link::kernel})
+      EXPECT_TRUE(sees(report, link)) << name(link) << ", seed " << seed;
+  }
+}
+
+TEST(PlantedGradients, Right) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) EXPECT_TRUE(checked<Fault::none>(seed).holds());
+}
+TEST(PlantedGradients, Zero) { every_link_sees<Fault::zero>(); }
+TEST(PlantedGradients, SignFlipped) { every_link_sees<Fault::sign>(); }
+TEST(PlantedGradients, Twice) { every_link_sees<Fault::twice>(); }
+TEST(PlantedGradients, MissingTerm) { every_link_sees<Fault::missing_term>(); }
+TEST(PlantedGradients, Transposed) { every_link_sees<Fault::transposed>(); }
+TEST(PlantedGradients, OneElementOffByOnePercent) { every_link_sees<Fault::one_element>(); }
+/// A factor of 1 + 2^-20 is a hundred million roundings of double.
+TEST(PlantedGradients, ScaledSlightly) { every_link_sees<Fault::scaled_slightly>(); }
+
+/// A right reference and a wrong kernel: only link 3 speaks.
+TEST(PlantedGradients, WrongKernel) {
+  const GradientCase c{&operation("matmul"), 0, {4, 4, 3}, {}, 5};
+  GradientReport report = check_references(c, oracle("matmul"), backward_oracle("matmul"));
+  ASSERT_TRUE(report.holds());
+  const Kernel* const one = kernels_of("matmul_nt").at(0);
+  check_kernels(report, c, backward_oracle("matmul"), std::span(&one, 1),
+                [](const Kernel& kernel, const Problem& problem) {
+                  std::vector<float> result = run_here(kernel, problem);
+                  result[3] *= 1.001f;
+                  return result;
+                });
+  ASSERT_FALSE(report.holds());
+  EXPECT_EQ(report.broken()->link, Link::kernel);
+  EXPECT_NE(report.broken()->detail.find(one->id), std::string::npos);
+}
+
+}  // namespace
+}  // namespace assay::falsify

@@ -1,0 +1,60 @@
+// Each obligation x kernel is a test: `matmul/cpu/naive.FALSIFY-MM-002`. Filters, sharding and XML of
+// GoogleTest apply.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "falsify/engine/campaign.hpp"
+#include "falsify/engine/report.hpp"
+
+namespace assay::falsify {
+namespace {
+
+constexpr int kCases = 25;
+
+class ObligationTest : public testing::Test {
+ public:
+  ObligationTest(const Kernel& kernel, const ObligationInfo& info) : kernel_(kernel), info_(info) {}
+
+  void TestBody() override {
+    const OpDescriptor& op = operation(kernel_.op);
+    CampaignOptions options;
+    options.cases = kCases;
+    options.only = info_.id;
+    const KernelResult result = run_campaign(op, kernel_, options);
+    const ObligationResult& o = result.obligations.front();
+    switch (o.verdict) {
+      case Verdict::passed: break;
+      case Verdict::not_applicable:
+      case Verdict::refused:
+      case Verdict::unavailable: GTEST_SKIP() << name(o.verdict) << ": " << o.reason;
+      case Verdict::mistrusted: FAIL() << "mistrusted: " << o.reason;
+      case Verdict::falsified:
+        FAIL() << o.counterexample->finding.message << "\n  case " << describe(op, o.counterexample->smallest)
+               << "\n  suspect " << info_.if_fails;
+    }
+  }
+
+ private:
+  const Kernel& kernel_;
+  const ObligationInfo& info_;
+};
+
+void register_all() {
+  for (const Kernel& kernel : kernels()) {
+    if (kernel.role == KernelRole::mutant) continue;
+    for (const Obligation& o : obligations(kernel.op)) {
+      const ObligationInfo* info = o.info;
+      testing::RegisterTest(std::string(kernel.id).c_str(), std::string(info->id).c_str(), nullptr, nullptr, __FILE__,
+                            __LINE__, [&kernel, info]() -> testing::Test* { return new ObligationTest(kernel, *info); });
+    }
+  }
+}
+
+}  // namespace
+}  // namespace assay::falsify
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  assay::falsify::register_all();
+  return RUN_ALL_TESTS();
+}

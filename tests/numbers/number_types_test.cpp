@@ -1,0 +1,151 @@
+// Single operations of Bounded, Dual and std::complex, and what Bounded says of NaN, infinities and overflow.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+
+#include "core/bounded.hpp"
+#include "core/dual.hpp"
+#include "falsify/engine/random.hpp"
+
+namespace assay::numbers {
+namespace {
+
+using falsify::Random;
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+Bounded product_sum(std::initializer_list<std::pair<float, float>> terms) {
+  Sum<Bounded> sum;
+  for (const auto& [x, y] : terms) sum += Bounded::input(x) * Bounded::input(y);
+  return sum.value();
+}
+
+/// f in float stays within the bound that the same formula in Bounded claims; some result comes near it.
+template <class Formula>
+void elementwise_is_sound(Formula formula, double low, double high) {
+  Random random(7);
+  double worst = 0;
+  for (int trial = 0; trial < 200'000; ++trial) {
+    const auto draw = [&] { return static_cast<float>(low + (high - low) * random.uniform()); };
+    const float x = draw(), y = draw();
+    const Bounded want = formula(Bounded::input(x), Bounded::input(y));
+    const double exact = formula(static_cast<double>(x), static_cast<double>(y));
+    const double got = formula(x, y);
+    ASSERT_EQ(want.value, exact);
+    ASSERT_LE(want.statistical, want.error);
+    ASSERT_LE(std::fabs(got - exact), want.error) << x << " " << y;
+    if (want.error > 0 && std::isfinite(want.error)) worst = std::max(worst, std::fabs(got - exact) / want.error);
+  }
+  EXPECT_GT(worst, 0.2) << "a bound that nothing comes near is no bound of this formula";
+}
+
+TEST(BoundedType, SingleOperationsAreSound) {
+  using std::exp, std::log, std::sqrt;
+  elementwise_is_sound([](auto x, auto y) { return decltype(x)(x * y) * x + y; }, -4, 4);
+  elementwise_is_sound([](auto x, auto y) { return (x - y) / (x * x + y); }, 1, 4);
+  elementwise_is_sound([](auto x, auto y) { return sqrt(x + y) / y; }, 0.1, 4);
+  elementwise_is_sound([](auto x, auto y) { return x / (decltype(x)(1) + exp(-x)) + y; }, -20, 20);
+  elementwise_is_sound([](auto x, auto y) { return log(x) - y; }, 0.01, 10);
+  elementwise_is_sound([](auto x, auto y) { return -x / y; }, 0.5, 2);
+}
+
+TEST(BoundedType, MaximumKeepsTheLargerError) {
+  const Bounded small{1, 0.5, 0.5, false}, large{2, 0.1, 0.1, false};
+  EXPECT_EQ(maximum(small, large).value, 2);
+  EXPECT_EQ(maximum(small, large).error, 0.5);
+  EXPECT_TRUE(large > small);
+}
+
+TEST(BoundedType, ConstantsAreExactOrRoundedOnce) {
+  EXPECT_EQ(Bounded(0.5).error, 0);
+  EXPECT_GE(Bounded(0.1).error, std::fabs(static_cast<double>(0.1f) - 0.1));
+}
+
+TEST(BoundedType, InputsCarryTheRoundingThatTheKernelDeclares) {
+  EXPECT_EQ(Bounded::input(3.5f).error, 0);
+  {
+    const Arithmetic tf32{.inputs = Format::tf32, .input_rounding = Rounding::toward_zero};
+    const ArithmeticScope scope(tf32);
+    EXPECT_EQ(Bounded::input(3.5f).error, 3.5 * 0x1p-10);
+    EXPECT_TRUE(Bounded::input(std::numeric_limits<float>::max()).may_overflow);
+  }
+  {
+    const Arithmetic flushing{.flushes_subnormals = true};
+    const ArithmeticScope scope(flushing);
+    EXPECT_EQ(Bounded::input(0x1p-130f).error, 0x1p-130);
+    EXPECT_EQ(Bounded::input(1.0f).error, 0);
+  }
+  EXPECT_EQ(Bounded::input(3.5f).error, 0) << "the arithmetic before comes back";
+}
+
+TEST(BoundedType, ClassesFollowIeee) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(product_sum({{nan, 1}, {1, 1}}).value));
+  EXPECT_TRUE(std::isnan(product_sum({{inf, 0}}).value));
+  EXPECT_TRUE(std::isnan(product_sum({{inf, 1}, {-inf, 1}}).value));
+  EXPECT_EQ(product_sum({{inf, -2}, {1, 1}}).value, -kInf);
+  for (const Bounded& b :
+       {product_sum({{nan, 1}}), product_sum({{inf, 2}, {3, 4}}), product_sum({{inf, 0}, {3e38f, 3e38f}})})
+    EXPECT_FALSE(b.may_overflow) << "the class is certain";
+}
+
+TEST(BoundedType, OverflowIsPossibleWhereMagnitudesSayso) {
+  const float big = std::numeric_limits<float>::max();
+  EXPECT_FALSE(product_sum({{big, 0.5f}}).may_overflow);
+  EXPECT_TRUE(product_sum({{big, 0.5f}, {big, -0.6f}}).may_overflow) << "finite, yet some order may pass the largest";
+  EXPECT_TRUE(product_sum({{big, 0.5f}, {big, 0.6f}}).may_overflow);
+  EXPECT_TRUE(product_sum({{big, 2.0f}, {big, -2.0f}}).may_overflow);
+  const float inf = std::numeric_limits<float>::infinity();
+  EXPECT_TRUE(product_sum({{inf, 1}, {-big, 2}}).may_overflow) << "inf - inf is NaN";
+  const Arithmetic toward_zero{.accumulation = Rounding::toward_zero};
+  const ArithmeticScope scope(toward_zero);
+  EXPECT_EQ(product_sum({{big, 2.0f}}).error, kInf) << "toward zero, an overflow stops at the largest float";
+}
+
+TEST(BoundedType, StatisticalIsForRoundingToNearestOnly) {
+  const auto of_thousand = [] {
+    Sum<Bounded> sum;
+    for (int p = 0; p < 1000; ++p) sum += Bounded::input(1.5f) * Bounded::input(1.25f);
+    return sum.value();
+  };
+  EXPECT_LT(of_thousand().statistical, of_thousand().error);
+  for (const Arithmetic& a : {Arithmetic{.accumulation = Rounding::toward_zero}, Arithmetic{.block = 4}}) {
+    const ArithmeticScope scope(a);
+    EXPECT_EQ(of_thousand().statistical, of_thousand().error);
+  }
+}
+
+/// Derivatives of a formula that uses every operation, by hand: f = sqrt(x) exp(-x) / (x + 2) + log(x) x.
+TEST(Derivatives, DualAndComplexStepAgreeWithTheFormula) {
+  const auto f = [](auto x) {
+    using std::exp, std::log, std::sqrt;
+    using T = decltype(x);
+    return sqrt(x) * exp(-x) / (x + T(2)) + log(x) * x - T(1);
+  };
+  for (double x : {0.3, 1.0, 2.5, 7.0}) {
+    const double quotient = std::sqrt(x) * std::exp(-x) / (x + 2);
+    const double by_hand = quotient * (0.5 / x - 1 - 1 / (x + 2)) + std::log(x) + 1;
+    // A handful of operations, each within a few units of double's rounding of terms no larger than these.
+    const double rounding = 32 * 0x1p-53 * (std::fabs(quotient) * (0.5 / x + 2) + std::fabs(std::log(x)) + 1);
+    EXPECT_LE(std::fabs(f(Dual<double>(x, 1)).derivative - by_hand), rounding);
+    const double step = 0x1p-300;
+    EXPECT_LE(std::fabs(f(std::complex<double>(x, step)).imag() / step - by_hand), rounding);
+    EXPECT_EQ(f(Dual<double>(x, 1)).value, f(x));
+  }
+}
+
+TEST(Derivatives, OrderLooksAtTheValueOnly) {
+  const Dual<double> low(1, 100), high(2, -100);
+  EXPECT_TRUE(low < high && high > low && low <= high && high >= low && !(high < low));
+  EXPECT_EQ(maximum(low, high).derivative, -100);
+  EXPECT_EQ(absolute(Dual<double>(-3, 5)).derivative, -5);
+  const std::complex<double> z(-3, 5), w(1, 1);
+  EXPECT_EQ(absolute(z), -z) << "analytic: no modulus";
+  EXPECT_EQ(maximum(z, w), w);
+  EXPECT_EQ(maximum(2.0, 3.0), 3.0);
+  EXPECT_TRUE(std::isnan(maximum(kNaN, 1.0)));
+}
+
+}  // namespace
+}  // namespace assay::numbers

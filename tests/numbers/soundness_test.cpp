@@ -1,0 +1,101 @@
+// Bounded is sound: no correct evaluation exceeds its bound, whatever the order, and the search that says so
+// sees a bound that is too small.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "search.hpp"
+
+namespace assay::numbers {
+namespace {
+
+constexpr Index kLengths[] = {1, 2, 3, 5, 16, 64, 256, 1024, 4096};
+
+/// Rows of x and y, so that each length costs about the same and short ones, whose bounds are tightest, get most.
+Index rows_for(Index n) { return n <= 5 ? 80 : n <= 16 ? 64 : n <= 64 ? 40 : n <= 256 ? 24 : n <= 1024 ? 12 : 8; }
+
+TEST(Soundness, NoCorrectResultExceedsItsBound) {
+  Tightness total;
+  std::map<std::pair<Index, std::string_view>, Tightness> gaussian;
+  Random random(1);
+  for (int round = 0; round < 4; ++round)
+    for (Distribution d : kDistributions)
+      for (Index n : kLengths) {
+        const Products products(d, rows_for(n), n, random);
+        const auto record = [&](std::string_view evaluation, const Tightness& t) {
+          total |= t;
+          EXPECT_LE(t.worst, 1) << evaluation << ", n = " << n << ", " << name(d);
+          EXPECT_EQ(t.wrong_class, 0) << evaluation << ", n = " << n << ", " << name(d);
+          if (d == Distribution::gaussian) {
+            gaussian[{n, evaluation}] |= t;
+            EXPECT_LE(t.statistical, 1) << evaluation << ", n = " << n << ", " << name(d);
+          }
+        };
+        for (const Evaluation& e : kEvaluations) record(e.name, products.compare(e.dot));
+        record("OpenBLAS sgemm", products.compare_sgemm());
+      }
+  EXPECT_GE(total.outputs, 1'000'000);
+  fmt::print("{} outputs, {} that overflowed; largest error / bound {:.4f}\n", total.outputs, total.skipped,
+             total.worst);
+  fmt::print("largest error / bound on N(0, 1): worst case, statistical\n");
+  fmt::print("{:>6}", "n");
+  for (std::string_view e : {"sequential", "pairwise", "fused", "blocked", "OpenBLAS sdot", "OpenBLAS sgemm"})
+    fmt::print("  {:>17}", e);
+  for (Index n : {16, 256, 1024, 4096}) {
+    fmt::print("\n{:>6}", n);
+    for (std::string_view e : {"sequential", "pairwise", "fused", "blocked", "OpenBLAS sdot", "OpenBLAS sgemm"})
+      fmt::print("  {:>8.2g} {:>8.2g}", gaussian[{n, e}].worst, gaussian[{n, e}].statistical);
+  }
+  fmt::print("\n");
+}
+
+TEST(Soundness, HoldsForEveryArithmeticAKernelMayDeclare) {
+  Random random(2);
+  for (const Reduced& reduced : kReduced) {
+    const ArithmeticScope scope(reduced.arithmetic);
+    Tightness total;
+    for (Distribution d : kDistributions)
+      for (Index n : kLengths) {
+        const Products products(d, std::min<Index>(rows_for(n), 16), n, random);
+        const Tightness t = products.compare(reduced.dot);
+        EXPECT_LE(t.worst, 1) << reduced.name << ", n = " << n << ", " << name(d);
+        EXPECT_TRUE(d != Distribution::gaussian || t.statistical <= 1) << reduced.name << ", n = " << n;
+        EXPECT_EQ(t.wrong_class, 0) << reduced.name << ", n = " << n << ", " << name(d);
+        total |= t;
+      }
+    fmt::print("{:>24}: {} outputs, largest error / bound {:.4f}\n", reduced.name, total.outputs, total.worst);
+  }
+}
+
+/// Largest error / bound that the search finds when every bound is changed.
+Tightness searched(const std::function<void(Bounded&)>& change) {
+  Random random(3);
+  Tightness total;
+  for (Distribution d : kDistributions)
+    for (Index n : kLengths) {
+      const Products products(d, std::min<Index>(rows_for(n), 12), n, random);
+      for (const Evaluation& e : kEvaluations) total |= products.compare(e.dot, change);
+    }
+  return total;
+}
+
+TEST(Soundness, TheSearchSeesABoundThatIsTooSmall) {
+  EXPECT_LE(searched({}).worst, 1);
+  EXPECT_GT(searched([](Bounded& b) { b.error /= 1000; }).worst, 1);
+  EXPECT_GT(searched([](Bounded& b) { b.error *= 0.98; }).worst, 1) << "within 2% of the smallest sound bound";
+  EXPECT_GT(searched([](Bounded& b) { b.error = std::max(0.0, b.error - 0x1p-150); }).worst, 1) << "underflow left out";
+}
+
+TEST(Soundness, TheSearchSeesAnArithmeticThatIsNotDeclared) {
+  Random random(4);
+  for (const Reduced& reduced : kReduced) {
+    Tightness total;
+    for (Distribution d : kDistributions)
+      for (Index n : kLengths) total |= Products(d, std::min<Index>(rows_for(n), 12), n, random).compare(reduced.dot);
+    EXPECT_GT(total.worst, 1) << reduced.name << " passes for plain float32";
+  }
+}
+
+}  // namespace
+}  // namespace assay::numbers
