@@ -34,7 +34,9 @@ endif()
 
 find_program(ASSAY_CCACHE ccache)
 if(ASSAY_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${ASSAY_CCACHE})
+  # Paths relative to the checkout, so that presets and clones share what they compile alike.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
+                                  ${ASSAY_CCACHE})
 endif()
 
 # Include roots: src/ for the layers, the top for reference/, falsify/ and kernels/, and generated code.

@@ -1,5 +1,5 @@
 // The checks that every operation gets: `by: frame`, `differential`, `exact`, `statistical`, `nonfinite`,
-// `determinism`.
+// `determinism`, `postconditions`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -86,6 +86,16 @@ Outcome determinism(Trial& trial) {
     outcome &= same_bits(trial, problem, second, first, "two runs on the same input differ");
   else
     outcome &= trial.against_oracle(strictest(trial.op()), problem, second);
+  return outcome;
+}
+
+Outcome postconditions(Trial& trial) {
+  const Problem problem = trial.problem();
+  const Run run = trial.run(problem, Poison::finite, contract::Level::full);
+  // The certificates have spoken; what is counted here is what they covered.
+  Outcome outcome;
+  for (const std::vector<float>& output : run.outputs)
+    for (float x : output) ++outcome.elements, outcome.nonzero += x != 0;
   return outcome;
 }
 

@@ -103,6 +103,9 @@ DrawSpec draw_spec(std::string_view by) {
   if (by == "exact") return {.strategies = {one_hot, distinct_index, exact_integers}};
   if (by == "statistical") return {.strategies = {gaussian}, .long_reductions = true};
   if (by == "nonfinite") return {.strategies = {nonfinite}};
+  if (by == "postconditions")
+    return {.strategies = {one_hot, exact_integers, gaussian, same_sign, cancellation, graded, dominant, subnormal, huge,
+                           signed_zeros, nonfinite}};
   if (by == "differential")
     return {.strategies = {one_hot, distinct_index, exact_integers, gaussian, same_sign, cancellation, graded, dominant,
                            subnormal, huge, signed_zeros}};

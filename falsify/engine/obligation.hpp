@@ -31,6 +31,7 @@ Outcome exact(Trial& trial);
 Outcome statistical(Trial& trial);
 Outcome nonfinite(Trial& trial);
 Outcome determinism(Trial& trial);
+Outcome postconditions(Trial& trial);
 }  // namespace builtin
 
 }  // namespace assay::falsify

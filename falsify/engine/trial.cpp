@@ -52,12 +52,12 @@ Problem Trial::problem(std::vector<Index> dims) const {
   return make_problem(op_, c, kernel_.arithmetic);
 }
 
-Run Trial::run(const Problem& problem, Poison poison) {
+Run Trial::run(const Problem& problem, Poison poison, contract::Level level) {
   Case placed = case_;
   const bool host = kernel_.backend == Backend::cpu || kernel_.backend == Backend::cuda_host;
   if (!host) placed.placement = Placement::sentinels;  // fences protect host pages only
   const Stage stage(worker_.arena(), worker_.first_byte(), problem, placed, poison);
-  const Reply reply = worker_.run(op_, kernel_, problem.dims, problem.params, stage.tensors());
+  const Reply reply = worker_.run(op_, kernel_, problem.dims, problem.params, stage.tensors(), level);
   if (reply.status != Reply::Status::done) interrupt(reply);
   Run run;
   for (int t : outputs_of(op_)) run.outputs.push_back(stage.read(t));

@@ -43,7 +43,9 @@ class Trial {
 
   /// Runs the kernel under test: guards around every tensor, poisoned outputs, inputs compared afterwards.
   /// Throws Interrupted unless it returned normally and damaged nothing.
-  Run run(const Problem& problem, Poison poison);
+  /// Ensures clauses and certificates are evaluated at level full only: they would otherwise answer before the
+  /// check that is being tried.
+  Run run(const Problem& problem, Poison poison, contract::Level level = contract::Level::pre);
   Run run(const Problem& problem) { return run(problem, case_.seed & 1 ? Poison::nan : Poison::finite); }
 
   /// The bounded oracle, under the arithmetic that the kernel declares. Computed in this process, after

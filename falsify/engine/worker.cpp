@@ -13,7 +13,6 @@
 #include <cstring>
 #include <map>
 
-#include "contract/enforce.hpp"
 #include "core/errors.hpp"
 
 namespace assay::falsify {
@@ -95,6 +94,7 @@ std::string how_it_ended(int status) {
 struct Worker::Mailbox {
   const OpDescriptor* op;
   const Kernel* kernel;
+  contract::Level level;
   std::size_t dims, params, tensors;
   Index dim[kMaxExtents];
   double param[kMaxExtents];
@@ -170,12 +170,12 @@ void Worker::start() {
 }
 
 void Worker::serve(int channel) {
-  contract::set_level(contract::Level::full);
   char byte;
   while (read(channel, &byte, 1) == 1) {
     Mailbox& m = *mailbox_;
     const Call call{{m.dim, m.dim + m.dims}, {m.param, m.param + m.params}, std::vector<Tensor>(m.tensors)};
     try {
+      contract::set_level(m.level);
       Device& d = assay::device(m.kernel->backend);
       set_text(m.device, d.description());
       run_on(d, *m.op, *m.kernel, call, arena_.base(), {m.placed, m.tensors});
@@ -218,7 +218,7 @@ Reply Worker::wait() {
 }
 
 Reply Worker::run(const OpDescriptor& op, const Kernel& kernel, std::span<const Index> dims,
-                  std::span<const double> params, std::span<const Placed> tensors) {
+                  std::span<const double> params, std::span<const Placed> tensors, contract::Level level) {
   if (dims.size() > kMaxExtents || params.size() > kMaxExtents || tensors.size() > kMaxExtents ||
       op.clauses.size() > kMaxClauses)
     throw std::logic_error("worker mailbox: more dims, params, tensors or clauses than it holds");
@@ -226,6 +226,7 @@ Reply Worker::run(const OpDescriptor& op, const Kernel& kernel, std::span<const 
   Mailbox& m = *mailbox_;
   m.op = &op;
   m.kernel = &kernel;
+  m.level = level;
   m.dims = dims.size(), m.params = params.size(), m.tensors = tensors.size();
   std::ranges::copy(dims, m.dim);
   std::ranges::copy(params, m.param);

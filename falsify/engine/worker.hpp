@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "contract/enforce.hpp"
 #include "falsify/engine/arena.hpp"
 #include "runtime/registry.hpp"
 
@@ -42,9 +43,9 @@ class Worker {
   /// First byte of the arena that calls may use.
   std::size_t first_byte() const;
 
-  /// Runs the kernel behind its contract on tensors placed in the arena.
+  /// Runs the kernel behind its contract, at the level given, on tensors placed in the arena.
   Reply run(const OpDescriptor& op, const Kernel& kernel, std::span<const Index> dims, std::span<const double> params,
-            std::span<const Placed> tensors);
+            std::span<const Placed> tensors, contract::Level level = contract::Level::full);
   /// Ends the process, so that the next call starts in a fresh one.
   void restart();
   /// Contract evaluations in all workers so far, by clause of `op`.

@@ -115,7 +115,7 @@ int tensor_index(const Contract& contract, std::string_view name);
 
 /// Checks that the engine offers to every operation by name (`by: frame`).
 inline constexpr std::string_view kBuiltinChecks[] = {"frame",       "differential", "exact",
-                                                      "statistical", "nonfinite",    "determinism"};
+                                                      "statistical", "nonfinite",    "determinism", "postconditions"};
 bool builtin_check(std::string_view name);
 
 }  // namespace assay::contract::model

@@ -10,6 +10,7 @@
 #include <cfenv>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -129,6 +130,7 @@ float block_fused(const float* x, const float* y, Index n) {
       largest = std::max(largest, std::fabs(terms[p - first + 1]));
     }
     if (largest == 0) continue;
+    if (!(largest < 0x1p128)) return std::numeric_limits<float>::infinity();  // a term overflows
     const int last_bit = std::max(std::ilogb(largest) - 23, -149);
     double total = 0;
     for (double term : terms) total += std::trunc(std::ldexp(term, -last_bit));
