@@ -19,7 +19,8 @@ function(assay_require_layer folder extension)
 endfunction()
 
 # Stops where a file is of an operation that has no contract. Helpers may lie beside operations: a file claims to
-# be of the operation it is named after only where a line matches `pattern` (<name>: the file's own name).
+# be of the operation it is named after only where a line matches `pattern` (<name>: the file's own name). With
+# VARIANTS, <op>_<algorithm> is of <op> too.
 function(assay_forbid_orphans glob pattern)
   file(GLOB files RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${glob})
   foreach(file ${files})
@@ -28,7 +29,7 @@ function(assay_forbid_orphans glob pattern)
     file(STRINGS ${PROJECT_SOURCE_DIR}/${file} claims REGEX "${own_pattern}" LIMIT_COUNT 1)
     set(owned FALSE)
     foreach(op ${ASSAY_OPS})
-      if(name STREQUAL op OR name MATCHES "^${op}_")
+      if(name STREQUAL op OR (ARGN STREQUAL "VARIANTS" AND name MATCHES "^${op}_"))
         set(owned TRUE)
       endif()
     endforeach()
@@ -45,11 +46,12 @@ assay_require_layer(kernels/cpu cpp)
 assay_require_layer(kernels/cuda cu)
 assay_require_layer(kernels/vulkan cpp)
 assay_require_layer(kernels/vulkan comp)
+assay_require_layer(kernels/vulkan cmake)
 assay_forbid_orphans(falsify/*.cpp "_obligations\\.hpp\"")
 assay_forbid_orphans(kernels/cpu/*.cpp "KernelRegistration ")
 assay_forbid_orphans(kernels/cuda/*.cu "KernelRegistration ")
 assay_forbid_orphans(kernels/vulkan/*.cpp "KernelRegistration ")
-assay_forbid_orphans(kernels/vulkan/*.comp "void main\\(")
+assay_forbid_orphans(kernels/vulkan/*.comp "void main\\(" VARIANTS)
 assay_forbid_orphans(reference/*.hpp "^void <name>\\(")
 
 # assay_operations(): generates, and defines

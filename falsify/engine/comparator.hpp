@@ -21,7 +21,7 @@ enum class Tier {
 
 /// Compares the elements of one output. `want` is the bounded oracle's output, dense like `got`.
 /// First the class (finite, +inf, -inf, NaN) must agree; where a float32 evaluation may overflow in some
-/// order, any class is accepted. Then the difference must satisfy the tier (written so that NaN fails).
+/// order, +inf, -inf and NaN are accepted as well. Then the difference must satisfy the tier (written so that NaN fails).
 Outcome compare(Tier tier, std::string_view tensor, const Shape& shape, std::span<const float> got,
                 std::span<const Bounded> want);
 

@@ -23,5 +23,6 @@ Command add_explain(CLI::App& root);
 Command add_falsify(CLI::App& root);
 Command add_replay(CLI::App& root);
 Command add_mutants(CLI::App& root);
+Command add_gradcheck(CLI::App& root);
 
 }  // namespace assay::cli

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <regex>
 
 #include "contract/expression.hpp"
 #include "contract/reader.hpp"
@@ -13,6 +12,35 @@ namespace assay::contract {
 namespace {
 
 using model::Text;
+
+bool upper(char c) { return c >= 'A' && c <= 'Z'; }
+bool digit(char c) { return c >= '0' && c <= '9'; }
+
+/// One or more words of capitals and digits, each followed by '-': "MM-NT-".
+bool code(std::string_view text) {
+  bool word_begins = true;
+  for (char c : text) {
+    if (word_begins ? !upper(c) : !upper(c) && !digit(c) && c != '-') return false;
+    word_begins = c == '-';
+  }
+  return !text.empty() && word_begins;
+}
+
+/// A code, the kind and three digits: "MM-PRE-001".
+bool numbered(std::string_view id, std::string_view kind) {
+  const std::size_t tail = kind.size() + 4;
+  if (id.size() <= tail || !std::ranges::all_of(id.substr(id.size() - 3), digit)) return false;
+  return id[id.size() - 4] == '-' && id.substr(id.size() - tail, kind.size()) == kind &&
+         code(id.substr(0, id.size() - tail));
+}
+
+/// "FALSIFY-", a code and three digits.
+bool obligation_id(std::string_view id) {
+  constexpr std::string_view kPrefix = "FALSIFY-";
+  return id.starts_with(kPrefix) && id.size() > kPrefix.size() + 3 &&
+         std::ranges::all_of(id.substr(id.size() - 3), digit) &&
+         code(id.substr(kPrefix.size(), id.size() - kPrefix.size() - 3));
+}
 
 class Checker {
  public:
@@ -76,8 +104,8 @@ class Checker {
       fail(contract_.tensors.front().name, "the operation has no output", "give one tensor the role out");
   }
 
-  void id(const Text& text, const char* form, const char* example, std::map<std::string, int>& seen) const {
-    if (!std::regex_match(text.value, std::regex(form)))
+  void id(const Text& text, bool well_formed, const char* example, std::map<std::string, int>& seen) const {
+    if (!well_formed)
       fail(text, fmt::format("'{}' is not an id of this kind", text.value), fmt::format("write it like {}", example));
     const auto [earlier, fresh] = seen.try_emplace(text.value, text.at.line);
     if (!fresh)
@@ -89,13 +117,13 @@ class Checker {
     std::map<std::string, int> seen;
     for (const model::Clause& clause : contract_.clauses) {
       if (clause.kind == ClauseKind::requires_clause)
-        id(clause.id, "([A-Z][A-Z0-9]*-)+PRE-[0-9]{3}", "MM-PRE-001", seen);
-      else id(clause.id, "([A-Z][A-Z0-9]*-)+POST-[0-9]{3}", "MM-POST-001", seen);
+        id(clause.id, numbered(clause.id.value, "PRE"), "MM-PRE-001", seen);
+      else id(clause.id, numbered(clause.id.value, "POST"), "MM-POST-001", seen);
     }
     for (const model::Gradient& gradient : contract_.gradients)
-      id(gradient.id, "([A-Z][A-Z0-9]*-)+GRAD-[0-9]{3}", "MM-GRAD-001", seen);
+      id(gradient.id, numbered(gradient.id.value, "GRAD"), "MM-GRAD-001", seen);
     for (const model::Obligation& obligation : contract_.obligations)
-      id(obligation.id, "FALSIFY-([A-Z][A-Z0-9]*-)+[0-9]{3}", "FALSIFY-MM-001", seen);
+      id(obligation.id, obligation_id(obligation.id.value), "FALSIFY-MM-001", seen);
   }
 
   void tensor(const Text& name) const {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <regex>
 
 #include "contract/checks.hpp"
 #include "contract/expression.hpp"
@@ -13,11 +12,18 @@
 namespace assay::contract {
 
 GradientCall gradient_call(const model::Contract& contract, const model::Gradient& gradient) {
-  std::smatch parts;
-  if (!std::regex_match(gradient.by.value, parts, std::regex("([a-z][a-z0-9_]*)\\(([a-z0-9_, ]*)\\)")))
-    fail_at(contract.file, gradient.by.at, fmt::format("'{}' is not a call of an operation", gradient.by.value),
+  const std::string& text = gradient.by.value;
+  const std::size_t open = text.find('(');
+  GradientCall call;
+  bool well_formed = open != std::string::npos && text.back() == ')';
+  if (well_formed) {
+    call = {text.substr(0, open), separated(text.substr(open + 1, text.size() - open - 2))};
+    well_formed = usable_name(call.op) && std::ranges::all_of(call.arguments, usable_name);
+  }
+  if (!well_formed)
+    fail_at(contract.file, gradient.by.at, fmt::format("'{}' is not a call of an operation", text),
             "write for example matmul_nt(dc, b)");
-  return {parts[1], separated(parts[2].str())};
+  return call;
 }
 
 void check_together(std::span<const model::Contract> contracts) {

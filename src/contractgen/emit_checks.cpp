@@ -20,6 +20,29 @@ std::vector<std::string> own_checks(const Contract& contract) {
   return names;
 }
 
+/// Inputs, upstream gradients of the outputs, gradients of the inputs, params.
+void backward_oracle(Source& out, const Contract& contract) {
+  const std::string& op = contract.op.value;
+  const std::size_t tensors = contract.tensors.size() + static_cast<std::size_t>(std::ranges::count(contract.tensors, Role::in, &contract::model::Tensor::role));
+  std::vector<std::string> arguments;
+  for (std::size_t i = 0; i < tensors; ++i) arguments.push_back(fmt::format("tensors[{}]", i));
+  for (std::size_t i = 0; i < contract.params.size(); ++i) arguments.push_back(fmt::format("params[{}]", i));
+  out.blank();
+  out.line("namespace {{");
+  out.line("template <class T>");
+  out.line("void run_backward(std::span<const View<T>> tensors, [[maybe_unused]] std::span<const double> params) {{");
+  out.line("  reference::{}_backward<T>({});", op, fmt::join(arguments, ", "));
+  out.line("}}");
+  out.line("}}  // namespace");
+  out.blank();
+  out.line("extern const BackwardOracle {}_backward_oracle;", op);
+  out.line("const BackwardOracle {}_backward_oracle = {{", op);
+  out.line("    .exact = &run_backward<double>,");
+  out.line("    .bounded = &run_backward<Bounded>,");
+  out.line("    .bounded_dual = &run<Dual<Bounded>>,");
+  out.line("}};");
+}
+
 }  // namespace
 
 Source negative_test(const Contract& contract) {
@@ -59,7 +82,7 @@ Source oracle(const Contract& contract) {
   for (std::size_t i = 0; i < contract.tensors.size(); ++i) arguments.push_back(fmt::format("tensors[{}]", i));
   for (std::size_t i = 0; i < contract.params.size(); ++i) arguments.push_back(fmt::format("params[{}]", i));
   Source out(op + "_oracle.cpp", contract.file);
-  out.line("#include \"falsify/engine/oracle.hpp\"");
+  out.line("#include \"falsify/engine/backward_oracle.hpp\"");
   out.line("#include \"reference/{}.hpp\"", op);
   out.blank();
   out.line("namespace assay::falsify {{");
@@ -79,6 +102,7 @@ Source oracle(const Contract& contract) {
   out.line("    .complex_step = &run<std::complex<double>>,");
   out.line("    .digits50 = &run<Digits50>,");
   out.line("}};");
+  if (!contract.gradients.empty()) backward_oracle(out, contract);
   out.line("}}  // namespace assay::falsify");
   return out;
 }

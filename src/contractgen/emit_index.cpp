@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "contractgen/emit.hpp"
 
 namespace assay::contractgen {
@@ -50,13 +53,19 @@ Source ops_index(std::span<const Contract> contracts) {
 
 Source oracle_index(std::span<const Contract> contracts) {
   Source out("oracles.cpp", std::string(kAll));
+  std::vector<Contract> differentiable;
+  std::ranges::copy_if(contracts, std::back_inserter(differentiable), [](const Contract& c) { return !c.gradients.empty(); });
   out.line("#include \"core/errors.hpp\"");
-  out.line("#include \"falsify/engine/oracle.hpp\"");
+  out.line("#include \"falsify/engine/backward_oracle.hpp\"");
   out.blank();
   out.line("namespace assay::falsify {{");
   for (const std::string& op : names(contracts)) out.line("extern const Oracle {}_oracle;", op);
   out.blank();
   lookup(out, contracts, "const Oracle& oracle(std::string_view op)", "{}_oracle");
+  out.blank();
+  for (const std::string& op : names(differentiable)) out.line("extern const BackwardOracle {}_backward_oracle;", op);
+  out.blank();
+  lookup(out, differentiable, "const BackwardOracle& backward_oracle(std::string_view op)", "{}_backward_oracle");
   out.line("}}  // namespace assay::falsify");
   return out;
 }

@@ -41,7 +41,9 @@ std::string to_string(const Arithmetic& arithmetic) {
   return text;
 }
 
-ArithmeticScope::ArithmeticScope(const Arithmetic& arithmetic) : previous_(current) { current = &arithmetic; }
+ArithmeticScope::ArithmeticScope(const Arithmetic& arithmetic) : in_force_(arithmetic), previous_(current) {
+  current = &in_force_;
+}
 ArithmeticScope::~ArithmeticScope() { current = previous_; }
 
 const Arithmetic& current_arithmetic() { return *current; }

@@ -57,6 +57,7 @@ class ArithmeticScope {
   ArithmeticScope& operator=(const ArithmeticScope&) = delete;
 
  private:
+  Arithmetic in_force_;
   const Arithmetic* previous_;
 };
 

@@ -6,7 +6,7 @@
 
 #include "tests/cuda_host/host.hpp"
 
-namespace assay::cuda_host {
+namespace assay {
 namespace {
 
 /// order[i]: the i-th thread to run.
@@ -118,4 +118,4 @@ TEST(Launch, WhatADeviceRefusesIsRefused) {
 }
 
 }  // namespace
-}  // namespace assay::cuda_host
+}  // namespace assay

@@ -5,7 +5,7 @@
 
 #include "runtime/cuda/launch.hpp"
 
-namespace assay::cuda_host {
+namespace assay {
 
 template <class... P, class... A>
 void run_here(void (*kernel)(P...), const LaunchShape& shape, A&&... args) {
@@ -24,4 +24,4 @@ void expect_error(F call, const std::string& code, std::initializer_list<const c
   }
 }
 
-}  // namespace assay::cuda_host
+}  // namespace assay

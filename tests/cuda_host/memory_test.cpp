@@ -8,7 +8,7 @@
 
 #include "tests/cuda_host/host.hpp"
 
-namespace assay::cuda_host {
+namespace assay {
 namespace {
 
 /// Copies what shared memory holds at the start of a block, then fills it.
@@ -119,4 +119,4 @@ TEST(SharedMemoryDeathTest, TheAddressSanitizerSeesTheEndOfEveryArray) {
 #endif
 
 }  // namespace
-}  // namespace assay::cuda_host
+}  // namespace assay

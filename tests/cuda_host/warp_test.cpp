@@ -3,7 +3,7 @@
 
 #include "tests/cuda_host/host.hpp"
 
-namespace assay::cuda_host {
+namespace assay {
 namespace {
 
 enum class Kind { indexed, up, down, exclusive };
@@ -124,4 +124,4 @@ TEST(Mask, LanesThatDoNotComeAreReported) {
 }
 
 }  // namespace
-}  // namespace assay::cuda_host
+}  // namespace assay

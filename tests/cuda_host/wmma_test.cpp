@@ -8,7 +8,7 @@
 
 #include "tests/cuda_host/host.hpp"
 
-namespace assay::cuda_host {
+namespace assay {
 namespace {
 
 namespace wmma = nvcuda::wmma;
@@ -69,9 +69,9 @@ TEST(Wmma, InputsHaveElevenBits) {
 }
 
 TEST(Wmma, SumsAreTruncatedAtTheLargestExponent) {
-  EXPECT_EQ(product(0x1p-12f, 0x1.8p-11f, 1, true), 1.0f);  // 0.75 of a last place
-  EXPECT_EQ(product(0x1p-12f, -0x1.8p-11f, 1, true), 1.0f);
-  EXPECT_EQ(product(0x1p-12f, 0x1.cp-11f, -1, true), -1.0f);
+  EXPECT_EQ(product(0x1p-13f, 0x1.8p-11f, 1, true), 1.0f);  // 0.75 of a last place
+  EXPECT_EQ(product(0x1p-13f, -0x1.8p-11f, 1, true), 1.0f);
+  EXPECT_EQ(product(0x1p-13f, 0x1.cp-11f, -1, true), -1.0f);
   EXPECT_EQ(product(0x1p-11f, 0x1p-12f, 1, true), 1 + 0x1p-23f);
   EXPECT_EQ(product(0x1p-70f, 0x1p-70f, 0, true), 0x1p-140f);  // subnormals are kept
   EXPECT_EQ(product(2, 0x1p127f, 0, true), std::numeric_limits<float>::infinity());
@@ -103,4 +103,4 @@ TEST(Wmma, NeedsAWholeWarpAndAlignedMemory) {
 }
 
 }  // namespace
-}  // namespace assay::cuda_host
+}  // namespace assay

@@ -1,6 +1,8 @@
 // The guards must see a write of one element anywhere outside the outputs, in every layout and placement.
 #include "falsify/engine/arena.hpp"
 
+#include "core/errors.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -53,6 +53,8 @@ TEST(Comparator, WhereSumsMayOverflowAnyNonfiniteClassPasses) {
   EXPECT_TRUE(accepts(Tier::worst_case, kNan, want));
   EXPECT_TRUE(accepts(Tier::worst_case, 3e38f, want));
   EXPECT_FALSE(accepts(Tier::worst_case, 1.0f, want));
+  want.value = kInf;  // an infinite input decides
+  EXPECT_FALSE(accepts(Tier::worst_case, 1.0f, want));
 }
 
 TEST(Comparator, ExactTierIgnoresTheSignOfZeroAndBitsDoNot) {

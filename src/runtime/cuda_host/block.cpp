@@ -8,6 +8,8 @@
 #include <numeric>
 #include <utility>
 
+#include "core/errors.hpp"
+
 namespace assay::cuda_host {
 
 uint3 threadIdx{}, blockIdx{};
@@ -110,12 +112,17 @@ void Block::run_block(unsigned long long number) {
   }
   while (true) {
     scheduler_.switch_to(choose());
-    if (!failure_ && all_are(Thread::State::exited)) return;
-    if (!failure_) release_barrier();
-    if (!failure_) continue;
-    for (auto& thread : pool_) restart(*thread);
-    throw *std::exchange(failure_, std::nullopt);
+    if (failure_)
+      abandon(failure_->code, fmt::format("thread {}: {} at {}", text(threadIdx), failure_->detail, text(failure_->site)));
+    if (all_are(Thread::State::exited)) return;
+    release_barrier();
   }
+}
+
+void Block::abandon(const char* code, const std::string& detail) {
+  failure_.reset();
+  for (auto& thread : pool_) restart(*thread);
+  throw DeviceError("kernel", code, fmt::format("block {}: {}", text(blockIdx), detail));
 }
 
 bool Block::all_are(Thread::State state) const {
@@ -130,8 +137,7 @@ void Block::release_barrier() {
         thread.site.file_name() == first.site.file_name())
       continue;
     const bool in_warp = std::ranges::any_of(threads(), [](const Thread& t) { return t.state == Thread::State::warp; });
-    failure_.emplace("kernel", in_warp ? "warp divergence" : "barrier divergence", where() + describe());
-    return;
+    abandon(in_warp ? "warp divergence" : "barrier divergence", describe());
   }
   for (Thread& thread : threads()) {
     thread.state = Thread::State::ready;
@@ -147,13 +153,11 @@ void Block::release(unsigned mask) {
   }
 }
 
-void Block::fail(std::string code, std::string detail) {
-  failure_.emplace("kernel", std::move(code), where() + "thread " + text(current_->index) + ": " + detail);
+void Block::fail(const char* code, const char* detail, std::source_location site) {
+  failure_ = Failure{code, detail, site};
   current_->fiber.switch_to(scheduler_);
   std::abort();  // a failed block is never resumed
 }
-
-std::string Block::where() const { return "block " + text(blockIdx) + ", "; }
 
 std::string Block::describe() const {
   const auto what = [](const Thread& t) -> std::string {
@@ -175,7 +179,7 @@ std::string Block::describe() const {
 }
 
 void fail(const char* code, const char* detail, std::source_location site) {
-  block().fail(code, std::string(detail) + " at " + text(site));
+  block().fail(code, detail, site);
 }
 
 }  // namespace assay::cuda_host

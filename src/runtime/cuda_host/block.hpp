@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/errors.hpp"
 #include "runtime/cuda_host/fiber.hpp"
 #include "runtime/cuda_host/model.hpp"
 
@@ -68,7 +67,8 @@ class Block {
   }
   /// Lets the threads of the running thread's warp that `mask` names run again.
   void release(unsigned mask);
-  [[noreturn]] void fail(std::string code, std::string detail);
+  /// Called by the running thread, and never returns to it. Its stack is abandoned: it must own nothing.
+  [[noreturn]] void fail(const char* code, const char* detail, std::source_location site);
 
   Thread& current() { return *current_; }
   /// The thread of a lane of the running thread's warp; null where the block has none.
@@ -96,10 +96,10 @@ class Block {
   bool all_are(Thread::State state) const;
   void run_block(unsigned long long number);
   void release_barrier();
+  [[noreturn]] void abandon(const char* code, const std::string& detail);
   void restart(Thread& thread);
   /// "threads 0-15 wait at file:line; threads 16-31 have exited"
   std::string describe() const;
-  std::string where() const;
 
   Fiber scheduler_;
   Grid grid_;
@@ -109,7 +109,12 @@ class Block {
   Thread* current_ = nullptr;
   Random random_;
   void* shared_ = nullptr;
-  std::optional<DeviceError> failure_;
+  struct Failure {
+    const char* code;
+    const char* detail;
+    std::source_location site;
+  };
+  std::optional<Failure> failure_;
 };
 
 Block& block();

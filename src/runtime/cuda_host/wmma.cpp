@@ -39,11 +39,9 @@ void add_nonfinite(float (&d)[kSide], const float* a, const float (*b)[kSide]) {
     for (int q = 0; q < kBlock; ++q) d[j] = d[j] + a[q] * b[q][j];
 }
 
-template <class T, std::size_t rows, std::size_t columns>
-bool finite(const T (&matrix)[rows][columns]) {
+bool finite(const float* numbers, int count) {
   bool all = true;
-  for (const auto& row : matrix)
-    for (T x : row) all &= std::fabs(x) <= FLT_MAX;
+  for (int i = 0; i < count; ++i) all &= std::fabs(numbers[i]) <= FLT_MAX;
   return all;
 }
 
@@ -55,9 +53,10 @@ void multiply(void* const operands[warpSize], unsigned) {
     for (int e = 0; e < 4; ++e) b[(32 * e + l) / kSide][l % kSide] = truncated(lane(l)->b[e]);
     for (int e = 0; e < 8; ++e) d[(32 * e + l) / kSide][l % kSide] = lane(l)->c[e];
   }
-  const auto add = finite(a) && finite(b) && finite(d) ? &add_block : &add_nonfinite;
+  const bool inputs_finite = finite(a[0], kSide * kDepth) && finite(b[0], kDepth * kSide);
   for (int i = 0; i < kSide; ++i)
-    for (int k = 0; k < kDepth; k += kBlock) add(d[i], a[i] + k, b + k);
+    for (int k = 0; k < kDepth; k += kBlock)  // the first block may overflow
+      (inputs_finite && finite(d[i], kSide) ? add_block : add_nonfinite)(d[i], a[i] + k, b + k);
   for (int l = 0; l < warpSize; ++l)
     for (int e = 0; e < 8; ++e) lane(l)->d[e] = d[(32 * e + l) / kSide][l % kSide];
 }

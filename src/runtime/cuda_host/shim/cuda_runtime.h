@@ -9,7 +9,9 @@
 
 #include "runtime/cuda_host/model.hpp"
 
-#define __global__
+// Kernels are static, so that their shared arrays are: the address sanitizer fences no variable that the linker may
+// merge with that of another file, as it may in templates.
+#define __global__ static
 #define __device__
 #define __host__
 #define __shared__ static

@@ -1,0 +1,153 @@
+// `assay gradcheck`: every gradient of every contract, link by link.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/values.hpp"
+#include "falsify/engine/gradients.hpp"
+#include "falsify/engine/trial.hpp"
+
+namespace assay::cli {
+namespace {
+
+using falsify::GradientCase;
+using falsify::GradientReport;
+using falsify::LinkResult;
+
+struct Options {
+  std::vector<std::string> ops;
+  std::string backend, seed = "1";
+  int cases = 10;
+  bool json = false;
+};
+
+/// Runs kernels in a worker each, guarded as in a campaign.
+class Runner {
+ public:
+  std::vector<float> run(const Kernel& kernel, const falsify::Problem& problem) {
+    auto& worker = workers_[&kernel];
+    if (!worker) worker = std::make_unique<falsify::Worker>(std::chrono::seconds(30), std::size_t{1} << 28);
+    const falsify::Case plain{.dims = problem.dims, .params = problem.params, .strategy = {}, .layout = {}, .placement = {},
+                              .seed = 1, .prelude = {}, .values = {}};
+    falsify::Trial trial(*problem.op, kernel, plain, *worker);
+    return trial.run(problem).outputs.front();
+  }
+  /// True where the kernel's device is here.
+  bool available(const Kernel& kernel) {
+    const OpDescriptor& op = operation(kernel.op);
+    std::vector<Index> dims(op.dims.size(), 1);
+    const falsify::Case one{.dims = dims, .params = {}, .strategy = {}, .layout = {}, .placement = {}, .seed = 1,
+                            .prelude = {}, .values = {}};
+    try {
+      run(kernel, make_problem(op, one, {}));
+      return true;
+    } catch (const Unavailable&) {
+      return false;
+    } catch (const falsify::Interrupted&) {
+      return true;  // what is wrong will be said where it counts
+    }
+  }
+
+ private:
+  std::map<const Kernel*, std::unique_ptr<falsify::Worker>> workers_;
+};
+
+/// The worst over all cases, by link.
+using Worst = std::map<falsify::Link, LinkResult>;
+
+void gather(Worst& worst, const GradientReport& report) {
+  for (const LinkResult& link : report.links) {
+    LinkResult& so_far = worst.try_emplace(link.link, LinkResult{.link = link.link, .detail = {}}).first->second;
+    so_far.compared += link.compared;
+    if (!(link.worst <= so_far.worst)) so_far.worst = link.worst, so_far.detail = link.detail;
+  }
+}
+
+bool holds(const Worst& worst) {
+  return !worst.empty() && std::ranges::all_of(worst, [](const auto& entry) {
+    return entry.second.worst <= 1 && entry.second.compared > 0;
+  });
+}
+
+nlohmann::json check(const OpDescriptor& op, const GradientInfo& gradient, const Options& o, Runner& runner,
+                     std::span<const Kernel* const> kernels) {
+  Worst worst;
+  std::string failure;
+  falsify::Random random(falsify::derive(parse_seed(o.seed), gradient.id));
+  for (int number = 0; number < o.cases; ++number) {
+    GradientCase c{&op, gradient.input, {}, {}, random.bits()};
+    for (const DimInfo& dim : op.dims) c.dims.push_back(std::clamp<Index>(random.between(1, 9), dim.min, dim.max));
+    for (const ParamInfo& param : op.params) c.params.push_back(param.typical);
+    GradientReport report = check_references(c, falsify::oracle(op.name), falsify::backward_oracle(op.name));
+    try {
+      check_kernels(report, c, falsify::backward_oracle(op.name), kernels,
+                    [&](const Kernel& k, const falsify::Problem& p) { return runner.run(k, p); });
+    } catch (const falsify::Interrupted& e) {
+      failure = e.outcome.finding ? e.outcome.finding->message : e.outcome.reason;
+    }
+    gather(worst, report);
+  }
+  nlohmann::json j{{"op", op.name}, {"input", op.tensors[static_cast<std::size_t>(gradient.input)].name}, {"id", gradient.id},
+                   {"equation", gradient.equation}, {"cases", o.cases}, {"holds", holds(worst) && failure.empty()},
+                   {"links", nlohmann::json::array()}};
+  if (!failure.empty()) j["failure"] = failure;
+  for (const auto& [link, result] : worst)
+    j["links"].push_back({{"link", name(link)}, {"worst", result.worst}, {"compared", result.compared}, {"detail", result.detail}});
+  return j;
+}
+
+int run(const Options& o) {
+  if (!o.backend.empty()) backend_from(o.backend);
+  for (const std::string& op : o.ops) operation(op);
+  Runner runner;
+  std::vector<const Kernel*> kernels;
+  std::vector<std::string> missing;
+  for (const Kernel& k : assay::kernels()) {
+    if (k.role == KernelRole::mutant || (!o.backend.empty() && name(k.backend) != o.backend)) continue;
+    if (runner.available(k)) kernels.push_back(&k);
+    else missing.emplace_back(k.id);
+  }
+  if (!o.backend.empty() && kernels.empty()) throw Unavailable("backend " + o.backend, "none of its kernels can run here");
+  nlohmann::json gradients = nlohmann::json::array();
+  bool all = true;
+  for (const OpDescriptor* op : operations()) {
+    if (!o.ops.empty() && std::ranges::find(o.ops, op->name) == o.ops.end()) continue;
+    for (const GradientInfo& gradient : op->gradients) {
+      gradients.push_back(check(*op, gradient, o, runner, kernels));
+      all = all && gradients.back()["holds"].get<bool>();
+    }
+  }
+  if (o.json) {
+    fmt::print("{}\n", nlohmann::json{{"schema", "assay-gradcheck/1"}, {"gradients", gradients}, {"unavailable", missing}}.dump(1));
+    return all ? kNothingFalsified : kFalsified;
+  }
+  fmt::print("{:<14} {:<6} {:<18} {:>9} {:>10}  worst difference / tolerance at\n", "op", "input", "link", "compared", "worst");
+  for (const auto& g : gradients) {
+    for (const auto& link : g["links"])
+      fmt::print("{:<14} {:<6} {:<18} {:>9} {:>10.3g}  {}\n", g["op"].get<std::string>(), g["input"].get<std::string>(),
+                 link["link"].get<std::string>(), link["compared"].dump(), link["worst"].get<double>(), link["detail"].get<std::string>());
+    if (!g["holds"].get<bool>()) fmt::print("{} of {} DOES NOT HOLD {}\n", g["input"].dump(), g["op"].dump(), g.value("failure", ""));
+  }
+  fmt::print("\n{} gradients, {} kernels run, {} kernels unavailable here: {}\n", gradients.size(), kernels.size(), missing.size(),
+             all ? "every link holds" : "NOT every link holds");
+  return all ? kNothingFalsified : kFalsified;
+}
+
+}  // namespace
+
+Command add_gradcheck(CLI::App& root) {
+  auto* app = root.add_subcommand("gradcheck", "Every gradient of every contract: exact derivatives, differences, kernels");
+  auto o = std::make_shared<Options>();
+  app->add_option("OP", o->ops, "Operations (all of them by default)");
+  app->add_option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");
+  app->add_option("--cases", o->cases, "Random points for each gradient")->capture_default_str()->check(CLI::Range(1, 1'000'000));
+  app->add_option("--seed", o->seed, "Seed of the points")->capture_default_str();
+  app->add_flag("--json", o->json, "One JSON document on standard output");
+  return {app, [o] { return run(*o); }};
+}
+
+}  // namespace assay::cli
