@@ -43,7 +43,8 @@ class Worker {
   /// First byte of the arena that calls may use.
   std::size_t first_byte() const;
 
-  /// Runs the kernel behind its contract, at the level given, on tensors placed in the arena.
+  /// Runs the kernel behind its contract, at the level given, on tensors placed in the arena. Both must have
+  /// existed when the process started, as registered ones have: call restart() before the first use of another.
   Reply run(const OpDescriptor& op, const Kernel& kernel, std::span<const Index> dims, std::span<const double> params,
             std::span<const Placed> tensors, contract::Level level = contract::Level::full);
   /// Ends the process, so that the next call starts in a fresh one.

@@ -39,6 +39,7 @@ std::vector<const Kernel*> select(const Options& o) {
       chosen.push_back(&k);
     }
   }
+  if (chosen.empty() && !o.backend.empty()) device(backend_from(o.backend));  // says why it is not here
   if (chosen.empty()) throw InputError("selection", "no kernel matches it", "`assay list` prints what there is");
   if (!o.obligation.empty())
     std::erase_if(chosen, [&](const Kernel* k) {

@@ -70,6 +70,7 @@ int run(const Options& o) {
     if (k.role == KernelRole::mutant && (o.backend.empty() || name(k.backend) == o.backend) &&
         (o.ops.empty() || std::ranges::find(o.ops, k.op) != o.ops.end()))
       chosen.push_back(&k);
+  if (chosen.empty() && !o.backend.empty()) device(backend_from(o.backend));  // says why it is not here
   if (chosen.empty()) throw InputError("selection", "no mutant matches it", "leave the options out to run all of them");
   falsify::CampaignOptions options;
   options.cases = o.cases;

@@ -114,8 +114,8 @@ int param_index(const Contract& contract, std::string_view name);
 int tensor_index(const Contract& contract, std::string_view name);
 
 /// Checks that the engine offers to every operation by name (`by: frame`).
-inline constexpr std::string_view kBuiltinChecks[] = {"frame",       "differential", "exact",
-                                                      "statistical", "nonfinite",    "determinism", "postconditions"};
+inline constexpr std::string_view kBuiltinChecks[] = {"frame",     "differential", "exact",         "statistical",
+                                                      "nonfinite", "determinism",  "postconditions"};
 bool builtin_check(std::string_view name);
 
 }  // namespace assay::contract::model

@@ -20,7 +20,7 @@ expect() {  # expect EXIT WORDS ARGS...
 }
 
 expect 2 'subcommand is required'
-expect 2 'conquer' conquer
+expect 2 'subcommand is required' conquer
 expect 2 'matmull' falsify matmull
 expect 2 'no such back end' falsify --backend gpu
 expect 2 'no kernel of this id' falsify --kernel matmul/cpu/magic
@@ -35,7 +35,7 @@ expect 2 '--jobs' falsify --jobs -2
 expect 2 '--time' falsify --cases 3 --time 3s
 expect 2 '--frobnicate' falsify --frobnicate
 expect 2 'OP' explain
-expect 2 'no such operation' explain nothing
+expect 2 'no contract of this name' explain nothing
 expect 2 'FILE' replay
 expect 2 'cannot be read' replay "$folder/none.json"
 echo '{' >"$folder/a.json" && expect 2 'is not JSON' replay "$folder/a.json"
@@ -43,14 +43,14 @@ echo '[]' >"$folder/b.json" && expect 2 "'schema'" replay "$folder/b.json"
 echo '{"schema": "assay-replay/9"}' >"$folder/c.json" && expect 2 'this version reads' replay "$folder/c.json"
 good='{"schema":"assay-replay/1","op":"matmul","kernel":"matmul/cpu/naive","obligation":"FALSIFY-MM-002","case":{"dims":{"m":1,"k":1,"n":1},"strategy":"gaussian","layout":"tight","placement":"sentinels","seed":"1"}}'
 change() { sed "s~$1~$2~" <<<"$good" >"$folder/d.json"; }
-change '"op":"matmul"' '"op":"x"' && expect 2 'no such operation' replay "$folder/d.json"
+change '"op":"matmul"' '"op":"x"' && expect 2 'no contract of this name' replay "$folder/d.json"
 change 'matmul/cpu/naive' 'gemv/cpu/naive' && expect 2 'not one of matmul' replay "$folder/d.json"
 change 'FALSIFY-MM-002' 'FALSIFY-MM-999' && expect 2 'does not have' replay "$folder/d.json"
 change '"m":1' '"m":-1' && expect 2 'case.dims.m' replay "$folder/d.json"
 change '"m":1' '"m":99999999' && expect 2 'use an integer from' replay "$folder/d.json"
 change 'gaussian' 'lucky' && expect 2 'case.strategy' replay "$folder/d.json"
 change '"seed":"1"' '"seed":"1","values":{"a":["x"],"b":[1]}' && expect 2 'is not a float' replay "$folder/d.json"
-expect 2 'no mutant matches' mutants --backend cuda tensor_layout
+expect 3 'unavailable' mutants --backend cuda tensor_layout
 expect 3 'unavailable' falsify --backend cuda --cases 1 --quiet
 expect 2 'could not be written' falsify matmul --kernel matmul/cpu/naive --cases 1 --quiet --report /proc/none
 

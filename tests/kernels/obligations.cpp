@@ -57,5 +57,8 @@ void register_all() {
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   assay::falsify::register_all();
-  return RUN_ALL_TESTS();
+  const int result = RUN_ALL_TESTS();
+  if (testing::UnitTest::GetInstance()->test_to_run_count() > 0) return result;
+  std::fputs("no test matches the filter: that is no pass\n", stderr);
+  return 1;
 }

@@ -11,9 +11,10 @@
 
 #if defined(__CUDACC__)
 #include "runtime/cuda/cuda_device.hpp"
-/// Back end in kernel ids, and the namespace of kernels, which one program may hold twice.
+/// Back end in kernel ids, and namespaces of kernels and of what is here: one program may hold both sides.
 #define ASSAY_CUDA_NAME "cuda"
 #define ASSAY_CUDA_NAMESPACE cuda_kernels
+#define ASSAY_CUDA_LAUNCH cuda_launch
 /// A shared array: ASSAY_SHARED(float, tile, [16][17]) is `__shared__ float tile[16][17]`. On cuda-host it is also
 /// filled with garbage at the start of every block, which plain `__shared__` is not.
 #define ASSAY_SHARED(type, name, extents) __shared__ type name extents
@@ -21,13 +22,14 @@
 #include "runtime/cuda_host/model.hpp"
 #define ASSAY_CUDA_NAME "cuda-host"
 #define ASSAY_CUDA_NAMESPACE cuda_host_kernels
+#define ASSAY_CUDA_LAUNCH cuda_host_launch
 #define ASSAY_SHARED(type, name, extents)               \
   __shared__ type name extents;                         \
   static ::assay::cuda_host::SharedArray name##_poison; \
   name##_poison.declare(name, sizeof(name))
 #endif
 
-namespace assay {
+namespace assay::inline ASSAY_CUDA_LAUNCH {
 
 #if defined(__CUDACC__)
 inline constexpr Backend kCudaBackend = Backend::cuda;
@@ -87,4 +89,4 @@ void launch(void (*kernel)(P...), const LaunchShape& shape, Device&, A&&... args
 
 #endif
 
-}  // namespace assay
+}  // namespace assay::inline ASSAY_CUDA_LAUNCH
