@@ -16,6 +16,20 @@ option(ASSAY_CUDA "Build the CUDA back end with nvcc (cuda-host needs none)" OFF
 set(ASSAY_SANITIZE "" CACHE STRING "Sanitizers, as in address,undefined")
 option(ASSAY_COVERAGE "Instrument for lcov" OFF)
 
+if(ASSAY_CUDA)
+  find_program(ASSAY_NVCC nvcc HINTS $ENV{CUDA_PATH}/bin /usr/local/cuda/bin)
+  if(NOT ASSAY_NVCC)
+    message(FATAL_ERROR "nvcc was not found: install the CUDA Toolkit, or configure without ASSAY_CUDA.")
+  endif()
+  set(CMAKE_CUDA_COMPILER ${ASSAY_NVCC})
+  # Machine code for Hopper, and PTX that drivers compile for every GPU since Ampere (TF32 begins there).
+  set(CMAKE_CUDA_ARCHITECTURES 80-virtual 90-real)
+  enable_language(CUDA)
+  # CMake 3.25 does not know nvcc 13's flags for this standard.
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+endif()
+
 # Contraction would fuse a*b+c where a kernel or reference writes two roundings.
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wall> $<$<COMPILE_LANGUAGE:CXX>:-Wextra>
                     $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)

@@ -58,6 +58,7 @@ class Stage {
   /// Values of a tensor now, dense and row-major.
   std::vector<float> read(int tensor) const;
   /// One sentence if anything outside the outputs changed: a sentinel, a gap between rows, an input.
+  /// Overwrites the tensors: read outputs before, and ask once.
   std::optional<std::string> damage() const;
 
  private:

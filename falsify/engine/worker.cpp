@@ -123,6 +123,15 @@ std::map<const OpDescriptor*, Tally>& tallies() {
   static std::map<const OpDescriptor*, Tally> table;
   return table;
 }
+
+/// The running worker has ended: what it had counted is added to the ended ones.
+void keep_counts() {
+  for (auto& [op, tally] : tallies()) {
+    tally.ended.resize(op->clauses.size());
+    for (std::size_t i = 0; i < tally.running.size(); ++i) tally.ended[i] += tally.running[i];
+    tally.running.clear();
+  }
+}
 }  // namespace
 
 std::vector<std::uint64_t> Worker::clause_counts(const OpDescriptor& op) const {
@@ -142,11 +151,7 @@ void Worker::restart() {
   kill(pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);
   pid_ = channel_ = -1;
-  for (auto& [op, tally] : tallies()) {
-    tally.ended.resize(op->clauses.size());
-    for (std::size_t i = 0; i < tally.running.size(); ++i) tally.ended[i] += tally.running[i];
-    tally.running.clear();
-  }
+  keep_counts();
 }
 
 void Worker::start() {
@@ -214,6 +219,7 @@ Reply Worker::wait() {
   kill(-pid_, SIGKILL);  // whatever the kernel left behind
   close(channel_);
   pid_ = channel_ = -1;
+  keep_counts();
   return {Reply::Status::crashed, how_it_ended(status)};
 }
 

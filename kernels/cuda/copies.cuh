@@ -9,8 +9,8 @@
 
 namespace assay::ASSAY_CUDA_NAMESPACE {
 
-/// dst[i,j] = src[i,j] for an m x n matrix, both with any strides of their own; for a transpose dst is seen as [m,n] with
-/// its strides exchanged. Bits are copied, NaN payloads too. They share no memory. Offsets take 64 bits.
+/// dst[i,j] = src[i,j] for an m x n matrix, both with any strides of their own; for a transpose dst is seen as [m,n]
+/// with its strides exchanged. Bits are copied, NaN payloads too. They share no memory. Offsets take 64 bits.
 struct StridedCopy {
   Index m, n;
   const float* src;
@@ -36,7 +36,8 @@ __global__ void __launch_bounds__(256) elementwise_kernel(StridedCopy c) {
 }
 
 /// 32x32 tiles through shared memory, so that reads run along rows of src and writes along columns of it. The pad keeps
-/// a column of the tile in 32 banks. Source: Ruetsch & Micikevicius, "Optimizing matrix transpose in CUDA", NVIDIA 2009.
+/// a column of the tile in 32 banks. Source: Ruetsch & Micikevicius, "Optimizing matrix transpose in CUDA", NVIDIA
+/// 2009.
 template <CopyFault fault>
 __global__ void __launch_bounds__(256) tiled32_kernel(StridedCopy c) {
   constexpr int kTile = 32, kRows = 8;
@@ -79,9 +80,14 @@ inline std::optional<std::string> refuse_tiled32(Index m) {
 template <class Args, bool exchanged>
 StridedCopy copy_of(const Args& args) {
   const Index outer = args.dst.stride(0), inner = args.dst.stride(1);
-  return {args.m,          args.n,
-          args.src.data(), args.src.stride(0), args.src.stride(1),
-          args.dst.data(), exchanged ? inner : outer, exchanged ? outer : inner};
+  return {args.m,
+          args.n,
+          args.src.data(),
+          args.src.stride(0),
+          args.src.stride(1),
+          args.dst.data(),
+          exchanged ? inner : outer,
+          exchanged ? outer : inner};
 }
 
 /// The registry's row; the caller adds what differs. Args: TransposeArgs or TensorLayoutArgs.
@@ -92,10 +98,11 @@ Kernel copy_kernel(std::string_view op, std::string_view id, std::string_view su
           .backend = kCudaBackend,
           .source = "kernels/cuda/copies.cuh",
           .summary = summary,
-          .run = [](const Call& call, Device& device) {
-            const StridedCopy copy = copy_of<Args, exchanged>(Args::unpack(call));
-            if (copy.m > 0 && copy.n > 0) run(copy, device);
-          },
+          .run =
+              [](const Call& call, Device& device) {
+                const StridedCopy copy = copy_of<Args, exchanged>(Args::unpack(call));
+                if (copy.m > 0 && copy.n > 0) run(copy, device);
+              },
           .refuse = [](const Call& call) { return refuse_tiled32(Args::unpack(call).m); }};
 }
 

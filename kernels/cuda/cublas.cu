@@ -1,14 +1,15 @@
-#include "kernels/cuda/cublas.hpp"
-
 #include <cublas_v2.h>
 
 #include <limits>
+
+#include "kernels/cuda/cublas.hpp"
 
 namespace assay::cuda_kernels {
 namespace {
 
 void check(const char* call, cublasStatus_t status) {
-  if (status != CUBLAS_STATUS_SUCCESS) throw DeviceError(call, cublasGetStatusName(status), cublasGetStatusString(status));
+  if (status != CUBLAS_STATUS_SUCCESS)
+    throw DeviceError(call, cublasGetStatusName(status), cublasGetStatusString(status));
 }
 
 /// One handle for the process's one device; the end of the process frees it.
@@ -37,17 +38,17 @@ void cublas_sgemm(const Product& p, bool a_transposed, bool b_transposed, Cublas
   const cublasHandle_t h = handle(device);
   check("cublasSetMathMode",
         cublasSetMathMode(h, math == CublasMath::tf32 ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH));
-  check("cublasSgemm", cublasSgemm(h, b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
-                                   narrow(p.n), narrow(p.m), narrow(p.k), &kOne, p.b, narrow(p.b_ld), p.a, narrow(p.a_ld),
-                                   &kZero, p.c, narrow(p.c_ld)));
+  check("cublasSgemm", cublasSgemm(h, b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+                                   a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, narrow(p.n), narrow(p.m), narrow(p.k),
+                                   &kOne, p.b, narrow(p.b_ld), p.a, narrow(p.a_ld), &kZero, p.c, narrow(p.c_ld)));
 }
 
 void cublas_sgemv(Index m, Index k, const float* a, Index a_ld, const float* x, Index x_step, float* y, Index y_step,
                   Device& device) {
   const cublasHandle_t h = handle(device);
   check("cublasSetMathMode", cublasSetMathMode(h, CUBLAS_DEFAULT_MATH));
-  check("cublasSgemv", cublasSgemv(h, CUBLAS_OP_T, narrow(k), narrow(m), &kOne, a, narrow(a_ld), x, narrow(x_step), &kZero,
-                                   y, narrow(y_step)));
+  check("cublasSgemv", cublasSgemv(h, CUBLAS_OP_T, narrow(k), narrow(m), &kOne, a, narrow(a_ld), x, narrow(x_step),
+                                   &kZero, y, narrow(y_step)));
 }
 
 }  // namespace assay::cuda_kernels

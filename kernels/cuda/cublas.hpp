@@ -27,8 +27,16 @@ void cublas_product(const Product& p, Device& device) {
   cublas_sgemm(p, a_transposed, b_transposed, math, device);
 }
 
+/// Of matmul and gemv alike the second dim is k. Seen falsified with cuBLAS 13.0: y keeps what it held, and a leading
+/// dimension of 0 is an error.
+inline std::optional<std::string> refuse_empty_sum(const Call& call) {
+  if (call.dims[1] != 0) return std::nullopt;
+  return "for k = 0 cublasSgemv leaves y unwritten and cublasSgemm rejects the leading dimension";
+}
+
 inline Kernel as_peer(Kernel kernel) {
   kernel.role = KernelRole::peer;
+  kernel.refuse = &refuse_empty_sum;
   return kernel;
 }
 

@@ -1,7 +1,6 @@
 // y = A·x with CUDA.
-#include "ops/gemv.hpp"
-
 #include "kernels/cuda/gemv.cuh"
+#include "ops/gemv.hpp"
 #if defined(__CUDACC__)
 #include "kernels/cuda/cublas.hpp"
 #endif
@@ -13,8 +12,8 @@ using ops::GemvArgs;
 
 constexpr std::string_view kSource = "kernels/cuda/gemv.cuh";
 
-const KernelRegistration thread_per_row_row{gemv_kernel<GemvArgs, &thread_per_row<>>(
-    "gemv/" ASSAY_CUDA_NAME "/thread_per_row", kSource, "one thread a row")};
+const KernelRegistration thread_per_row_row{
+    gemv_kernel<GemvArgs, &thread_per_row<>>("gemv/" ASSAY_CUDA_NAME "/thread_per_row", kSource, "one thread a row")};
 const KernelRegistration warp_per_row_row{gemv_kernel<GemvArgs, &warp_per_row<>>(
     "gemv/" ASSAY_CUDA_NAME "/warp_per_row", kSource, "one warp a row, lanes along it, summed by shuffles")};
 const KernelRegistration block_per_row_row{gemv_kernel<GemvArgs, &block_per_row<>>(

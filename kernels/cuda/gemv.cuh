@@ -9,8 +9,9 @@
 
 namespace assay::ASSAY_CUDA_NAMESPACE {
 
-/// y[i] = sum_p a[i,p] * x[p]. a (m,k): float32, rows dense, at i * a_ld + p; x (k) and y (m): any stride of at least 1.
-/// y shares no memory with a or x. Offsets take 64 bits. Error at most k·u·sum_p |a[i,p]||x[p]| in every order.
+/// y[i] = sum_p a[i,p] * x[p]. a (m,k): float32, rows dense, at i * a_ld + p; x (k) and y (m): any stride of at
+/// least 1. y shares no memory with a or x. Offsets take 64 bits. Error at most k·u·sum_p |a[i,p]||x[p]| in every
+/// order.
 struct MatrixVector {
   Index m, k;
   const float* a;
@@ -96,7 +97,8 @@ void warp_per_row(const MatrixVector& v, Device& device) {
 template <GemvFault fault = GemvFault::none>
 void block_per_row(const MatrixVector& v, Device& device) {
   const Index wanted = fault == GemvFault::mask_names_absent_lanes ? v.k : (v.k + 31) / 32 * 32;
-  const auto threads = static_cast<unsigned>(std::clamp<Index>(wanted, fault == GemvFault::mask_names_absent_lanes ? 1 : 32, 256));
+  const auto threads =
+      static_cast<unsigned>(std::clamp<Index>(wanted, fault == GemvFault::mask_names_absent_lanes ? 1 : 32, 256));
   launch(&block_per_row_kernel<fault>, {dim3(static_cast<unsigned>(v.m)), dim3(threads)}, device, v);
 }
 

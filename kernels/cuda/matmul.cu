@@ -1,9 +1,8 @@
 // C = A·B with CUDA: the kernels of naive16.cuh, register_tiled.cuh and tf32_wmma.cuh, and cuBLAS.
-#include "ops/matmul.hpp"
-
 #include "kernels/cuda/naive16.cuh"
 #include "kernels/cuda/register_tiled.cuh"
 #include "kernels/cuda/tf32_wmma.cuh"
+#include "ops/matmul.hpp"
 #if defined(__CUDACC__)
 #include "kernels/cuda/cublas.hpp"
 #endif
@@ -18,17 +17,15 @@ const KernelRegistration naive16_kernel_row{product_kernel<MatmulArgs, &naive16<
 const KernelRegistration register_tiled_row{product_kernel<MatmulArgs, &register_tiled<false, false>>(
     "matmul", "matmul/" ASSAY_CUDA_NAME "/register_tiled", "kernels/cuda/register_tiled.cuh", kRegisterTiled)};
 const KernelRegistration tf32_wmma_row{declaring(
-    kTf32Arithmetic, product_kernel<MatmulArgs, &tf32_wmma<false, false>>("matmul", "matmul/" ASSAY_CUDA_NAME "/tf32_wmma",
-                                                              "kernels/cuda/tf32_wmma.cuh", kTf32Wmma))};
+    kTf32Arithmetic, product_kernel<MatmulArgs, &tf32_wmma<false, false>>(
+                         "matmul", "matmul/" ASSAY_CUDA_NAME "/tf32_wmma", "kernels/cuda/tf32_wmma.cuh", kTf32Wmma))};
 
 #if defined(__CUDACC__)
-const KernelRegistration cublas_row{as_peer(
-    product_kernel<MatmulArgs, &cublas_product<false, false, CublasMath::f32>>("matmul", "matmul/cuda/cublas",
-                                                                  "kernels/cuda/cublas.cu", kCublas))};
-const KernelRegistration cublas_tf32_row{as_peer(declaring(
-    kCublasTf32Arithmetic,
-    product_kernel<MatmulArgs, &cublas_product<false, false, CublasMath::tf32>>("matmul", "matmul/cuda/cublas_tf32",
-                                                                   "kernels/cuda/cublas.cu", kCublasTf32)))};
+const KernelRegistration cublas_row{as_peer(product_kernel<MatmulArgs, &cublas_product<false, false, CublasMath::f32>>(
+    "matmul", "matmul/cuda/cublas", "kernels/cuda/cublas.cu", kCublas))};
+const KernelRegistration cublas_tf32_row{as_peer(
+    declaring(kCublasTf32Arithmetic, product_kernel<MatmulArgs, &cublas_product<false, false, CublasMath::tf32>>(
+                                         "matmul", "matmul/cuda/cublas_tf32", "kernels/cuda/cublas.cu", kCublasTf32)))};
 #endif
 
 }  // namespace

@@ -1,9 +1,8 @@
 // C = A·Bᵀ with CUDA: the kernels of naive16.cuh, register_tiled.cuh and tf32_wmma.cuh, and cuBLAS.
-#include "ops/matmul_nt.hpp"
-
 #include "kernels/cuda/naive16.cuh"
 #include "kernels/cuda/register_tiled.cuh"
 #include "kernels/cuda/tf32_wmma.cuh"
+#include "ops/matmul_nt.hpp"
 #if defined(__CUDACC__)
 #include "kernels/cuda/cublas.hpp"
 #endif
@@ -17,18 +16,17 @@ const KernelRegistration naive16_kernel_row{product_kernel<MatmulNtArgs, &naive1
     "matmul_nt", "matmul_nt/" ASSAY_CUDA_NAME "/naive16", "kernels/cuda/naive16.cuh", kNaive16)};
 const KernelRegistration register_tiled_row{product_kernel<MatmulNtArgs, &register_tiled<false, true>>(
     "matmul_nt", "matmul_nt/" ASSAY_CUDA_NAME "/register_tiled", "kernels/cuda/register_tiled.cuh", kRegisterTiled)};
-const KernelRegistration tf32_wmma_row{declaring(
-    kTf32Arithmetic, product_kernel<MatmulNtArgs, &tf32_wmma<false, true>>("matmul_nt", "matmul_nt/" ASSAY_CUDA_NAME "/tf32_wmma",
-                                                              "kernels/cuda/tf32_wmma.cuh", kTf32Wmma))};
+const KernelRegistration tf32_wmma_row{
+    declaring(kTf32Arithmetic,
+              product_kernel<MatmulNtArgs, &tf32_wmma<false, true>>(
+                  "matmul_nt", "matmul_nt/" ASSAY_CUDA_NAME "/tf32_wmma", "kernels/cuda/tf32_wmma.cuh", kTf32Wmma))};
 
 #if defined(__CUDACC__)
-const KernelRegistration cublas_row{as_peer(
-    product_kernel<MatmulNtArgs, &cublas_product<false, true, CublasMath::f32>>("matmul_nt", "matmul_nt/cuda/cublas",
-                                                                  "kernels/cuda/cublas.cu", kCublas))};
+const KernelRegistration cublas_row{as_peer(product_kernel<MatmulNtArgs, &cublas_product<false, true, CublasMath::f32>>(
+    "matmul_nt", "matmul_nt/cuda/cublas", "kernels/cuda/cublas.cu", kCublas))};
 const KernelRegistration cublas_tf32_row{as_peer(declaring(
-    kCublasTf32Arithmetic,
-    product_kernel<MatmulNtArgs, &cublas_product<false, true, CublasMath::tf32>>("matmul_nt", "matmul_nt/cuda/cublas_tf32",
-                                                                   "kernels/cuda/cublas.cu", kCublasTf32)))};
+    kCublasTf32Arithmetic, product_kernel<MatmulNtArgs, &cublas_product<false, true, CublasMath::tf32>>(
+                               "matmul_nt", "matmul_nt/cuda/cublas_tf32", "kernels/cuda/cublas.cu", kCublasTf32)))};
 #endif
 
 }  // namespace

@@ -1,9 +1,8 @@
 // C = Aᵀ·B with CUDA: the kernels of naive16.cuh, register_tiled.cuh and tf32_wmma.cuh, and cuBLAS.
-#include "ops/matmul_tn.hpp"
-
 #include "kernels/cuda/naive16.cuh"
 #include "kernels/cuda/register_tiled.cuh"
 #include "kernels/cuda/tf32_wmma.cuh"
+#include "ops/matmul_tn.hpp"
 #if defined(__CUDACC__)
 #include "kernels/cuda/cublas.hpp"
 #endif
@@ -17,18 +16,17 @@ const KernelRegistration naive16_kernel_row{product_kernel<MatmulTnArgs, &naive1
     "matmul_tn", "matmul_tn/" ASSAY_CUDA_NAME "/naive16", "kernels/cuda/naive16.cuh", kNaive16)};
 const KernelRegistration register_tiled_row{product_kernel<MatmulTnArgs, &register_tiled<true, false>>(
     "matmul_tn", "matmul_tn/" ASSAY_CUDA_NAME "/register_tiled", "kernels/cuda/register_tiled.cuh", kRegisterTiled)};
-const KernelRegistration tf32_wmma_row{declaring(
-    kTf32Arithmetic, product_kernel<MatmulTnArgs, &tf32_wmma<true, false>>("matmul_tn", "matmul_tn/" ASSAY_CUDA_NAME "/tf32_wmma",
-                                                              "kernels/cuda/tf32_wmma.cuh", kTf32Wmma))};
+const KernelRegistration tf32_wmma_row{
+    declaring(kTf32Arithmetic,
+              product_kernel<MatmulTnArgs, &tf32_wmma<true, false>>(
+                  "matmul_tn", "matmul_tn/" ASSAY_CUDA_NAME "/tf32_wmma", "kernels/cuda/tf32_wmma.cuh", kTf32Wmma))};
 
 #if defined(__CUDACC__)
-const KernelRegistration cublas_row{as_peer(
-    product_kernel<MatmulTnArgs, &cublas_product<true, false, CublasMath::f32>>("matmul_tn", "matmul_tn/cuda/cublas",
-                                                                  "kernels/cuda/cublas.cu", kCublas))};
+const KernelRegistration cublas_row{as_peer(product_kernel<MatmulTnArgs, &cublas_product<true, false, CublasMath::f32>>(
+    "matmul_tn", "matmul_tn/cuda/cublas", "kernels/cuda/cublas.cu", kCublas))};
 const KernelRegistration cublas_tf32_row{as_peer(declaring(
-    kCublasTf32Arithmetic,
-    product_kernel<MatmulTnArgs, &cublas_product<true, false, CublasMath::tf32>>("matmul_tn", "matmul_tn/cuda/cublas_tf32",
-                                                                   "kernels/cuda/cublas.cu", kCublasTf32)))};
+    kCublasTf32Arithmetic, product_kernel<MatmulTnArgs, &cublas_product<true, false, CublasMath::tf32>>(
+                               "matmul_tn", "matmul_tn/cuda/cublas_tf32", "kernels/cuda/cublas.cu", kCublasTf32)))};
 #endif
 
 }  // namespace

@@ -9,8 +9,9 @@
 
 namespace assay::ASSAY_CUDA_NAMESPACE {
 
-/// A is [m,k], or [k,m] where a kernel's first flag says transposed; B is [k,n], or [n,k]; C is [m,n]. C shares no memory
-/// with A or B. Element (i, j) of a matrix lies at i * ld + j; addresses are aligned to 4 bytes; offsets take 64 bits.
+/// A is [m,k], or [k,m] where a kernel's first flag says transposed; B is [k,n], or [n,k]; C is [m,n]. C shares no
+/// memory with A or B. Element (i, j) of a matrix lies at i * ld + j; addresses are aligned to 4 bytes; offsets take 64
+/// bits.
 struct Product {
   int m, k, n;
   const float* a;
@@ -23,14 +24,27 @@ struct Product {
 enum class ProductFault {
   none,
   // naive16
-  no_barrier_after_store, no_barrier_after_use, return_before_barrier, tile_off_by_one, k_not_predicated,
-  store_not_predicated, width_as_stride, bf16_sum, tile_reused, stale_sum,
+  no_barrier_after_store,
+  no_barrier_after_use,
+  return_before_barrier,
+  tile_off_by_one,
+  k_not_predicated,
+  store_not_predicated,
+  width_as_stride,
+  bf16_sum,
+  tile_reused,
+  stale_sum,
   // its launch
-  grid_swapped, grid_of_first_call, one_row_of_blocks,
+  grid_swapped,
+  grid_of_first_call,
+  one_row_of_blocks,
   // register_tiled
-  stage_not_swapped, no_barrier_between_stages,
+  stage_not_swapped,
+  no_barrier_between_stages,
   // tf32_wmma
-  no_wait, no_barrier_before_reuse, inputs_truncated,
+  no_wait,
+  no_barrier_before_reuse,
+  inputs_truncated,
 };
 
 /// Leading dimension of a matrix; its width where no second row gives the stride a meaning.
@@ -42,14 +56,19 @@ Index leading_dimension(const View<T>& matrix) {
 /// Args: MatmulArgs, MatmulNtArgs or MatmulTnArgs.
 template <class Args>
 Product product_of(const Args& args) {
-  return {static_cast<int>(args.m),  static_cast<int>(args.k),
-          static_cast<int>(args.n),  args.a.data(),
-          args.b.data(),             args.c.data(),
-          leading_dimension(args.a), leading_dimension(args.b),
+  return {static_cast<int>(args.m),
+          static_cast<int>(args.k),
+          static_cast<int>(args.n),
+          args.a.data(),
+          args.b.data(),
+          args.c.data(),
+          leading_dimension(args.a),
+          leading_dimension(args.b),
           leading_dimension(args.c)};
 }
 
-/// Extents are 32-bit integers in kernels, and tiles reach past them; a grid has 65535 blocks along y, of 16 rows or more.
+/// Extents are 32-bit integers in kernels, and tiles reach past them; a grid has 65535 blocks along y, of 16 rows or
+/// more.
 template <class Args>
 std::optional<std::string> refuse_large(const Args& args) {
   constexpr Index kMaxRows = 65535 * 16, kMax = Index{1} << 30;
@@ -75,10 +94,11 @@ Kernel product_kernel(std::string_view op, std::string_view id, std::string_view
           .backend = kCudaBackend,
           .source = source,
           .summary = summary,
-          .run = [](const Call& call, Device& device) {
-            const Product product = product_of(Args::unpack(call));
-            if (product.m > 0 && product.n > 0) run(product, device);
-          },
+          .run =
+              [](const Call& call, Device& device) {
+                const Product product = product_of(Args::unpack(call));
+                if (product.m > 0 && product.n > 0) run(product, device);
+              },
           .refuse = &refuse_typed<Args, &refuse_large<Args>>};
 }
 

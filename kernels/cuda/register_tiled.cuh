@@ -76,7 +76,8 @@ __device__ inline void store4(const Product& p, int row, int column, const float
 }
 
 /// Warps lie 4x2 on the block, 32x64 outputs each; lanes 4x8 on the warp. A thread has rows 4y..4y+3 and 16+4y..,
-/// columns 4x..4x+3 and 32+4x.. of its warp's outputs, so that a warp reads 64 and 128 contiguous bytes of a tile's row.
+/// columns 4x..4x+3 and 32+4x.. of its warp's outputs, so that a warp reads 64 and 128 contiguous bytes of a tile's
+/// row.
 template <bool a_transposed, bool b_transposed, bool aligned, ProductFault fault>
 __global__ void __launch_bounds__(256, 2) register_tiled_kernel(Product p) {
   ASSAY_SHARED(__align__(16) float, a_tile, [2][kDepth][kPitch]);
@@ -120,17 +121,17 @@ __global__ void __launch_bounds__(256, 2) register_tiled_kernel(Product p) {
 
 }  // namespace register_tiled_detail
 
-/// c[i,j] = sum_p a[i,p] * b[p,j], p ascending, one fused multiply-add a term. Error at most k·u·sum_p |a[i,p]||b[p,j]|.
-/// Reads each element of A n/128 times and of B m/128 times. Source: Volkov & Demmel, "Benchmarking GPUs to tune dense
-/// linear algebra", SC 2008 (register blocking); NVIDIA, "CUTLASS: Fast linear algebra in CUDA C++" (thread layout).
+/// c[i,j] = sum_p a[i,p] * b[p,j], p ascending, one fused multiply-add a term. Error at most k·u·sum_p
+/// |a[i,p]||b[p,j]|. Reads each element of A n/128 times and of B m/128 times. Source: Volkov & Demmel, "Benchmarking
+/// GPUs to tune dense linear algebra", SC 2008 (register blocking); NVIDIA, "CUTLASS: Fast linear algebra in CUDA C++"
+/// (thread layout).
 template <bool a_transposed, bool b_transposed, ProductFault fault = ProductFault::none>
 void register_tiled(const Product& p, Device& device) {
   namespace detail = register_tiled_detail;
   const LaunchShape shape{dim3(blocks_for(p.n, detail::kTile), blocks_for(p.m, detail::kTile)), dim3(256)};
   if (vectors(p.a, p.a_ld) && vectors(p.b, p.b_ld) && vectors(p.c, p.c_ld))
     launch(&detail::register_tiled_kernel<a_transposed, b_transposed, true, fault>, shape, device, p);
-  else
-    launch(&detail::register_tiled_kernel<a_transposed, b_transposed, false, fault>, shape, device, p);
+  else launch(&detail::register_tiled_kernel<a_transposed, b_transposed, false, fault>, shape, device, p);
 }
 
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -1,7 +1,6 @@
 // dst = src between two strided layouts, with CUDA.
-#include "ops/tensor_layout.hpp"
-
 #include "kernels/cuda/copies.cuh"
+#include "ops/tensor_layout.hpp"
 
 namespace assay::ASSAY_CUDA_NAMESPACE {
 namespace {

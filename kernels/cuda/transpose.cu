@@ -1,7 +1,6 @@
 // dst = srcᵀ with CUDA.
-#include "ops/transpose.hpp"
-
 #include "kernels/cuda/copies.cuh"
+#include "ops/transpose.hpp"
 
 namespace assay::ASSAY_CUDA_NAMESPACE {
 namespace {

@@ -88,20 +88,26 @@ __global__ void early_exit(unsigned limit) {
 }
 __global__ void two_barriers() {
   if (threadIdx.x < 20) __syncthreads();
-  else
-    __syncthreads();
+  else __syncthreads();
 }
 
 TEST(Barrier, ThreadsThatExitedAreReportedWithTheirBlock) {
-  expect_error([] { run_here(&early_exit, {dim3(3), dim3(40)}, 17U); }, "barrier divergence",
-               {"block (", "threads 0-16 wait at the barrier barrier_test.cpp:", "threads 17-39 have exited"});
+  expect_error(
+      [] {
+        run_here(&early_exit, {dim3(3), dim3(40)}, 17U);
+      },
+      "barrier divergence",
+      {"block (", "threads 0-16 wait at the barrier barrier_test.cpp:", "threads 17-39 have exited"});
   run_here(&early_exit, {dim3(3), dim3(40)}, 40U);  // usable after a failure
   run_here(&early_exit, {dim3(3), dim3(40)}, 0U);
 }
 
 TEST(Barrier, TwoBarriersAreNotOne) {
-  expect_error([] { run_here(&two_barriers, {dim3(1), dim3(40)}); }, "barrier divergence",
-               {"threads 0-19 wait", "threads 20-39 wait"});
+  expect_error(
+      [] {
+        run_here(&two_barriers, {dim3(1), dim3(40)});
+      },
+      "barrier divergence", {"threads 0-19 wait", "threads 20-39 wait"});
 }
 
 __global__ void nothing() {}

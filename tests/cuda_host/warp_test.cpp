@@ -13,10 +13,18 @@ __global__ void shuffle_once(Kind kind, unsigned mask, int amount, int width, in
   const unsigned delta = static_cast<unsigned>(amount);
   int& result = out[threadIdx.x];
   switch (kind) {
-    case Kind::indexed: result = __shfl_sync(mask, mine, amount, width); break;
-    case Kind::up: result = __shfl_up_sync(mask, mine, delta, width); break;
-    case Kind::down: result = __shfl_down_sync(mask, mine, delta, width); break;
-    case Kind::exclusive: result = __shfl_xor_sync(mask, mine, amount, width); break;
+    case Kind::indexed:
+      result = __shfl_sync(mask, mine, amount, width);
+      break;
+    case Kind::up:
+      result = __shfl_up_sync(mask, mine, delta, width);
+      break;
+    case Kind::down:
+      result = __shfl_down_sync(mask, mine, delta, width);
+      break;
+    case Kind::exclusive:
+      result = __shfl_xor_sync(mask, mine, amount, width);
+      break;
   }
 }
 
@@ -118,8 +126,11 @@ TEST(Mask, LanesThatDoNotComeAreReported) {
       EXPECT_TRUE(error.code == "warp mask" || error.code == "warp divergence") << error.what();
     }
     expect_error([&] { run_here(&different_masks, {dim3(1), dim3(32)}, out); }, "warp divergence");
-    expect_error([&] { run_here(&barrier_against_shuffle, {dim3(1), dim3(32)}, out); }, "warp divergence",
-                 {"threads 0-15 wait for the other lanes", "threads 16-31 wait at the barrier"});
+    expect_error(
+        [&] {
+          run_here(&barrier_against_shuffle, {dim3(1), dim3(32)}, out);
+        },
+        "warp divergence", {"threads 0-15 wait for the other lanes", "threads 16-31 wait at the barrier"});
   }
 }
 

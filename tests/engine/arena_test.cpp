@@ -69,8 +69,9 @@ TEST_F(StageTest, AWriteBetweenRowsIsSeen) {
     const Placed& out = stage.tensors()[2];
     ASSERT_GT(out.strides[0], out.shape[1]);
     word(out)[out.shape[1]] = 0;
-    ASSERT_TRUE(stage.damage().has_value());
-    EXPECT_NE(stage.damage()->find("outside c"), std::string::npos);
+    const auto damage = stage.damage();
+    ASSERT_TRUE(damage.has_value());
+    EXPECT_NE(damage->find("outside c"), std::string::npos) << *damage;
   }
 }
 

@@ -13,9 +13,10 @@ CudaDevice::CudaDevice() {
   int count = 0;
   const cudaError_t found = cudaGetDeviceCount(&count);
   if (found != cudaSuccess || count == 0)
-    throw Unavailable("cuda", found == cudaSuccess ? "the driver lists no device"
-                                                   : std::string(cudaGetErrorString(found)) + " (" + cudaGetErrorName(found) +
-                                                         "); it needs an NVIDIA GPU and its driver");
+    throw Unavailable("cuda", found == cudaSuccess
+                                  ? "the driver lists no device"
+                                  : std::string(cudaGetErrorString(found)) + " (" + cudaGetErrorName(found) +
+                                        "); it needs an NVIDIA GPU and its driver");
   check("cudaSetDevice", cudaSetDevice(ordinal_));
   cudaDeviceProp properties{};
   check("cudaGetDeviceProperties", cudaGetDeviceProperties(&properties, ordinal_));
@@ -47,7 +48,8 @@ void CudaDevice::check(const char* call, cudaError_t status) {
   const DeviceError error(call, cudaGetErrorName(status), cudaGetErrorString(status));
   // cudaGetLastError clears a failure that the context survives; one that ends it comes back on the next call.
   static_cast<void>(cudaGetLastError());
-  if (cudaStreamQuery(stream_) != cudaSuccess && cudaGetLastError() != cudaSuccess && dead_.empty()) {
+  const cudaError_t after = cudaStreamQuery(stream_);
+  if (after != cudaSuccess && after != cudaErrorNotReady && dead_.empty()) {
     dead_ = error.what();
     dead_code_ = error.code;
   }
@@ -65,9 +67,8 @@ Buffer CudaDevice::allocate(std::size_t bytes) {
   const cudaError_t status = cudaMalloc(&address, bytes);
   if (status == cudaErrorMemoryAllocation) {
     static_cast<void>(cudaGetLastError());
-    throw Unavailable("CUDA memory", std::to_string(bytes) + " bytes asked for, " +
-                                         std::to_string(memory().available) + " of " + std::to_string(memory().total) +
-                                         " available");
+    throw Unavailable("CUDA memory", std::to_string(bytes) + " bytes asked for, " + std::to_string(memory().available) +
+                                         " of " + std::to_string(memory().total) + " available");
   }
   check("cudaMalloc", status);
   return {*this, address, bytes};
@@ -98,7 +99,8 @@ void CudaDevice::synchronize() {
 
 void CudaDevice::allow_shared_bytes(const void* kernel, std::size_t bytes) {
   if (bytes > shared_bytes_)
-    throw Unavailable("launch", std::to_string(bytes) + " bytes of shared memory are needed; a block of this device has " +
+    throw Unavailable("launch", std::to_string(bytes) +
+                                    " bytes of shared memory are needed; a block of this device has " +
                                     std::to_string(shared_bytes_));
   check("cudaFuncSetAttribute",
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));

@@ -21,9 +21,7 @@ namespace {
 std::uint64_t base_seed = 0x61737361;
 std::uint64_t launches = 0;
 
-std::string text(const uint3& index) {
-  return fmt::format("({}, {}, {})", index.x, index.y, index.z);
-}
+std::string text(const uint3& index) { return fmt::format("({}, {}, {})", index.x, index.y, index.z); }
 std::string text(const dim3& size) { return text(uint3{size.x, size.y, size.z}); }
 std::string text(const std::source_location& site) {
   const std::string_view file = site.file_name();
@@ -41,7 +39,8 @@ void check_limits(const Grid& grid) {
   if (count(g) == 0 || g.x > 0x7fffffffU || g.y > 65535 || g.z > 65535)
     refuse("cudaErrorInvalidConfiguration", "a grid of " + text(g) + " blocks; 1 to 65535 are possible along y and z");
   if (grid.shared_bytes > 227 * 1024)
-    refuse("cudaErrorInvalidValue", std::to_string(grid.shared_bytes) + " bytes of shared memory; 227 KiB are possible");
+    refuse("cudaErrorInvalidValue",
+           std::to_string(grid.shared_bytes) + " bytes of shared memory; 227 KiB are possible");
 }
 
 uint3 unflatten(unsigned long long i, const dim3& size) {
@@ -80,7 +79,8 @@ void Block::run(const Grid& grid, std::uint64_t seed) {
     restart(*pool_.emplace_back(std::make_unique<Thread>(static_cast<unsigned>(pool_.size()))));
   for (unsigned t = 0; t < threads_; ++t) pool_[t]->index = unflatten(t, grid.threads);
   // Its own allocation, of exactly this size: the address sanitizer sees its ends.
-  const std::unique_ptr<void, Free> shared(grid.shared_bytes == 0 ? nullptr : std::aligned_alloc(128, grid.shared_bytes));
+  const std::unique_ptr<void, Free> shared(grid.shared_bytes == 0 ? nullptr
+                                                                  : std::aligned_alloc(128, grid.shared_bytes));
   shared_ = shared.get();
   std::vector<unsigned long long> order(count(grid.blocks));
   std::iota(order.begin(), order.end(), 0ULL);
@@ -113,7 +113,8 @@ void Block::run_block(unsigned long long number) {
   while (true) {
     scheduler_.switch_to(choose());
     if (failure_)
-      abandon(failure_->code, fmt::format("thread {}: {} at {}", text(threadIdx), failure_->detail, text(failure_->site)));
+      abandon(failure_->code,
+              fmt::format("thread {}: {} at {}", text(threadIdx), failure_->detail, text(failure_->site)));
     if (all_are(Thread::State::exited)) return;
     release_barrier();
   }
@@ -162,10 +163,14 @@ void Block::fail(const char* code, const char* detail, std::source_location site
 std::string Block::describe() const {
   const auto what = [](const Thread& t) -> std::string {
     switch (t.state) {
-      case Thread::State::exited: return "have exited";
-      case Thread::State::barrier: return "wait at the barrier " + text(t.site);
-      case Thread::State::warp: return "wait for the other lanes of their mask at " + text(t.site);
-      case Thread::State::ready: break;
+      case Thread::State::exited:
+        return "have exited";
+      case Thread::State::barrier:
+        return "wait at the barrier " + text(t.site);
+      case Thread::State::warp:
+        return "wait for the other lanes of their mask at " + text(t.site);
+      case Thread::State::ready:
+        break;
     }
     return "can run";
   };
@@ -178,8 +183,6 @@ std::string Block::describe() const {
   return all;
 }
 
-void fail(const char* code, const char* detail, std::source_location site) {
-  block().fail(code, detail, site);
-}
+void fail(const char* code, const char* detail, std::source_location site) { block().fail(code, detail, site); }
 
 }  // namespace assay::cuda_host

@@ -51,7 +51,7 @@ struct Thread {
   Complete complete = nullptr;
   void* operand = nullptr;
   std::vector<AsyncCopy> copies;
-  std::uint64_t batch = 0;    ///< batches committed
+  std::uint64_t batch = 0;  ///< batches committed
 };
 
 class Block {

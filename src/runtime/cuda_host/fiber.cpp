@@ -23,7 +23,8 @@ constexpr std::size_t kStackBytes = 16 * kPage;
 }  // namespace
 
 Fiber::Fiber(std::size_t number) : offset_(number % 61 * 192), bytes_(kStackBytes) {
-  void* mapping = mmap(nullptr, kPage + kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+  void* mapping =
+      mmap(nullptr, kPage + kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
   if (mapping == MAP_FAILED || mprotect(mapping, kPage, PROT_NONE) != 0)
     throw Unavailable("cuda-host", "no memory for the stack of a thread");
   mapping_ = static_cast<std::byte*>(mapping);

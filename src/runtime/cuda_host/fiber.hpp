@@ -58,7 +58,7 @@ class Fiber {
   std::byte* mapping_ = nullptr;  ///< a guard page, then the stack
   std::size_t offset_ = 0;        ///< of the top, below the end of the mapping
   Entry entry_ = nullptr;
-  void* here_ = nullptr;          ///< where to resume
+  void* here_ = nullptr;  ///< where to resume
   // For the sanitizers.
   const void* stack_ = nullptr;
   std::size_t bytes_ = 0;

@@ -35,12 +35,13 @@ std::uint64_t draw();
 
 struct Grid {
   dim3 blocks, threads;
-  std::size_t shared_bytes = 0;  ///< dynamic shared memory
+  std::size_t shared_bytes = 0;            ///< dynamic shared memory
   void (*thread)(void* kernel) = nullptr;  ///< runs one thread of the kernel
   void* kernel = nullptr;
 };
-/// Runs the whole grid. Throws DeviceError: call "kernel launch" where the device would refuse the launch, "kernel" with
-/// code "barrier divergence", "warp divergence", "warp mask", "misaligned address" where the behaviour would be undefined.
+/// Runs the whole grid. Throws DeviceError: call "kernel launch" where the device would refuse the launch, "kernel"
+/// with code "barrier divergence", "warp divergence", "warp mask", "misaligned address" where the behaviour would be
+/// undefined.
 void run(const Grid& grid);
 
 /// Ends the running kernel: run() throws DeviceError{"kernel", code, block, thread and detail}.
@@ -56,8 +57,8 @@ void together(unsigned mask, Complete complete, void* operand, std::source_locat
 /// Lane of the thread that runs now.
 unsigned lane();
 
-/// cp.async: a copy of 4, 8 or 16 bytes, the last `zero_bytes` of them zeros, happens at any time between the call and the
-/// end of the wait for its batch: here at one of the two, drawn from the seed.
+/// cp.async: a copy of 4, 8 or 16 bytes, the last `zero_bytes` of them zeros, happens at any time between the call and
+/// the end of the wait for its batch: here at one of the two, drawn from the seed.
 void copy_async(void* shared, const void* global, std::size_t bytes, std::size_t zero_bytes, std::source_location site);
 void commit_async();
 /// Returns when all batches of this thread but the last `batches` have been copied.

@@ -45,7 +45,8 @@ void perform(const AsyncCopy& copy) {
 
 }  // namespace
 
-void copy_async(void* shared, const void* global, std::size_t bytes, std::size_t zero_bytes, std::source_location site) {
+void copy_async(void* shared, const void* global, std::size_t bytes, std::size_t zero_bytes,
+                std::source_location site) {
   if ((bytes != 4 && bytes != 8 && bytes != 16) || zero_bytes > bytes)
     fail("invalid argument", "an asynchronous copy takes 4, 8 or 16 bytes", site);
   if ((reinterpret_cast<std::uintptr_t>(shared) | reinterpret_cast<std::uintptr_t>(global)) % bytes != 0)

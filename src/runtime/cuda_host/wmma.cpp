@@ -15,8 +15,8 @@ constexpr int kBlock = 4, kSide = 16, kDepth = 8;
 float truncated(float x) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0xffffe000U); }
 
 /// d[j] + sum_q a[q] * b[q][j], everything truncated at the largest exponent. All numbers are finite. Double holds the
-/// products and whatever follows exactly; powers of two are made from the bits of the largest, without a branch, so that
-/// the loop is vectorized.
+/// products and whatever follows exactly; powers of two are made from the bits of the largest, without a branch, so
+/// that the loop is vectorized.
 void add_block(float (&d)[kSide], const float* a, const float (*b)[kSide]) {
   constexpr std::uint64_t kExponent = 0x7ffULL << 52, kFraction24 = (1ULL << 29) - 1;
   for (int j = 0; j < kSide; ++j) {
@@ -67,7 +67,8 @@ void mma_tf32(MmaOperand operand, std::source_location site) { together(0xffffff
 
 void check_fragment(const void* memory, unsigned leading_dimension, std::source_location site) {
   if (reinterpret_cast<std::uintptr_t>(memory) % 32 != 0 || leading_dimension % 4 != 0)
-    fail("misaligned address", "a fragment needs 32-byte alignment and a leading dimension that is a multiple of 4", site);
+    fail("misaligned address", "a fragment needs 32-byte alignment and a leading dimension that is a multiple of 4",
+         site);
 }
 
 float to_tf32(float x) {

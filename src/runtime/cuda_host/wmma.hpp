@@ -5,9 +5,9 @@
 
 namespace assay::cuda_host {
 
-/// D[16,16] = A[16,8] · B[8,16] + C. Every lane gives its parts: element e of lane l is element 32 e + l of the row-major
-/// matrix. (No hardware's order: kernels must not rely on one.) Inputs lose their low 13 bits, as in a tensor core.
-/// Four products and the accumulator are aligned to the largest of them, truncated to 24 bits, added exactly and
+/// D[16,16] = A[16,8] · B[8,16] + C. Every lane gives its parts: element e of lane l is element 32 e + l of the
+/// row-major matrix. (No hardware's order: kernels must not rely on one.) Inputs lose their low 13 bits, as in a tensor
+/// core. Four products and the accumulator are aligned to the largest of them, truncated to 24 bits, added exactly and
 /// truncated: the coarsest of what is known of tensor cores for TF32 (Fasi, Higham, Mikaitis & Pranesh, PeerJ Comput.
 /// Sci. 7 (2021) e330: blocks of 4 on A100, with further bits kept; Hopper's blocks are not shorter).
 struct MmaOperand {

@@ -1,5 +1,5 @@
-// Stands in for CUDA's cuda_runtime.h where .cu files are compiled for the CPU (runtime/cuda_host/model.hpp): the device
-// side of the language, no more. What is missing here does not compile for cuda-host.
+// Stands in for CUDA's cuda_runtime.h where .cu files are compiled for the CPU (runtime/cuda_host/model.hpp): the
+// device side of the language, no more. What is missing here does not compile for cuda-host.
 #pragma once
 
 #include <bit>
@@ -34,7 +34,8 @@ inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z,
 
 inline void __syncthreads(Site site = Site::current()) { barrier(site); }
 inline void __syncwarp(unsigned mask = 0xffffffffU, Site site = Site::current()) {
-  together(mask, [](void* const*, unsigned) {}, nullptr, site);
+  together(
+      mask, [](void* const*, unsigned) {}, nullptr, site);
 }
 
 /// The value that lane `source` gives. Undefined, so garbage, where the mask does not name `source`.
@@ -94,7 +95,9 @@ inline unsigned __ballot_sync(unsigned mask, bool predicate, Site site = Site::c
   return operand.result;
 }
 inline bool __any_sync(unsigned mask, bool p, Site site = Site::current()) { return __ballot_sync(mask, p, site) != 0; }
-inline bool __all_sync(unsigned mask, bool p, Site site = Site::current()) { return __ballot_sync(mask, p, site) == mask; }
+inline bool __all_sync(unsigned mask, bool p, Site site = Site::current()) {
+  return __ballot_sync(mask, p, site) == mask;
+}
 
 /// Threads of all blocks share one OS thread: every access is atomic.
 template <class T>
