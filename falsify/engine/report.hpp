@@ -16,7 +16,8 @@ inline constexpr std::string_view kReplaySchema = "assay-replay/1";
 /// Everything that a campaign against one kernel found, as one JSON object. `status` is that of the kernel.
 nlohmann::json to_json(const OpDescriptor& op, const KernelResult& result);
 
-/// The whole report of a run over several kernels: totals, and clauses that were never evaluated.
+/// The whole report of a run over several kernels: totals, and clauses that were never evaluated (not judged where
+/// settings["obligation"] names one obligation).
 nlohmann::json make_report(std::vector<nlohmann::json> kernels, const nlohmann::json& settings, double seconds);
 
 /// True where something was falsified or mistrusted, or a clause was never evaluated.

@@ -246,6 +246,8 @@ Reply Worker::run(const OpDescriptor& op, const Kernel& kernel, std::span<const 
   }
   Reply reply = wait();
   if (pid_ >= 0) tallies()[&op].running.assign(m.counts, m.counts + op.clauses.size());
+  // A device that has failed may fail every later call too: those are not to be blamed on their cases.
+  if (reply.status == Reply::Status::failed) restart();
   return reply;
 }
 

@@ -90,8 +90,8 @@ StridedCopy copy_of(const Args& args) {
           exchanged ? outer : inner};
 }
 
-/// The registry's row; the caller adds what differs. Args: TransposeArgs or TensorLayoutArgs.
-template <class Args, bool exchanged, void (*run)(const StridedCopy&, Device&)>
+/// The registry's row; the caller adds what differs. Args: TransposeArgs or TensorLayoutArgs. `tiled`: run is tiled32.
+template <class Args, bool exchanged, bool tiled, void (*run)(const StridedCopy&, Device&)>
 Kernel copy_kernel(std::string_view op, std::string_view id, std::string_view summary) {
   return {.op = op,
           .id = id,
@@ -103,7 +103,7 @@ Kernel copy_kernel(std::string_view op, std::string_view id, std::string_view su
                 const StridedCopy copy = copy_of<Args, exchanged>(Args::unpack(call));
                 if (copy.m > 0 && copy.n > 0) run(copy, device);
               },
-          .refuse = [](const Call& call) { return refuse_tiled32(Args::unpack(call).m); }};
+          .refuse = tiled ? +[](const Call& call) { return refuse_tiled32(Args::unpack(call).m); } : nullptr};
 }
 
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

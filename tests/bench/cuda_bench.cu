@@ -69,10 +69,10 @@ double required(const Kernel& kernel, const std::vector<Index>& dims) {
   return kernel.id.ends_with("/tf32_wmma") ? 0.2 : 0;
 }
 
-/// Times all kernels of `op` in turn, round by round, so that clocks and neighbours hit all alike. `work`: operations or
-/// bytes of one call, printed per nanosecond as `unit`. False where a bar is missed.
-bool compare(CudaDevice& device, const std::string& op, const std::string& only, const DeviceCall& prepared, double work,
-             const char* unit) {
+/// Times all kernels of `op` in turn, round by round, so that clocks and neighbours hit all alike. `work`: operations
+/// or bytes of one call, printed per nanosecond as `unit`. False where a bar is missed.
+bool compare(CudaDevice& device, const std::string& op, const std::string& only, const DeviceCall& prepared,
+             double work, const char* unit) {
   std::vector<Contender> contenders;
   for (const Kernel* k : kernels_of(op))
     if (k->backend == Backend::cuda && (k->role == KernelRole::peer || k->id.find(only) != std::string_view::npos))
@@ -93,7 +93,8 @@ bool compare(CudaDevice& device, const std::string& op, const std::string& only,
       return p.kernel->role == KernelRole::peer && (p.kernel->arithmetic.inputs == Format::tf32) == tf32;
     });
     std::printf("{\"kernel\":\"%s\",\"dims\":[", std::string(c.kernel->id).c_str());
-    for (std::size_t d = 0; d < call.dims.size(); ++d) std::printf(d ? ",%lld" : "%lld", static_cast<long long>(call.dims[d]));
+    for (std::size_t d = 0; d < call.dims.size(); ++d)
+      std::printf(d ? ",%lld" : "%lld", static_cast<long long>(call.dims[d]));
     std::printf("],\"ms\":%.5f,\"%s\":%.2f", c.median(), unit, work / c.median() * 1e-6);
     if (peer != contenders.end() && c.kernel->role != KernelRole::peer) {
       const double ratio = peer->median() / c.median(), bar = required(*c.kernel, call.dims);
@@ -113,16 +114,19 @@ bool run(CudaDevice& device, const std::string& only) {
     const Index shapes[][3] = {{256, 256, 256},    {1024, 1024, 1024}, {2048, 2048, 2048}, {4096, 4096, 4096},
                                {4095, 4095, 4095}, {8192, 8192, 8192}, {16, 4096, 4096},   {4096, 64, 4096}};
     for (const auto& [m, k, n] : shapes) {
-      const DeviceCall call(device, {m, k, n}, {op == "matmul_tn" ? Shape{k, m} : Shape{m, k},
-                                                op == "matmul_nt" ? Shape{n, k} : Shape{k, n}, Shape{m, n}});
-      met &= compare(device, op, only, call, 2.0 * static_cast<double>(m) * static_cast<double>(k) * static_cast<double>(n),
-                     "gflops");
+      const DeviceCall call(
+          device, {m, k, n},
+          {op == "matmul_tn" ? Shape{k, m} : Shape{m, k}, op == "matmul_nt" ? Shape{n, k} : Shape{k, n}, Shape{m, n}});
+      met &= compare(device, op, only, call,
+                     2.0 * static_cast<double>(m) * static_cast<double>(k) * static_cast<double>(n), "gflops");
     }
   }
   for (const auto& [m, k] : {std::pair<Index, Index>{4096, 4096}, {16384, 16384}, {128, 16384}, {16384, 128}}) {
     const double matrix = static_cast<double>(m) * static_cast<double>(k) * sizeof(float);
-    compare(device, "gemv", only, DeviceCall(device, {m, k}, {Shape{m, k}, Shape{k}, Shape{m}}), matrix, "gbytes_per_s");
-    compare(device, "transpose", only, DeviceCall(device, {m, k}, {Shape{m, k}, Shape{k, m}}), 2 * matrix, "gbytes_per_s");
+    compare(device, "gemv", only, DeviceCall(device, {m, k}, {Shape{m, k}, Shape{k}, Shape{m}}), matrix,
+            "gbytes_per_s");
+    compare(device, "transpose", only, DeviceCall(device, {m, k}, {Shape{m, k}, Shape{k, m}}), 2 * matrix,
+            "gbytes_per_s");
     compare(device, "tensor_layout", only, DeviceCall(device, {m, k}, {Shape{m, k}, Shape{m, k}}), 2 * matrix,
             "gbytes_per_s");
   }

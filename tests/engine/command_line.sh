@@ -28,6 +28,8 @@ replay=$(ls m/replay/*.json | head -n 1)
 sed 's~mutant/cpu/matmul/dropped_last_k~matmul/cpu/naive~' "$replay" >right.json
 [ "$(code "$assay" replay right.json)" = 0 ] || fails 'replay of a right kernel'
 
+[ "$(code "$assay" falsify --kernel matmul/cpu/naive --obligation FALSIFY-MM-002 --cases 5 --quiet)" = 0 ] || fails 'one obligation alone'
+
 # The same seed finds the same cases; shards are parts of the whole.
 "$assay" falsify transpose --backend cpu --cases 3 --quiet --json >a.json
 "$assay" falsify transpose --backend cpu --cases 3 --quiet --json --shard 1/2 >s1.json

@@ -11,11 +11,12 @@ using F = CopyFault;
 
 template <void (*run)(const StridedCopy&, Device&)>
 KernelRegistration transpose(std::string_view id, std::string_view fault) {
-  return KernelRegistration(mutant(copy_kernel<ops::TransposeArgs, true, run>("transpose", "", ""), id, fault));
+  return KernelRegistration(mutant(copy_kernel<ops::TransposeArgs, true, true, run>("transpose", "", ""), id, fault));
 }
 template <void (*run)(const StridedCopy&, Device&)>
 KernelRegistration layout(std::string_view id, std::string_view fault) {
-  return KernelRegistration(mutant(copy_kernel<ops::TensorLayoutArgs, false, run>("tensor_layout", "", ""), id, fault));
+  return KernelRegistration(
+      mutant(copy_kernel<ops::TensorLayoutArgs, false, false, run>("tensor_layout", "", ""), id, fault));
 }
 
 const KernelRegistration rows[] = {

@@ -1,5 +1,7 @@
 // What .cu files need to be compiled twice: by nvcc for a device, and by the C++ compiler for cuda-host. A file that
-// includes this and CUDA's own headers, and starts its kernels with assay::launch, runs on both.
+// includes this and CUDA's own headers, and starts its kernels with assay::launch, runs on both. What cuda-host lacks
+// (inline PTX, tensor instructions beyond WMMA) does not compile there: such a kernel stands behind __CUDACC__, and its
+// row on cuda-host refuses with that reason.
 #pragma once
 
 #include <cuda_runtime.h>
