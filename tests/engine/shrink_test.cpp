@@ -41,6 +41,11 @@ TEST(Shrink, FindsSmallCasesThatGreedyStepsJumpOver) {
   EXPECT_EQ(s.smallest.dims[2], 0);
 }
 
+TEST(Shrink, FindsASmallCaseThatNoChainOfFailingStepsLeadsTo) {
+  const Shrunk s = shrunk([](const Case& c) { return c.dims[0] >= 20 || c.dims == std::vector<Index>{3, 3, 3}; });
+  EXPECT_EQ(s.smallest.dims, (std::vector<Index>{3, 3, 3}));
+}
+
 TEST(Shrink, KeepsTheLayoutThatTheFailureNeeds) {
   const Shrunk s = shrunk([](const Case& c) { return c.layout == Layout::padded && c.dims[0] > 0; });
   EXPECT_EQ(s.smallest.layout, Layout::padded);
