@@ -27,16 +27,20 @@ void cublas_product(const Product& p, Device& device) {
   cublas_sgemm(p, a_transposed, b_transposed, math, device);
 }
 
-/// Of matmul and gemv alike the second dim is k. Seen falsified with cuBLAS 13.0: y keeps what it held, and a leading
-/// dimension of 0 is an error.
-inline std::optional<std::string> refuse_empty_sum(const Call& call) {
-  if (call.dims[1] != 0) return std::nullopt;
-  return "for k = 0 cublasSgemv leaves y unwritten and cublasSgemm rejects the leading dimension";
+/// Replaces the limits of our own kernels by cuBLAS's. Of matmul and gemv alike the second dim is k; for k = 0 cuBLAS 13.0
+/// was seen to leave y as it was, and to reject a leading dimension of 0.
+inline std::optional<std::string> refuse_peer(const Call& call) {
+  if (call.dims[1] == 0) return "for k = 0 cublasSgemv leaves y unwritten and cublasSgemm rejects the leading dimension";
+  for (const Tensor& t : call.tensors)
+    for (int axis = 0; axis < t.shape.rank(); ++axis)
+      if (t.shape[axis] > 0x7fffffff || t.strides[axis] > 0x7fffffff)
+        return "cuBLAS takes dimensions and strides of at most 2^31 - 1";
+  return std::nullopt;
 }
 
 inline Kernel as_peer(Kernel kernel) {
   kernel.role = KernelRole::peer;
-  kernel.refuse = &refuse_empty_sum;
+  kernel.refuse = &refuse_peer;
   return kernel;
 }
 
