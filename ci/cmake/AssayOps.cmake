@@ -4,7 +4,9 @@ file(GLOB ASSAY_CONTRACT_FILES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/contracts
 set(ASSAY_OPS "")
 foreach(file ${ASSAY_CONTRACT_FILES})
   cmake_path(GET file STEM op)
-  list(APPEND ASSAY_OPS ${op})
+  if(NOT op STREQUAL "numerics")  # how accurate functions are; no operation
+    list(APPEND ASSAY_OPS ${op})
+  endif()
 endforeach()
 set(ASSAY_GENERATED ${PROJECT_BINARY_DIR}/generated)
 
@@ -60,7 +62,7 @@ assay_forbid_orphans(reference/*.hpp "^void <name>\\(")
 #   assay_oracles      references instantiated for every number type
 #   assay_obligations  checks linked to the ids they belong to
 function(assay_operations)
-  set(sources ops/index.cpp oracles.cpp obligations.cpp)
+  set(sources ops/index.cpp oracles.cpp obligations.cpp numerics.cpp)
   foreach(op ${ASSAY_OPS})
     list(APPEND sources ops/${op}.hpp ops/${op}.cpp ${op}_negative_test.cpp ${op}_oracle.cpp
          ${op}_obligations.hpp ${op}_obligations.cpp docs/${op}.md)
@@ -76,6 +78,9 @@ function(assay_operations)
     COMMENT "Generating operations from contracts/*.yaml"
     VERBATIM)
   add_custom_target(assay_generated DEPENDS ${sources})
+
+  target_sources(assay_bounds PRIVATE ${ASSAY_GENERATED}/numerics.cpp)
+  add_dependencies(assay_bounds assay_generated)
 
   add_library(assay_ops STATIC ${ASSAY_GENERATED}/ops/index.cpp ${ops})
   target_link_libraries(assay_ops PUBLIC assay_contract)

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/errors.hpp"
+#include "core/half.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -51,6 +52,56 @@ Shape draw_strides(const Shape& shape, Layout layout, bool any_strides, Random& 
   return strides;
 }
 
+/// The bits that an element of this type stores for a value it can hold.
+std::uint32_t bits_of(DType dtype, float x) {
+  switch (dtype) {
+    case DType::f32: return std::bit_cast<std::uint32_t>(x);
+    case DType::f16: return to_half(x).bits;
+    case DType::bf16: return to_bfloat16(x).bits;
+    case DType::i32: return static_cast<std::uint32_t>(static_cast<std::int32_t>(x));
+    case DType::u8: return static_cast<std::uint32_t>(x) & 0xffu;
+  }
+  return 0;
+}
+
+float value_of(DType dtype, std::uint32_t bits) {
+  switch (dtype) {
+    case DType::f32: return std::bit_cast<float>(bits);
+    case DType::f16: return widen(Half{static_cast<std::uint16_t>(bits)});
+    case DType::bf16: return widen(BFloat16{static_cast<std::uint16_t>(bits)});
+    case DType::i32: return static_cast<float>(static_cast<std::int32_t>(bits));
+    case DType::u8: return static_cast<float>(bits);
+  }
+  return 0;
+}
+
+/// A NaN of its own for each element; where there is none, bits that differ from the sentinels'.
+std::uint32_t poison_bits(DType dtype, Index dense) {
+  const auto i = static_cast<std::uint32_t>(dense);
+  switch (dtype) {
+    case DType::f32:
+    case DType::i32: return 0x7fa00000u | (i & 0xfffffu);
+    case DType::f16: return 0x7d00u | (i & 0xffu);
+    case DType::bf16: return 0x7fa0u | (i & 0x1fu);
+    case DType::u8: return 0xa5u ^ (i & 0xffu);
+  }
+  return 0;
+}
+
+void put(std::byte* data, Index offset, DType dtype, std::uint32_t bits) {
+  const std::size_t size = size_of(dtype);
+  std::memcpy(data + static_cast<std::size_t>(offset) * size, &bits, size);  // little endian
+}
+
+std::uint32_t get(const std::byte* data, Index offset, DType dtype) {
+  const std::size_t size = size_of(dtype);
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, data + static_cast<std::size_t>(offset) * size, size);
+  return bits;
+}
+
+static_assert(std::endian::native == std::endian::little);
+
 }  // namespace
 
 float sentinel(std::uint64_t key, std::size_t word) {
@@ -73,37 +124,42 @@ Stage::Stage(Arena& arena, std::size_t first_byte, const Problem& problem, const
     const TensorInfo& info = problem.op->tensors[t];
     Placed placed;
     placed.shape = problem.shape(static_cast<int>(t));
-    placed.output = info.role == Role::out;
+    placed.dtype = problem.dtype(static_cast<int>(t));
+    placed.output = info.role != Role::in;
     place(placed, info, c, random, cursor);
     placed_.push_back(placed);
-    const std::size_t first = placed.region / kWord;
     auto* words = reinterpret_cast<float*>(arena_.base());
-    for (std::size_t w = first; w < first + placed.region_bytes / kWord; ++w) words[w] = sentinel(key_, w);
-    float* data = at(placed);
-    if (!placed.output) {
+    for (std::size_t w = placed.region / kWord; w < (placed.region + placed.region_bytes) / kWord; ++w)
+      words[w] = sentinel(key_, w);
+    if (info.role != Role::out) fill(placed, problem.values[t]);
+    else if (poison == Poison::nan)
       for_each_element(placed.shape, placed.strides, [&](Index offset, Index dense) {
-        data[offset] = problem.values[t][static_cast<std::size_t>(dense)];
+        put(at(placed), offset, placed.dtype, poison_bits(placed.dtype, dense));
       });
-    } else if (poison == Poison::nan) {
-      for_each_element(placed.shape, placed.strides, [&](Index offset, Index dense) {
-        data[offset] = std::bit_cast<float>(0x7fa00000u | static_cast<std::uint32_t>(dense & 0xfffff));
-      });
-    }
   }
+}
+
+void Stage::fill(const Placed& placed, std::span<const float> values) {
+  std::byte* const data = at(placed);
+  for_each_element(placed.shape, placed.strides, [&](Index offset, Index dense) {
+    put(data, offset, placed.dtype, bits_of(placed.dtype, values[static_cast<std::size_t>(dense)]));
+  });
 }
 
 void Stage::place(Placed& placed, const TensorInfo& info, const Case& c, Random& random, std::size_t& cursor) {
   placed.strides = draw_strides(placed.shape, c.layout, !info.unit_inner_stride, random);
   const View<float> view(nullptr, placed.shape, placed.strides);
-  const std::size_t extent = static_cast<std::size_t>(view.extent()) * kWord;
+  const std::size_t extent = static_cast<std::size_t>(view.extent()) * size_of(placed.dtype);
   const bool offset = c.layout == Layout::offset || c.layout == Layout::mixed;
-  const std::size_t shift = offset ? static_cast<std::size_t>(random.between(1, 15)) * kWord : 0;
+  // Packed bytes are read as words by devices: they stay aligned to one.
+  const std::size_t unit = placed.dtype == DType::u8 ? kWord : size_of(placed.dtype);
+  const std::size_t shift = offset ? static_cast<std::size_t>(random.between(1, 15)) * unit : 0;
   placed.fence_before = c.placement == Placement::page_start;
   placed.fence_after = c.placement == Placement::page_end;
   placed.region = cursor + kPage;  // the page before stays free for a fence
   if (c.placement == Placement::page_end) {
     placed.region_bytes = round_up(extent + kPage, kPage);
-    placed.data = placed.region + placed.region_bytes - extent;
+    placed.data = placed.region + placed.region_bytes - round_up(extent, unit);
   } else if (c.placement == Placement::page_start) {
     placed.region_bytes = round_up(extent + kPage, kPage);
     placed.data = placed.region;
@@ -116,43 +172,53 @@ void Stage::place(Placed& placed, const TensorInfo& info, const Case& c, Random&
     throw Unavailable("this case", fmt::format("its tensors need {} bytes and the arena has {}", cursor, arena_.bytes()));
 }
 
-float* Stage::at(const Placed& placed) const { return reinterpret_cast<float*>(arena_.base() + placed.data); }
-
 std::vector<float> Stage::read(int tensor) const {
   const Placed& placed = placed_[static_cast<std::size_t>(tensor)];
   std::vector<float> values(static_cast<std::size_t>(placed.shape.size()));
-  const float* data = at(placed);
+  const std::byte* data = at(placed);
   for_each_element(placed.shape, placed.strides, [&](Index offset, Index dense) {
-    values[static_cast<std::size_t>(dense)] = data[offset];
+    values[static_cast<std::size_t>(dense)] = value_of(placed.dtype, get(data, offset, placed.dtype));
   });
   return values;
 }
 
 std::optional<std::string> Stage::damage() const {
-  const auto bits = [](float x) { return std::bit_cast<std::uint32_t>(x); };
   for (std::size_t t = 0; t < placed_.size(); ++t) {
     const Placed& placed = placed_[t];
     const std::string_view name = problem_.op->tensors[t].name;
-    float* data = at(placed);
+    const std::size_t size = size_of(placed.dtype);
+    std::byte* data = at(placed);
     std::optional<std::string> found;
     for_each_element(placed.shape, placed.strides, [&](Index offset, Index dense) {
-      if (!placed.output && !found && bits(data[offset]) != bits(problem_.values[t][static_cast<std::size_t>(dense)]))
-        found = fmt::format("input {} was changed: element {} of its storage was {} and is now {}", name, offset,
-                            problem_.values[t][static_cast<std::size_t>(dense)], data[offset]);
-      data[offset] = sentinel(key_, static_cast<std::size_t>(data + offset - reinterpret_cast<float*>(arena_.base())));
+      if (!placed.output && !found) {
+        const float held = problem_.values[t][static_cast<std::size_t>(dense)];
+        const std::uint32_t now = get(data, offset, placed.dtype);
+        if (now != bits_of(placed.dtype, held))
+          found = fmt::format("input {} was changed: element {} of its storage was {} and is now {}", name, offset, held,
+                              value_of(placed.dtype, now));
+      }
+      restore(data + static_cast<std::size_t>(offset) * size, size);
     });
     if (found) return found;
-    const std::size_t first = placed.region / kWord;
     const auto* words = reinterpret_cast<const float*>(arena_.base());
-    for (std::size_t w = first; w < first + placed.region_bytes / kWord; ++w)
-      if (bits(words[w]) != bits(sentinel(key_, w))) {
-        const auto distance = static_cast<std::ptrdiff_t>(w) - static_cast<std::ptrdiff_t>(placed.data / kWord);
+    for (std::size_t w = placed.region / kWord; w < (placed.region + placed.region_bytes) / kWord; ++w)
+      if (std::bit_cast<std::uint32_t>(words[w]) != std::bit_cast<std::uint32_t>(sentinel(key_, w))) {
+        const auto distance = (static_cast<std::ptrdiff_t>(w * kWord) - static_cast<std::ptrdiff_t>(placed.data)) /
+                              static_cast<std::ptrdiff_t>(size);
         return fmt::format("memory outside {} was written: element {} counted from its first ({} elements belong to it, "
                            "leading stride {}) is now {}", name, distance, placed.shape.size(),
                            placed.strides.rank() ? placed.strides[0] : 1, words[w]);
       }
   }
   return std::nullopt;
+}
+
+void Stage::restore(std::byte* address, std::size_t size) const {
+  for (std::size_t i = 0; i < size; ++i) {
+    const auto byte = static_cast<std::size_t>(address + i - arena_.base());
+    const float word = sentinel(key_, byte / kWord);
+    address[i] = reinterpret_cast<const std::byte*>(&word)[byte % kWord];
+  }
 }
 
 }  // namespace assay::falsify

@@ -27,7 +27,7 @@ struct Placed {
   DType dtype = DType::f32;
   Shape shape;
   Shape strides;
-  bool output = false;
+  bool output = false;           ///< its elements may change
   bool fence_before = false;     ///< the page before the region is inaccessible while the kernel runs
   bool fence_after = false;
 };
@@ -62,7 +62,10 @@ class Stage {
   std::optional<std::string> damage() const;
 
  private:
-  float* at(const Placed& placed) const;
+  std::byte* at(const Placed& placed) const { return arena_.base() + placed.data; }
+  void fill(const Placed& placed, std::span<const float> values);
+  /// The sentinel's bytes where an element lay.
+  void restore(std::byte* address, std::size_t size) const;
   void place(Placed& placed, const TensorInfo& info, const Case& c, Random& random, std::size_t& cursor);
 
   Arena& arena_;

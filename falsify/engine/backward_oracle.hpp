@@ -6,8 +6,9 @@
 
 namespace assay::falsify {
 
-/// Tensors of a backward reference, each group in contract order: inputs, upstream gradients of the outputs, gradients
-/// of the inputs (overwritten; null data: not wanted). Params are those of the forward reference.
+/// Tensors of a backward reference, each group in contract order: inputs, saved outputs, upstream gradients of the other
+/// outputs, gradients of the differentiable inputs (overwritten; null data: not wanted). Params are those of the forward
+/// reference.
 struct BackwardOracle {
   ReferenceFn<double> exact = nullptr;
   ReferenceFn<Bounded> bounded = nullptr;

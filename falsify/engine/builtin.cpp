@@ -19,8 +19,10 @@ std::vector<Index> other_dims(const Trial& trial) {
   for (std::size_t d = 0; d < dims.size(); ++d) {
     const DimInfo& info = trial.op().dims[d];
     const Index step = random.between(1, 7);
-    dims[d] = dims[d] + step <= info.max ? dims[d] + step : std::max(info.min, dims[d] - step);
+    const Index by = step * info.multiple;
+    dims[d] = dims[d] + by <= info.max ? dims[d] + by : std::max(info.min, dims[d] - by);
   }
+  make_valid(trial.op(), dims);
   return dims;
 }
 

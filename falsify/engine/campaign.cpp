@@ -98,8 +98,12 @@ class Campaign {
 
   /// Fails in this worker, whatever it ran before.
   std::optional<Finding> failure(const Obligation& obligation, const Case& c) {
-    const Outcome outcome = try_obligation(obligation.check, op_, kernel_, c, worker_);
-    return outcome.kind == Outcome::Kind::falsified ? outcome.finding : std::nullopt;
+    try {
+      const Outcome outcome = try_obligation(obligation.check, op_, kernel_, c, worker_);
+      return outcome.kind == Outcome::Kind::falsified ? outcome.finding : std::nullopt;
+    } catch (const InvalidCase&) {
+      return std::nullopt;  // a simpler case that the contract does not admit is no counterexample
+    }
   }
   std::optional<Finding> failure_afresh(const Obligation& obligation, const Case& c) {
     worker_.restart();
@@ -138,7 +142,8 @@ class Campaign {
     const Fails fails = [&](const Case& c) {
       return (fresh_each ? failure_afresh(obligation, c) : failure(obligation, c)).has_value();
     };
-    const Shrunk shrunk = shrink(op_, *obligation.info, failing, kernel_.arithmetic, fails, options_.shrink_budget);
+    const Shrunk shrunk = shrink(op_, *obligation.info, failing, kernel_.arithmetic, fails, options_.shrink_budget,
+                                 kernel_.storage);
     // What is reported must fail on its own: shrinking in a used worker could have led elsewhere.
     if (const auto confirmed = failure_afresh(obligation, shrunk.smallest)) {
       example.smallest = shrunk.smallest;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdlib>
@@ -15,12 +16,19 @@ namespace {
 
 constexpr std::string_view kStrategyNames[] = {"one_hot",      "distinct_index", "exact_integers", "gaussian",
                                                "same_sign",    "cancellation",   "graded",         "dominant",
-                                               "subnormal",    "huge",           "signed_zeros",   "nonfinite"};
+                                               "subnormal",    "huge",           "signed_zeros",   "directed",
+                                               "nonfinite"};
 static_assert(std::size(kStrategyNames) == kStrategies);
 constexpr std::string_view kLayoutNames[] = {"tight", "padded", "offset", "mixed"};
 static_assert(std::size(kLayoutNames) == kLayouts);
 constexpr std::string_view kPlacementNames[] = {"sentinels", "page_end", "page_start"};
 static_assert(std::size(kPlacementNames) == kPlacements);
+
+/// What the extent of a dim must be a multiple of, given those before it.
+Index step_of(const OpDescriptor& op, std::size_t dim, const std::vector<Index>& dims) {
+  const DimInfo& info = op.dims[dim];
+  return info.multiple_of < 0 ? info.multiple : std::max<Index>(1, dims[static_cast<std::size_t>(info.multiple_of)]);
+}
 
 template <class E>
 E parse_name(std::span<const std::string_view> names, const nlohmann::json& json, const std::string& where) {
@@ -62,9 +70,12 @@ std::vector<Index> dims_from(const OpDescriptor& op, const nlohmann::json& json,
   std::vector<Index> dims;
   for (const DimInfo& dim : op.dims) {
     const nlohmann::json& value = member(json, std::string(dim.name).c_str(), where);
-    if (!value.is_number_integer() || value.get<Index>() < dim.min || value.get<Index>() > dim.max)
+    const Index step = step_of(op, dims.size(), dims);
+    if (!value.is_number_integer() || value.get<Index>() < dim.min || value.get<Index>() > dim.max ||
+        value.get<Index>() % std::max<Index>(step, 1) != 0)
       throw InputError(where + "." + std::string(dim.name), value.dump() + " is not an extent of this operation",
-                       fmt::format("use an integer from {} to {}", dim.min, dim.max));
+                       fmt::format("use {} from {} to {}", step > 1 ? fmt::format("a multiple of {}", step) : "an integer",
+                                   dim.min, dim.max));
     dims.push_back(value.get<Index>());
   }
   return dims;
@@ -98,6 +109,21 @@ std::vector<std::vector<float>> values_from(const OpDescriptor& op, const Case& 
 std::string_view name(Strategy strategy) { return kStrategyNames[static_cast<int>(strategy)]; }
 std::string_view name(Layout layout) { return kLayoutNames[static_cast<int>(layout)]; }
 std::string_view name(Placement placement) { return kPlacementNames[static_cast<int>(placement)]; }
+
+void make_valid(const OpDescriptor& op, std::vector<Index>& dims) {
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    const DimInfo& info = op.dims[d];
+    const Index step = step_of(op, d, dims);
+    const Index least = (info.min + step - 1) / step * step, most = info.max / step * step;
+    dims[d] = std::clamp(dims[d] / step * step, least, std::max(least, most));
+  }
+}
+
+bool valid(const OpDescriptor& op, const std::vector<Index>& dims) {
+  std::vector<Index> corrected = dims;
+  make_valid(op, corrected);
+  return corrected == dims;
+}
 
 std::string describe(const OpDescriptor& op, const Case& c) {
   std::string text;

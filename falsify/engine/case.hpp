@@ -25,9 +25,10 @@ enum class Strategy {
   subnormal,      ///< values whose products or themselves are below 2^-126
   huge,           ///< values whose sums come near, or pass, the largest float
   signed_zeros,   ///< half the elements are +0 or -0
+  directed,       ///< the operation's own: where its formula is most sensitive (falsify/<op>.cpp)
   nonfinite,      ///< Gaussian and zeros of both signs, with single NaN, +Inf or -Inf planted
 };
-inline constexpr int kStrategies = 12;
+inline constexpr int kStrategies = 13;
 std::string_view name(Strategy strategy);
 
 /// How tensors lie in memory.
@@ -63,6 +64,10 @@ struct Case {
 
   friend bool operator==(const Case&, const Case&) = default;
 };
+
+/// Lowers each dim to the nearest multiple that the operation asks for, within its limits.
+void make_valid(const OpDescriptor& op, std::vector<Index>& dims);
+bool valid(const OpDescriptor& op, const std::vector<Index>& dims);
 
 /// "m=3 k=1 n=2, gaussian, padded, sentinels, seed 7"
 std::string describe(const OpDescriptor& op, const Case& c);

@@ -5,6 +5,8 @@
 #include <bit>
 #include <cmath>
 
+#include "core/half.hpp"
+
 namespace assay::falsify {
 namespace {
 
@@ -19,6 +21,11 @@ Class class_of(double x) {
 Finding element(std::string kind, std::string_view tensor, const Shape& shape, std::size_t at, double got,
                 double want, double bound, std::string message) {
   return {std::move(kind), std::move(message), std::string(tensor), index_of(shape, at), got, want, bound};
+}
+
+/// What an output of 16 bits holds of an exact value.
+double as_stored(DType dtype, double x) {
+  return dtype == DType::f16 || dtype == DType::bf16 ? stored(dtype, static_cast<float>(x)) : x;
 }
 
 struct Limit {
@@ -61,7 +68,7 @@ Outcome& Outcome::operator&=(const Outcome& other) {
 }
 
 Outcome compare(Tier tier, std::string_view tensor, const Shape& shape, std::span<const float> got,
-                std::span<const Bounded> want) {
+                std::span<const Bounded> want, DType dtype) {
   Outcome outcome;
   if (got.size() != want.size())
     return Outcome::falsify({"shape", fmt::format("{} has {} elements where {} are expected", tensor, got.size(),
@@ -70,7 +77,8 @@ Outcome compare(Tier tier, std::string_view tensor, const Shape& shape, std::spa
     ++outcome.elements;
     outcome.nonzero += want[i].value != 0;
     if (outcome.finding) continue;
-    const double g = got[i], w = want[i].value;
+    const bool exactly = tier == Tier::exact || tier == Tier::bits;
+    const double g = got[i], w = exactly ? as_stored(dtype, want[i].value) : want[i].value;
     const Limit limit = limit_of(tier, want[i]);
     const auto fail = [&](std::string kind, std::string message) {
       outcome.kind = Outcome::Kind::falsified;

@@ -22,8 +22,9 @@ enum class Tier {
 /// Compares the elements of one output. `want` is the bounded oracle's output, dense like `got`.
 /// First the class (finite, +inf, -inf, NaN) must agree; where a float32 evaluation may overflow in some
 /// order, +inf, -inf and NaN are accepted as well. Then the difference must satisfy the tier (written so that NaN fails).
+/// Where an exact value is wanted of an output of 16 bits, it is the value rounded to them.
 Outcome compare(Tier tier, std::string_view tensor, const Shape& shape, std::span<const float> got,
-                std::span<const Bounded> want);
+                std::span<const Bounded> want, DType dtype = DType::f32);
 
 /// Bits of two runs.
 Outcome compare_bits(std::string_view tensor, const Shape& shape, std::span<const float> got,

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "falsify/engine/random.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -23,10 +22,24 @@ Index pick(const Index (&list)[N], Random& random) {
 }
 
 Index draw_dim(const DimInfo& info, Random& random) {
+  if (!info.typical.empty() && random.chance(0.05)) return info.typical[random.below(info.typical.size())];
   const double p = random.uniform();
   const Index drawn = p < 0.03 ? 0 : p < 0.33 ? pick(kSmall, random) : p < 0.70 ? pick(kMedium, random)
                     : p < 0.95 ? pick(kLarge, random) : pick(kLong, random);
-  return std::clamp(drawn, info.min, info.max);
+  // A dim of blocks: as many of them as rows would have groups of 16.
+  const Index scaled = info.multiple > 1 ? (drawn + 15) / 16 * info.multiple : drawn;
+  return std::clamp(scaled, info.min, info.max);
+}
+
+double draw_param(const ParamInfo& info, Random& random) {
+  if (!info.choices.empty()) return info.choices[random.below(info.choices.size())];
+  if (random.chance(0.5)) return info.typical;
+  if (info.integer && random.chance(0.2)) return random.chance(0.5) ? info.min : info.max;
+  // Over several orders of magnitude each of them is as likely.
+  const bool by_magnitude = info.min > 0 && info.max / info.min >= 100;
+  const double drawn = by_magnitude ? info.min * std::pow(info.max / info.min, random.uniform())
+                                    : info.min + random.uniform() * (info.max - info.min);
+  return info.integer ? std::round(drawn) : static_cast<double>(static_cast<float>(drawn));
 }
 
 double volume(const std::vector<Index>& dims) {
@@ -49,18 +62,21 @@ std::vector<Index> draw_dims(const OpDescriptor& op, const DrawSpec& spec, Rando
   const double limit = static_cast<double>(spec.volume) * (random.chance(0.02) ? 8 : 1);
   while (volume(dims) > limit) {
     const auto d = static_cast<std::size_t>(std::ranges::max_element(dims) - dims.begin());
+    const Index before = dims[d];
     dims[d] = std::clamp(random.chance(0.5) ? pick(kSmall, random) : pick(kMedium, random), op.dims[d].min,
                          op.dims[d].max);
+    if (dims[d] >= before) break;  // its least extent is the largest of all
   }
+  make_valid(op, dims);
   return dims;
 }
 
 Case draw_case(const OpDescriptor& op, const DrawSpec& spec, Random& random) {
   Case c;
   c.dims = draw_dims(op, spec, random);
-  for (const ParamInfo& param : op.params)
-    c.params.push_back(random.chance(0.5) ? param.typical : param.min + random.uniform() * (param.max - param.min));
+  c.params = draw_params(op, random);
   c.strategy = spec.strategies[random.below(spec.strategies.size())];
+  if (op.directed && spec.directed && random.chance(0.3)) c.strategy = Strategy::directed;
   c.layout = static_cast<Layout>(random.below(kLayouts));
   c.placement = static_cast<Placement>(random.below(kPlacements));
   c.seed = random.bits();
@@ -77,7 +93,7 @@ std::vector<Index> smaller(Index value, Index least) {
   return list;
 }
 
-void simplify_values(const Case& c, std::vector<Case>& out) {
+void simplify_values(const OpDescriptor& op, const Case& c, std::vector<Case>& out) {
   const auto with = [&](std::size_t t, std::size_t i, float value) {
     Case next = c;
     next.values[t][i] = value;
@@ -86,6 +102,11 @@ void simplify_values(const Case& c, std::vector<Case>& out) {
   for (std::size_t t = 0; t < c.values.size(); ++t)
     for (std::size_t i = 0; i < c.values[t].size(); ++i) {
       const float x = c.values[t][i];
+      if (!is_floating(op.tensors[t].dtype)) {  // packed bits have no simpler ones
+        const float least = op.tensors[t].least ? static_cast<float>(op.tensors[t].least(c.dims)) : x;
+        if (x != least) with(t, i, least);
+        continue;
+      }
       if (x == 0 && !std::signbit(x)) continue;
       with(t, i, 0.0f);
       if (x == 1) continue;
@@ -105,17 +126,19 @@ DrawSpec draw_spec(std::string_view by) {
   if (by == "nonfinite") return {.strategies = {nonfinite}};
   if (by == "postconditions")
     return {.strategies = {one_hot, exact_integers, gaussian, same_sign, cancellation, graded, dominant, subnormal, huge,
-                           signed_zeros, nonfinite}};
+                           signed_zeros, nonfinite},
+            .directed = true};
   if (by == "differential")
     return {.strategies = {one_hot, distinct_index, exact_integers, gaussian, same_sign, cancellation, graded, dominant,
-                           subnormal, huge, signed_zeros}};
-  return {.strategies = {exact_integers, gaussian, graded}};
+                           subnormal, huge, signed_zeros},
+            .directed = true};
+  return {.strategies = {exact_integers, gaussian, graded}, .directed = true};
 }
 
 std::vector<Case> simpler(const OpDescriptor& op, const DrawSpec& spec, const Case& c) {
   std::vector<Case> list;
   if (!c.values.empty()) {
-    simplify_values(c, list);
+    simplify_values(op, c, list);
     return list;
   }
   const auto with = [&](auto change) {
@@ -124,8 +147,15 @@ std::vector<Case> simpler(const OpDescriptor& op, const DrawSpec& spec, const Ca
     if (next != c) list.push_back(std::move(next));
   };
   for (std::size_t d = 0; d < c.dims.size(); ++d)
-    for (Index value : smaller(c.dims[d], op.dims[d].min)) with([&](Case& n) { n.dims[d] = value; });
-  for (std::size_t p = 0; p < c.params.size(); ++p) with([&](Case& n) { n.params[p] = op.params[p].typical; });
+    for (Index value : smaller(c.dims[d], op.dims[d].min))
+      with([&](Case& n) {
+        n.dims[d] = value;
+        make_valid(op, n.dims);
+      });
+  for (std::size_t p = 0; p < c.params.size(); ++p) {
+    with([&](Case& n) { n.params[p] = op.params[p].typical; });
+    if (op.params[p].integer && op.params[p].min <= 0) with([&](Case& n) { n.params[p] = std::max(0.0, op.params[p].min); });
+  }
   with([](Case& n) { n.layout = Layout::tight; });
   with([](Case& n) { n.placement = Placement::sentinels; });
   for (Strategy s : spec.strategies) {
@@ -133,8 +163,18 @@ std::vector<Case> simpler(const OpDescriptor& op, const DrawSpec& spec, const Ca
     with([&](Case& n) { n.strategy = s; });
   }
   for (std::size_t d = 0; d < c.prelude.size(); ++d)
-    for (Index value : smaller(c.prelude[d], op.dims[d].min)) with([&](Case& n) { n.prelude[d] = value; });
+    for (Index value : smaller(c.prelude[d], op.dims[d].min))
+      with([&](Case& n) {
+        n.prelude[d] = value;
+        make_valid(op, n.prelude);
+      });
   return list;
+}
+
+std::vector<double> draw_params(const OpDescriptor& op, Random& random) {
+  std::vector<double> params;
+  for (const ParamInfo& param : op.params) params.push_back(draw_param(param, random));
+  return params;
 }
 
 rc::Gen<Case> case_gen(const OpDescriptor& op, const DrawSpec& spec) {

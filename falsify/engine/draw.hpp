@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "falsify/engine/case.hpp"
+#include "falsify/engine/random.hpp"
 
 namespace assay::falsify {
 
@@ -15,11 +16,15 @@ namespace assay::falsify {
 struct DrawSpec {
   std::vector<Strategy> strategies;  ///< in order of preference for shrinking
   Index volume = 1 << 18;            ///< largest product of the dims in most cases
+  bool directed = false;             ///< the operation's own inputs too, where it makes some
   bool long_reductions = false;      ///< favour one dim of several hundred (statistical tier)
 };
 
 /// The draw for an obligation's `by` name.
 DrawSpec draw_spec(std::string_view by);
+
+/// Parameters: typical ones half the time, else any within their limits.
+std::vector<double> draw_params(const OpDescriptor& op, Random& random);
 
 /// Cases of an operation. Dims favour 0 where allowed, 1, 2, odd sizes, tile sizes and their neighbours.
 rc::Gen<Case> case_gen(const OpDescriptor& op, const DrawSpec& spec);

@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "core/errors.hpp"
+#include "falsify/engine/arena.hpp"
 #include "falsify/engine/comparator.hpp"
 #include "falsify/engine/gradient_point.hpp"
 
@@ -39,16 +41,18 @@ struct Argument {
 
 std::vector<float> floats(const std::vector<double>& v) { return {v.begin(), v.end()}; }
 
-/// The tensor that a composition calls by this name: an input of the operation, or d<output>.
-Argument argument(const GradientPoint& at, const Values<double>& upstream, std::string_view name) {
-  for (std::size_t i = 0; i < at.inputs.size(); ++i)
-    if (at.c.op->tensors[static_cast<std::size_t>(at.inputs[i])].name == name)
-      return {at.shape(at.inputs[i]), floats(at.x[i])};
-  for (std::size_t i = 0; i < at.outputs.size(); ++i)
-    if (fmt::format("d{}", at.c.op->tensors[static_cast<std::size_t>(at.outputs[i])].name) == name)
-      return {at.shape(at.outputs[i]), floats(upstream[i])};
+/// The tensor that a composition calls by this name: an input or a saved output of the operation, or d<output>.
+Argument argument(const GradientPoint& at, const Values<double>& kept, const Values<double>& upstream, std::string_view name) {
+  const auto find = [&](const std::vector<int>& tensors, const Values<double>& values, std::string_view prefix) -> std::optional<Argument> {
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      if (fmt::format("{}{}", prefix, at.info(tensors[i]).name) == name) return Argument{at.shape(tensors[i]), floats(values[i])};
+    return std::nullopt;
+  };
+  if (auto input = find(at.inputs, at.x, "")) return *input;
+  if (auto saved = find(at.saved, kept, "")) return *saved;
+  if (auto given = find(at.outputs, upstream, "d")) return *given;
   throw InputError(std::string(at.c.op->file),
-                   fmt::format("a gradient's call names {}, which is no input and no d<output>", name),
+                   fmt::format("a gradient's call names {}, which is no input, no saved output and no d<output>", name),
                    "use the contract's own names");
 }
 
@@ -67,20 +71,43 @@ void bind_dims(const OpDescriptor& op, std::string_view shape_text, const Shape&
   }
 }
 
-Problem compose(const GradientPoint& at, const Composition& composition, const Values<double>& upstream) {
+template <class Infos, class Value>
+void by_name(const Infos& wanted, const Infos& given, const std::vector<Value>& values, std::vector<Value>& out) {
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    for (std::size_t j = 0; j < given.size(); ++j)
+      if (wanted[i].name == given[j].name) out[i] = values[j];
+}
+
+/// The composed call. Dims and params of the same name carry over; other dims follow from the shapes of arguments.
+Problem compose(const GradientPoint& at, const Composition& composition, const Values<double>& kept,
+                const Values<double>& upstream) {
   const OpDescriptor& op = operation(composition.op);
   Problem problem{&op, std::vector<Index>(op.dims.size()), {}, std::vector<std::vector<float>>(op.tensors.size())};
+  for (const ParamInfo& param : op.params) problem.params.push_back(param.typical);
+  by_name(op.params, at.c.op->params, at.c.params, problem.params);
+  const bool own_backward = composition.op == fmt::format("{}_backward", at.c.op->name);
+  if (own_backward) by_name(op.dims, at.c.op->dims, at.c.dims, problem.dims);
   const std::vector<int> inputs = inputs_of(op);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const auto t = static_cast<std::size_t>(inputs[i]);
-    Argument value = argument(at, upstream, composition.arguments.at(i));
-    bind_dims(op, op.tensors[t].shape_text, value.shape, problem.dims);
+    Argument value = argument(at, kept, upstream, composition.arguments.at(i));
+    if (!own_backward) bind_dims(op, op.tensors[t].shape_text, value.shape, problem.dims);
     problem.values[t] = std::move(value.values);
   }
   return problem;
 }
 
-std::vector<Bounded> want(const GradientPoint& at, const BackwardOracle& backward, const Values<double>& upstream) {
+/// Which output of the composed call is the gradient: d<input>, or the only one.
+std::size_t gradient_output(const OpDescriptor& composed, std::string_view input) {
+  const std::vector<int> outputs = outputs_of(composed);
+  for (std::size_t o = 0; o < outputs.size(); ++o)
+    if (composed.tensors[static_cast<std::size_t>(outputs[o])].name == fmt::format("d{}", input)) return o;
+  return 0;
+}
+
+/// Saved values reach the kernel rounded to float: the bound counts that rounding as an error of theirs.
+std::vector<Bounded> want(const GradientPoint& at, const BackwardOracle& backward, const Values<double>& kept,
+                          const Values<double>& upstream) {
   const auto as_input = [](const Values<double>& tensors) {
     Values<Bounded> lifted;
     for (const auto& tensor : tensors) {
@@ -89,7 +116,10 @@ std::vector<Bounded> want(const GradientPoint& at, const BackwardOracle& backwar
     }
     return lifted;
   };
-  return at.backward(backward.bounded, as_input(at.x), as_input(upstream));
+  Values<Bounded> saved = exactly<Bounded>(kept);
+  for (auto& tensor : saved)
+    for (Bounded& x : tensor) x.error = x.statistical = std::fabs(x.value - static_cast<float>(x.value));
+  return at.backward<Bounded>(backward.bounded, as_input(at.x), std::move(saved), as_input(upstream));
 }
 
 void record(LinkResult& result, const Outcome& outcome, std::string_view kernel) {
@@ -102,20 +132,20 @@ void record(LinkResult& result, const Outcome& outcome, std::string_view kernel)
 
 }  // namespace
 
-std::vector<float> run_here(const Kernel& kernel, const Problem& problem) {
-  Problem local = problem;
-  const int output = outputs_of(*problem.op).at(0);
-  std::vector<float>& result = local.values[static_cast<std::size_t>(output)];
-  result.assign(static_cast<std::size_t>(problem.shape(output).size()), std::numeric_limits<float>::quiet_NaN());
+std::vector<std::vector<float>> run_here(const Kernel& kernel, const Problem& problem) {
+  Arena arena(std::size_t{1} << 24);
+  Case plain;
+  plain.dims = problem.dims;
+  plain.params = problem.params;
+  const Stage stage(arena, 0, problem, plain, Poison::nan);
   Call call{problem.dims, problem.params, {}};
-  for (std::size_t t = 0; t < local.values.size(); ++t) {
-    const Shape shape = problem.shape(static_cast<int>(t));
-    call.tensors.push_back({DType::f32, local.values[t].data(), shape, row_major_strides(shape)});
-  }
+  for (const Placed& t : stage.tensors()) call.tensors.push_back({t.dtype, arena.base() + t.data, t.shape, t.strides});
   Device& here = device(kernel.backend);
   problem.op->checked(call, kernel, here);
   here.synchronize();
-  return result;
+  std::vector<std::vector<float>> outputs;
+  for (int t : outputs_of(*problem.op)) outputs.push_back(stage.read(t));
+  return outputs;
 }
 
 void check_kernels(GradientReport& report, const GradientCase& c, const BackwardOracle& backward,
@@ -123,19 +153,22 @@ void check_kernels(GradientReport& report, const GradientCase& c, const Backward
   const auto info = std::ranges::find(c.op->gradients, c.input, &GradientInfo::input);
   if (info == c.op->gradients.end() || info->by.empty()) return;
   const Composition composition(info->by);
+  const std::size_t output = gradient_output(operation(composition.op), report.input);
   const GradientPoint at(c);
+  Values<double> kept;
+  if (!at.saved.empty()) at.forward<double>(falsify::oracle(c.op->name).exact, at.x, &kept);
   GradientCase other = c;
   other.seed = derive(c.seed, "second upstream");
   const Values<double> second = GradientPoint(other).w;
-  const Problem once = compose(at, composition, at.w), again = compose(at, composition, second);
+  const Problem once = compose(at, composition, kept, at.w), again = compose(at, composition, kept, second);
   LinkResult kernel_link{Link::kernel, 0, 0, {}}, accumulation{Link::accumulation, 0, 0, {}};
   for (const Kernel* kernel : kernels) {
-    if (kernel->op != composition.op) continue;
+    if (kernel->op != composition.op || kernel->storage != DType::f32) continue;
     const ArithmeticScope scope(kernel->arithmetic);
-    std::vector<Bounded> expected = want(at, backward, at.w);
-    const std::vector<Bounded> expected_again = want(at, backward, second);
-    std::vector<float> got = run(*kernel, once);
-    const std::vector<float> got_again = run(*kernel, again);
+    std::vector<Bounded> expected = want(at, backward, kept, at.w);
+    const std::vector<Bounded> expected_again = want(at, backward, kept, second);
+    std::vector<float> got = run(*kernel, once).at(output);
+    const std::vector<float> got_again = run(*kernel, again).at(output);
     record(kernel_link, compare(Tier::statistical, report.input, at.shape(c.input), got, expected), kernel->id);
     for (std::size_t i = 0; i < got.size() && i < expected.size() && i < got_again.size(); ++i) {
       const auto held = static_cast<float>(at.v[i]);

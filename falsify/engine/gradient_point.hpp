@@ -26,57 +26,91 @@ Values<T> exactly(const Values<double>& tensors) {
   return lifted;
 }
 
+/// Inputs that have a gradient, in contract order.
+inline std::vector<int> differentiable(const OpDescriptor& op) {
+  std::vector<int> found;
+  for (int t : inputs_of(op))
+    if (const TensorInfo& info = op.tensors[static_cast<std::size_t>(t)]; is_floating(info.dtype) && info.no_gradient.empty())
+      found.push_back(t);
+  return found;
+}
+
 struct GradientPoint {
   const GradientCase& c;
-  std::vector<int> inputs, outputs;  ///< tensors in contract order
+  std::vector<int> inputs, outputs;  ///< tensors in contract order; outputs as a gradient flows into them
+  std::vector<int> saved;            ///< outputs kept for the backward pass
   std::size_t position = 0;          ///< of the differentiated input among the inputs
   Values<double> x;                  ///< inputs, floats
   Values<double> w;                  ///< upstream gradients, floats
   std::vector<double> v;             ///< a direction in the differentiated input, on a grid: x + h v is exact
 
-  explicit GradientPoint(const GradientCase& c_) : c(c_), inputs(inputs_of(*c_.op)), outputs(outputs_of(*c_.op)) {
+  explicit GradientPoint(const GradientCase& c_) : c(c_), inputs(inputs_of(*c_.op)) {
+    for (int t : outputs_of(*c.op)) (info(t).saved ? saved : outputs).push_back(t);
+    Case point;
+    point.dims = c.dims;
+    point.params = c.params;
+    point.strategy = Strategy::gaussian;
+    point.seed = derive(c.seed, "point");
+    const Problem problem = make_problem(*c.op, point, {});
+    for (int t : inputs) {
+      if (t == c.input) position = x.size();
+      const auto& values = problem.values[static_cast<std::size_t>(t)];
+      x.emplace_back(values.begin(), values.end());
+    }
     Random random(derive(c.seed, "gradient"));
     const auto draw = [&](int tensor) {
       std::vector<double> values(static_cast<std::size_t>(shape(tensor).size()));
       for (double& value : values) value = static_cast<float>(random.gaussian());
       return values;
     };
-    for (int t : inputs) {
-      if (t == c.input) position = x.size();
-      x.push_back(draw(t));
-    }
     for (int t : outputs) w.push_back(draw(t));
     v = draw(c.input);
     for (double& value : v) value = (std::floor(std::fabs(value) * 16) + 1) / 16 * (value < 0 ? -1 : 1);
   }
 
-  Shape shape(int tensor) const { return c.op->tensors[static_cast<std::size_t>(tensor)].shape(c.dims); }
+  const TensorInfo& info(int tensor) const { return c.op->tensors[static_cast<std::size_t>(tensor)]; }
+  Shape shape(int tensor) const { return info(tensor).shape(c.dims); }
 
-  /// Outputs of a forward reference.
+  /// Outputs of a forward reference that a gradient flows into; with `kept`, the saved ones too.
   template <class T>
-  Values<T> forward(ReferenceFn<T> reference, Values<T> at) const {
-    Values<T> out;
-    for (int t : outputs) out.emplace_back(static_cast<std::size_t>(shape(t).size()));
+  Values<T> forward(ReferenceFn<T> reference, Values<T> at, Values<T>* kept = nullptr) const {
     std::vector<View<T>> views(c.op->tensors.size());
     for (std::size_t i = 0; i < inputs.size(); ++i)
       views[static_cast<std::size_t>(inputs[i])] = {at[i].data(), shape(inputs[i])};
-    for (std::size_t i = 0; i < outputs.size(); ++i)
-      views[static_cast<std::size_t>(outputs[i])] = {out[i].data(), shape(outputs[i])};
+    const auto room_for = [&](const std::vector<int>& tensors) {
+      Values<T> room;
+      for (int t : tensors) {
+        room.emplace_back(static_cast<std::size_t>(shape(t).size()));
+        views[static_cast<std::size_t>(t)] = {room.back().data(), shape(t)};
+      }
+      return room;
+    };
+    Values<T> out = room_for(outputs), beside = room_for(saved);
     reference(views, c.params);
+    if (kept != nullptr) *kept = std::move(beside);
     return out;
   }
 
-  /// The gradient of the differentiated input alone.
+  /// The gradient of the differentiated input alone, from what the forward pass saved.
   template <class T>
-  std::vector<T> backward(ReferenceFn<T> reference, Values<T> at, Values<T> upstream) const {
+  std::vector<T> backward(ReferenceFn<T> reference, Values<T> at, Values<T> kept, Values<T> upstream) const {
     std::vector<T> gradient(at[position].size());
     std::vector<View<T>> views;
     for (std::size_t i = 0; i < inputs.size(); ++i) views.emplace_back(at[i].data(), shape(inputs[i]));
+    for (std::size_t i = 0; i < saved.size(); ++i) views.emplace_back(kept[i].data(), shape(saved[i]));
     for (std::size_t i = 0; i < outputs.size(); ++i) views.emplace_back(upstream[i].data(), shape(outputs[i]));
-    for (std::size_t i = 0; i < inputs.size(); ++i)
-      views.emplace_back(i == position ? gradient.data() : nullptr, shape(inputs[i]));
+    for (int t : differentiable(*c.op)) views.emplace_back(t == c.input ? gradient.data() : nullptr, shape(t));
     reference(views, c.params);
     return gradient;
+  }
+
+  /// The same, with a forward pass first.
+  template <class T>
+  std::vector<T> gradient(ReferenceFn<T> forward_reference, ReferenceFn<T> backward_reference, Values<T> at,
+                          Values<T> upstream) const {
+    Values<T> kept;
+    if (!saved.empty()) forward<T>(forward_reference, at, &kept);
+    return backward<T>(backward_reference, std::move(at), std::move(kept), std::move(upstream));
   }
 };
 

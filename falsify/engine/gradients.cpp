@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/errors.hpp"
+#include "falsify/engine/draw.hpp"
 #include "falsify/engine/gradient_point.hpp"
 
 namespace assay::falsify {
@@ -56,8 +57,8 @@ class References {
       : at_(at),
         oracle_(oracle),
         backward_(backward),
-        gradient_(at.backward(backward.exact, at.x, at.w)),
-        bounded_(at.backward(backward.bounded, exactly<Bounded>(at.x), exactly<Bounded>(at.w))) {}
+        gradient_(at.gradient<double>(oracle.exact, backward.exact, at.x, at.w)),
+        bounded_(at.gradient<Bounded>(oracle.bounded, backward.bounded, exactly<Bounded>(at.x), exactly<Bounded>(at.w))) {}
 
   /// Every element of the gradient against the column of the Jacobian that belongs to it.
   void check_columns(LinkResult& dual, LinkResult& complex_step) const {
@@ -156,6 +157,15 @@ const LinkResult* GradientReport::broken() const {
   const auto found =
       std::ranges::find_if(links, [](const LinkResult& l) { return !(l.worst <= 1) || l.compared == 0; });
   return found == links.end() ? nullptr : &*found;
+}
+
+GradientCase draw_gradient_case(const OpDescriptor& op, int input, std::uint64_t seed) {
+  Random random(derive(seed, "gradient case"));
+  GradientCase c{&op, input, {}, draw_params(op, random), random.bits()};
+  for (const DimInfo& dim : op.dims)
+    c.dims.push_back(std::clamp<Index>(random.between(1, 9) * dim.multiple, dim.min, dim.max));
+  make_valid(op, c.dims);
+  return c;
 }
 
 GradientReport check_references(const GradientCase& c, const Oracle& oracle, const BackwardOracle& backward) {

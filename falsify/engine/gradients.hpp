@@ -58,13 +58,16 @@ struct GradientCase {
   std::uint64_t seed = 0;
 };
 
+/// Small dims and any params of the operation.
+GradientCase draw_gradient_case(const OpDescriptor& op, int input, std::uint64_t seed);
+
 /// Links 1 and 2. Costs (elements of the input + 40) forward references in each of three number types.
 GradientReport check_references(const GradientCase& c, const Oracle& oracle, const BackwardOracle& backward);
 
-/// Runs a kernel on a problem and returns its only output.
-using RunKernel = std::function<std::vector<float>(const Kernel& kernel, const Problem& problem)>;
+/// Runs a kernel on a problem and returns its outputs.
+using RunKernel = std::function<std::vector<std::vector<float>>(const Kernel& kernel, const Problem& problem)>;
 /// Behind the contract, in this process: for kernels whose device sees host memory.
-std::vector<float> run_here(const Kernel& kernel, const Problem& problem);
+std::vector<std::vector<float>> run_here(const Kernel& kernel, const Problem& problem);
 
 /// Link 3: every given kernel of the operation that the contract's gradient names ("matmul_nt(dc, b)").
 /// Nothing is added where the contract composes the gradient of no call.

@@ -5,6 +5,9 @@
 #include <cmath>
 #include <limits>
 
+#include "core/half.hpp"
+#include "falsify/engine/obligation.hpp"
+
 namespace assay::falsify {
 namespace {
 
@@ -130,6 +133,7 @@ std::vector<float> make_values(const Shape& shape, Strategy strategy, bool wide,
       if (wide) for (float& x : v) x = odd_integer(exact_bits, random);
       else fill_selectors(v, e, longest, random);
       break;
+    case Strategy::directed:  // the operation's hook has the last word
     case Strategy::gaussian: fill_scaled(v, 0, random); break;
     case Strategy::same_sign:
       for (float& x : v) x = static_cast<float>(random.uniform());
@@ -162,21 +166,52 @@ std::vector<float> make_values(const Shape& shape, Strategy strategy, bool wide,
   return v;
 }
 
-Problem make_problem(const OpDescriptor& op, const Case& c, const Arithmetic& arithmetic) {
-  Problem problem{&op, c.dims, c.params, {}};
-  std::vector<std::size_t> inputs;
-  for (std::size_t t = 0; t < op.tensors.size(); ++t)
-    if (op.tensors[t].role != Role::out) inputs.push_back(t);
-  Random random(derive(c.seed, "values"));
-  const std::size_t wide = inputs.empty() ? 0 : inputs[random.below(inputs.size())];
-  const Index longest = c.dims.empty() ? 1 : *std::ranges::max_element(c.dims);
-  const int bits = std::min(12, significand_bits(arithmetic.inputs));
-  problem.values.resize(op.tensors.size());
-  for (std::size_t t : inputs) {
-    if (!c.values.empty()) problem.values[t] = c.values[t];
-    else
-      problem.values[t] = make_values(op.tensors[t].shape(c.dims), c.strategy, t == wide, bits, longest, random);
+namespace {
+
+/// Integers within the tensor's range, its ends among them; counted up where every index is to be another.
+std::vector<float> make_integers(const Problem& problem, std::size_t tensor, Strategy strategy, Random& random) {
+  const TensorInfo& info = problem.op->tensors[tensor];
+  std::vector<float> v(static_cast<std::size_t>(problem.shape(static_cast<int>(tensor)).size()));
+  const Index least = info.least ? info.least(problem.dims) : 0, most = info.most ? info.most(problem.dims) : 255;
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    const Index drawn = strategy == Strategy::distinct_index
+                            ? least + static_cast<Index>(i) % std::max<Index>(1, most - least + 1)
+                        : random.chance(0.1) ? (random.chance(0.5) ? least : most)
+                                             : random.between(least, std::max(least, most));
+    v[i] = static_cast<float>(drawn);
   }
+  return v;
+}
+
+}  // namespace
+
+Problem make_problem(const OpDescriptor& op, const Case& c, const Arithmetic& arithmetic, DType storage) {
+  Problem problem{&op, c.dims, c.params, {}, storage};
+  std::vector<std::size_t> inputs, reals;
+  for (std::size_t t = 0; t < op.tensors.size(); ++t) {
+    if (op.tensors[t].role == Role::out) continue;
+    inputs.push_back(t);
+    if (is_floating(op.tensors[t].dtype)) reals.push_back(t);
+  }
+  Random random(derive(c.seed, "values"));
+  const std::size_t wide = reals.empty() ? 0 : reals[random.below(reals.size())];
+  const Index longest = c.dims.empty() ? 1 : *std::ranges::max_element(c.dims);
+  const int stored_bits = storage == DType::f16 ? significand_bits(Format::f16)
+                          : storage == DType::bf16 ? significand_bits(Format::bf16) : 12;
+  const int bits = std::min({12, significand_bits(arithmetic.inputs), stored_bits});
+  problem.values.resize(op.tensors.size());
+  if (!c.values.empty()) {
+    problem.values = c.values;
+    return problem;
+  }
+  for (std::size_t t : inputs)
+    problem.values[t] = is_floating(op.tensors[t].dtype)
+                            ? make_values(op.tensors[t].shape(c.dims), c.strategy, t == wide, bits, longest, random)
+                            : make_integers(problem, t, c.strategy, random);
+  if (const InputHook hook = input_hook(op.name)) hook(problem, c.strategy, random);
+  for (std::size_t t : inputs)
+    if (op.tensors[t].storage)
+      for (float& x : problem.values[t]) x = stored(storage, x);
   return problem;
 }
 

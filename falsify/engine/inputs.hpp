@@ -14,14 +14,21 @@ struct Problem {
   const OpDescriptor* op = nullptr;
   std::vector<Index> dims;
   std::vector<double> params;
-  std::vector<std::vector<float>> values;  ///< in contract order; outputs are empty
+  /// In contract order; outputs are empty. Every element type is held as the float of the same value: i32 within
+  /// +-2^24, u8, f16 and bf16 exactly.
+  std::vector<std::vector<float>> values;
+  DType storage = DType::f32;  ///< of the tensors whose format the contract leaves open
 
   Shape shape(int tensor) const { return op->tensors[static_cast<std::size_t>(tensor)].shape(dims); }
+  DType dtype(int tensor) const {
+    const TensorInfo& info = op->tensors[static_cast<std::size_t>(tensor)];
+    return info.storage ? storage : info.dtype;
+  }
 };
 
-/// Values by the case's strategy (or its explicit values). `arithmetic` is what the kernel declares: exact
-/// strategies use no more bits than its inputs hold.
-Problem make_problem(const OpDescriptor& op, const Case& c, const Arithmetic& arithmetic);
+/// Values by the case's strategy (or its explicit values). `arithmetic` and `storage` are what the kernel declares:
+/// exact strategies use no more bits than its inputs hold, and inputs are values that their format holds.
+Problem make_problem(const OpDescriptor& op, const Case& c, const Arithmetic& arithmetic, DType storage = DType::f32);
 
 /// One tensor of values by a strategy. `wide` says that this is the input which carries the information;
 /// the others select from it (one-hot; -1, 0, 1).

@@ -8,6 +8,7 @@
 
 #include "contract/enforce.hpp"
 #include "core/errors.hpp"
+#include "falsify/engine/case.hpp"
 #include "runtime/registry.hpp"
 
 namespace assay::falsify {
@@ -18,19 +19,25 @@ struct Sample {
   Call call;
   std::vector<std::vector<std::uint32_t>> memory;
 
-  void place(std::size_t tensor, const Shape& shape, const Shape& strides) {
+  /// Integers hold the least value that their contract admits.
+  void place(std::size_t tensor, const TensorInfo& info, const Shape& shape, const Shape& strides) {
     const Index extent = std::max<Index>(1, View<const float>(nullptr, shape, strides).extent());
     std::vector<std::uint32_t>& words = memory[tensor];
     words.resize(static_cast<std::size_t>(extent));
     std::uint32_t word = 0x3f800001 + (static_cast<std::uint32_t>(tensor) << 20);
-    std::ranges::generate(words, [&] { return word++; });
-    call.tensors[tensor] = {call.tensors[tensor].dtype, words.data(), shape, strides};
+    if (info.least != nullptr) std::ranges::fill(words, static_cast<std::uint32_t>(info.least(call.dims)));
+    else std::ranges::generate(words, [&] { return word++; });
+    call.tensors[tensor] = {info.dtype, words.data(), shape, strides};
   }
 };
 
 std::vector<Index> small_dims(const OpDescriptor& op) {
   std::vector<Index> dims;
-  for (const DimInfo& dim : op.dims) dims.push_back(std::clamp<Index>(2 + std::ssize(dims), dim.min, dim.max));
+  for (const DimInfo& dim : op.dims)
+    dims.push_back(std::clamp<Index>((2 + std::ssize(dims)) * dim.multiple, dim.min, dim.max));
+  for (std::size_t d = 0; d < dims.size(); ++d)  // two of what it is a multiple of
+    if (op.dims[d].multiple_of >= 0) dims[d] = std::min(op.dims[d].max, 2 * dims[static_cast<std::size_t>(op.dims[d].multiple_of)]);
+  make_valid(op, dims);
   return dims;
 }
 
@@ -41,7 +48,7 @@ Sample valid_sample(const OpDescriptor& op, std::vector<Index> dims) {
   for (const ParamInfo& param : op.params) sample.call.params.push_back(param.typical);
   for (std::size_t i = 0; i < op.tensors.size(); ++i) {
     const Shape shape = op.tensors[i].shape(sample.call.dims);
-    sample.place(i, shape, row_major_strides(shape));
+    sample.place(i, op.tensors[i], shape, row_major_strides(shape));
   }
   return sample;
 }
@@ -61,10 +68,10 @@ Sample broken_sample(const OpDescriptor& op, const Violation& violation) {
     case Violation::Kind::dim:
       break;
     case Violation::Kind::shape:
-      sample.place(changed, value, row_major_strides(value));
+      sample.place(changed, op.tensors[changed], value, row_major_strides(value));
       break;
     case Violation::Kind::strides:
-      sample.place(changed, tensors[changed].shape, value);
+      sample.place(changed, op.tensors[changed], tensors[changed].shape, value);
       break;
     case Violation::Kind::alias:
       tensors[changed].data = tensors[static_cast<std::size_t>(violation.other)].data;
@@ -74,6 +81,9 @@ Sample broken_sample(const OpDescriptor& op, const Violation& violation) {
       break;
     case Violation::Kind::param:
       sample.call.params[changed] = violation.number;
+      break;
+    case Violation::Kind::value:
+      sample.memory[changed].front() = static_cast<std::uint32_t>(value[0]);
       break;
   }
   return sample;
@@ -143,6 +153,7 @@ std::string refusal_at_limits(const OpDescriptor& op) {
     for (const Index limit : {op.dims[d].min, op.dims[d].max}) {
       std::vector<Index> dims = small_dims(op);
       dims[d] = limit;
+      make_valid(op, dims);
       Sample sample = valid_sample(op, dims);
       for (Tensor& tensor : sample.call.tensors)
         if (tensor.shape.size() == 0) tensor.data = nullptr;
@@ -174,10 +185,10 @@ std::string valid_calls_fault(const OpDescriptor& op) {
   for (std::size_t i = 0; i < op.tensors.size() && fault.empty(); ++i) {
     Sample sample = valid_sample(op, small_dims(op));
     const Shape shape = sample.call.tensors[i].shape;
-    sample.place(i, shape, padded_strides(op.tensors[i], shape));
+    sample.place(i, op.tensors[i], shape, padded_strides(op.tensors[i], shape));
     fault = refusal(op, sample.call, fmt::format("a valid call with padded {}", op.tensors[i].name));
     if (op.tensors[i].unit_inner_stride || !fault.empty()) continue;
-    sample.place(i, shape, column_major_strides(shape));
+    sample.place(i, op.tensors[i], shape, column_major_strides(shape));
     fault = refusal(op, sample.call, fmt::format("a valid call with column-major {}", op.tensors[i].name));
   }
   return fault;

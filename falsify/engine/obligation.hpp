@@ -11,6 +11,9 @@
 namespace assay::falsify {
 
 class Trial;
+class Random;
+struct Problem;
+enum class Strategy;
 
 /// Checks one obligation on the trial's case; throws nothing but our own bugs.
 using Check = Outcome (*)(Trial& trial);
@@ -19,6 +22,13 @@ struct Obligation {
   const ObligationInfo* info = nullptr;
   Check check = nullptr;
 };
+
+/// Makes what an operation alone can make of its inputs: consistent saved values, packed formats, and for the strategy
+/// `directed` the values at which its formula is most sensitive. Called with values already drawn by the strategy.
+using InputHook = void (*)(Problem& problem, Strategy strategy, Random& random);
+
+/// That of one operation; null where its contract names none.
+InputHook input_hook(std::string_view op);
 
 /// Those of one operation in the order of its contract. Throws InputError if there is no such operation.
 std::span<const Obligation> obligations(std::string_view op);

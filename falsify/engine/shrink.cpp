@@ -55,12 +55,15 @@ class Search {
     for (std::size_t d = 0; d < from.dims.size(); ++d) {
       std::vector<std::vector<Index>> longer;
       for (const auto& prefix : candidates)
-        for (Index v = op_.dims[d].min; v <= std::min(kExhaustive, op_.dims[d].max); ++v) {
+        for (Index n = 0; n <= kExhaustive; ++n) {
+          const Index v = n * op_.dims[d].multiple;
+          if (v < op_.dims[d].min || v > op_.dims[d].max) continue;
           longer.push_back(prefix);
           longer.back().push_back(v);
         }
       candidates = std::move(longer);
     }
+    std::erase_if(candidates, [&](const auto& dims) { return !valid(op_, dims); });
     const auto sum = [](const std::vector<Index>& dims) { return std::accumulate(dims.begin(), dims.end(), Index{0}); };
     std::erase_if(candidates, [&](const auto& dims) { return sum(dims) >= sum(from.dims); });
     std::ranges::stable_sort(candidates, {}, sum);
@@ -107,7 +110,7 @@ rc::Shrinkable<Case> shrinkable(const OpDescriptor& op, const DrawSpec& spec, co
 }  // namespace
 
 Shrunk shrink(const OpDescriptor& op, const ObligationInfo& obligation, const rc::Shrinkable<Case>& failing,
-              const Arithmetic& arithmetic, const Fails& fails, std::chrono::milliseconds budget) {
+              const Arithmetic& arithmetic, const Fails& fails, std::chrono::milliseconds budget, DType storage) {
   const auto begin = Clock::now();
   const DrawSpec spec = draw_spec(obligation.by);
   Search search(op, spec, fails, begin + budget);
@@ -117,7 +120,7 @@ Shrunk shrink(const OpDescriptor& op, const ObligationInfo& obligation, const rc
   if (exhausted != c) c = search.descend(shrinkable(op, spec, exhausted));
   // Only then values: the case carries them itself, so they no longer depend on the strategy.
   Case fixed = c;
-  fixed.values = make_problem(op, c, arithmetic).values;
+  fixed.values = make_problem(op, c, arithmetic, storage).values;
   std::size_t count = 0;
   for (const auto& list : fixed.values) count += list.size();
   if (count > 0 && count <= kMaxValues && search.fails(fixed)) c = search.descend(shrinkable(op, spec, fixed));

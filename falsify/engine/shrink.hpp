@@ -24,6 +24,7 @@ struct Shrunk {
 /// Dims first: RapidCheck's shrinks, then every smaller combination of dims up to 4 with every strategy and
 /// layout; then values toward 0, 1 and small integers, with the dims fixed.
 Shrunk shrink(const OpDescriptor& op, const ObligationInfo& obligation, const rc::Shrinkable<Case>& failing,
-              const Arithmetic& arithmetic, const Fails& fails, std::chrono::milliseconds budget);
+              const Arithmetic& arithmetic, const Fails& fails, std::chrono::milliseconds budget,
+              DType storage = DType::f32);
 
 }  // namespace assay::falsify

@@ -17,6 +17,7 @@ Finding structural(std::string kind, std::string message) { return {std::move(ki
       outcome.reason = reply.detail;
       break;
     case Status::unavailable: throw Unavailable("the kernel's device", reply.detail);
+    case Status::invalid: throw InvalidCase(reply.detail);
     case Status::violated: outcome = Outcome::falsify(structural("contract", reply.detail)); break;
     case Status::failed: outcome = Outcome::falsify(structural("error", "the call failed: " + reply.detail)); break;
     case Status::crashed: outcome = Outcome::falsify(structural("crash", "the kernel crashed: " + reply.detail)); break;
@@ -26,30 +27,30 @@ Finding structural(std::string kind, std::string message) { return {std::move(ki
   throw Interrupted{outcome};
 }
 
-std::vector<int> tensors_where(const OpDescriptor& op, bool output) {
+std::vector<int> tensors_without(const OpDescriptor& op, Role role) {
   std::vector<int> found;
   for (std::size_t t = 0; t < op.tensors.size(); ++t)
-    if ((op.tensors[t].role == Role::out) == output) found.push_back(static_cast<int>(t));
+    if (op.tensors[t].role != role) found.push_back(static_cast<int>(t));
   return found;
 }
 
 }  // namespace
 
-std::vector<int> outputs_of(const OpDescriptor& op) { return tensors_where(op, true); }
-std::vector<int> inputs_of(const OpDescriptor& op) { return tensors_where(op, false); }
+std::vector<int> outputs_of(const OpDescriptor& op) { return tensors_without(op, Role::in); }
+std::vector<int> inputs_of(const OpDescriptor& op) { return tensors_without(op, Role::out); }
 
 Problem Trial::problem(Strategy strategy) const {
   Case c = case_;
   c.strategy = strategy;
   c.values.clear();
-  return make_problem(op_, c, kernel_.arithmetic);
+  return make_problem(op_, c, kernel_.arithmetic, kernel_.storage);
 }
 
 Problem Trial::problem(std::vector<Index> dims) const {
   Case c = case_;
   c.dims = std::move(dims);
   c.values.clear();
-  return make_problem(op_, c, kernel_.arithmetic);
+  return make_problem(op_, c, kernel_.arithmetic, kernel_.storage);
 }
 
 Run Trial::run(const Problem& problem, Poison poison, contract::Level level) {
@@ -60,7 +61,7 @@ Run Trial::run(const Problem& problem, Poison poison, contract::Level level) {
   const Reply reply = worker_.run(op_, kernel_, problem.dims, problem.params, stage.tensors(), level);
   if (reply.status != Reply::Status::done) interrupt(reply);
   Run run;
-  for (int t : outputs_of(op_)) run.outputs.push_back(stage.read(t));
+  for (int t : outputs_of(*problem.op)) run.outputs.push_back(stage.read(t));
   if (const auto damage = stage.damage()) throw Interrupted{Outcome::falsify(structural("out of bounds", *damage))};
   return run;
 }
@@ -72,12 +73,20 @@ std::vector<std::vector<Bounded>> Trial::oracle(const Problem& problem) const {
   for (std::size_t t = 0; t < values.size(); ++t) {
     const Shape shape = problem.shape(static_cast<int>(t));
     values[t].resize(static_cast<std::size_t>(shape.size()));
-    for (std::size_t i = 0; i < problem.values[t].size(); ++i) values[t][i] = Bounded::input(problem.values[t][i]);
+    const bool real = is_floating(problem.dtype(static_cast<int>(t)));
+    for (std::size_t i = 0; i < problem.values[t].size(); ++i)
+      values[t][i] = real ? Bounded::input(problem.values[t][i]) : Bounded(problem.values[t][i], 0, 0, false);
     views.emplace_back(values[t].data(), shape);
   }
   falsify::oracle(problem.op->name).bounded(views, problem.params);
   std::vector<std::vector<Bounded>> outputs;
-  for (int t : outputs_of(*problem.op)) outputs.push_back(std::move(values[static_cast<std::size_t>(t)]));
+  for (int t : outputs_of(*problem.op)) {
+    std::vector<Bounded>& output = values[static_cast<std::size_t>(t)];
+    const DType dtype = problem.dtype(t);
+    if (is_floating(dtype) && dtype != DType::f32)
+      for (Bounded& x : output) x = stored(dtype, x);
+    outputs.push_back(std::move(output));
+  }
   return outputs;
 }
 
@@ -87,7 +96,7 @@ Outcome Trial::against_oracle(Tier tier, const Problem& problem, const Run& run)
   const std::vector<int> outputs = outputs_of(op_);
   for (std::size_t o = 0; o < outputs.size(); ++o)
     outcome &= compare(tier, op_.tensors[static_cast<std::size_t>(outputs[o])].name, problem.shape(outputs[o]),
-                       run.outputs[o], want[o]);
+                       run.outputs[o], want[o], problem.dtype(outputs[o]));
   return outcome;
 }
 

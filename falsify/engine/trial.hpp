@@ -13,6 +13,11 @@
 
 namespace assay::falsify {
 
+/// The contract's own requires clauses refuse the case: a fault of whoever made it, never of the kernel.
+struct InvalidCase : std::logic_error {
+  using std::logic_error::logic_error;
+};
+
 /// Outputs of a run, in the order of the contract's outputs.
 struct Run {
   std::vector<std::vector<float>> outputs;
@@ -35,7 +40,7 @@ class Trial {
   Random random(std::string_view purpose) const { return Random(derive(case_.seed, purpose)); }
 
   /// The call of the case.
-  Problem problem() const { return make_problem(op_, case_, kernel_.arithmetic); }
+  Problem problem() const { return make_problem(op_, case_, kernel_.arithmetic, kernel_.storage); }
   /// The same dims with values by another strategy.
   Problem problem(Strategy strategy) const;
   /// A call with other dims; values by the case's strategy.
@@ -65,7 +70,7 @@ class Trial {
 /// Runs one check on one case. A prelude in the case is run first.
 Outcome try_obligation(Check check, const OpDescriptor& op, const Kernel& kernel, const Case& c, Worker& worker);
 
-/// Indices of the outputs (or inputs) of an operation, in contract order.
+/// Indices of the outputs (or inputs) of an operation, in contract order; what is read and overwritten is both.
 std::vector<int> outputs_of(const OpDescriptor& op);
 std::vector<int> inputs_of(const OpDescriptor& op);
 

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kMaxClauses = 64;
-constexpr std::size_t kMaxExtents = 8;
+constexpr std::size_t kMaxExtents = 16;
 
 template <std::size_t N>
 void set_text(char (&field)[N], std::string_view text) {
@@ -71,8 +71,7 @@ void run_on(Device& device, const OpDescriptor& op, const Kernel& kernel, Call c
     }
     call.tensors[t] = {p.dtype, address, p.shape, p.strides};
   }
-  if (kernel.refuse != nullptr)
-    if (const auto why = kernel.refuse(call)) throw Unavailable(std::string(kernel.id), "\1" + *why);
+  if (const auto why = refuses(kernel, call)) throw Unavailable(std::string(kernel.id), "\1" + *why);
   {
     const Fences fences(base, placed);
     op.checked(call, kernel, device);
@@ -190,7 +189,7 @@ void Worker::serve(int channel) {
       m.status = refusal ? Reply::Status::refused : Reply::Status::unavailable;
       set_text(m.detail, refusal ? e.why.substr(1) : e.what());
     } catch (const ContractViolation& e) {
-      m.status = Reply::Status::violated;
+      m.status = e.kind == ContractViolation::Kind::precondition ? Reply::Status::invalid : Reply::Status::violated;
       set_text(m.detail, e.what());
     } catch (const std::exception& e) {
       m.status = Reply::Status::failed;

@@ -23,7 +23,8 @@ struct Reply {
     done,         ///< outputs may be read
     refused,      ///< the kernel says that it cannot take the call
     unavailable,  ///< device or memory missing
-    violated,     ///< a contract clause was false
+    invalid,      ///< a requires clause was false: the case is no call of this operation
+    violated,     ///< an ensures clause or certificate was false
     failed,       ///< the kernel threw, or its device reported an error or a validation message
     crashed,      ///< the process died
     hung,         ///< no answer within the limit

@@ -12,7 +12,7 @@ inline constexpr std::string_view kTf32Wmma =
     "TF32 tensor cores (WMMA 16x16x8), 128x128 block, 64x64 a warp, depth 32, three asynchronous stages";
 /// Inputs rounded to nearest; sums truncated in blocks of four products: what is known of A100, and no better than what
 /// is known of later ones (runtime/cuda_host/wmma.hpp has the source).
-inline constexpr Arithmetic kTf32Arithmetic{.inputs = Format::tf32, .accumulation = Rounding::toward_zero, .block = 4};
+inline constexpr Arithmetic kTf32Arithmetic{.inputs = Format::tf32, .accumulation = Rounding::toward_zero, .block = 4, .functions = FunctionLibrary::cuda};
 
 namespace tf32_wmma_detail {
 

@@ -21,7 +21,7 @@ inline constexpr Index kMaxGroups = 65535;
 /// (LP_MAX_TGSI_LOOP_ITERATIONS), and a sum that lost its tail looks like any other.
 inline constexpr Index kMaxTurns = 65535;
 /// Declared by every kernel that computes: the specification lets shaders flush subnormals.
-inline constexpr Arithmetic kShaderArithmetic{.flushes_subnormals = true};
+inline constexpr Arithmetic kShaderArithmetic{.flushes_subnormals = true, .functions = FunctionLibrary::vulkan};
 
 inline VulkanDevice& vulkan_device(Device& device) { return static_cast<VulkanDevice&>(device); }
 

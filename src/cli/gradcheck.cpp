@@ -28,22 +28,23 @@ struct Options {
 /// Runs kernels in a worker each, guarded as in a campaign.
 class Runner {
  public:
-  std::vector<float> run(const Kernel& kernel, const falsify::Problem& problem) {
+  std::vector<std::vector<float>> run(const Kernel& kernel, const falsify::Problem& problem) {
     auto& worker = workers_[&kernel];
     if (!worker) worker = std::make_unique<falsify::Worker>(std::chrono::seconds(30), std::size_t{1} << 28);
     const falsify::Case plain{.dims = problem.dims, .params = problem.params, .strategy = {}, .layout = {}, .placement = {},
                               .seed = 1, .prelude = {}, .values = {}};
     falsify::Trial trial(*problem.op, kernel, plain, *worker);
-    return trial.run(problem).outputs.front();
+    return trial.run(problem).outputs;
   }
   /// True where the kernel's device is here.
   bool available(const Kernel& kernel) {
     const OpDescriptor& op = operation(kernel.op);
-    std::vector<Index> dims(op.dims.size(), 1);
-    const falsify::Case one{.dims = dims, .params = {}, .strategy = {}, .layout = {}, .placement = {}, .seed = 1,
-                            .prelude = {}, .values = {}};
+    falsify::Case one;
+    one.dims.assign(op.dims.size(), 1);
+    falsify::make_valid(op, one.dims);
+    for (const ParamInfo& param : op.params) one.params.push_back(param.typical);
     try {
-      run(kernel, make_problem(op, one, {}));
+      run(kernel, make_problem(op, one, kernel.arithmetic, kernel.storage));
       return true;
     } catch (const Unavailable&) {
       return false;
@@ -79,9 +80,7 @@ nlohmann::json check(const OpDescriptor& op, const GradientInfo& gradient, const
   std::string failure;
   falsify::Random random(falsify::derive(parse_seed(o.seed), gradient.id));
   for (int number = 0; number < o.cases; ++number) {
-    GradientCase c{&op, gradient.input, {}, {}, random.bits()};
-    for (const DimInfo& dim : op.dims) c.dims.push_back(std::clamp<Index>(random.between(1, 9), dim.min, dim.max));
-    for (const ParamInfo& param : op.params) c.params.push_back(param.typical);
+    const GradientCase c = falsify::draw_gradient_case(op, gradient.input, random.bits());
     GradientReport report = check_references(c, falsify::oracle(op.name), falsify::backward_oracle(op.name));
     try {
       check_kernels(report, c, falsify::backward_oracle(op.name), kernels,

@@ -54,6 +54,7 @@ class Checker {
     obligations();
     for (const model::Pin& pin : contract_.pins) this->pin(pin);
     for (const model::Gradient& gradient : contract_.gradients) this->gradient(gradient);
+    every_gradient();
   }
 
  private:
@@ -78,6 +79,17 @@ class Checker {
     }
   }
 
+  /// A number, or an earlier dim.
+  void multiple(std::size_t dim) const {
+    const Text& text = contract_.dims[dim].multiple;
+    if (text.value.empty()) return;
+    const bool number = std::ranges::all_of(text.value, digit) && text.value.size() < 7 && text.value.front() != '0';
+    const int named = model::dim_index(contract_, text.value);
+    if (!number && (named < 0 || static_cast<std::size_t>(named) >= dim))
+      fail(text, fmt::format("'{}' is neither a positive number nor an earlier dim", text.value),
+           "write 'multiple: 256' or the name of a dim above this one");
+  }
+
   void over_dims(const Text& expression, bool limits) const {
     if (const auto fault = malformed(expression.value))
       fail(expression, fmt::format("'{}' is not an expression: {}", expression.value, *fault), "correct it");
@@ -92,6 +104,10 @@ class Checker {
 
   void shapes() const {
     std::vector<std::string> used;
+    for (std::size_t d = 0; d < contract_.dims.size(); ++d) multiple(d);
+    for (const model::Tensor& tensor : contract_.tensors)
+      for (const Text* limit : {&tensor.least, &tensor.most})
+        if (!limit->value.empty() && !std::ranges::all_of(limit->value, digit)) over_dims(*limit, false);
     for (const model::Tensor& tensor : contract_.tensors)
       for (const Text& axis : tensor.shape) {
         over_dims(axis, false);
@@ -171,6 +187,7 @@ class Checker {
     if (const auto fault = malformed(clause.expr.value))
       fail(clause.expr, fmt::format("clause {} is not an expression: {}", clause.id.value, *fault), "correct it");
     wording(clause);
+    for (const Text& name : clause.reads) tensor(name);
     for (const model::Breakage& breakage : clause.violate) this->breakage(breakage);
     if (clause.kind != ClauseKind::requires_clause) return;
     const std::size_t conditions = conjuncts(clause.expr.value).size();
@@ -182,6 +199,9 @@ class Checker {
   }
 
   void obligations() const {
+    if (!contract_.inputs.value.empty() && !usable_name(contract_.inputs.value))
+      fail(contract_.inputs, fmt::format("'{}' cannot name a function", contract_.inputs.value),
+           "use lower-case letters, digits and single underscores, no C++ keyword");
     for (const model::Obligation& obligation : contract_.obligations)
       if (!usable_name(obligation.by.value))
         fail(obligation.by, fmt::format("'{}' cannot name a check", obligation.by.value),
@@ -213,12 +233,42 @@ class Checker {
     if (input < 0 || contract_.tensors[static_cast<std::size_t>(input)].role == Role::out)
       fail(gradient.input, fmt::format("'{}' is not an input of this contract", gradient.input.value),
            "name the tensor that is differentiated by");
+    if (!differentiable(contract_.tensors[static_cast<std::size_t>(input)]))
+      fail(gradient.input, fmt::format("'{}' holds no real numbers, or says why it has no gradient", gradient.input.value),
+           "remove one of the two");
+    if (gradient.by.value.empty()) return;
     for (const std::string& argument : gradient_call(contract_, gradient).arguments) {
-      if (model::tensor_index(contract_, argument) >= 0) continue;
+      const int named = model::tensor_index(contract_, argument);
+      if (named >= 0 && (tensor_at(named).role != Role::out || tensor_at(named).saved)) continue;
       const int output = argument.starts_with("d") ? model::tensor_index(contract_, argument.substr(1)) : -1;
-      if (output < 0 || contract_.tensors[static_cast<std::size_t>(output)].role == Role::in)
-        fail(gradient.by, fmt::format("'{}' is neither a tensor nor d and the name of an output", argument),
+      if (output < 0 || tensor_at(output).role == Role::in || tensor_at(output).saved)
+        fail(gradient.by, fmt::format("'{}' is neither an input, a saved output, nor d and the name of an output", argument),
              "write for example matmul_nt(dc, b)");
+    }
+  }
+
+  const model::Tensor& tensor_at(int index) const { return contract_.tensors[static_cast<std::size_t>(index)]; }
+
+  static bool differentiable(const model::Tensor& tensor) {
+    return tensor.role != Role::out && is_floating(tensor.dtype) && tensor.no_gradient.empty();
+  }
+
+  /// Each input of real numbers has a gradient, or the contract says why not.
+  void every_gradient() const {
+    if (!contract_.no_gradients.value.empty()) {
+      if (!contract_.gradients.empty())
+        fail(contract_.no_gradients, "the contract has both gradients and no_gradients", "remove one of the two");
+      return;
+    }
+    for (const model::Tensor& tensor : contract_.tensors) {
+      if (!differentiable(tensor)) continue;
+      if (tensor.role == Role::inout)
+        fail(tensor.name, fmt::format("'{}' is overwritten: an operation with inout tensors has no gradients", tensor.name.value),
+             "say why under 'no_gradients'");
+      const auto has = [&](const model::Gradient& g) { return g.input.value == tensor.name.value; };
+      if (std::ranges::none_of(contract_.gradients, has))
+        fail(tensor.name, fmt::format("nothing says what the gradient of '{}' is", tensor.name.value),
+             "add it under 'gradients', or say why there is none ('no_gradient' of the tensor, 'no_gradients' of the contract)");
     }
   }
 

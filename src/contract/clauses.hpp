@@ -14,15 +14,29 @@ namespace assay::contract {
 constexpr bool truth(std::same_as<bool> auto holds) { return holds; }
 
 /// False only for a tensor of at least one element that has no memory.
-template <class T>
-constexpr bool has_address(const View<T>& v) {
+template <AnyView V>
+constexpr bool has_address(const V& v) {
   return v.data() != nullptr || v.size() == 0;
 }
 
 /// True where each index of the tensor reaches memory of its own: no broadcast, no stride too small.
-template <class T>
-bool distinct(const View<T>& v) {
+template <AnyView V>
+bool distinct(const V& v) {
   return !self_overlap(v.shape(), v.strides());
+}
+
+/// True where every element of an index tensor on the host is at least `low` and less than `high`.
+template <class T>
+bool in_range(const View<T>& v, Index low, Index high) {
+  Shape index = v.shape();
+  for (int axis = 0; axis < v.rank(); ++axis) index[axis] = 0;
+  for (Index n = 0; n < v.size(); ++n) {
+    Index offset = 0;
+    for (int axis = 0; axis < v.rank(); ++axis) offset += index[axis] * v.stride(axis);
+    if (v.data()[offset] < low || v.data()[offset] >= high) return false;
+    for (int axis = v.rank() - 1; axis >= 0 && ++index[axis] == v.dim(axis); --axis) index[axis] = 0;
+  }
+  return true;
 }
 
 template <class T>
@@ -31,8 +45,8 @@ requires std::is_arithmetic_v<T> std::string show(T value) {
   else return std::to_string(value);
 }
 inline std::string show(const Shape& shape) { return to_string(shape); }
-template <class T>
-std::string show(const View<T>& v) {
+template <AnyView V>
+std::string show(const V& v) {
   if (v.data() == nullptr) return to_string(v.shape()) + " at no address";
   return to_string(v.shape()) + (v.contiguous() ? "" : " with strides " + to_string(v.strides()));
 }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -18,21 +17,26 @@ class Device;
 
 enum class Role { in, out, inout };
 
-/// A named extent. Cases keep every dim within [min, max].
+/// A named extent. Cases keep every dim within [min, max] and a multiple of `multiple` and of the dim `multiple_of`.
 struct DimInfo {
   std::string_view name;
   Index min = 1;
   Index max = 1;
-  std::string_view says;  ///< what it counts
+  std::string_view says;            ///< what it counts
+  Index multiple = 1;
+  int multiple_of = -1;             ///< index of an earlier dim
+  std::span<const Index> typical{}; ///< extents of real models, drawn beside the small ones
 };
 
-/// A scalar parameter.
+/// A scalar parameter: a float32 number, an integer, or one of a few choices.
 struct ParamInfo {
   std::string_view name;
   double min = 0;
   double max = 0;
   double typical = 0;
   std::string_view says;
+  bool integer = false;
+  std::span<const double> choices{};
 };
 
 struct TensorInfo {
@@ -43,14 +47,19 @@ struct TensorInfo {
   Shape (*shape)(std::span<const Index> dims) = nullptr;
   bool unit_inner_stride = true;             ///< false: any non-overlapping strides are allowed
   std::string_view says;
+  bool storage = false;                      ///< stored as f32, f16 or bf16, whichever the kernel declares
+  Index (*least)(std::span<const Index> dims) = nullptr;  ///< smallest value of an integer tensor
+  Index (*most)(std::span<const Index> dims) = nullptr;   ///< largest
+  bool saved = false;                        ///< an output kept for the backward pass; no gradient flows into it
+  std::string_view no_gradient{};            ///< why an input of real numbers has none
 };
 
 /// The smallest call that violates a clause: a valid call, changed in one way.
 struct Violation {
-  enum class Kind { shape, strides, alias, dim, null, param } kind = Kind::shape;
+  enum class Kind { shape, strides, alias, dim, null, param, value } kind = Kind::shape;
   int tensor = -1;                           ///< the tensor, dim or param changed (index in contract order)
   int other = -1;                            ///< alias: the tensor whose memory it takes
-  Shape (*value)(std::span<const Index> dims) = nullptr;  ///< new shape or strides; for dim and param: one extent
+  Shape (*value)(std::span<const Index> dims) = nullptr;  ///< new shape or strides; for dim and value: one number
   double number = 0;                         ///< param: the new value
 };
 
@@ -62,7 +71,7 @@ struct ClauseInfo {
   std::string_view says;                     ///< as violations word it
   std::string_view expr;                     ///< as evaluated
   int line = 0;                              ///< in the YAML
-  std::optional<Violation> violate{};
+  std::span<const int> reads{};              ///< tensors whose elements the condition looks at
 };
 
 /// One falsifiable claim. `by` names an engine check (differential, exact, ...) or a function of falsify/<op>.cpp.
@@ -97,8 +106,12 @@ struct OpDescriptor {
   std::span<const GradientInfo> gradients;
   Nonfinite nonfinite = Nonfinite::propagate;
   bool bitwise_deterministic = true;
-  /// Output elements are copies of input elements: outputs must match the reference bit for bit.
+  /// Outputs are determined bit for bit: copies, and codecs whose arithmetic the contract pins.
   bool copies = false;
+  /// The operation makes inputs of its own for the strategy `directed` (falsify/<op>.cpp).
+  bool directed = false;
+  /// Why the operation as a whole has no gradients; empty where it has.
+  std::string_view no_gradients{};
 
   /// Runs the kernel behind the contract at the level in force (contract/enforce.hpp).
   void (*checked)(const Call& call, const Kernel& kernel, Device& device) = nullptr;

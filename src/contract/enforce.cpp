@@ -41,38 +41,55 @@ const bool handlers_set = [] {
                           std::move(values));
 }
 
-void evaluate(const Enforced& contract, std::size_t clause, const void* args) {
-  const ClauseCheck& check = contract.checks[clause];
-  std::atomic_ref(contract.counts[clause]).fetch_add(1, std::memory_order_relaxed);
-  if (check.certify != nullptr) {
-    Certified certified = check.certify(args);
-    if (!certified.holds) violated(contract, clause, std::move(certified.values));
-  } else if (!check.holds(args)) {
-    violated(contract, clause, check.values(args));
+/// A call whose tensors the host cannot see, some of them fetched, whole extents.
+class Fetched {
+ public:
+  Fetched(const Call& call, Device& device) : call_(call), memory_(call.tensors.size()), device_(device) {}
+
+  void fetch(std::size_t tensor) {
+    const Tensor& there = call_.tensors[tensor];
+    const Index extent = View<const std::byte>(nullptr, there.shape, there.strides).extent();
+    if (extent == 0) return;
+    memory_[tensor].resize(static_cast<std::size_t>(extent) * size_of(there.dtype));
+    device_.download(memory_[tensor].data(), there.data, memory_[tensor].size());
+    call_.tensors[tensor].data = memory_[tensor].data();
+  }
+  const Call& call() const { return call_; }
+
+ private:
+  Call call_;
+  std::vector<std::vector<std::byte>> memory_;
+  Device& device_;
+};
+
+/// `device_of_call` is asked for only where a condition reads elements.
+template <class DeviceOfCall>
+void check_requires(const Enforced& contract, const void* args, const Call& call, const DeviceOfCall& device_of_call) {
+  const std::span<const ClauseInfo> clauses = contract.op->clauses;
+  for (std::size_t i = 0; i < clauses.size() && clauses[i].kind == ClauseKind::requires_clause; ++i) {
+    if (clauses[i].reads.empty()) {
+      evaluate(contract, i, args);
+      continue;
+    }
+    Device& where = device_of_call();
+    if (where.host_visible()) {
+      evaluate(contract, i, args);
+      continue;
+    }
+    where.synchronize();
+    Fetched host(call, where);
+    for (const int tensor : clauses[i].reads) host.fetch(static_cast<std::size_t>(tensor));
+    contract.require(host.call(), i);
   }
 }
 
-void check_requires(const Enforced& contract, const void* args) {
-  const std::span<const ClauseInfo> clauses = contract.op->clauses;
-  for (std::size_t i = 0; i < clauses.size() && clauses[i].kind == ClauseKind::requires_clause; ++i)
-    evaluate(contract, i, args);
-}
-
-/// Ensures clauses read elements: tensors that the host cannot see are fetched first, whole extents.
+/// Ensures clauses read elements.
 void ensure_on_host(const Enforced& contract, const Call& call, const Kernel& kernel, Device& device) {
   device.synchronize();
   if (device.host_visible()) return contract.ensure(call, kernel);
-  Call host = call;
-  std::vector<std::vector<std::byte>> memory(call.tensors.size());
-  for (std::size_t i = 0; i < call.tensors.size(); ++i) {
-    const Tensor& tensor = call.tensors[i];
-    const Index extent = View<const std::byte>(nullptr, tensor.shape, tensor.strides).extent();
-    if (extent == 0) continue;
-    memory[i].resize(static_cast<std::size_t>(extent) * size_of(tensor.dtype));
-    device.download(memory[i].data(), tensor.data, memory[i].size());
-    host.tensors[i].data = memory[i].data();
-  }
-  contract.ensure(host, kernel);
+  Fetched host(call, device);
+  for (std::size_t i = 0; i < call.tensors.size(); ++i) host.fetch(i);
+  contract.ensure(host.call(), kernel);
 }
 
 struct Target {
@@ -80,16 +97,23 @@ struct Target {
   Device* device = nullptr;
 };
 
+/// Runs the kernel, or says why it does not take the call.
+void run_kernel(const Kernel& kernel, const Call& call, Device& device) {
+  if (const auto why = refuses_storage(kernel, call)) throw Unavailable(std::string(kernel.id), *why);
+  kernel.run(call, device);
+}
+
 /// `resolve` names the kernel and device; it is called once the requires clauses hold.
-template <class Resolve>
-void guarded(const Enforced& contract, const void* args, const Call& call, const Resolve& resolve) {
+template <class DeviceOfCall, class Resolve>
+void guarded(const Enforced& contract, const void* args, const Call& call, const DeviceOfCall& device_of_call,
+             const Resolve& resolve) {
   Target target;
   const auto run = [&] {
     target = resolve();
-    target.kernel->run(call, *target.device);
+    run_kernel(*target.kernel, call, *target.device);
   };
   if (!kCompiledIn) return run();
-  const auto requires_hold = [&] { check_requires(contract, args); };
+  const auto requires_hold = [&] { check_requires(contract, args, call, device_of_call); };
   switch (level()) {
     case Level::off:
       return run();
@@ -125,13 +149,24 @@ std::vector<std::string_view> never_evaluated(const OpDescriptor& op) {
 }
 
 void enforce(const Enforced& contract, const void* args, const Call& call, const Kernel& kernel, Device& device) {
-  guarded(contract, args, call, [&] { return Target{&kernel, &device}; });
+  guarded(contract, args, call, [&]() -> Device& { return device; }, [&] { return Target{&kernel, &device}; });
 }
 
 void enforce(const Enforced& contract, const void* args, const Call& call, Backend backend) {
-  guarded(contract, args, call, [&] {
+  guarded(contract, args, call, [&]() -> Device& { return device(backend); }, [&] {
     return Target{&select_kernel(contract.op->name, backend, call), &device(backend)};
   });
+}
+
+void evaluate(const Enforced& contract, std::size_t clause, const void* args) {
+  const ClauseCheck& check = contract.checks[clause];
+  std::atomic_ref(contract.counts[clause]).fetch_add(1, std::memory_order_relaxed);
+  if (check.certify != nullptr) {
+    Certified certified = check.certify(args);
+    if (!certified.holds) violated(contract, clause, std::move(certified.values));
+  } else if (!check.holds(args)) {
+    violated(contract, clause, check.values(args));
+  }
 }
 
 void check_ensures(const Enforced& contract, const void* args, const Kernel& kernel) {

@@ -40,6 +40,8 @@ struct Enforced {
   std::uint64_t* counts = nullptr;      ///< evaluations of each clause, atomically increased
   /// Unpacks a call whose tensors are host memory and calls check_ensures with it.
   void (*ensure)(const Call& host, const Kernel& kernel) = nullptr;
+  /// Unpacks a call in which the tensors that a clause reads are host memory, and evaluates that clause.
+  void (*require)(const Call& host, std::size_t clause) = nullptr;
 };
 
 /// Runs the kernel behind the contract at the level in force. Throws ContractViolation for the first clause
@@ -48,13 +50,16 @@ void enforce(const Enforced& contract, const void* args, const Call& call, const
 /// The same with the back end's preferred kernel (runtime/select.hpp), chosen once the requires clauses hold.
 void enforce(const Enforced& contract, const void* args, const Call& call, Backend backend);
 
+/// Evaluates one clause; throws ContractViolation where it is false.
+void evaluate(const Enforced& contract, std::size_t clause, const void* args);
 /// Evaluates ensures clauses and certificates on host tensors, under the arithmetic the kernel declares.
 void check_ensures(const Enforced& contract, const void* args, const Kernel& kernel);
 
 /// A tensor whose element type is data.
 template <class T>
 Tensor erase(const View<T>& v) {
-  return {DType::f32, const_cast<void*>(static_cast<const void*>(v.data())), v.shape(), v.strides()};
+  return {dtype_of<std::remove_const_t<T>>, const_cast<void*>(static_cast<const void*>(v.data())), v.shape(), v.strides()};
 }
+inline Tensor erase(const StorageView& v) { return {v.dtype(), v.data(), v.shape(), v.strides()}; }
 
 }  // namespace assay::contract

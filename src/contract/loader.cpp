@@ -42,39 +42,72 @@ std::vector<Text> axes(const Node& node) {
 }
 
 model::Dim read_dim(const Text& name, const Node& node) {
-  const Fields fields(node, {"min", "max", "says"});
+  const Fields fields(node, {"min", "max", "says", "multiple", "typical"});
   const Node* min = fields.find("min");
   model::Dim dim{name, min ? min->integer(0, kLargestDim) : 1, 0, fields.require("says").text().value};
   dim.max = fields.require("max").integer(dim.min, kLargestDim);
+  if (const Node* multiple = fields.find("multiple")) dim.multiple = multiple->text();
+  if (const Node* typical = fields.find("typical"))
+    for (const Node& item : typical->items()) dim.typical.push_back(item.integer(dim.min, dim.max));
   return dim;
 }
 
 model::Param read_param(const Text& name, const Node& node) {
-  const Fields fields(node, {"min", "max", "typical", "says"});
+  const Fields fields(node, {"min", "max", "typical", "choices", "integer", "says"});
+  if (const Node* choices = fields.find("choices")) {
+    model::Param param{name, 0, 0, 0, fields.require("says").text().value};
+    for (const Node& item : choices->items()) param.choices.push_back(item.number());
+    const auto [least, most] = std::ranges::minmax(param.choices);
+    param.min = least, param.max = most, param.typical = param.choices.front();
+    for (std::string_view key : {"min", "max", "typical", "integer"})
+      if (const Node* other = fields.find(key))
+        other->fail(fmt::format("parameter '{}' has both choices and '{}'", name.value, key), "give one of the two");
+    return param;
+  }
   model::Param param{name, fields.require("min").number(), fields.require("max").number(),
                      fields.require("typical").number(), fields.require("says").text().value};
+  param.integer = fields.find("integer") != nullptr && fields.require("integer").boolean();
   if (param.typical < param.min || param.max < param.typical)
     node.fail(fmt::format("parameter '{}' needs min <= typical <= max", name.value), "reorder the three numbers");
   return param;
 }
 
 model::Tensor read_tensor(const Text& name, const Node& node) {
-  const Fields fields(node, {"role", "dtype", "shape", "strided", "says"});
+  const Fields fields(node, {"role", "dtype", "shape", "strided", "values", "saved", "no_gradient", "says"});
   const std::string role = fields.require("role").one_of({"in", "out", "inout"}).value;
-  fields.require("dtype").one_of({"f32"});
-  const Node* strided = fields.find("strided");
-  return {name,
-          role == "in"    ? Role::in
-          : role == "out" ? Role::out
-                          : Role::inout,
-          DType::f32,
-          axes(fields.require("shape")),
-          strided != nullptr && strided->boolean(),
-          fields.require("says").text().value};
+  const std::string dtype = fields.require("dtype").one_of({"f32", "storage", "i32", "u8"}).value;
+  const auto flag = [&](std::string_view key) { return fields.find(key) != nullptr && fields.require(key).boolean(); };
+  model::Tensor tensor{.name = name,
+                       .role = role == "in"    ? Role::in
+                               : role == "out" ? Role::out
+                                               : Role::inout,
+                       .dtype = dtype == "i32"  ? DType::i32
+                                : dtype == "u8" ? DType::u8
+                                                : DType::f32,
+                       .shape = axes(fields.require("shape")),
+                       .strided = flag("strided"),
+                       .says = fields.require("says").text().value,
+                       .storage = dtype == "storage",
+                       .saved = flag("saved"),
+                       .no_gradient = fields.text_or("no_gradient", "")};
+  if (tensor.saved && tensor.role != Role::out)
+    node.fail(fmt::format("'{}' is saved but no output", name.value), "only outputs are kept for the backward pass");
+  if (!tensor.no_gradient.empty() && tensor.role != Role::in)
+    node.fail(fmt::format("'{}' has no_gradient but is no input", name.value), "remove the key");
+  const Node* values = fields.find("values");
+  if ((values != nullptr) != (tensor.dtype == DType::i32 && tensor.role != Role::out))
+    node.fail(fmt::format("'{}' {} 'values'", name.value, values ? "has" : "lacks"),
+              "inputs of i32 have 'values: {min: 0, max: \"n - 1\"}', other tensors have none");
+  if (values != nullptr) {
+    const Fields range(*values, {"min", "max"});
+    tensor.least = range.require("min").text();
+    tensor.most = range.require("max").text();
+  }
+  return tensor;
 }
 
 model::Breakage read_breakage(const Node& node) {
-  const Fields fields(node, {"shape", "strides", "alias", "dim", "nullptr", "param"});
+  const Fields fields(node, {"shape", "strides", "alias", "dim", "nullptr", "param", "value"});
   const auto entries = node.entries();
   if (entries.size() != 1) node.fail("a violation changes one thing", "make a list of violations, one key each");
   const auto& [kind, value] = entries.front();
@@ -99,19 +132,23 @@ model::Breakage read_breakage(const Node& node) {
   breakage.kind = kind.value == "shape"     ? Violation::Kind::shape
                   : kind.value == "strides" ? Violation::Kind::strides
                   : kind.value == "dim"     ? Violation::Kind::dim
+                  : kind.value == "value"   ? Violation::Kind::value
                                             : Violation::Kind::param;
   if (breakage.kind == Violation::Kind::param) breakage.number = change.number();
-  else if (breakage.kind == Violation::Kind::dim) breakage.value = {change.text()};
+  else if (breakage.kind == Violation::Kind::dim || breakage.kind == Violation::Kind::value)
+    breakage.value = {change.text()};
   else breakage.value = axes(change);
   return breakage;
 }
 
 model::Clause read_requires(const Node& node) {
-  const Fields fields(node, {"id", "expr", "says", "violate"});
+  const Fields fields(node, {"id", "expr", "says", "reads", "violate"});
   model::Clause clause;
   clause.id = fields.require("id").text();
   clause.expr = fields.require("expr").text();
   clause.says = fields.text_or("says", clause.expr.value);
+  if (const Node* reads = fields.find("reads"))
+    for (const Node& item : reads->items()) clause.reads.push_back(item.text());
   const Node& violate = fields.require("violate");
   if (violate.is_list())
     for (const Node& item : violate.items()) clause.violate.push_back(read_breakage(item));
@@ -154,7 +191,8 @@ model::Pin read_pin(const Text& name, const Node& node) {
 
 model::Gradient read_gradient(const Text& input, const Node& node) {
   const Fields fields(node, {"id", "equation", "by"});
-  return {input, fields.require("id").text(), fields.require("equation").text().value, fields.require("by").text()};
+  const Node* by = fields.find("by");
+  return {input, fields.require("id").text(), fields.require("equation").text().value, by ? by->text() : Text{}};
 }
 
 model::Equation read_equation(const Text& name, const Node& node) { return {name, node.text().value}; }
@@ -164,7 +202,7 @@ model::Equation read_equation(const Text& name, const Node& node) { return {name
 model::Contract load(const std::string& path, const std::string& label) {
   const Node root = Node::load(path, label);
   const Fields top(root, {"op", "summary", "sources", "dims", "params", "tensors", "equations", "requires", "ensures",
-                          "nonfinite", "determinism", "copies", "pins", "gradients", "falsify"});
+                          "nonfinite", "determinism", "copies", "inputs", "pins", "gradients", "no_gradients", "falsify"});
   for (std::string_view key : {"op", "summary", "sources", "dims", "tensors", "equations", "requires", "ensures",
                                "nonfinite", "determinism", "falsify"})
     top.require(key);
@@ -183,6 +221,8 @@ model::Contract load(const std::string& path, const std::string& label) {
   contract.nonfinite = top.require("nonfinite").one_of({"propagate", "reject", "bitwise"});
   contract.determinism = top.require("determinism").one_of({"bitwise", "none"});
   contract.copies = top.find("copies") != nullptr && top.require("copies").boolean();
+  if (const Node* inputs = top.find("inputs")) contract.inputs = inputs->text();
+  if (const Node* reason = top.find("no_gradients")) contract.no_gradients = reason->text();
   contract.pins = read_map(top, "pins", read_pin);
   contract.gradients = read_map(top, "gradients", read_gradient);
   for (const Node& node : top.require("falsify").items()) contract.obligations.push_back(read_obligation(node));

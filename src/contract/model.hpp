@@ -27,6 +27,8 @@ struct Dim {
   Index min = 0;
   Index max = 0;
   std::string says;
+  Text multiple{};  ///< a number, or an earlier dim; empty: none
+  std::vector<Index> typical{};
 };
 
 struct Param {
@@ -35,6 +37,8 @@ struct Param {
   double max = 0;
   double typical = 0;
   std::string says;
+  bool integer = false;
+  std::vector<double> choices{};
 };
 
 struct Tensor {
@@ -44,6 +48,10 @@ struct Tensor {
   std::vector<Text> shape;  ///< one expression over the dims per axis
   bool strided = false;     ///< any non-overlapping strides; otherwise the innermost stride is 1
   std::string says;
+  bool storage = false;     ///< f32, f16 or bf16, whichever the kernel declares
+  Text least{}, most{};     ///< of integers: expressions over the dims
+  bool saved = false;       ///< an output kept for the backward pass
+  std::string no_gradient{};
 };
 
 /// A valid call changed in one way, so that one clause is the first to be false.
@@ -51,7 +59,7 @@ struct Breakage {
   Violation::Kind kind = Violation::Kind::shape;
   Text target;              ///< the tensor, dim or param changed
   Text other;               ///< alias: the tensor whose memory it takes
-  std::vector<Text> value;  ///< shape and strides: one expression per axis; dim: one expression
+  std::vector<Text> value;  ///< shape and strides: one expression per axis; dim and value: one expression
   double number = 0;        ///< param: the new value
 };
 
@@ -61,6 +69,7 @@ struct Clause {
   Text expr;  ///< C++: a bool, or for a certificate a Certified
   std::string says;
   std::vector<Breakage> violate;
+  std::vector<Text> reads;  ///< tensors whose elements the condition looks at
 };
 
 /// A choice between behaviours that all look correct, and the obligation that tests it.
@@ -74,7 +83,7 @@ struct Gradient {
   Text input;
   Text id;
   std::string equation;
-  Text by;  ///< the call that computes it, such as "matmul_nt(dc, b)"
+  Text by;  ///< the call that computes it, such as "matmul_nt(dc, b)"; empty: no kernel does
 };
 
 struct Obligation {
@@ -103,6 +112,8 @@ struct Contract {
   Text nonfinite;
   Text determinism;
   bool copies = false;
+  Text inputs;        ///< the function of falsify/<op>.cpp that makes directed inputs; may be empty
+  Text no_gradients;  ///< why there are none; may be empty
   std::vector<Pin> pins;
   std::vector<Gradient> gradients;
   std::vector<Obligation> obligations;

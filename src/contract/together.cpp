@@ -39,11 +39,17 @@ void check_together(std::span<const model::Contract> contracts) {
     for (const model::Obligation& obligation : contract.obligations) unique(contract, obligation.id);
     for (const model::Gradient& gradient : contract.gradients) {
       unique(contract, gradient.id);
+      if (gradient.by.value.empty()) continue;
       const GradientCall call = gradient_call(contract, gradient);
       const auto called = std::ranges::find(contracts, call.op, [](const auto& c) { return c.op.value; });
       if (called == contracts.end())
         fail_at(contract.file, gradient.by.at, fmt::format("there is no operation '{}'", call.op),
                 "call an operation that has a contract");
+      const auto outputs = std::ranges::count(called->tensors, Role::out, &model::Tensor::role);
+      if (outputs != 1 && model::tensor_index(*called, "d" + gradient.input.value) < 0)
+        fail_at(contract.file, gradient.by.at,
+                fmt::format("'{}' has {} outputs and none is named d{}", call.op, outputs, gradient.input.value),
+                "name the output that holds this gradient after it");
       const auto inputs = std::ranges::count(called->tensors, Role::in, &model::Tensor::role);
       if (static_cast<std::size_t>(inputs) != call.arguments.size())
         fail_at(contract.file, gradient.by.at,

@@ -16,8 +16,9 @@ Source ops_header(const Contract& contract);
 Source ops_source(const Contract& contract);
 /// <op>_negative_test.cpp: one test per way to violate a requires clause.
 Source negative_test(const Contract& contract);
-/// <op>_oracle.cpp: the reference, instantiated for every number type.
-Source oracle(const Contract& contract);
+/// <op>_oracle.cpp: the reference, instantiated for every number type; `backward` is the contract of <op>_backward,
+/// or null where the gradients have none of their own.
+Source oracle(const Contract& contract, const Contract* backward);
 /// <op>_obligations.hpp and .cpp: checks declared, and linked to the ids they belong to.
 Source obligations_header(const Contract& contract);
 Source obligations_source(const Contract& contract);
@@ -28,6 +29,10 @@ Source obligations_index(std::span<const Contract> contracts);
 /// docs/<op>.md: the contract in words.
 std::string documentation(const Contract& contract);
 
+/// "f32", or the choice that kernels have.
+std::string_view dtype_text(const contract::model::Tensor& tensor);
+/// numerics.cpp: the table of contracts/numerics.yaml. Throws InputError: file:line:column, problem, remedy.
+Source numerics(const std::string& path, const std::string& label);
 /// "[m, k]"
 std::string shape_text(const contract::model::Tensor& tensor);
 /// Defines the functions that a violation's table entry points to, named after `stem`.

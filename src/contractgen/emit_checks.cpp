@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "contractgen/emit.hpp"
+#include "core/errors.hpp"
 
 namespace assay::contractgen {
 namespace {
@@ -20,17 +21,53 @@ std::vector<std::string> own_checks(const Contract& contract) {
   return names;
 }
 
-/// Inputs, upstream gradients of the outputs, gradients of the inputs, params.
-void backward_oracle(Source& out, const Contract& contract) {
+using contract::model::Tensor;
+
+/// What a backward reference works on, by name, in the order of BackwardOracle: inputs, saved outputs, upstream
+/// gradients of the other outputs, gradients of the inputs.
+std::vector<std::string> backward_tensors(const Contract& contract) {
+  std::vector<std::string> names;
+  const auto add = [&](const char* prefix, auto wanted) {
+    for (const Tensor& tensor : contract.tensors)
+      if (wanted(tensor)) names.push_back(prefix + tensor.name.value);
+  };
+  add("", [](const Tensor& t) { return t.role != Role::out; });
+  add("", [](const Tensor& t) { return t.saved; });
+  add("d", [](const Tensor& t) { return t.role == Role::out && !t.saved; });
+  add("d", [](const Tensor& t) { return t.role != Role::out && is_floating(t.dtype) && t.no_gradient.empty(); });
+  return names;
+}
+
+/// The arguments of reference::<op>_backward: all of them, or those that the backward operation's contract has.
+std::vector<std::string> backward_arguments(const Contract& contract, const Contract* backward) {
+  const std::vector<std::string> names = backward_tensors(contract);
+  std::vector<std::string> wanted = names, params, arguments;
+  for (const auto& param : contract.params) params.push_back(param.name.value);
+  std::vector<std::string> wanted_params = params;
+  if (backward != nullptr) {
+    wanted.clear(), wanted_params.clear();
+    for (const Tensor& tensor : backward->tensors) wanted.push_back(tensor.name.value);
+    for (const auto& param : backward->params) wanted_params.push_back(param.name.value);
+  }
+  const auto position = [&](const std::vector<std::string>& list, const std::string& name) {
+    const auto found = std::ranges::find(list, name);
+    if (found == list.end())
+      throw InputError(backward->file, fmt::format("'{}' is nothing that {} has, saves or is given upstream", name, contract.op.value),
+                       "name inputs, saved outputs, d<output> and d<input> as the forward contract does");
+    return found - list.begin();
+  };
+  for (const std::string& name : wanted) arguments.push_back(fmt::format("tensors[{}]", position(names, name)));
+  for (const std::string& name : wanted_params) arguments.push_back(fmt::format("params[{}]", position(params, name)));
+  return arguments;
+}
+
+void backward_oracle(Source& out, const Contract& contract, const Contract* backward) {
   const std::string& op = contract.op.value;
-  const std::size_t tensors = contract.tensors.size() + static_cast<std::size_t>(std::ranges::count(contract.tensors, Role::in, &contract::model::Tensor::role));
-  std::vector<std::string> arguments;
-  for (std::size_t i = 0; i < tensors; ++i) arguments.push_back(fmt::format("tensors[{}]", i));
-  for (std::size_t i = 0; i < contract.params.size(); ++i) arguments.push_back(fmt::format("params[{}]", i));
+  const std::vector<std::string> arguments = backward_arguments(contract, backward);
   out.blank();
   out.line("namespace {{");
   out.line("template <class T>");
-  out.line("void run_backward(std::span<const View<T>> tensors, [[maybe_unused]] std::span<const double> params) {{");
+  out.line("void run_backward([[maybe_unused]] std::span<const View<T>> tensors, [[maybe_unused]] std::span<const double> params) {{");
   out.line("  reference::{}_backward<T>({});", op, fmt::join(arguments, ", "));
   out.line("}}");
   out.line("}}  // namespace");
@@ -76,7 +113,7 @@ Source negative_test(const Contract& contract) {
   return out;
 }
 
-Source oracle(const Contract& contract) {
+Source oracle(const Contract& contract, const Contract* backward) {
   const std::string& op = contract.op.value;
   std::vector<std::string> arguments;
   for (std::size_t i = 0; i < contract.tensors.size(); ++i) arguments.push_back(fmt::format("tensors[{}]", i));
@@ -84,6 +121,7 @@ Source oracle(const Contract& contract) {
   Source out(op + "_oracle.cpp", contract.file);
   out.line("#include \"falsify/engine/backward_oracle.hpp\"");
   out.line("#include \"reference/{}.hpp\"", op);
+  if (backward != nullptr) out.line("#include \"reference/{}.hpp\"", backward->op.value);
   out.blank();
   out.line("namespace assay::falsify {{");
   out.line("namespace {{");
@@ -102,7 +140,7 @@ Source oracle(const Contract& contract) {
   out.line("    .complex_step = &run<std::complex<double>>,");
   out.line("    .digits50 = &run<Digits50>,");
   out.line("}};");
-  if (!contract.gradients.empty()) backward_oracle(out, contract);
+  if (!contract.gradients.empty()) backward_oracle(out, contract, backward);
   out.line("}}  // namespace assay::falsify");
   return out;
 }
@@ -117,6 +155,8 @@ Source obligations_header(const Contract& contract) {
   out.line("/// Defined in falsify/{}.cpp, one for each check that the contract names.", op);
   out.line("namespace assay::falsify::{} {{", op);
   for (const std::string& name : own_checks(contract)) out.line("Outcome {}(Trial& trial);", name);
+  if (!contract.inputs.value.empty())
+    out.line("void {}(Problem& problem, Strategy strategy, Random& random);", contract.inputs.value);
   out.line("}}  // namespace assay::falsify::{}", op);
   return out;
 }
@@ -140,6 +180,9 @@ Source obligations_source(const Contract& contract) {
   out.line("  }};");
   out.line("  return kTable;");
   out.line("}}");
+  out.line("extern const InputHook {}_inputs;", op);
+  out.line("const InputHook {}_inputs = {};", op,
+           contract.inputs.value.empty() ? "nullptr" : "&" + op + "::" + contract.inputs.value);
   out.line("}}  // namespace assay::falsify");
   return out;
 }

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <iterator>
 
@@ -26,14 +27,16 @@ std::string arguments(const Contract& contract) {
   for (const auto& dim : contract.dims)
     fmt::format_to(out, "| `{}` | dim | {} to {} | | {} |\n", dim.name.value, dim.min, dim.max, cell(dim.says));
   for (const auto& p : contract.params)
-    fmt::format_to(out, "| `{}` | parameter | {} to {}, typically {} | | {} |\n", p.name.value, p.min, p.max, p.typical,
+    fmt::format_to(out, "| `{}` | {} | {} | | {} |\n", p.name.value, p.integer ? "integer" : "parameter",
+                   p.choices.empty() ? fmt::format("{} to {}, typically {}", p.min, p.max, p.typical)
+                                     : fmt::format("one of {}", fmt::join(p.choices, ", ")),
                    cell(p.says));
   for (const auto& tensor : contract.tensors)
-    fmt::format_to(out, "| `{}` | {} f32 | {} | {} | {} |\n", tensor.name.value,
+    fmt::format_to(out, "| `{}` | {} {} | {} | {} | {} |\n", tensor.name.value,
                    tensor.role == Role::in    ? "in"
                    : tensor.role == Role::out ? "out"
                                               : "in and out",
-                   shape_text(tensor),
+                   dtype_text(tensor), shape_text(tensor),
                    tensor.strided ? "any strides that do not overlap" : "inner stride 1, leading dimension >= width",
                    cell(tensor.says));
   return page + "\n";
@@ -66,11 +69,15 @@ std::string behaviour(const Contract& contract) {
 }
 
 std::string gradients(const Contract& contract) {
+  if (!contract.no_gradients.value.empty()) return fmt::format("## Gradients\n\nNone: {}.\n\n", contract.no_gradients.value);
   if (contract.gradients.empty()) return {};
   std::string page = "## Gradients\n\n| id | of | equation | computed by |\n| --- | --- | --- | --- |\n";
   for (const auto& g : contract.gradients)
     fmt::format_to(std::back_inserter(page), "| {} | `{}` | {} | `{}` |\n", g.id.value, g.input.value, cell(g.equation),
-                   cell(g.by.value));
+                   g.by.value.empty() ? "the reference alone" : cell(g.by.value));
+  for (const auto& tensor : contract.tensors)
+    if (!tensor.no_gradient.empty())
+      fmt::format_to(std::back_inserter(page), "\n`{}` has none: {}.\n", tensor.name.value, tensor.no_gradient);
   return page + "\n";
 }
 

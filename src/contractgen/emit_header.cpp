@@ -8,7 +8,14 @@ namespace {
 
 using contract::model::Tensor;
 
-std::string view_type(const Tensor& tensor) { return tensor.role == Role::in ? "View<const float>" : "View<float>"; }
+std::string_view element_type(DType dtype) {
+  return dtype == DType::i32 ? "std::int32_t" : dtype == DType::u8 ? "std::uint8_t" : "float";
+}
+
+std::string view_type(const Tensor& tensor) {
+  if (tensor.storage) return "StorageView";
+  return fmt::format("View<{}{}>", tensor.role == Role::in ? "const " : "", element_type(tensor.dtype));
+}
 
 std::string_view layout(const Tensor& tensor) {
   return tensor.strided ? "any strides that do not overlap" : "inner stride 1, any leading dimension >= width";
@@ -22,8 +29,8 @@ void docstring(Source& out, const Contract& contract) {
   for (const auto& equation : contract.equations) out.line("///     {}", equation.formula);
   out.line("///");
   for (const Tensor& tensor : contract.tensors)
-    out.line("/// {} {} {} f32, {}: {}.", tensor.name.value, shape_text(tensor), role_text(tensor.role), layout(tensor),
-             tensor.says);
+    out.line("/// {} {} {} {}, {}: {}.", tensor.name.value, shape_text(tensor), role_text(tensor.role),
+             dtype_text(tensor), layout(tensor), tensor.says);
   out.line("///");
   for (const auto& clause : contract.clauses)
     out.line("/// {} {}: {}", clause.kind == ClauseKind::requires_clause ? "requires" : "ensures", clause.id.value,
@@ -43,8 +50,10 @@ void unpack(Source& out, const Contract& contract, const std::string& args) {
   for (std::size_t i = 0; i < contract.dims.size(); ++i) members.push_back(fmt::format("call.dims[{}]", i));
   for (std::size_t i = 0; i < contract.params.size(); ++i) members.push_back(fmt::format("call.params[{}]", i));
   for (std::size_t i = 0; i < contract.tensors.size(); ++i)
-    members.push_back(
-        fmt::format("call.tensors[{}].as<{}>()", i, contract.tensors[i].role == Role::in ? "const float" : "float"));
+    members.push_back(contract.tensors[i].storage
+                          ? fmt::format("call.tensors[{}].storage()", i)
+                          : fmt::format("call.tensors[{}].expect<{}>(\"{}\")", i, element_type(contract.tensors[i].dtype),
+                                        contract.tensors[i].name.value));
   out.line("  /// Throws InputError where the call does not hold what the contract names.");
   out.line("  static {} unpack(const Call& call) {{", args);
   out.line("    if (call.dims.size() != {} || call.params.size() != {} || call.tensors.size() != {})",
@@ -57,6 +66,10 @@ void unpack(Source& out, const Contract& contract, const std::string& args) {
 }
 
 }  // namespace
+
+std::string_view dtype_text(const Tensor& tensor) {
+  return tensor.storage ? "f32, f16 or bf16" : name(tensor.dtype);
+}
 
 std::string shape_text(const Tensor& tensor) {
   std::vector<std::string_view> axes;

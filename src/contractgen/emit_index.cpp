@@ -79,6 +79,10 @@ Source obligations_index(std::span<const Contract> contracts) {
   for (const std::string& op : names(contracts)) out.line("std::span<const Obligation> obligations_of_{}();", op);
   out.blank();
   lookup(out, contracts, "std::span<const Obligation> obligations(std::string_view op)", "obligations_of_{}()");
+  out.blank();
+  for (const std::string& op : names(contracts)) out.line("extern const InputHook {}_inputs;", op);
+  out.blank();
+  lookup(out, contracts, "InputHook input_hook(std::string_view op)", "{}_inputs");
   out.line("}}  // namespace assay::falsify");
   return out;
 }

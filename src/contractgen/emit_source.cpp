@@ -41,6 +41,15 @@ void shape_function(Source& out, const Contract& contract, const std::string& na
   out.line("}}");
 }
 
+/// A function from dims to one number.
+void number_function(Source& out, const Contract& contract, const std::string& name, const Text& expression) {
+  out.line("Index {}([[maybe_unused]] std::span<const Index> dims_) {{", name);
+  for (std::size_t i = 0; i < contract.dims.size(); ++i)
+    out.line("  [[maybe_unused]] const Index {} = dims_[{}];", contract.dims[i].name.value, i);
+  out.from_yaml(expression.at.line, "  return " + expression.value + ";");
+  out.line("}}");
+}
+
 /// The text of a condition's sides as the contract words them, else as it is written in C++.
 Comparison wording(const Clause& clause, std::size_t index, std::size_t count, const Comparison& sides) {
   const std::vector<std::string> said = conjuncts(clause.says);
@@ -90,7 +99,10 @@ void clause_functions(Source& out, const Contract& contract, const Clause& claus
   out.from_yaml(clause.expr.at.line, "  return truth(" + clause.expr.value + ");");
   out.line("}}");
   values_function(out, contract, clause);
-  if (!clause.violate.empty()) violation_function(out, contract, clause.violate.front(), name);
+  if (clause.reads.empty()) return;
+  std::vector<int> tensors;
+  for (const Text& tensor : clause.reads) tensors.push_back(model::tensor_index(contract, tensor.value));
+  out.line("constexpr int {}_reads[] = {{{}}};", name, fmt::join(tensors, ", "));
 }
 
 void enforcement(Source& out, const Contract& contract) {
@@ -104,7 +116,12 @@ void enforcement(Source& out, const Contract& contract) {
   out.line("std::uint64_t counts[std::size(kChecks)];");
   out.blank();
   out.line("void ensure(const Call& call, const Kernel& kernel);");
-  out.line("constinit const Enforced kEnforced{{&{}_descriptor, kChecks, counts, &ensure}};", contract.op.value);
+  out.line("void require(const Call& call, std::size_t clause);");
+  out.line("constinit const Enforced kEnforced{{&{}_descriptor, kChecks, counts, &ensure, &require}};", contract.op.value);
+  out.line("void require(const Call& call, std::size_t clause) {{");
+  out.line("  const {0} args = {0}::unpack(call);", args_name(contract));
+  out.line("  evaluate(kEnforced, clause, &args);");
+  out.line("}}");
   out.line("void ensure(const Call& call, const Kernel& kernel) {{");
   out.line("  const {0} args = {0}::unpack(call);", args_name(contract));
   out.line("  check_ensures(kEnforced, &args, kernel);");
@@ -147,7 +164,7 @@ void violation_function(Source& out, const Contract& contract, const Breakage& b
 }
 
 std::string violation_initializer(const Contract& contract, const Breakage& breakage, const std::string& stem) {
-  static constexpr std::string_view kKinds[] = {"shape", "strides", "alias", "dim", "null", "param"};
+  static constexpr std::string_view kKinds[] = {"shape", "strides", "alias", "dim", "null", "param", "value"};
   const std::string& target = breakage.target.value;
   const int index = breakage.kind == Violation::Kind::dim     ? model::dim_index(contract, target)
                     : breakage.kind == Violation::Kind::param ? model::param_index(contract, target)
@@ -166,7 +183,12 @@ Source ops_source(const Contract& contract) {
   out.line("#include <array>");
   out.blank();
   const auto certificate = [](const Clause& clause) { return clause.kind == ClauseKind::certificate; };
-  if (std::ranges::any_of(contract.clauses, certificate)) out.line("#include \"contract/certificates.hpp\"");
+  if (std::ranges::any_of(contract.clauses, certificate)) {
+    out.line("#include \"contract/certificates.hpp\"");
+    out.line("#if __has_include(\"contract/certificates/{}.hpp\")", op);
+    out.line("#include \"contract/certificates/{}.hpp\"", op);
+    out.line("#endif");
+  }
   out.line("#include \"contract/clauses.hpp\"");
   out.line("#include \"contract/enforce.hpp\"");
   out.blank();
@@ -176,8 +198,12 @@ Source ops_source(const Contract& contract) {
   out.line("using namespace contract;");
   out.blank();
   dim_limits(out, contract);
-  for (const auto& tensor : contract.tensors)
+  for (const auto& tensor : contract.tensors) {
     shape_function(out, contract, "shape_of_" + tensor.name.value, tensor.shape);
+    if (tensor.least.value.empty()) continue;
+    number_function(out, contract, "least_of_" + tensor.name.value, tensor.least);
+    number_function(out, contract, "most_of_" + tensor.name.value, tensor.most);
+  }
   for (const Clause& clause : contract.clauses) clause_functions(out, contract, clause);
   out.blank();
   tables(out, contract);

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "contractgen/emit.hpp"
 
@@ -29,29 +30,44 @@ void tables(Source& out, const Contract& contract) {
   out.line("constexpr std::string_view kEquations[] = {{");
   for (const auto& equation : contract.equations) out.line("    {},", quoted(equation.formula));
   out.line("}};");
-  out.line("constexpr DimInfo kDims[] = {{");
   for (const auto& dim : contract.dims)
-    out.line("    {{{}, {}, {}, {}}},", quoted(dim.name.value), dim.min, dim.max, quoted(dim.says));
+    if (!dim.typical.empty())
+      out.line("constexpr Index kTypical_{}[] = {{{}}};", dim.name.value, fmt::join(dim.typical, ", "));
+  out.line("constexpr DimInfo kDims[] = {{");
+  for (const auto& dim : contract.dims) {
+    const int multiple_of = model::dim_index(contract, dim.multiple.value);
+    out.line("    {{{}, {}, {}, {}, {}, {}, {}}},", quoted(dim.name.value), dim.min, dim.max, quoted(dim.says),
+             dim.multiple.value.empty() || multiple_of >= 0 ? "1" : dim.multiple.value, multiple_of,
+             dim.typical.empty() ? "{}" : "kTypical_" + dim.name.value);
+  }
   out.line("}};");
+  for (const auto& p : contract.params)
+    if (!p.choices.empty())
+      out.line("constexpr double kChoices_{}[] = {{{}}};", p.name.value, fmt::join(p.choices, ", "));
   out.line("constexpr std::array<ParamInfo, {}> kParams = {{{{", contract.params.size());
   for (const auto& p : contract.params)
-    out.line("    {{{}, {}, {}, {}, {}}},", quoted(p.name.value), p.min, p.max, p.typical, quoted(p.says));
+    out.line("    {{{}, {}, {}, {}, {}, {}, {}}},", quoted(p.name.value), p.min, p.max, p.typical, quoted(p.says),
+             p.integer, p.choices.empty() ? "{}" : "kChoices_" + p.name.value);
   out.line("}}}};");
   out.line("constexpr TensorInfo kTensors[] = {{");
-  for (const auto& tensor : contract.tensors)
-    out.line("    {{{}, Role::{}, DType::f32, {}, &shape_of_{}, {}, {}}},", quoted(tensor.name.value),
+  for (const auto& tensor : contract.tensors) {
+    const std::string& own = tensor.name.value;
+    out.line("    {{.name = {}, .role = Role::{}, .dtype = DType::{}, .shape_text = {}, .shape = &shape_of_{},", quoted(own),
              tensor.role == Role::in    ? "in"
              : tensor.role == Role::out ? "out"
                                         : "inout",
-             quoted(shape_text(tensor)), tensor.name.value, !tensor.strided, quoted(tensor.says));
+             name(tensor.dtype), quoted(shape_text(tensor)), own);
+    out.line("     .unit_inner_stride = {}, .says = {}, .storage = {}, .least = {}, .most = {},", !tensor.strided,
+             quoted(tensor.says), tensor.storage, tensor.least.value.empty() ? "nullptr" : "&least_of_" + own,
+             tensor.most.value.empty() ? "nullptr" : "&most_of_" + own);
+    out.line("     .saved = {}, .no_gradient = {}}},", tensor.saved, quoted(tensor.no_gradient));
+  }
   out.line("}};");
   out.line("constexpr ClauseInfo kClauses[] = {{");
   for (const Clause& clause : contract.clauses) {
-    const std::string violate = clause.violate.empty() ? "std::nullopt"
-                                                       : violation_initializer(contract, clause.violate.front(),
-                                                                               function_name(clause.id.value));
     out.line("    {{{}, ClauseKind::{}, {}, {}, {}, {}}},", quoted(clause.id.value), kind_text(clause.kind),
-             quoted(clause.says), quoted(clause.expr.value), clause.expr.at.line, violate);
+             quoted(clause.says), quoted(clause.expr.value), clause.expr.at.line,
+             clause.reads.empty() ? "{}" : function_name(clause.id.value) + "_reads");
   }
   out.line("}};");
   out.line("constexpr ObligationInfo kObligations[] = {{");
@@ -82,6 +98,8 @@ void descriptor(Source& out, const Contract& contract) {
   out.line("    .nonfinite = Nonfinite::{},", contract.nonfinite.value);
   out.line("    .bitwise_deterministic = {},", contract.determinism.value == "bitwise");
   out.line("    .copies = {},", contract.copies);
+  out.line("    .directed = {},", !contract.inputs.value.empty());
+  out.line("    .no_gradients = {},", quoted(contract.no_gradients.value));
   out.line("    .checked = &checked,");
   out.line("    .counters = &evaluations,");
   out.line("}};");

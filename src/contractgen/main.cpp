@@ -34,8 +34,9 @@ void write(const fs::path& folder, const Source& source) { write(folder / source
 void generate(const fs::path& folder, const fs::path& root, const std::vector<std::string>& files) {
   std::vector<contract::model::Contract> contracts;
   for (const std::string& file : files) {
-    const fs::path label = fs::path(file).lexically_proximate(root);
-    contracts.push_back(contract::load(file, label.generic_string()));
+    const std::string label = fs::path(file).lexically_proximate(root).generic_string();
+    if (fs::path(file).stem() == "numerics") write(folder, numerics(file, label));
+    else contracts.push_back(contract::load(file, label));
   }
   contract::check_together(contracts);
   std::ranges::sort(contracts, {}, [](const auto& c) { return c.op.value; });
@@ -43,7 +44,8 @@ void generate(const fs::path& folder, const fs::path& root, const std::vector<st
     write(folder, ops_header(contract));
     write(folder, ops_source(contract));
     write(folder, negative_test(contract));
-    write(folder, oracle(contract));
+    const auto backward = std::ranges::find(contracts, contract.op.value + "_backward", [](const auto& c) { return c.op.value; });
+    write(folder, oracle(contract, backward == contracts.end() ? nullptr : &*backward));
     write(folder, obligations_header(contract));
     write(folder, obligations_source(contract));
     write(folder / "docs" / (contract.op.value + ".md"), documentation(contract));

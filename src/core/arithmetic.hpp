@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "core/accuracy.hpp"
+
 namespace assay {
 
 /// Storage and compute formats; `digits` below counts significant bits, the hidden one included.
@@ -33,6 +35,10 @@ struct Arithmetic {
   /// truncated together. 1: ordinary additions.
   int block = 1;
   bool flushes_subnormals = false;            ///< subnormal inputs and results may become zero
+  FunctionLibrary functions = FunctionLibrary::c_library;  ///< who computes division, exp, log, ...
+  /// Terms of a softmax between two rescalings of its running sum by exp(old maximum - new maximum); 0: the maximum is
+  /// known before the first term (two passes).
+  int online_tile = 0;
 
   /// Unit roundoff of one rounding of an input: 0 for f32.
   double input_unit() const;

@@ -38,14 +38,15 @@
 
 #include <algorithm>
 
+#include "core/rounded.hpp"
+
 namespace assay {
+
+using namespace detail;
+
 namespace {
 
 constexpr double kLambda = 7.5;
-/// Relative error of evaluating a bound in double, times a few.
-constexpr double kDoubleSlack = 0x1p-50;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 struct Range {
   double smallest_normal, largest;
 };
@@ -75,30 +76,12 @@ double result_unit(Format format, Rounding rounding) {
   return unit_of(format, rounding) + (format == Format::f32 ? 0 : 0x1p-23) + kDoubleSlack;
 }
 
-double finite_or_infinite(double bound) { return bound <= DBL_MAX ? bound : kInfinity; }
-
-/// `value` with inherited errors, rounded once.
-Bounded rounded(double value, double error, double statistical, double underflow, bool may_overflow) {
-  const double magnitude = std::fabs(value);
-  if (!(magnitude <= DBL_MAX)) return {value, 0, 0, may_overflow && !std::isnan(value)};
-  const Roundings& r = Roundings::current();
-  const auto bound = [&](double inherited) {
-    return finite_or_infinite((inherited + r.unit * (magnitude + inherited) + underflow) * (1 + kDoubleSlack));
-  };
-  const double worst = bound(error);
-  const bool overflows = may_overflow || magnitude + worst > r.largest;
-  if (overflows && r.saturates) return {value, kInfinity, kInfinity, true};
-  return {value, worst, std::min(worst, bound(statistical)), overflows};
-}
-
-/// x is zero or infinite by rounding alone: another sign or class is possible.
-bool sign_uncertain(const Bounded& x) { return x.error > 0 && std::fabs(x.value) <= x.error; }
-
 }  // namespace
 
 Roundings::Roundings(const Arithmetic& arithmetic) : of(arithmetic) {
   const Range inputs = range_of(of.inputs), results = range_of(of.accumulator);
   unit = result_unit(of.accumulator, of.accumulation);
+  division = std::max(unit, accuracy(of.functions, Function::divide).relative(0) + kDoubleSlack);
   input_unit = of.inputs == Format::f32 ? 0 : unit_of(of.inputs, of.input_rounding);
   input_floor = inputs.smallest_normal;
   input_largest = inputs.largest;
@@ -168,37 +151,6 @@ Bounded operator+(const Bounded& x, const Bounded& y) {
 
 Bounded operator-(const Bounded& x) { return {-x.value, x.error, x.statistical, x.may_overflow}; }
 Bounded operator-(const Bounded& x, const Bounded& y) { return x + -y; }
-
-Bounded operator/(const Bounded& x, const Bounded& y) {
-  const double quotient = x.value / y.value, divisor = std::fabs(y.value);
-  const auto inherited = [&](double ex, double ey) {
-    if (ey >= divisor) return ey > 0 ? kInfinity : 0;
-    return (ex + std::fabs(quotient) * ey) / (divisor - ey);
-  };
-  return rounded(quotient, inherited(x.error, y.error), inherited(x.statistical, y.statistical),
-                 Roundings::current().underflow, x.may_overflow || y.may_overflow || sign_uncertain(y));
-}
-
-Bounded sqrt(const Bounded& x) {
-  const double root = std::sqrt(x.value);
-  // sqrt(v) - sqrt(v - e) = e / (sqrt(v) + sqrt(v - e)): the side that is further away.
-  const auto inherited = [&](double e) { return e > 0 ? e / (root + std::sqrt(std::max(x.value - e, 0.0))) : 0; };
-  return rounded(root, inherited(x.error), inherited(x.statistical), 0, x.may_overflow || x.value < x.error);
-}
-
-Bounded exp(const Bounded& x) {
-  const double power = std::exp(x.value), extra = Roundings::current().unit;
-  const auto inherited = [&](double e) { return power * (std::expm1(e) + extra * std::exp(e)); };
-  return rounded(power, inherited(x.error), inherited(x.statistical), Roundings::current().underflow, x.may_overflow);
-}
-
-Bounded log(const Bounded& x) {
-  const double logarithm = std::log(x.value), extra = Roundings::current().unit * std::fabs(logarithm);
-  const auto inherited = [&](double e) {
-    return (e < x.value ? -std::log1p(-e / x.value) : e > 0 ? kInfinity : 0) + extra;
-  };
-  return rounded(logarithm, inherited(x.error), inherited(x.statistical), 0, x.may_overflow || x.value < x.error);
-}
 
 Bounded maximum(const Bounded& x, const Bounded& y) {
   const Bounded& larger = x.value < y.value ? y : x;

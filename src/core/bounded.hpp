@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/arithmetic.hpp"
+#include "core/dtype.hpp"
 #include "core/sum.hpp"
 
 namespace assay {
@@ -16,6 +17,7 @@ struct Roundings {
   Arithmetic of{};
   /// Of one rounding of a result; 2^-50 on top covers the double evaluation of values and bounds.
   double unit = 0x1p-24 + 0x1p-50;
+  double division = 0x1p-24 + 0x1p-50;  ///< relative error of one division
   double input_unit = 0;           ///< of one rounding of an input
   double input_floor = FLT_MIN;    ///< smallest normal input; rounding is absolute below it
   double input_largest = FLT_MAX;  ///< inputs beyond may become infinite
@@ -112,12 +114,26 @@ Bounded operator+(const Bounded& x, const Bounded& y);
 Bounded operator-(const Bounded& x, const Bounded& y);
 Bounded operator-(const Bounded& x);
 Bounded operator/(const Bounded& x, const Bounded& y);
+/// Functions err by what the library in force promises (core/accuracy.hpp), beside what their argument's error costs.
 Bounded sqrt(const Bounded& x);
-/// exp and log err by at most 1 ULP (C library's manual, "Known Maximum Errors in Math Functions").
 Bounded exp(const Bounded& x);
+Bounded expm1(const Bounded& x);
 Bounded log(const Bounded& x);
+Bounded log1p(const Bounded& x);
+Bounded sin(const Bounded& x);
+Bounded cos(const Bounded& x);
+Bounded tanh(const Bounded& x);
+/// The forms of core/forms.hpp: the bound holds for each way that is named there.
+Bounded quotient(const Bounded& x, const Bounded& y);
+Bounded reciprocal_sqrt(const Bounded& x);
+Bounded product(const Bounded& a, const Bounded& b, const Bounded& c);
+Bounded softmax_term(const Bounded& x, const Bounded& maximum, double terms);
 inline bool operator<(const Bounded& x, const Bounded& y) { return x.value < y.value; }
 inline bool operator>(const Bounded& x, const Bounded& y) { return y < x; }
+inline bool operator<=(const Bounded& x, const Bounded& y) { return x.value <= y.value; }
+inline bool operator>=(const Bounded& x, const Bounded& y) { return y <= x; }
+/// x rounded to nearest as a tensor of f16 or bf16 holds it.
+Bounded stored(DType dtype, const Bounded& x);
 /// |max(x^, y^) - max(x, y)| <= the larger error.
 Bounded maximum(const Bounded& x, const Bounded& y);
 

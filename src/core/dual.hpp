@@ -45,6 +45,31 @@ struct Dual {
     return {log(x.value), x.derivative / x.value};
   }
 
+  friend Dual expm1(Dual x) {
+    using std::exp;
+    using std::expm1;
+    return {expm1(x.value), x.derivative * exp(x.value)};
+  }
+  friend Dual log1p(Dual x) {
+    using std::log1p;
+    return {log1p(x.value), x.derivative / (T(1) + x.value)};
+  }
+  friend Dual sin(Dual x) {
+    using std::cos;
+    using std::sin;
+    return {sin(x.value), x.derivative * cos(x.value)};
+  }
+  friend Dual cos(Dual x) {
+    using std::cos;
+    using std::sin;
+    return {cos(x.value), -(x.derivative * sin(x.value))};
+  }
+  friend Dual tanh(Dual x) {
+    using std::tanh;
+    const T t = tanh(x.value);
+    return {t, x.derivative * (T(1) - t * t)};
+  }
+
   friend constexpr bool operator<(Dual x, Dual y) { return x.value < y.value; }
   friend constexpr bool operator>(Dual x, Dual y) { return y < x; }
   friend constexpr bool operator<=(Dual x, Dual y) { return x.value <= y.value; }

@@ -1,9 +1,11 @@
 // A strided view of a tensor in some memory space: host, CUDA or Vulkan.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
+#include "core/dtype.hpp"
 #include "core/shape.hpp"
 
 namespace assay {
@@ -42,6 +44,9 @@ class View {
   constexpr T& operator()(Index i, Index j, Index k) const {
     return data_[i * strides_[0] + j * strides_[1] + k * strides_[2]];
   }
+  constexpr T& operator()(Index i, Index j, Index k, Index l) const {
+    return data_[i * strides_[0] + j * strides_[1] + k * strides_[2] + l * strides_[3]];
+  }
 
   /// The same elements with the two axes of a matrix exchanged: element (i, j) of the result is (j, i) here.
   constexpr View transposed() const {
@@ -73,10 +78,56 @@ class View {
   Shape strides_{};
 };
 
+/// A view whose element type is data: a tensor that kernels store as float32, float16 or bfloat16.
+class StorageView {
+ public:
+  constexpr StorageView() = default;
+  constexpr StorageView(DType dtype, void* data, const Shape& shape, const Shape& strides)
+      : dtype_(dtype), bytes_(static_cast<std::byte*>(data), shape, strides) {}
+  /// A view of floats is one of them.
+  template <class T>
+    requires std::is_same_v<std::remove_const_t<T>, float>
+  constexpr StorageView(const View<T>& view)  // NOLINT(google-explicit-constructor)
+      : StorageView(DType::f32, const_cast<float*>(view.data()), view.shape(), view.strides()) {}
+
+  constexpr DType dtype() const { return dtype_; }
+  constexpr void* data() const { return bytes_.data(); }
+  constexpr const Shape& shape() const { return bytes_.shape(); }
+  constexpr const Shape& strides() const { return bytes_.strides(); }
+  constexpr int rank() const { return bytes_.rank(); }
+  constexpr Index dim(int axis) const { return bytes_.dim(axis); }
+  constexpr Index stride(int axis) const { return bytes_.stride(axis); }
+  constexpr Index size() const { return bytes_.size(); }
+  constexpr Index extent() const { return bytes_.extent(); }
+  constexpr bool contiguous() const { return bytes_.contiguous(); }
+  /// Typed view; T must be what dtype() says.
+  template <class T>
+  View<T> as() const {
+    return {static_cast<T*>(data()), shape(), strides()};
+  }
+
+ private:
+  DType dtype_ = DType::f32;
+  View<std::byte> bytes_;  // shape and strides count elements
+};
+
+/// Bytes of one element.
+template <class T>
+constexpr std::size_t element_bytes(const View<T>&) {
+  return sizeof(T);
+}
+constexpr std::size_t element_bytes(const StorageView& v) { return size_of(v.dtype()); }
+
+template <class V>
+concept AnyView = requires(const V& v) {
+  element_bytes(v);
+  v.strides();
+};
+
 /// True for a matrix (or vector) whose rows are dense and do not overlap: inner stride 1 and leading
 /// dimension at least the width. Extents of at most 1 may have any stride.
-template <class T>
-constexpr bool row_major(const View<T>& v) {
+template <AnyView V>
+constexpr bool row_major(const V& v) {
   const int inner = v.rank() - 1;
   if (inner < 0 || v.size() == 0) return true;
   if (v.dim(inner) > 1 && v.stride(inner) != 1) return false;
@@ -97,14 +148,14 @@ bool overlap(std::uintptr_t x, const Shape& x_shape, const Shape& x_strides, std
              std::uintptr_t y, const Shape& y_shape, const Shape& y_strides, std::size_t y_bytes);
 
 /// True where views x and y share memory.
-template <class T, class U>
-bool overlap(const View<T>& x, const View<U>& y) {
+template <AnyView V, AnyView W>
+bool overlap(const V& x, const W& y) {
   const auto x_begin = reinterpret_cast<std::uintptr_t>(x.data());
   const auto y_begin = reinterpret_cast<std::uintptr_t>(y.data());
-  const auto x_end = x_begin + static_cast<std::uintptr_t>(x.extent()) * sizeof(T);
-  const auto y_end = y_begin + static_cast<std::uintptr_t>(y.extent()) * sizeof(U);
+  const auto x_end = x_begin + static_cast<std::uintptr_t>(x.extent()) * element_bytes(x);
+  const auto y_end = y_begin + static_cast<std::uintptr_t>(y.extent()) * element_bytes(y);
   if (x_begin == x_end || y_begin == y_end || x_end <= y_begin || y_end <= x_begin) return false;
-  return overlap(x_begin, x.shape(), x.strides(), sizeof(T), y_begin, y.shape(), y.strides(), sizeof(U));
+  return overlap(x_begin, x.shape(), x.strides(), element_bytes(x), y_begin, y.shape(), y.strides(), element_bytes(y));
 }
 
 }  // namespace assay

@@ -5,9 +5,25 @@
 #include <vector>
 
 #include "core/dtype.hpp"
+#include "core/half.hpp"
 #include "core/view.hpp"
 
 namespace assay {
+
+/// The element type that a C++ type stands for.
+template <class T>
+inline constexpr DType dtype_of = DType::f32;
+template <>
+inline constexpr DType dtype_of<std::int32_t> = DType::i32;
+template <>
+inline constexpr DType dtype_of<std::uint8_t> = DType::u8;
+template <>
+inline constexpr DType dtype_of<Half> = DType::f16;
+template <>
+inline constexpr DType dtype_of<BFloat16> = DType::bf16;
+
+/// Throws InputError: the tensor `name` holds `given` where the contract says `wanted`.
+[[noreturn]] void refuse_dtype(const char* name, DType given, DType wanted);
 
 /// A strided tensor whose element type is data.
 struct Tensor {
@@ -20,6 +36,13 @@ struct Tensor {
   template <class T>
   View<T> as() const {
     return {static_cast<T*>(data), shape, strides};
+  }
+  StorageView storage() const { return {dtype, data, shape, strides}; }
+  /// The same, for a tensor that a contract calls `name`. Throws InputError where its element type is another.
+  template <class T>
+  View<T> expect(const char* name) const {
+    if (dtype != dtype_of<T>) refuse_dtype(name, dtype, dtype_of<T>);
+    return as<T>();
   }
 };
 

@@ -22,6 +22,7 @@ struct Kernel {
   std::string_view id;       ///< op/backend/algorithm, such as "matmul/vulkan/tiled64"
   Backend backend = Backend::cpu;
   Arithmetic arithmetic{};   ///< declared; bounds follow from it and the audit compares it
+  DType storage = DType::f32; ///< how it stores the tensors that its contract leaves open
   bool deterministic = true; ///< two runs on the same input give the same bits
   std::string_view source;   ///< file of the kernel, relative to the top of the repository
   std::string_view summary;  ///< one line: the algorithm, its tiles
@@ -34,6 +35,10 @@ struct Kernel {
   std::optional<std::string> (*refuse)(const Call& call) = nullptr;
   int priority = 0;          ///< among those that take a call, the highest serves callers who name no kernel
 };
+
+/// Why the kernel cannot take this call: its own refusal, or tensors stored in another format than it handles.
+std::optional<std::string> refuses(const Kernel& kernel, const Call& call);
+std::optional<std::string> refuses_storage(const Kernel& kernel, const Call& call);
 
 /// Every registered kernel, sorted by id.
 std::span<const Kernel> kernels();

@@ -8,7 +8,7 @@ const Kernel& select_kernel(std::string_view op, Backend backend, const Call& ca
   for (const Kernel& candidate : kernels()) {
     if (candidate.op != op || candidate.backend != backend || candidate.role != KernelRole::kernel) continue;
     if (best != nullptr && candidate.priority <= best->priority) continue;
-    const std::optional<std::string> refusal = candidate.refuse ? candidate.refuse(call) : std::nullopt;
+    const std::optional<std::string> refusal = refuses(candidate, call);
     if (refusal) refusals += (refusals.empty() ? "" : "; ") + std::string(candidate.id) + ": " + *refusal;
     else best = &candidate;
   }

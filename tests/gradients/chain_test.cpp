@@ -36,7 +36,7 @@ TEST(Gradients, EveryContractHoldsByEveryLink) {
           const std::string_view input = op->tensors[static_cast<std::size_t>(gradient.input)].name;
           const GradientReport report = check_gradient(op->name, input, seed, dims);
           EXPECT_TRUE(report.holds()) << told(report);
-          EXPECT_EQ(report.links.size(), 7u);
+          EXPECT_EQ(report.links.size(), gradient.by.empty() ? 5u : 7u);
           for (const LinkResult& l : report.links)
             worst[static_cast<std::size_t>(l.link)] = std::max(worst[static_cast<std::size_t>(l.link)], l.worst);
           ++checked;
@@ -44,37 +44,6 @@ TEST(Gradients, EveryContractHoldsByEveryLink) {
   EXPECT_GE(checked, 7 * 12);
   for (std::size_t l = 0; l < worst.size(); ++l)
     fmt::print("{:>18}: largest difference / tolerance {:.3f}\n", name(static_cast<Link>(l)), worst[l]);
-}
-
-TEST(Gradients, ReferencesThatNoContractComposesHold) {
-  const BackwardOracle gemv{[](std::span<const View<double>> t, std::span<const double>) {
-                              reference::gemv_backward<double>(t[0], t[1], t[2], t[3], t[4]);
-                            },
-                            [](std::span<const View<Bounded>> t, std::span<const double>) {
-                              reference::gemv_backward<Bounded>(t[0], t[1], t[2], t[3], t[4]);
-                            },
-                            [](std::span<const View<Dual<Bounded>>> t, std::span<const double>) {
-                              reference::gemv<Dual<Bounded>>(t[0], t[1], t[2]);
-                            }};
-  const BackwardOracle layout{[](std::span<const View<double>> t, std::span<const double>) {
-                                reference::tensor_layout_backward<double>(t[0], t[1], t[2]);
-                              },
-                              [](std::span<const View<Bounded>> t, std::span<const double>) {
-                                reference::tensor_layout_backward<Bounded>(t[0], t[1], t[2]);
-                              },
-                              [](std::span<const View<Dual<Bounded>>> t, std::span<const double>) {
-                                reference::tensor_layout<Dual<Bounded>>(t[0], t[1]);
-                              }};
-  for (std::uint64_t seed : {1, 2, 3}) {
-    for (int input : {0, 1}) {
-      const GradientReport report =
-          check_references({&operation("gemv"), input, {4, 6}, {}, seed}, oracle("gemv"), gemv);
-      EXPECT_TRUE(report.holds()) << told(report);
-    }
-    const GradientReport report =
-        check_references({&operation("tensor_layout"), 0, {4, 6}, {}, seed}, oracle("tensor_layout"), layout);
-    EXPECT_TRUE(report.holds()) << told(report);
-  }
 }
 
 TEST(Gradients, NothingComparedIsNoPass) {

@@ -84,8 +84,8 @@ TEST(PlantedGradients, WrongKernel) {
   const Kernel* const one = kernels_of("matmul_nt").at(0);
   check_kernels(report, c, backward_oracle("matmul"), std::span(&one, 1),
                 [](const Kernel& kernel, const Problem& problem) {
-                  std::vector<float> result = run_here(kernel, problem);
-                  result[3] *= 1.001f;
+                  std::vector<std::vector<float>> result = run_here(kernel, problem);
+                  result[0][3] *= 1.001f;
                   return result;
                 });
   ASSERT_FALSE(report.holds());

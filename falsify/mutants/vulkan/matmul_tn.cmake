@@ -1,0 +1,1 @@
+assay_add_shader_mutant(matmul_tn a_not_transposed A_TRANSPOSED=0)

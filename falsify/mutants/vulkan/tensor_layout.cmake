@@ -1,0 +1,1 @@
+assay_add_shader_mutant(tensor_layout negative_zero_lost FAULT_NEGATIVE_ZERO_LOST)

@@ -1,0 +1,16 @@
+#include "core/accuracy.hpp"
+
+namespace assay {
+
+std::string_view name(FunctionLibrary library) {
+  constexpr std::string_view names[] = {"c_library", "highway", "cuda", "cuda_exp2", "vulkan"};
+  return names[static_cast<int>(library)];
+}
+
+std::string_view name(Function function) {
+  constexpr std::string_view names[] = {"divide", "sqrt",  "reciprocal_sqrt", "exp", "expm1",
+                                        "log",    "log1p", "sin",             "cos", "tanh"};
+  return names[static_cast<int>(function)];
+}
+
+}  // namespace assay

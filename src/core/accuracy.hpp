@@ -1,0 +1,41 @@
+// How accurate elementary functions are promised to be: contracts/numerics.yaml as a table.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace assay {
+
+/// Who computes exp, log, division and the like for a kernel: a row of contracts/numerics.yaml.
+enum class FunctionLibrary { c_library, highway, cuda, cuda_exp2, vulkan };
+std::string_view name(FunctionLibrary library);
+
+enum class Function { divide, sqrt, reciprocal_sqrt, exp, expm1, log, log1p, sin, cos, tanh };
+std::string_view name(Function function);
+
+/// |computed f(x) - f(x)| <= (ulp + ulp_per_x |x|) units in the last place of f(x), and `absolute` more where |x| is
+/// in [from, to].
+struct Accuracy {
+  double ulp = 0.5;
+  double ulp_per_x = 0;
+  double absolute = 0;
+  double from = 0;
+  double to = 0;
+
+  /// Error relative to |f(x)|: a unit in the last place is at most 2^-23 of the value.
+  double relative(double magnitude_of_x) const { return (ulp + ulp_per_x * magnitude_of_x) * 0x1p-23; }
+  double beside(double magnitude_of_x) const {
+    return magnitude_of_x >= from && magnitude_of_x <= to ? absolute : 0;
+  }
+};
+
+/// Throws std::logic_error where the library promises nothing of this function: the kernel declares a library that
+/// its operation cannot be computed with.
+const Accuracy& accuracy(FunctionLibrary library, Function function);
+
+namespace detail {
+/// A row of the generated table; null where the library promises nothing.
+const Accuracy* promised(FunctionLibrary library, Function function);
+}  // namespace detail
+
+}  // namespace assay

@@ -1,0 +1,74 @@
+// Small formulas that correct kernels evaluate in more than one way, and what references need beside operators: one name
+// for every number type. Bounded's overloads (core/bounded.hpp) bound every way that is named here.
+#pragma once
+
+#include <cmath>
+#include <complex>
+
+#include "core/bounded.hpp"
+#include "core/digits.hpp"
+#include "core/dual.hpp"
+#include "core/shape.hpp"
+
+namespace assay {
+
+// A reference calls exp(x) and gets its number type's own.
+using std::cos;
+using std::exp;
+using std::expm1;
+using std::log;
+using std::log1p;
+using std::sin;
+using std::sqrt;
+using std::tanh;
+template <class T>
+std::complex<T> expm1(const std::complex<T>& x) {
+  return std::exp(x) - T(1);
+}
+template <class T>
+std::complex<T> log1p(const std::complex<T>& x) {
+  return std::log(T(1) + x);
+}
+
+/// x / y: one division, or a product with the reciprocal.
+template <class T>
+T quotient(const T& x, const T& y) {
+  return x / y;
+}
+
+/// 1 / sqrt(x): a root and a division, or the library's own function.
+template <class T>
+T reciprocal_sqrt(const T& x) {
+  return T(1) / sqrt(x);
+}
+
+/// a b c, in any order.
+template <class T>
+T product(const T& a, const T& b, const T& c) {
+  return a * b * c;
+}
+
+/// exp(x - maximum), one of `terms` terms of a sum that may be rescaled on the way, as often as the kernel declares
+/// (Arithmetic::online_tile). Arguments of rescalings telescope: exp(x - m1) exp(m1 - m2) .. exp(mk - m) rounds the
+/// same |x - m| in parts, and each factor costs one exp and one product more.
+template <class T>
+T softmax_term(const T& x, const T& maximum, double /*terms*/) {
+  return exp(x - maximum);
+}
+
+/// The integer that an element of an index tensor holds.
+template <class T>
+Index whole(const T& x) {
+  return static_cast<Index>(x);
+}
+inline Index whole(const Bounded& x) { return static_cast<Index>(x.value); }
+template <class T>
+Index whole(const Dual<T>& x) {
+  return whole(x.value);
+}
+template <class T>
+Index whole(const std::complex<T>& x) {
+  return static_cast<Index>(x.real());
+}
+
+}  // namespace assay
