@@ -19,6 +19,8 @@ namespace assay::falsify {
 namespace {
 
 constexpr std::size_t kPage = 4096;
+/// A device's driver may take seconds to start, more while others start theirs: no fault of the kernel's.
+constexpr std::chrono::minutes kStartLimit{2};
 constexpr std::size_t kMaxClauses = 64;
 constexpr std::size_t kMaxExtents = 16;
 
@@ -91,7 +93,7 @@ std::string how_it_ended(int status) {
 }  // namespace
 
 struct Worker::Mailbox {
-  const OpDescriptor* op;
+  const OpDescriptor* op;  ///< null: only the device is asked for
   const Kernel* kernel;
   contract::Level level;
   std::size_t dims, params, tensors;
@@ -182,7 +184,7 @@ void Worker::serve(int channel) {
       contract::set_level(m.level);
       Device& d = assay::device(m.kernel->backend);
       set_text(m.device, d.description());
-      run_on(d, *m.op, *m.kernel, call, arena_.base(), {m.placed, m.tensors});
+      if (m.op != nullptr) run_on(d, *m.op, *m.kernel, call, arena_.base(), {m.placed, m.tensors});
       m.status = Reply::Status::done;
     } catch (const Unavailable& e) {
       const bool refusal = e.why.starts_with('\1');
@@ -195,21 +197,23 @@ void Worker::serve(int channel) {
       m.status = Reply::Status::failed;
       set_text(m.detail, e.what());
     }
-    const std::span<const std::uint64_t> counts = m.op->counters();
-    std::copy_n(counts.begin(), std::min(counts.size(), kMaxClauses), m.counts);
+    if (m.op != nullptr) {
+      const std::span<const std::uint64_t> counts = m.op->counters();
+      std::copy_n(counts.begin(), std::min(counts.size(), kMaxClauses), m.counts);
+    }
     if (write(channel, &byte, 1) != 1) break;
   }
   _exit(0);
 }
 
-Reply Worker::wait() {
+Reply Worker::wait(std::chrono::milliseconds limit) {
   pollfd fd{channel_, POLLIN, 0};
   int ready;
-  do ready = poll(&fd, 1, static_cast<int>(limit_.count()));
+  do ready = poll(&fd, 1, static_cast<int>(limit.count()));
   while (ready < 0 && errno == EINTR);
   if (ready == 0) {
     restart();
-    return {Reply::Status::hung, fmt::format("no answer within {} ms", limit_.count())};
+    return {Reply::Status::hung, fmt::format("no answer within {} ms", limit.count())};
   }
   char byte;
   if (read(channel_, &byte, 1) == 1) return {mailbox_->status, get_text(mailbox_->detail)};
@@ -222,28 +226,48 @@ Reply Worker::wait() {
   return {Reply::Status::crashed, how_it_ended(status)};
 }
 
+std::optional<Reply> Worker::ask(std::chrono::milliseconds limit) {
+  const char byte = 1;
+  if (send(channel_, &byte, 1, MSG_NOSIGNAL) != 1) return std::nullopt;
+  return wait(limit);
+}
+
+std::optional<Reply> Worker::start_device(const Kernel& kernel) {
+  start();
+  mailbox_->op = nullptr;
+  mailbox_->kernel = &kernel;
+  mailbox_->detail[0] = '\0';
+  const std::optional<Reply> reply = ask(kStartLimit);
+  if (reply && reply->status == Reply::Status::done) return std::nullopt;
+  restart();
+  return Reply{Reply::Status::unavailable, reply ? reply->detail : "its process ended at once"};
+}
+
 Reply Worker::run(const OpDescriptor& op, const Kernel& kernel, std::span<const Index> dims,
                   std::span<const double> params, std::span<const Placed> tensors, contract::Level level) {
   if (dims.size() > kMaxExtents || params.size() > kMaxExtents || tensors.size() > kMaxExtents ||
       op.clauses.size() > kMaxClauses)
     throw std::logic_error("worker mailbox: more dims, params, tensors or clauses than it holds");
-  if (pid_ < 0) start();
+  if (pid_ < 0)
+    if (const auto missing = start_device(kernel)) return *missing;
   Mailbox& m = *mailbox_;
   m.op = &op;
   m.kernel = &kernel;
+  m.detail[0] = '\0';
   m.level = level;
   m.dims = dims.size(), m.params = params.size(), m.tensors = tensors.size();
   std::ranges::copy(dims, m.dim);
   std::ranges::copy(params, m.param);
   std::ranges::copy(tensors, m.placed);
-  m.detail[0] = '\0';
-  const char byte = 1;
-  if (send(channel_, &byte, 1, MSG_NOSIGNAL) != 1) {
+  std::optional<Reply> answer = ask(limit_);
+  if (!answer) {  // the process ended between two calls
     restart();
-    start();
-    if (send(channel_, &byte, 1, MSG_NOSIGNAL) != 1) throw Unavailable("worker process", "it does not take calls");
+    if (const auto missing = start_device(kernel)) return *missing;
+    m.op = &op;
+    answer = ask(limit_);
+    if (!answer) throw Unavailable("worker process", "it does not take calls");
   }
-  Reply reply = wait();
+  const Reply reply = *answer;
   if (pid_ >= 0) tallies()[&op].running.assign(m.counts, m.counts + op.clauses.size());
   // A device that has failed may fail every later call too: those are not to be blamed on their cases.
   if (reply.status == Reply::Status::failed) restart();

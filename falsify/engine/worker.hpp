@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -58,7 +59,11 @@ class Worker {
  private:
   struct Mailbox;
   void start();
-  Reply wait();
+  Reply wait(std::chrono::milliseconds limit);
+  /// Has the worker act on the mailbox.
+  std::optional<Reply> ask(std::chrono::milliseconds limit);
+  /// Starts the process and its device, which takes as long as it takes. Gives the reason where there is none.
+  std::optional<Reply> start_device(const Kernel& kernel);
   [[noreturn]] void serve(int channel);
 
   Arena arena_;
