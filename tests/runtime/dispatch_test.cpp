@@ -255,7 +255,7 @@ TEST(Dispatch, AFailureWhereTheOperandsLieIsTheCallersAndSwitchesOff) {
   in_child([] {
     const Resident r(device(Backend::vulkan));
     behaviour(Backend::vulkan).fails = true;
-    EXPECT_THROW(ops::matmul(r.args(), automatic), DeviceError);
+    for (int call = 0; call < 2; ++call) EXPECT_THROW(ops::matmul(r.args(), automatic), DeviceError);
     EXPECT_TRUE(switched_off(Backend::vulkan).has_value());
     EXPECT_EQ(messages.size(), 1U);
   });
@@ -305,6 +305,7 @@ TEST(Dispatch, ThreadsTakeTurnsOnADevice) {
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(right, 400);
     EXPECT_EQ(behaviour(Backend::cuda).runs, 400);
+    EXPECT_FALSE(far::overlapped) << "two threads used a device at the same time";
   });
 }
 

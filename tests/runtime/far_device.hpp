@@ -2,8 +2,10 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include "ops/matmul.hpp"
 #include "runtime/dispatch.hpp"
@@ -14,7 +16,7 @@ namespace assay::far {
 /// How the process's far devices behave, by back end.
 struct Behaviour {
   bool absent = false;       ///< the device cannot be made
-  bool fails = false;        ///< the kernel throws DeviceError, after it has written part of the output
+  bool fails = false;        ///< the kernel throws DeviceError, after it has written the output
   bool upload_fails = false;
   bool download_fails = false;
   bool wrong = false;        ///< the kernel writes zeros
@@ -24,6 +26,9 @@ struct Behaviour {
 };
 inline std::array<Behaviour, std::size(kBackends)> behaviours;
 inline Behaviour& behaviour(Backend backend) { return behaviours[static_cast<std::size_t>(backend)]; }
+
+/// Two kernels ran on a far device at the same time.
+inline std::atomic<bool> busy{false}, overlapped{false};
 
 /// Addresses are host addresses with one high bit set, another for each back end: dereferencing one is a crash.
 class FarDevice final : public Device {
@@ -73,6 +78,9 @@ class FarDevice final : public Device {
 inline void multiply(const ops::MatmulArgs& args, Device& device) {
   Behaviour& how = behaviour(device.backend());
   ++how.runs;
+  const bool far = !device.host_visible();
+  if (far && busy.exchange(true)) overlapped = true;
+  std::this_thread::yield();
   const float *a = FarDevice::near(args.a.data()), *b = FarDevice::near(args.b.data());
   float* c = FarDevice::near(args.c.data());
   for (Index i = 0; i < args.m; ++i)
@@ -80,8 +88,9 @@ inline void multiply(const ops::MatmulArgs& args, Device& device) {
       float sum = 0;
       for (Index p = 0; p < args.k; ++p) sum += a[i * args.a.stride(0) + p] * b[p * args.b.stride(0) + j];
       c[i * args.c.stride(0) + j] = how.wrong ? 0 : sum;
-      if (how.fails) throw DeviceError("submit", "FAR_LOST");
     }
+  if (far) busy = false;
+  if (how.fails) throw DeviceError("submit", "FAR_LOST");
 }
 
 }  // namespace assay::far

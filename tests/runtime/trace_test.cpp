@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <mutex>
 #include <sstream>
 #include <thread>
@@ -130,6 +131,31 @@ TEST(Trace, ASpanEndsWithAnExceptionToo) {
     transpose();
   }
   EXPECT_EQ(kept.names(), std::vector<std::string>({"fails", "transpose"}));
+}
+
+TEST(Trace, TheEndOfARecordingWaitsForOpenSpans) {
+  Kept kept;
+  std::atomic<bool> opened = false, released = false, ended = false;
+  std::thread span, recording;
+  {
+    auto scope = std::make_unique<Recording>(kept);
+    span = std::thread([&] {
+      const Scope open("open", [](Span&) {});
+      opened = true;
+      while (!released) std::this_thread::yield();
+    });
+    while (!opened) std::this_thread::yield();
+    recording = std::thread([&ended, scope = std::move(scope)]() mutable {
+      scope.reset();
+      ended = true;
+    });
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_FALSE(ended);
+  released = true;
+  span.join();
+  recording.join();
+  EXPECT_EQ(kept.names(), std::vector<std::string>({"open"}));
 }
 
 TEST(Trace, ASinkIsNotUsedOnceItsRecordingHasEnded) {
