@@ -10,6 +10,7 @@ Outcome gemv::scaling(Trial& trial) { return product_scaling(trial, {}); }
 Outcome gemv::row_permutation(Trial& trial) { return product_row_permutation(trial, {}); }
 Outcome gemv::linearity(Trial& trial) { return product_linearity(trial, {}); }
 Outcome gemv::block_additivity(Trial& trial) { return product_block_additivity(trial, {}); }
+Outcome gemv::large(Trial& trial) { return product_large(trial, {}); }
 Outcome gemv::equals_matmul(Trial& trial) { return product_equals_matmul(trial, {}); }
 
 }  // namespace assay::falsify

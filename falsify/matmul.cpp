@@ -14,5 +14,6 @@ Outcome matmul::row_permutation(Trial& trial) { return product_row_permutation(t
 Outcome matmul::linearity(Trial& trial) { return product_linearity(trial, kForm); }
 Outcome matmul::transposition(Trial& trial) { return product_transposition(trial, kForm); }
 Outcome matmul::block_additivity(Trial& trial) { return product_block_additivity(trial, kForm); }
+Outcome matmul::large(Trial& trial) { return product_large(trial, kForm); }
 
 }  // namespace assay::falsify

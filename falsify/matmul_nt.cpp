@@ -14,6 +14,7 @@ Outcome matmul_nt::row_permutation(Trial& trial) { return product_row_permutatio
 Outcome matmul_nt::linearity(Trial& trial) { return product_linearity(trial, kForm); }
 Outcome matmul_nt::transposition(Trial& trial) { return product_transposition(trial, kForm); }
 Outcome matmul_nt::block_additivity(Trial& trial) { return product_block_additivity(trial, kForm); }
+Outcome matmul_nt::large(Trial& trial) { return product_large(trial, kForm); }
 Outcome matmul_nt::equals_matmul(Trial& trial) { return product_equals_matmul(trial, kForm); }
 
 }  // namespace assay::falsify

@@ -14,6 +14,7 @@ Outcome matmul_tn::row_permutation(Trial& trial) { return product_row_permutatio
 Outcome matmul_tn::linearity(Trial& trial) { return product_linearity(trial, kForm); }
 Outcome matmul_tn::transposition(Trial& trial) { return product_transposition(trial, kForm); }
 Outcome matmul_tn::block_additivity(Trial& trial) { return product_block_additivity(trial, kForm); }
+Outcome matmul_tn::large(Trial& trial) { return product_large(trial, kForm); }
 Outcome matmul_tn::equals_matmul(Trial& trial) { return product_equals_matmul(trial, kForm); }
 
 }  // namespace assay::falsify

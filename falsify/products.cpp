@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "contract/certificates.hpp"
+
 namespace assay::falsify {
 namespace {
 
@@ -187,6 +189,79 @@ Outcome product_block_additivity(Trial& trial, ProductForm form) {
   add(bound, errors(trial, head));
   add(bound, errors(trial, tail));
   return compare_within(product_name(trial), product_shape(problem), widened(whole.outputs[0]), parts, bound);
+}
+
+namespace {
+
+/// C = A · B, or a block of it with the rows of A and columns of B it is made of.
+struct Block {
+  View<const float> a, b, c;
+  Index row = 0, column = 0;  ///< of the whole, where the block begins
+
+  contract::Certified check() const { return contract::freivalds_exact(a, b, c); }
+  Block rows(Index from, Index count) const {
+    return {{a.data() + from * a.stride(0), {count, a.dim(1)}, a.strides()}, b,
+            {c.data() + from * c.stride(0), {count, c.dim(1)}, c.strides()}, row + from, column};
+  }
+  Block columns(Index from, Index count) const {
+    return {a, {b.data() + from * b.stride(1), {b.dim(0), count}, b.strides()},
+            {c.data() + from * c.stride(1), {c.dim(0), count}, c.strides()}, row, column + from};
+  }
+};
+
+/// Values of the problem as a matrix of its own shape (a vector is a column), or of the transpose.
+View<const float> matrix(const Shape& shape, const std::vector<float>& values, bool stored_transposed) {
+  const View<const float> stored(values.data(), {shape[0], shape.rank() == 1 ? 1 : shape[1]});
+  return stored_transposed ? stored.transposed() : stored;
+}
+
+/// Integers so small that every sum of their products is a float: what Freivalds' check modulo a prime rests on.
+bool sums_are_exact(const Block& whole) {
+  const auto largest = [](const View<const float>& v) {
+    float most = 0;
+    for (Index i = 0; i < v.dim(0); ++i)
+      for (Index j = 0; j < v.dim(1); ++j) most = v(i, j) == std::trunc(v(i, j)) ? std::max(most, std::fabs(v(i, j))) : INFINITY;
+    return static_cast<double>(most);
+  };
+  return largest(whole.a) * largest(whole.b) * static_cast<double>(whole.a.dim(1)) < 0x1p24;
+}
+
+/// The first wrong element of a block that fails its check.
+Finding wrong_element(Block block, std::string_view tensor, int rank, const std::string& says) {
+  while (block.c.dim(0) > 1) {
+    const Index half = block.c.dim(0) / 2;
+    const Block upper = block.rows(0, half);
+    block = upper.check().holds ? block.rows(half, block.c.dim(0) - half) : upper;
+  }
+  while (block.c.dim(1) > 1) {
+    const Index half = block.c.dim(1) / 2;
+    const Block left = block.columns(0, half);
+    block = left.check().holds ? block.columns(half, block.c.dim(1) - half) : left;
+  }
+  double want = 0;  // exact: integers below 2^53
+  for (Index p = 0; p < block.a.dim(1); ++p) want += static_cast<double>(block.a(0, p)) * block.b(p, 0);
+  const double got = block.c(0, 0);
+  return {"value", "got " + std::to_string(got) + ", want " + std::to_string(want) + " (" + says + ")", std::string(tensor),
+          rank == 1 ? Shape{block.row} : Shape{block.row, block.column}, got, want, 0};
+}
+
+}  // namespace
+
+Outcome product_large(Trial& trial, ProductForm form) {
+  const Problem problem = trial.problem();
+  const Run run = trial.run(problem);
+  const Block whole{matrix(problem.shape(0), problem.values[0], form.a_transposed),
+                    matrix(problem.shape(1), problem.values[1], form.b_transposed),
+                    matrix(product_shape(problem), run.outputs[0], false)};
+  // Drawn values are exact by their strategy; those of a replay file need not be.
+  if ((!is_exact(trial.the_case().strategy) || !trial.the_case().values.empty()) && !sums_are_exact(whole))
+    return Outcome::not_applicable("the inputs are not integers whose sums of products are exact");
+  const contract::Certified certified = whole.check();
+  if (!certified.holds)
+    return Outcome::falsify(wrong_element(whole, product_name(trial), product_shape(problem).rank(), certified.values));
+  Outcome outcome;
+  for (const float x : run.outputs[0]) ++outcome.elements, outcome.nonzero += x != 0;
+  return outcome;
 }
 
 Outcome product_equals_matmul(Trial& trial, ProductForm form) {

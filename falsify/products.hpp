@@ -26,6 +26,9 @@ Outcome product_linearity(Trial& trial, ProductForm form);
 Outcome product_transposition(Trial& trial, ProductForm form);
 /// Splitting K in two and adding the products gives the product, within the three bounds.
 Outcome product_block_additivity(Trial& trial, ProductForm form);
+/// On exact integers C is right in every element, at sizes without a cubic oracle: Freivalds' check modulo 2^61 - 1 costs
+/// O(mk + kn + mn), misses a wrong product with a chance of 2^-61, and bisection finds the element.
+Outcome product_large(Trial& trial, ProductForm form);
 /// The result equals the oracle of the plain product of the factors laid out as [m, k] and [k, n].
 Outcome product_equals_matmul(Trial& trial, ProductForm form);
 

@@ -39,7 +39,8 @@ class Campaign {
     const int planned = options_.cases * static_cast<int>(obligations_.size());
     for (int number = 0; number < options_.cases && !stop_; ++number) {
       for (std::size_t o = 0; o < obligations_.size() && !stop_; ++o) {
-        if (result_.obligations[o].verdict == Verdict::passed) one_case(o, number);
+        const int every = draw_spec(obligations_[o]->info->by).every;
+        if (result_.obligations[o].verdict == Verdict::passed && number % every == 0) one_case(o, number);
         if (progress_) progress_(kernel_, number * static_cast<int>(obligations_.size()) + static_cast<int>(o) + 1, planned);
       }
       if (options_.time.count() > 0 && Clock::now() - begin > options_.time) break;
@@ -57,7 +58,7 @@ class Campaign {
     const Obligation& obligation = *obligations_[o];
     const auto begin = Clock::now();
     const rc::Shrinkable<Case> drawn =
-        draw(op_, *obligation.info, options_.seed, static_cast<std::uint64_t>(number));
+        draw(op_, *obligation.info, options_.seed, static_cast<std::uint64_t>(number), options_.largest);
     const Case c = drawn.value();
     ++total_;
     Outcome outcome;

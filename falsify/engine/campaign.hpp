@@ -22,6 +22,7 @@ struct CampaignOptions {
   bool stop_at_first = false;                    ///< end the campaign at the first falsified obligation
   bool shrink = true;
   std::string only;                              ///< one obligation id; empty: all
+  Index largest = 0;                             ///< dims of `by: large` cases, as DrawSpec::largest
 };
 
 enum class Verdict {

@@ -14,6 +14,7 @@ namespace {
 constexpr Index kSmall[] = {1, 2, 3, 4, 5, 7, 8, 9};
 constexpr Index kMedium[] = {15, 16, 17, 31, 32, 33, 47, 61};
 constexpr Index kLarge[] = {63, 64, 65, 100, 127, 128, 129, 130};
+constexpr Index kHuge[] = {513, 516, 577, 640, 769, 1000, 1021, 1024, 1025};
 constexpr Index kLong[] = {191, 255, 256, 257, 300, 509, 512, 513, 1021, 1024, 1025};
 
 template <std::size_t N>
@@ -48,7 +49,44 @@ double volume(const std::vector<Index>& dims) {
   return product;
 }
 
+/// The dims that an output's shape depends on.
+std::vector<bool> output_dims(const OpDescriptor& op) {
+  std::vector<bool> found(op.dims.size());
+  const std::vector<Index> ones(op.dims.size(), 1);
+  for (std::size_t d = 0; d < op.dims.size(); ++d) {
+    std::vector<Index> other = ones;
+    other[d] = 2;
+    for (const TensorInfo& t : op.tensors)
+      if (t.role != Role::in && !(t.shape(other) == t.shape(ones))) found[d] = true;
+  }
+  return found;
+}
+
+/// More outputs, or longer sums, than obligations can afford whose oracles cost as much as the kernel: mostly the
+/// dims of the outputs are large, sometimes any two.
+std::vector<Index> draw_large_dims(const OpDescriptor& op, const DrawSpec& spec, Random& random) {
+  std::vector<bool> large = output_dims(op);
+  if (random.chance(1.0 / 3)) {
+    large.assign(large.size(), false);
+    for (int two = 0; two < 2; ++two) large[random.below(large.size())] = true;
+  }
+  std::vector<Index> dims;
+  for (std::size_t d = 0; d < op.dims.size(); ++d) {
+    const Index demanded = random.chance(0.5) ? spec.largest - random.between(0, 1)
+                                              : random.between(spec.largest / 2, spec.largest);
+    const Index drawn = spec.largest > 0 ? demanded : large[d] ? pick(kHuge, random) : 1;
+    dims.push_back(std::clamp(drawn, op.dims[d].min, op.dims[d].max));
+  }
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    if (spec.largest > 0 || large[d]) continue;
+    const auto room = static_cast<Index>(static_cast<double>(spec.volume) / volume(dims));
+    dims[d] = std::clamp(draw_dim(op.dims[d], random), dims[d], std::max(room, dims[d]));
+  }
+  return dims;
+}
+
 std::vector<Index> draw_dims(const OpDescriptor& op, const DrawSpec& spec, Random& random) {
+  if (spec.large) return draw_large_dims(op, spec, random);
   std::vector<Index> dims;
   for (const DimInfo& info : op.dims) dims.push_back(draw_dim(info, random));
   if (spec.long_reductions && !dims.empty()) {
@@ -119,9 +157,11 @@ void simplify_values(const OpDescriptor& op, const Case& c, std::vector<Case>& o
 
 }  // namespace
 
-DrawSpec draw_spec(std::string_view by) {
+DrawSpec draw_spec(std::string_view by, Index largest) {
   using enum Strategy;
   if (by == "exact") return {.strategies = {one_hot, distinct_index, exact_integers}};
+  if (by == "large")
+    return {.strategies = {exact_integers}, .volume = 1 << 21, .large = true, .largest = largest, .every = 10};
   if (by == "statistical") return {.strategies = {gaussian}, .long_reductions = true};
   if (by == "nonfinite") return {.strategies = {nonfinite}};
   if (by == "postconditions")
@@ -188,9 +228,9 @@ rc::Gen<Case> case_gen(const OpDescriptor& op, const DrawSpec& spec) {
 }
 
 rc::Shrinkable<Case> draw(const OpDescriptor& op, const ObligationInfo& obligation, std::uint64_t seed,
-                          std::uint64_t number) {
+                          std::uint64_t number, Index largest) {
   const std::uint64_t own = scramble(derive(seed, obligation.id) ^ number);
-  return case_gen(op, draw_spec(obligation.by))(rc::Random(own), 0);
+  return case_gen(op, draw_spec(obligation.by, largest))(rc::Random(own), 0);
 }
 
 }  // namespace assay::falsify

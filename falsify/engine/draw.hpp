@@ -18,10 +18,13 @@ struct DrawSpec {
   Index volume = 1 << 18;            ///< largest product of the dims in most cases
   bool directed = false;             ///< the operation's own inputs too, where it makes some
   bool long_reductions = false;      ///< favour one dim of several hundred (statistical tier)
+  bool large = false;                ///< dims of the outputs, or any two: 513 to 1025; others as `volume` allows
+  Index largest = 0;                 ///< of large cases, if not 0: every dim is between half of this and this
+  int every = 1;                     ///< one case in so many rounds of a campaign
 };
 
-/// The draw for an obligation's `by` name.
-DrawSpec draw_spec(std::string_view by);
+/// The draw for an obligation's `by` name. `largest` as CampaignOptions has it.
+DrawSpec draw_spec(std::string_view by, Index largest = 0);
 
 /// Parameters: typical ones half the time, else any within their limits.
 std::vector<double> draw_params(const OpDescriptor& op, Random& random);
@@ -31,7 +34,7 @@ rc::Gen<Case> case_gen(const OpDescriptor& op, const DrawSpec& spec);
 
 /// The case number `number` of a campaign with this seed.
 rc::Shrinkable<Case> draw(const OpDescriptor& op, const ObligationInfo& obligation, std::uint64_t seed,
-                          std::uint64_t number);
+                          std::uint64_t number, Index largest = 0);
 
 /// Simpler cases than this one, simplest first. Explicit values shrink toward 0, 1 and small integers with
 /// the dims fixed; otherwise dims, strategy and layout shrink.

@@ -55,7 +55,8 @@ const KernelRegistration naive_kernel{{.op = "tensor_layout",
                                        .id = "tensor_layout/cpu/naive",
                                        .source = "kernels/cpu/tensor_layout.cpp",
                                        .summary = "two loops over strides",
-                                       .run = &run_typed<TensorLayoutArgs, &naive>}};
+                                       .run = &run_typed<TensorLayoutArgs, &naive>,
+                                       .priority = -1}};
 const KernelRegistration rows_kernel{
     {.op = "tensor_layout",
      .id = "tensor_layout/cpu/rows",

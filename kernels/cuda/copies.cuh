@@ -103,7 +103,9 @@ Kernel copy_kernel(std::string_view op, std::string_view id, std::string_view su
                 const StridedCopy copy = copy_of<Args, exchanged>(Args::unpack(call));
                 if (copy.m > 0 && copy.n > 0) run(copy, device);
               },
-          .refuse = tiled ? +[](const Call& call) { return refuse_tiled32(Args::unpack(call).m); } : nullptr};
+          .refuse = tiled ? +[](const Call& call) { return refuse_tiled32(Args::unpack(call).m); } : nullptr,
+          .priority = tiled ? 1 : 0,
+          .automatic_above = kNeverAutomatic};
 }
 
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -36,6 +36,7 @@ constexpr float kOne = 1, kZero = 0;
 // cuBLAS is column-major: it is asked for Cᵀ = op(B)ᵀ·op(A)ᵀ, and every row-major matrix is its own transpose to it.
 void cublas_sgemm(const Product& p, bool a_transposed, bool b_transposed, CublasMath math, Device& device) {
   const cublasHandle_t h = handle(device);
+  if (static_cast<CudaDevice&>(device).preparing()) return;
   check("cublasSetMathMode",
         cublasSetMathMode(h, math == CublasMath::tf32 ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH));
   check("cublasSgemm", cublasSgemm(h, b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
@@ -46,6 +47,7 @@ void cublas_sgemm(const Product& p, bool a_transposed, bool b_transposed, Cublas
 void cublas_sgemv(Index m, Index k, const float* a, Index a_ld, const float* x, Index x_step, float* y, Index y_step,
                   Device& device) {
   const cublasHandle_t h = handle(device);
+  if (static_cast<CudaDevice&>(device).preparing()) return;
   check("cublasSetMathMode", cublasSetMathMode(h, CUBLAS_DEFAULT_MATH));
   check("cublasSgemv", cublasSgemv(h, CUBLAS_OP_T, narrow(k), narrow(m), &kOne, a, narrow(a_ld), x, narrow(x_step),
                                    &kZero, y, narrow(y_step)));

@@ -14,8 +14,8 @@ constexpr std::string_view kSource = "kernels/cuda/gemv.cuh";
 
 const KernelRegistration thread_per_row_row{
     gemv_kernel<GemvArgs, &thread_per_row<>>("gemv/" ASSAY_CUDA_NAME "/thread_per_row", kSource, "one thread a row")};
-const KernelRegistration warp_per_row_row{gemv_kernel<GemvArgs, &warp_per_row<>>(
-    "gemv/" ASSAY_CUDA_NAME "/warp_per_row", kSource, "one warp a row, lanes along it, summed by shuffles")};
+const KernelRegistration warp_per_row_row{preferred(gemv_kernel<GemvArgs, &warp_per_row<>>(
+    "gemv/" ASSAY_CUDA_NAME "/warp_per_row", kSource, "one warp a row, lanes along it, summed by shuffles"))};
 const KernelRegistration block_per_row_row{gemv_kernel<GemvArgs, &block_per_row<>>(
     "gemv/" ASSAY_CUDA_NAME "/block_per_row", kSource, "one block of up to 256 threads a row, summed by shuffles")};
 

@@ -17,7 +17,8 @@ const KernelRegistration naive{{.op = "gemv",
                                 .source = "kernels/vulkan/gemv_naive.comp",
                                 .summary = "one row per invocation, terms in order",
                                 .run = &run_typed<GemvArgs, &run_gemv<shaders::gemv_naive, 64>>,
-                                .refuse = &refuse_typed<GemvArgs, &refuse_gemv<64, 1>>}};
+                                .refuse = &refuse_typed<GemvArgs, &refuse_gemv<64, 1>>,
+                                .automatic_above = kProductVolume}};
 const KernelRegistration cooperative{{.op = "gemv",
                                       .id = "gemv/vulkan/cooperative",
                                       .backend = Backend::vulkan,
@@ -25,7 +26,9 @@ const KernelRegistration cooperative{{.op = "gemv",
                                       .source = "kernels/vulkan/gemv.comp",
                                       .summary = "64 invocations per row, tree reduction in shared memory",
                                       .run = &run_typed<GemvArgs, &run_gemv<shaders::gemv_cooperative, 4>>,
-                                      .refuse = &refuse_typed<GemvArgs, &refuse_gemv<4, 256>>}};
+                                      .refuse = &refuse_typed<GemvArgs, &refuse_gemv<4, 256>>,
+                                      .priority = 1,
+                                      .automatic_above = kProductVolume}};
 
 }  // namespace
 }  // namespace assay::vulkan

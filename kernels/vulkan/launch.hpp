@@ -23,6 +23,9 @@ inline constexpr Index kMaxTurns = 65535;
 /// Declared by every kernel that computes: the specification lets shaders flush subnormals.
 inline constexpr Arithmetic kShaderArithmetic{.flushes_subnormals = true, .functions = FunctionLibrary::vulkan};
 
+/// Of products: automatic dispatch leaves those of m·k·n up to this to the CPU.
+inline constexpr double kProductVolume = 32768;
+
 inline VulkanDevice& vulkan_device(Device& device) { return static_cast<VulkanDevice&>(device); }
 
 template <class T>

@@ -64,7 +64,8 @@ Kernel product_kernel(std::string_view op, std::string_view id, std::string_view
           .source = source,
           .summary = summary,
           .run = &run_typed<Args, &run_product<Args, shader, tile>>,
-          .refuse = &refuse_typed<Args, &refuse_product<Args, tile>>};
+          .refuse = &refuse_typed<Args, &refuse_product<Args, tile>>,
+          .automatic_above = kProductVolume};
 }
 
 inline constexpr std::string_view kNaive16 = "one output per invocation, 16x16 tiles in shared memory";

@@ -16,7 +16,8 @@ const KernelRegistration strided{
      .source = "kernels/vulkan/tensor_layout.comp",
      .summary = "one element per invocation, along the destination's memory",
      .run = &run_typed<TensorLayoutArgs, &run_tensor_layout<shaders::tensor_layout_strided>>,
-     .refuse = &refuse_typed<TensorLayoutArgs, &refuse_tensor_layout>}};
+     .refuse = &refuse_typed<TensorLayoutArgs, &refuse_tensor_layout>,
+     .automatic_above = kNeverAutomatic}};
 
 }  // namespace
 }  // namespace assay::vulkan

@@ -22,6 +22,8 @@ nlohmann::json examine(Backend backend) {
               {"memory_available", memory.available}});
   } catch (const Unavailable& e) {
     j.update({{"available", false}, {"why", e.why}});
+  } catch (const DeviceError& e) {
+    j.update({{"available", false}, {"why", e.what()}});
   }
   return j;
 }

@@ -19,6 +19,7 @@ struct Options {
   std::vector<std::string> ops;
   std::string backend, kernel, obligation, shard, time, kernel_time, report, limit = "10s";
   int cases = 100;
+  Index largest = 0;
   int jobs = 0;
   std::string seed = "1";
   bool json = false, quiet = false;
@@ -63,6 +64,7 @@ int run(const Options& o) {
   options.limit = parse_duration("--limit", o.limit);
   options.seed = parse_seed(o.seed);
   options.only = o.obligation;
+  options.largest = o.largest;
   const auto begin = std::chrono::steady_clock::now();
   ProgressLine line(o.quiet || o.json, !o.time.empty());
   std::vector<nlohmann::json> results =
@@ -97,6 +99,8 @@ Command add_falsify(CLI::App& root) {
       ->excludes("--time");
   app->add_option("--seed", o->seed, "Seed of the campaign")->capture_default_str();
   app->add_option("--limit", o->limit, "A call that takes longer is a hang")->capture_default_str();
+  app->add_option("--largest", o->largest, "Dims of `by: large` cases: from half of this to this (0: up to 1025)")
+      ->check(CLI::Range(0, 16384));
   app->add_option("--shard", o->shard, "I/N: the I-th of N parts of the kernels");
   app->add_option("--report", o->report, "Write report.json, junit.xml and replay files to this folder");
   app->add_option("--jobs", o->jobs, "Campaigns at once (0: one per processor)")->check(CLI::Range(0, 1024));

@@ -5,14 +5,18 @@
 #define BOOST_CONTRACT_ALL_DISABLE_NO_ASSERTION
 #define BOOST_CONTRACT_NO_EXCEPTS
 #define BOOST_CONTRACT_NO_INVARIANTS
+#include <fmt/format.h>
+
 #include <atomic>
 #include <boost/contract.hpp>
 #include <utility>
 
 #include "contract/certificates.hpp"
+#include "contract/transfer.hpp"
 #include "core/errors.hpp"
 #include "runtime/registry.hpp"
 #include "runtime/select.hpp"
+#include "runtime/trace.hpp"
 
 namespace assay::contract {
 namespace {
@@ -97,21 +101,39 @@ struct Target {
   Device* device = nullptr;
 };
 
-/// Runs the kernel, or says why it does not take the call.
-void run_kernel(const Kernel& kernel, const Call& call, Device& device) {
-  if (const auto why = refuses_storage(kernel, call)) throw Unavailable(std::string(kernel.id), *why);
-  kernel.run(call, device);
+/// "m=3 k=4 n=5"
+std::string shape_text(const OpDescriptor& op, const Call& call) {
+  std::string text;
+  for (std::size_t d = 0; d < call.dims.size(); ++d)
+    text += fmt::format("{}{}={}", d == 0 ? "" : " ", op.dims[d].name, call.dims[d]);
+  return text;
 }
 
-/// `resolve` names the kernel and device; it is called once the requires clauses hold.
-template <class DeviceOfCall, class Resolve>
+/// Runs `run`, which runs this kernel on this device, inside a span.
+template <class Run>
+void traced(const OpDescriptor& op, const Call& call, const Kernel& kernel, Device& device, const Run& run) {
+  const trace::Scope span(op.name, [&](trace::Span& s) {
+    s.attributes = {{"shape", shape_text(op, call)},
+                    {"kernel", std::string(kernel.id)},
+                    {"backend", std::string(name(device.backend()))}};
+  });
+  run();
+  if (span.recording()) device.synchronize();
+}
+
+Target run_here(const Enforced& contract, const Call& call, const Kernel& kernel, Device& device) {
+  if (const auto why = refuses_storage(kernel, call)) throw Unavailable(std::string(kernel.id), *why);
+  traced(*contract.op, call, kernel, device, [&] { kernel.run(call, device); });
+  return {&kernel, &device};
+}
+
+/// `execute` runs a kernel and says which, and where the call's tensors are; it is called once the requires clauses hold.
+/// `device_of_call` is where the tensors are before.
+template <class DeviceOfCall, class Execute>
 void guarded(const Enforced& contract, const void* args, const Call& call, const DeviceOfCall& device_of_call,
-             const Resolve& resolve) {
+             const Execute& execute) {
   Target target;
-  const auto run = [&] {
-    target = resolve();
-    run_kernel(*target.kernel, call, *target.device);
-  };
+  const auto run = [&] { target = execute(); };
   if (!kCompiledIn) return run();
   const auto requires_hold = [&] { check_requires(contract, args, call, device_of_call); };
   switch (level()) {
@@ -149,13 +171,33 @@ std::vector<std::string_view> never_evaluated(const OpDescriptor& op) {
 }
 
 void enforce(const Enforced& contract, const void* args, const Call& call, const Kernel& kernel, Device& device) {
-  guarded(contract, args, call, [&]() -> Device& { return device; }, [&] { return Target{&kernel, &device}; });
+  guarded(contract, args, call, [&]() -> Device& { return device; },
+          [&] { return run_here(contract, call, kernel, device); });
 }
 
 void enforce(const Enforced& contract, const void* args, const Call& call, Backend backend) {
   guarded(contract, args, call, [&]() -> Device& { return device(backend); }, [&] {
-    return Target{&select_kernel(contract.op->name, backend, call), &device(backend)};
+    return run_here(contract, call, select_kernel(contract.op->name, backend, call), device(backend));
   });
+}
+
+Dispatched enforce(const Enforced& contract, const void* args, const Call& call, Automatic) {
+  Dispatched dispatched;
+  const auto where = [&]() -> Device& {
+    Device* const home = residence(call);
+    return home != nullptr ? *home : device(Backend::cpu);
+  };
+  guarded(contract, args, call, where, [&] {
+    Device* const home = residence(call);
+    dispatched = dispatch(contract.op->name, call, home, [&](const Kernel& kernel, Device& device) {
+      traced(*contract.op, call, kernel, device, [&] {
+        if (home != nullptr) kernel.run(call, device);
+        else run_with_copies(*contract.op, kernel, call, device);
+      });
+    });
+    return Target{dispatched.kernel, home != nullptr ? home : &device(Backend::cpu)};
+  });
+  return dispatched;
 }
 
 void evaluate(const Enforced& contract, std::size_t clause, const void* args) {

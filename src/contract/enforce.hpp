@@ -10,6 +10,7 @@
 
 #include "contract/descriptor.hpp"
 #include "runtime/device.hpp"
+#include "runtime/dispatch.hpp"
 
 namespace assay::contract {
 
@@ -49,6 +50,9 @@ struct Enforced {
 void enforce(const Enforced& contract, const void* args, const Call& call, const Kernel& kernel, Device& device);
 /// The same with the back end's preferred kernel (runtime/select.hpp), chosen once the requires clauses hold.
 void enforce(const Enforced& contract, const void* args, const Call& call, Backend backend);
+/// The same by the back end that automatic dispatch chooses (runtime/dispatch.hpp); tensors in host memory are copied to
+/// its device and back. Returns what served the call and what was passed over.
+Dispatched enforce(const Enforced& contract, const void* args, const Call& call, Automatic);
 
 /// Evaluates one clause; throws ContractViolation where it is false.
 void evaluate(const Enforced& contract, std::size_t clause, const void* args);

@@ -150,6 +150,8 @@ void entry_points(Source& out, const Contract& contract) {
   out.line("  enforce(kEnforced, &args, args.pack(), kernel, device);");
   out.line("}}");
   out.line("void {}(const {}& args) {{ enforce(kEnforced, &args, args.pack(), Backend::cpu); }}", op, args);
+  out.line("Dispatched {}(const {}& args, Automatic how) {{ return enforce(kEnforced, &args, args.pack(), how); }}", op,
+           args);
 }
 
 }  // namespace

@@ -1,13 +1,16 @@
 #include "runtime/device.hpp"
 
-#include <unistd.h>
-
 #include <array>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <mutex>
 #include <string_view>
 #include <utility>
+
+#include "runtime/host_memory.hpp"
+#include "runtime/registry.hpp"
+#include "runtime/trace.hpp"
 
 namespace assay {
 namespace {
@@ -24,11 +27,16 @@ struct Slot {
   std::unique_ptr<Device> device;
   std::string why;
 };
+std::array<Slot, kCount>& slots() {
+  static std::array<Slot, kCount> table;
+  return table;
+}
+std::mutex slots_mutex;
 
-/// Host memory; also the base of cuda-host, whose addresses are host pointers too.
+/// Host memory, also that of cuda-host, whose addresses are host pointers too: one pool for both.
 class HostDevice final : public Device {
  public:
-  explicit HostDevice(Backend backend) : backend_(backend) {}
+  explicit HostDevice(Backend backend) : Device(pool()), backend_(backend) {}
 
   Backend backend() const override { return backend_; }
   std::string description() const override {
@@ -37,31 +45,40 @@ class HostDevice final : public Device {
       if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
     return "host processor";
   }
-  MemoryInfo memory() const override {
-    const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-    return {static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * page,
-            static_cast<std::uint64_t>(sysconf(_SC_AVPHYS_PAGES)) * page};
-  }
+  MemoryInfo memory() const override { return host_memory(); }
   bool host_visible() const override { return true; }
-  Buffer allocate(std::size_t bytes) override {
-    if (bytes == 0) return {};
-    void* address = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
-    if (address == nullptr)
-      throw Unavailable("host memory", std::to_string(bytes) + " bytes could not be allocated");
-    return {*this, address, bytes};
-  }
-  void upload(void* destination, const void* source, std::size_t bytes) override {
-    std::memcpy(destination, source, bytes);
-  }
-  void download(void* destination, const void* source, std::size_t bytes) override {
-    std::memcpy(destination, source, bytes);
-  }
   void synchronize() override {}
 
  protected:
-  void release(void* address, std::size_t) noexcept override { std::free(address); }
+  void* allocate_bytes(std::size_t bytes) override {
+    // Linux grants more than there is and ends whoever writes to it: ask first, and take the pages now, so that what is
+    // allocated is no longer counted as available. Smaller allocations come out of what the process has already.
+    constexpr std::size_t kAsked = std::size_t{1} << 20, kPage = 4096;
+    if (bytes >= kAsked)
+      if (const MemoryInfo now = memory(); bytes > now.available) throw refusal(bytes, now);
+    auto* address = static_cast<volatile char*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
+    if (address == nullptr) throw refusal(bytes, memory());
+    for (std::size_t at = 0; bytes >= kAsked && at < bytes; at += kPage) address[at] = 0;
+    return const_cast<char*>(address);
+  }
+  void release_bytes(void* address, std::size_t) noexcept override { std::free(address); }
+  void upload_bytes(void* destination, const void* source, std::size_t bytes) override {
+    std::memcpy(destination, source, bytes);
+  }
+  void download_bytes(void* destination, const void* source, std::size_t bytes) override {
+    std::memcpy(destination, source, bytes);
+  }
 
  private:
+  static std::shared_ptr<Budget> pool() {
+    static const auto shared = std::make_shared<Budget>();
+    return shared;
+  }
+  static Unavailable refusal(std::size_t bytes, const MemoryInfo& now) {
+    return Unavailable("host memory", std::to_string(bytes) + " bytes requested, " + std::to_string(now.available) +
+                                          " of " + std::to_string(now.total) + " available");
+  }
+
   Backend backend_;
 };
 
@@ -96,19 +113,75 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
   std::swap(device_, other.device_);
   std::swap(address_, other.address_);
   std::swap(bytes_, other.bytes_);
+  std::swap(account_, other.account_);
   return *this;
 }
 Buffer::~Buffer() {
-  if (address_ != nullptr) device_->release(address_, bytes_);
+  if (address_ == nullptr) return;
+  const std::scoped_lock lock(device_->budget().mutex);
+  device_->release_bytes(address_, bytes_);
+  device_->budget().refund(account_.get(), bytes_);
+}
+
+Buffer Device::allocate(std::size_t bytes) {
+  if (bytes == 0) return {};
+  const trace::Scope span("alloc", [&](trace::Span& s) {
+    s.attributes = {{"bytes", std::to_string(bytes)}, {"backend", std::string(name(backend()))}};
+  });
+  const std::scoped_lock lock(budget_->mutex);
+  std::shared_ptr<Account> account = budget_->account_for(*this, bytes);
+  void* const address = allocate_bytes(bytes);
+  budget_->charge(account.get(), bytes);
+  return {*this, address, bytes, std::move(account)};
+}
+
+namespace {
+auto transfer(const Device& device, const char* direction, std::size_t bytes) {
+  return [&device, direction, bytes](trace::Span& s) {
+    s.attributes = {{"bytes", std::to_string(bytes)},
+                    {"direction", direction},
+                    {"backend", std::string(name(device.backend()))}};
+  };
+}
+}  // namespace
+
+void Device::upload(void* destination, const void* source, std::size_t bytes) {
+  if (bytes == 0) return;
+  const trace::Scope span("transfer", transfer(*this, "to the device", bytes));
+  upload_bytes(destination, source, bytes);
+}
+
+void Device::download(void* destination, const void* source, std::size_t bytes) {
+  if (bytes == 0) return;
+  const trace::Scope span("transfer", transfer(*this, "to the host", bytes));
+  download_bytes(destination, source, bytes);
+}
+
+void Device::prepare(const Kernel& kernel, const Call& call) {
+  Call trial = call;
+  std::vector<Buffer> memory;
+  for (Tensor& tensor : trial.tensors) {
+    const std::size_t bytes = static_cast<std::size_t>(tensor.shape.size()) * size_of(tensor.dtype);
+    const Buffer& buffer = memory.emplace_back(allocate(bytes));
+    if (bytes > 0) std::memset(buffer.address(), 0, bytes);
+    tensor.data = buffer.address();
+  }
+  kernel.run(trial, *this);
+  synchronize();
 }
 
 DeviceRegistration::DeviceRegistration(Backend backend, DeviceFactory factory) {
   factories()[static_cast<std::size_t>(backend)] = factory;
 }
 
+Device* started_device(Backend backend) {
+  const std::scoped_lock lock(slots_mutex);
+  return slots()[static_cast<std::size_t>(backend)].device.get();
+}
+
 Device& device(Backend backend) {
-  static std::array<Slot, kCount> slots;
-  Slot& slot = slots[static_cast<std::size_t>(backend)];
+  const std::scoped_lock lock(slots_mutex);
+  Slot& slot = slots()[static_cast<std::size_t>(backend)];
   if (slot.device) return *slot.device;
   if (slot.why.empty()) {
     const DeviceFactory factory = factories()[static_cast<std::size_t>(backend)];

@@ -9,8 +9,12 @@
 #include <vector>
 
 #include "core/errors.hpp"
+#include "runtime/reservation.hpp"
 
 namespace assay {
+
+struct Call;
+struct Kernel;
 
 enum class Backend { cpu, cuda_host, vulkan, cuda };
 inline constexpr Backend kBackends[] = {Backend::cpu, Backend::cuda_host, Backend::vulkan, Backend::cuda};
@@ -31,7 +35,8 @@ class Device;
 class Buffer {
  public:
   Buffer() = default;
-  Buffer(Device& device, void* address, std::size_t bytes) : device_(&device), address_(address), bytes_(bytes) {}
+  Buffer(Device& device, void* address, std::size_t bytes, std::shared_ptr<Account> account = {})
+      : device_(&device), address_(address), bytes_(bytes), account_(std::move(account)) {}
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;
   ~Buffer();
@@ -44,10 +49,12 @@ class Buffer {
   Device* device_ = nullptr;
   void* address_ = nullptr;
   std::size_t bytes_ = 0;
+  std::shared_ptr<Account> account_;  ///< the reservation it counts against
 };
 
 class Device {
  public:
+  Device() : Device(std::make_shared<Budget>()) {}
   virtual ~Device() = default;
 
   virtual Backend backend() const = 0;
@@ -57,24 +64,45 @@ class Device {
   /// True where addresses are ordinary host pointers (cpu, cuda-host).
   virtual bool host_visible() const = 0;
 
-  /// Throws Unavailable if the device's budget does not hold it, DeviceError if the device fails.
-  /// Zero bytes give a null address. Contents are undefined.
-  virtual Buffer allocate(std::size_t bytes) = 0;
-  virtual void upload(void* destination, const void* source, std::size_t bytes) = 0;
-  virtual void download(void* destination, const void* source, std::size_t bytes) = 0;
+  /// Throws Unavailable if the device's budget, or this thread's reservation (runtime/reservation.hpp), does not hold
+  /// it, DeviceError if the device fails. Zero bytes give a null address. Contents are undefined.
+  Buffer allocate(std::size_t bytes);
+  void upload(void* destination, const void* source, std::size_t bytes);
+  void download(void* destination, const void* source, std::size_t bytes);
   /// Returns when all submitted work has ended; throws DeviceError if any of it failed.
   virtual void synchronize() = 0;
   /// Messages of validation layers since the last call; any message fails a run under test.
   virtual std::vector<std::string> take_messages() { return {}; }
 
+  /// True where the address lies in memory of this device that the host cannot read.
+  virtual bool owns(const void*) const { return false; }
+  /// Does once, ahead of time, what the first run of a kernel on such a call would have to do besides computing: dims,
+  /// params and dense shapes are the call's, its tensors have no memory. Here, for host memory: runs the kernel on
+  /// zeros. Throws what that run throws.
+  virtual void prepare(const Kernel& kernel, const Call& call);
+  /// What is promised to reservations.
+  Budget& budget() { return *budget_; }
+
  protected:
   friend class Buffer;
-  virtual void release(void* address, std::size_t bytes) noexcept = 0;
+  /// For devices that share one pool of memory.
+  explicit Device(std::shared_ptr<Budget> budget) : budget_(std::move(budget)) {}
+
+  // What allocate, upload, download and ~Buffer do on this device; bytes are never 0.
+  virtual void* allocate_bytes(std::size_t bytes) = 0;
+  virtual void release_bytes(void* address, std::size_t bytes) noexcept = 0;
+  virtual void upload_bytes(void* destination, const void* source, std::size_t bytes) = 0;
+  virtual void download_bytes(void* destination, const void* source, std::size_t bytes) = 0;
+
+ private:
+  std::shared_ptr<Budget> budget_;
 };
 
 /// The process's device of this back end, made on first use (never before a worker has been forked).
 /// Throws Unavailable{what, why} where there is none; the reason names the remedy.
 Device& device(Backend backend);
+/// The same where it has been made already; null otherwise. Makes none.
+Device* started_device(Backend backend);
 
 /// Each back end's library defines one of these; a build without it registers none, and device() says so.
 using DeviceFactory = std::unique_ptr<Device> (*)();

@@ -2,6 +2,7 @@
 // second list.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -34,7 +35,19 @@ struct Kernel {
   /// Why the kernel cannot take this call (null pointer: it takes every call its contract admits).
   std::optional<std::string> (*refuse)(const Call& call) = nullptr;
   int priority = 0;          ///< among those that take a call, the highest serves callers who name no kernel
+  /// Automatic dispatch (runtime/dispatch.hpp) of operands in host memory does not offer this kernel calls whose dims
+  /// multiply to this or less: moving them would take longer than the work.
+  double automatic_above = -1;
 };
+
+/// Of kernels that only move elements: moving these to a device and back is more work than theirs.
+inline constexpr double kNeverAutomatic = std::numeric_limits<double>::infinity();
+
+/// The row with a priority of 1: what its back end gives callers who name no kernel.
+inline Kernel preferred(Kernel kernel) {
+  kernel.priority = 1;
+  return kernel;
+}
 
 /// Why the kernel cannot take this call: its own refusal, or tensors stored in another format than it handles.
 std::optional<std::string> refuses(const Kernel& kernel, const Call& call);

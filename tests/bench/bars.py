@@ -44,7 +44,7 @@ def main(arguments):
         met = value >= required if direction == "at_least" else value <= required
         missed += not met
         sign = ">=" if direction == "at_least" else "<="
-        print(f"{'met   ' if met else 'MISSED'}  {benchmark:<42} {name:<20} {value:10.3f} {sign} {required:g}")
+        print(f"{'met   ' if met else 'MISSED'}  {benchmark:<42} {name:<25} {value:10.3f} {sign} {required:g}")
     print(f"{len(rows) - missed} of {len(rows)} bars met")
     return 1 if missed else 0
 

@@ -9,6 +9,7 @@ int main(int argc, char** argv) {
   assay::bench::register_kernels();
   assay::bench::register_contracts();
   assay::bench::register_certificates();
+  assay::bench::register_engine();
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
 }

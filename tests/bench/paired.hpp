@@ -42,5 +42,6 @@ void bar_at_most(benchmark::State& state, const std::string& name, double value,
 void register_kernels();
 void register_contracts();
 void register_certificates();
+void register_engine();
 
 }  // namespace assay::bench

@@ -25,21 +25,21 @@ class FarDevice final : public Device {
   std::string description() const override { return "memory far from the host"; }
   MemoryInfo memory() const override { return {}; }
   bool host_visible() const override { return false; }
-  Buffer allocate(std::size_t) override { return {}; }
-  void upload(void* destination, const void* source, std::size_t bytes) override {
-    std::memcpy(near(destination), source, bytes);
-  }
-  void download(void* destination, const void* source, std::size_t bytes) override {
-    fetched += bytes;
-    std::memcpy(destination, near(source), bytes);
-  }
   void synchronize() override { synchronized = true; }
 
   std::size_t fetched = 0;
   bool synchronized = false;
 
  protected:
-  void release(void*, std::size_t) noexcept override {}
+  void* allocate_bytes(std::size_t) override { return nullptr; }
+  void release_bytes(void*, std::size_t) noexcept override {}
+  void upload_bytes(void* destination, const void* source, std::size_t bytes) override {
+    std::memcpy(near(destination), source, bytes);
+  }
+  void download_bytes(void* destination, const void* source, std::size_t bytes) override {
+    fetched += bytes;
+    std::memcpy(destination, near(source), bytes);
+  }
 };
 
 /// The product, computed behind the offset; `Wrong` drops the last term of each sum.

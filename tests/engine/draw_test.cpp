@@ -52,6 +52,24 @@ TEST(Draw, EveryStrategyLayoutAndPlacementAndTheEdgesAreDrawn) {
   }
 }
 
+TEST(Draw, LargeCasesAreLargeWithinTheirVolume) {
+  const OpDescriptor& op = operation("matmul");
+  const ObligationInfo large{.id = "FALSIFY-MM-014", .claim = {}, .by = "large", .if_fails = {}};
+  int outputs = 0, sums = 0;
+  for (std::uint64_t n = 0; n < 300; ++n) {
+    const std::vector<Index> dims = draw(op, large, 1, n).value().dims;
+    EXPECT_LE(dims[0] * dims[1] * dims[2], Index{1} << 21);
+    outputs += dims[0] > 512 && dims[2] > 512;
+    sums += dims[1] > 512;
+    for (const Index dim : draw(op, large, 1, n, 4096).value().dims) {
+      EXPECT_GE(dim, 2048);
+      EXPECT_LE(dim, 4096);
+    }
+  }
+  EXPECT_GT(outputs, 150);
+  EXPECT_GT(sums, 30);
+}
+
 TEST(Draw, ExactIntegersAreOddAndUseAllTheBitsAskedFor) {
   for (int bits : {8, 11, 12}) {
     Random random(5);

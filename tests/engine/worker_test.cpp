@@ -110,13 +110,13 @@ class SlowDevice final : public Device {
   std::string description() const override { return "slow to start"; }
   MemoryInfo memory() const override { return {}; }
   bool host_visible() const override { return true; }
-  Buffer allocate(std::size_t) override { return {}; }
-  void upload(void*, const void*, std::size_t) override {}
-  void download(void*, const void*, std::size_t) override {}
   void synchronize() override {}
 
  protected:
-  void release(void*, std::size_t) noexcept override {}
+  void* allocate_bytes(std::size_t) override { return nullptr; }
+  void release_bytes(void*, std::size_t) noexcept override {}
+  void upload_bytes(void*, const void*, std::size_t) override {}
+  void download_bytes(void*, const void*, std::size_t) override {}
 };
 
 TEST(Worker, ADriverThatStartsSlowlyIsNoHangOfTheKernel) {

@@ -10,7 +10,7 @@
 namespace assay::mutants {
 namespace {
 
-enum class Fault { increment_ignored, last_partial_dropped, accumulates, rows_beyond_first, nan_swallowed, f16_sum, transposed, y_increment_ignored };
+enum class Fault { increment_ignored, last_partial_dropped, accumulates, rows_beyond_first, nan_swallowed, f16_sum, transposed, y_increment_ignored, one_element_at_large };
 
 template <Fault F>
 void mutant(const ops::GemvArgs& args, Device&) {
@@ -28,6 +28,7 @@ void mutant(const ops::GemvArgs& args, Device&) {
     }
     float& y = args.y.data()[i * incy];
     if (F == Fault::rows_beyond_first && i >= 64) sum = 0;
+    if (F == Fault::one_element_at_large && i == 512 && args.k > 512) sum += 1;
     y = F == Fault::accumulates ? y + sum : sum;
   }
 }
@@ -45,6 +46,7 @@ const KernelRegistration registrations[] = {
     add<Fault::rows_beyond_first>("mutant/cpu/gemv/rows_beyond_64", "rows from 64 on are zero"),
     add<Fault::nan_swallowed>("mutant/cpu/gemv/nan_swallowed", "terms that are not finite are left out"),
     add<Fault::f16_sum>("mutant/cpu/gemv/f16_sum", "partial sums held with 11 bits"),
+    add<Fault::one_element_at_large>("mutant/cpu/gemv/one_element_at_large", "y[512] is 1 too large where K > 512"),
     add<Fault::transposed>("mutant/cpu/gemv/transposed", "Aᵀ · x on square A (bug 4)"),
 };
 

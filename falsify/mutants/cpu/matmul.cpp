@@ -20,7 +20,7 @@ enum class Fault {
   edge_rows_unwritten, edge_columns_unwritten, store_past_row, store_past_end, read_past_row, bf16_inputs, tf32_inputs,
   tf32_truncated, bf16_accumulator, f16_accumulator, wrong_alpha, zero_skipped, nan_swallowed, accumulates, cached_shape,
   single_row, input_clobbered, k_used_twice, off_by_one_stride, small_flushed, saturates, first_call_only, crash, hang,
-  exit_call, last_element_scaled, sum_saved_for_even_k, wrong_tail_row,
+  exit_call, last_element_scaled, sum_saved_for_even_k, wrong_tail_row, one_element_at_large,
 };
 
 constexpr Index kTile = 16;
@@ -56,6 +56,7 @@ float element(const ops::MatmulArgs& args, Index i, Index j) {
   }
   if (F == Fault::wrong_alpha) sum *= 1.0001f;
   if (F == Fault::last_element_scaled && i == args.m - 1 && j == args.n - 1) sum *= 1.001f;
+  if (F == Fault::one_element_at_large && i == 512 && j == 512) sum += 1;
   if (F == Fault::sum_saved_for_even_k && args.k > 1 && args.k % 2 == 0) sum -= a(0) * b(0) * 0x1p-10f;
   return sum;
 }
@@ -185,6 +186,7 @@ const KernelRegistration registrations[] = {
     add<Fault::exit_call>("mutant/cpu/matmul/exit_call", "ends the process at m = 3"),
     add<Fault::last_element_scaled>("mutant/cpu/matmul/last_element_scaled", "the last element is 0.1% too large"),
     add<Fault::sum_saved_for_even_k>("mutant/cpu/matmul/first_term_reduced", "the first term 0.1% short where k is even"),
+    add<Fault::one_element_at_large>("mutant/cpu/matmul/one_element_at_large", "c[512, 512] is 1 too large"),
     add<Fault::wrong_tail_row>("mutant/cpu/matmul/wrong_tail_row", "the last row repeats the one before for m % 4 = 3"),
     cpu_mutant<ops::MatmulArgs, &race>("matmul", "mutant/cpu/matmul/race", "two threads add into C without a lock (bug 28)"),
     cpu_mutant<ops::MatmulArgs, &strassen>("matmul", "mutant/cpu/matmul/strassen", "one level of Strassen: no element-wise bound"),

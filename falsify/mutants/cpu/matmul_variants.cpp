@@ -9,7 +9,7 @@
 namespace assay::mutants {
 namespace {
 
-enum class Fault { factor_not_transposed, swapped_operands, width_as_stride, dropped_first_k, last_column_unwritten, tf32_inputs };
+enum class Fault { factor_not_transposed, swapped_operands, width_as_stride, dropped_first_k, last_column_unwritten, tf32_inputs, one_element_at_large };
 
 template <Fault F, class Args, class A, class B>
 void multiply(const Args& args, A a, B b) {
@@ -17,6 +17,7 @@ void multiply(const Args& args, A a, B b) {
   for (Index i = 0; i < args.m; ++i)
     for (Index j = 0; j < n; ++j) {
       float sum = 0;
+      if (F == Fault::one_element_at_large && i == 512 && j == 512) sum = 1;
       for (Index p = F == Fault::dropped_first_k && args.k > 8 ? 1 : 0; p < args.k; ++p) {
         float x = a(i, p), y = b(p, j);
         if (F == Fault::tf32_inputs) x = rounded(x, 11), y = rounded(y, 11);
@@ -62,6 +63,8 @@ const KernelRegistration registrations[] = {
     add_nt<Fault::width_as_stride>("mutant/cpu/matmul_nt/width_as_stride", "width used as leading dimension of B"),
     add_nt<Fault::last_column_unwritten>("mutant/cpu/matmul_nt/last_column_unwritten", "the last column is not written (bug 29)"),
     add_nt<Fault::tf32_inputs>("mutant/cpu/matmul_nt/tf32_inputs", "inputs rounded to TF32"),
+    add_nt<Fault::one_element_at_large>("mutant/cpu/matmul_nt/one_element_at_large", "c[512, 512] is 1 too large"),
+    add_tn<Fault::one_element_at_large>("mutant/cpu/matmul_tn/one_element_at_large", "c[512, 512] is 1 too large"),
     add_tn<Fault::factor_not_transposed>("mutant/cpu/matmul_tn/not_transposed", "A · B instead of Aᵀ · B (bug 12)"),
     add_tn<Fault::width_as_stride>("mutant/cpu/matmul_tn/width_as_stride", "width used as leading dimension of A"),
     add_tn<Fault::dropped_first_k>("mutant/cpu/matmul_tn/dropped_first_k", "the first k dropped where K > 8"),

@@ -2,6 +2,8 @@
 
 #include <memory>
 
+#include "runtime/registry.hpp"
+
 namespace assay {
 namespace {
 
@@ -39,7 +41,9 @@ std::string CudaDevice::description() const { return name_; }
 
 MemoryInfo CudaDevice::memory() const {
   std::size_t available = 0, total = 0;
-  if (cudaMemGetInfo(&available, &total) != cudaSuccess) return {};
+  const cudaError_t status = cudaMemGetInfo(&available, &total);
+  if (status != cudaSuccess)
+    throw DeviceError("cudaMemGetInfo", cudaGetErrorName(status), cudaGetErrorString(status));
   return {total, available};
 }
 
@@ -60,33 +64,30 @@ void CudaDevice::require_alive() const {
   if (!dead_.empty()) throw DeviceError("cuda", dead_code_, "the device was switched off after " + dead_);
 }
 
-Buffer CudaDevice::allocate(std::size_t bytes) {
-  if (bytes == 0) return {};
+void* CudaDevice::allocate_bytes(std::size_t bytes) {
   require_alive();
   void* address = nullptr;
   const cudaError_t status = cudaMalloc(&address, bytes);
   if (status == cudaErrorMemoryAllocation) {
     static_cast<void>(cudaGetLastError());
-    throw Unavailable("CUDA memory", std::to_string(bytes) + " bytes asked for, " + std::to_string(memory().available) +
+    throw Unavailable("CUDA memory", std::to_string(bytes) + " bytes requested, " + std::to_string(memory().available) +
                                          " of " + std::to_string(memory().total) + " available");
   }
   check("cudaMalloc", status);
-  return {*this, address, bytes};
+  return address;
 }
 
-void CudaDevice::release(void* address, std::size_t) noexcept {
+void CudaDevice::release_bytes(void* address, std::size_t) noexcept {
   if (dead_.empty()) static_cast<void>(cudaFree(address));  // waits for the device; a failure shows at the next call
 }
 
-void CudaDevice::upload(void* destination, const void* source, std::size_t bytes) {
-  if (bytes == 0) return;
+void CudaDevice::upload_bytes(void* destination, const void* source, std::size_t bytes) {
   require_alive();
   check("cudaMemcpyAsync", cudaMemcpyAsync(destination, source, bytes, cudaMemcpyHostToDevice, stream_));
   synchronize();
 }
 
-void CudaDevice::download(void* destination, const void* source, std::size_t bytes) {
-  if (bytes == 0) return;
+void CudaDevice::download_bytes(void* destination, const void* source, std::size_t bytes) {
   require_alive();
   check("cudaMemcpyAsync", cudaMemcpyAsync(destination, source, bytes, cudaMemcpyDeviceToHost, stream_));
   synchronize();
@@ -95,6 +96,26 @@ void CudaDevice::download(void* destination, const void* source, std::size_t byt
 void CudaDevice::synchronize() {
   require_alive();
   check("cudaStreamSynchronize", cudaStreamSynchronize(stream_));
+}
+
+bool CudaDevice::owns(const void* address) const {
+  cudaPointerAttributes attributes{};
+  if (cudaPointerGetAttributes(&attributes, address) != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());  // an address that it does not know
+    return false;
+  }
+  return attributes.type == cudaMemoryTypeDevice && attributes.device == ordinal_;
+}
+
+void CudaDevice::prepare(const Kernel& kernel, const Call& call) {
+  struct Scope {
+    bool& flag;
+    explicit Scope(bool& preparing) : flag(preparing) { flag = true; }
+    ~Scope() { flag = false; }
+  };
+  require_alive();
+  const Scope preparing(preparing_);
+  kernel.run(call, *this);
 }
 
 void CudaDevice::allow_shared_bytes(const void* kernel, std::size_t bytes) {

@@ -10,8 +10,8 @@
 namespace assay {
 
 /// The first device that the runtime lists, with one stream of its own on which everything happens in order. After a
-/// failure that ends the context (a fault in a kernel) every call but description() and memory() throws the DeviceError
-/// of the first failure again: the process must end.
+/// failure that ends the context (a fault in a kernel) every call but description() throws the DeviceError of the first
+/// failure again: the process must end.
 class CudaDevice final : public Device {
  public:
   /// What a block may use without asking.
@@ -23,13 +23,13 @@ class CudaDevice final : public Device {
 
   Backend backend() const override { return Backend::cuda; }
   std::string description() const override;
-  /// From cudaMemGetInfo; what other processes hold is not available.
+  /// From cudaMemGetInfo; what other processes hold is not available. Throws DeviceError where it fails.
   MemoryInfo memory() const override;
   bool host_visible() const override { return false; }
-  Buffer allocate(std::size_t bytes) override;
-  void upload(void* destination, const void* source, std::size_t bytes) override;
-  void download(void* destination, const void* source, std::size_t bytes) override;
   void synchronize() override;
+  bool owns(const void* address) const override;
+  /// Loads what the kernel launches (code is loaded lazily) and makes cuBLAS's handle where it uses it; runs nothing.
+  void prepare(const Kernel& kernel, const Call& call) override;
 
   cudaStream_t stream() const { return stream_; }
   /// 10 * major + minor, such as 90.
@@ -38,9 +38,14 @@ class CudaDevice final : public Device {
   void allow_shared_bytes(const void* kernel, std::size_t bytes);
   /// Throws DeviceError{call, name of the code} unless `status` is cudaSuccess.
   void check(const char* call, cudaError_t status);
+  /// True inside prepare(): launchers stop short of the launch.
+  bool preparing() const { return preparing_; }
 
  protected:
-  void release(void* address, std::size_t bytes) noexcept override;
+  void* allocate_bytes(std::size_t bytes) override;
+  void release_bytes(void* address, std::size_t bytes) noexcept override;
+  void upload_bytes(void* destination, const void* source, std::size_t bytes) override;
+  void download_bytes(void* destination, const void* source, std::size_t bytes) override;
 
  private:
   void require_alive() const;
@@ -50,6 +55,7 @@ class CudaDevice final : public Device {
   std::size_t shared_bytes_ = 0;
   std::string name_;
   cudaStream_t stream_ = nullptr;
+  bool preparing_ = false;
   std::string dead_;  ///< the failure that ended the context
   std::string dead_code_;
 };

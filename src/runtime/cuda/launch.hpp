@@ -56,13 +56,18 @@ __device__ T* dynamic_shared() {
   return reinterpret_cast<T*>(assay_dynamic_shared);
 }
 
-/// Enqueues kernel(args...) on the device's stream. Throws Unavailable where the device has too little shared memory,
+/// Enqueues kernel(args...) on the device's stream; inside Device::prepare only loads its code. Throws Unavailable where the device has too little shared memory,
 /// DeviceError where the launch fails; what fails while the kernel runs shows at Device::synchronize().
 template <class... P, class... A>
 void launch(void (*kernel)(P...), const LaunchShape& shape, Device& device, A&&... args) {
   auto& cuda = static_cast<CudaDevice&>(device);
   if (shape.shared_bytes > CudaDevice::kPlainSharedBytes)
     cuda.allow_shared_bytes(reinterpret_cast<const void*>(kernel), shape.shared_bytes);
+  if (cuda.preparing()) {
+    cudaFuncAttributes attributes{};  // asking for them loads the function
+    cuda.check("cudaFuncGetAttributes", cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)));
+    return;
+  }
   cudaLaunchConfig_t config{};
   config.gridDim = shape.grid;
   config.blockDim = shape.block;

@@ -14,6 +14,7 @@ constexpr vk::BufferUsageFlags kUsage = vk::BufferUsageFlagBits::eStorageBuffer 
                                         vk::BufferUsageFlagBits::eTransferSrc | vk::BufferUsageFlagBits::eTransferDst;
 // Not canonical on x86-64 and Arm: a host that dereferences one gets a fault at once.
 constexpr std::uintptr_t kFirstAddress = 0x00a5'0000'0000'0000;
+constexpr std::uintptr_t kLastAddress = kFirstAddress | 0x0000'ffff'ffff'ffff;
 constexpr std::uintptr_t kSpacing = 64 * 1024;
 
 constexpr std::uintptr_t round_up(std::uintptr_t value, std::uintptr_t multiple) {
@@ -109,6 +110,11 @@ void Memory::free(const void* address) noexcept {
   if (found == allocations_.end()) return;
   allocated_ -= found->second.bytes;
   allocations_.erase(found);
+}
+
+bool Memory::holds(const void* address) {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  return at >= kFirstAddress && at <= kLastAddress;
 }
 
 const Allocation& Memory::find(const void* address, std::size_t bytes) const {

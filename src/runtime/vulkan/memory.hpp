@@ -26,6 +26,8 @@ class Memory {
   void free(const void* address) noexcept;
   /// The allocation holding [address, address + bytes); throws DeviceError where there is none.
   const Allocation& find(const void* address, std::size_t bytes) const;
+  /// True for addresses of the range that allocations are given, of live ones and others. Reads no state: any thread.
+  static bool holds(const void* address);
   MemoryInfo info() const;
   /// Memory for copies, mapped; outside the address space.
   Allocation staging_buffer(std::size_t bytes) const;

@@ -12,6 +12,7 @@ const Pipeline& Pipelines::get(const SpirvDispatch& work) {
   const auto found = pipelines_.find(key);
   if (found != pipelines_.end()) return found->second;
   Pipeline made = checked("vkCreateComputePipelines", [&] { return make(key); });
+  ++compiled_;
   return pipelines_.emplace(std::move(key), std::move(made)).first->second;
 }
 

@@ -32,12 +32,15 @@ class Pipelines {
   /// Throws DeviceError where the driver does not take the module.
   const Pipeline& get(const SpirvDispatch& work);
   void clear() { pipelines_.clear(); }
+  /// How many were compiled, cleared ones included.
+  std::uint64_t compiled() const { return compiled_; }
 
  private:
   Pipeline make(const PipelineKey& key) const;
 
   const Context& context_;
   std::map<PipelineKey, Pipeline> pipelines_;
+  std::uint64_t compiled_ = 0;
 };
 
 }  // namespace assay::vulkan

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/registry.hpp"
 #include "runtime/vulkan/memory.hpp"
 #include "runtime/vulkan/pipelines.hpp"
 
@@ -61,6 +62,7 @@ struct VulkanDevice::Impl {
   vk::UniqueFence fence;
   std::uint32_t recorded = 0;  ///< commands in the batch
   std::string dead;            ///< why nothing can run any more
+  bool preparing = false;      ///< bind and dispatch stop once the pipeline is there
   Impl* next_abandoned = nullptr;
 };
 
@@ -164,14 +166,12 @@ VulkanDevice::~VulkanDevice() {
 std::string VulkanDevice::description() const { return impl_->context.description; }
 MemoryInfo VulkanDevice::memory() const { return impl_->memory.info(); }
 
-Buffer VulkanDevice::allocate(std::size_t bytes) {
-  if (bytes == 0) return {};
+void* VulkanDevice::allocate_bytes(std::size_t bytes) {
   impl_->require_alive();
-  const vulkan::Allocation& made = impl_->memory.allocate(bytes);
-  return {*this, reinterpret_cast<void*>(made.address), bytes};
+  return reinterpret_cast<void*>(impl_->memory.allocate(bytes).address);
 }
 
-void VulkanDevice::release(void* address, std::size_t) noexcept {
+void VulkanDevice::release_bytes(void* address, std::size_t) noexcept {
   if (!impl_->dead.empty()) return;  // the device may still be writing there
   try {
     impl_->finish();
@@ -181,8 +181,7 @@ void VulkanDevice::release(void* address, std::size_t) noexcept {
   impl_->memory.free(address);
 }
 
-void VulkanDevice::upload(void* destination, const void* source, std::size_t bytes) {
-  if (bytes == 0) return;
+void VulkanDevice::upload_bytes(void* destination, const void* source, std::size_t bytes) {
   synchronize();
   const vulkan::Allocation& target = impl_->memory.find(destination, bytes);
   if (target.mapped != nullptr) {
@@ -198,8 +197,7 @@ void VulkanDevice::upload(void* destination, const void* source, std::size_t byt
   }
 }
 
-void VulkanDevice::download(void* destination, const void* source, std::size_t bytes) {
-  if (bytes == 0) return;
+void VulkanDevice::download_bytes(void* destination, const void* source, std::size_t bytes) {
   synchronize();
   const vulkan::Allocation& origin = impl_->memory.find(source, bytes);
   if (origin.mapped != nullptr) {
@@ -228,16 +226,18 @@ std::vector<std::string> VulkanDevice::take_messages() {
 
 StorageBinding VulkanDevice::bind(const void* address, std::size_t bytes) const {
   if (bytes == 0) return {};
-  const vulkan::Allocation& allocation = impl_->memory.find(address, bytes);
+  const vulkan::Allocation* const allocation = impl_->preparing ? nullptr : &impl_->memory.find(address, bytes);
+  const std::size_t capacity = allocation == nullptr ? bytes : allocation->bytes;
   const std::uint64_t limit = impl_->context.limits.maxStorageBufferRange;
-  if (allocation.bytes > limit)
-    throw Unavailable("vulkan binding", "an allocation of " + std::to_string(allocation.bytes) +
+  if (capacity > limit)
+    throw Unavailable("vulkan binding", "an allocation of " + std::to_string(capacity) +
                                             " bytes; shaders of this device reach " + std::to_string(limit));
-  const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) - allocation.address;
+  if (allocation == nullptr) return {.elements = static_cast<std::uint32_t>(capacity / 4)};
+  const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) - allocation->address;
   if (offset % 4 != 0) throw DeviceError("bind", "misaligned address", "tensors start at multiples of 4 bytes");
-  return {.allocation = reinterpret_cast<void*>(allocation.address),
+  return {.allocation = reinterpret_cast<void*>(allocation->address),
           .first = static_cast<std::uint32_t>(offset / 4),
-          .elements = static_cast<std::uint32_t>(allocation.bytes / 4)};
+          .elements = static_cast<std::uint32_t>(allocation->bytes / 4)};
 }
 
 void VulkanDevice::dispatch(const SpirvDispatch& work) {
@@ -255,8 +255,24 @@ void VulkanDevice::dispatch(const SpirvDispatch& work) {
   if (work.bindings.size() > std::min(kMaxBindings, limits.maxPerStageDescriptorStorageBuffers))
     throw refuse(std::to_string(work.bindings.size()) + " storage buffers are more than a dispatch is given here");
   const vulkan::Pipeline& pipeline = impl_->pipelines.get(work);
+  if (impl_->preparing) return;
   vulkan::checked("vkCmdDispatch", [&] { impl_->record(pipeline, work); });
 }
+
+bool VulkanDevice::owns(const void* address) const { return vulkan::Memory::holds(address); }
+
+void VulkanDevice::prepare(const Kernel& kernel, const Call& call) {
+  struct Scope {
+    bool& flag;
+    explicit Scope(bool& preparing) : flag(preparing) { flag = true; }
+    ~Scope() { flag = false; }
+  };
+  impl_->require_alive();
+  const Scope preparing(impl_->preparing);
+  kernel.run(call, *this);
+}
+
+std::uint64_t VulkanDevice::pipelines_compiled() const { return impl_->pipelines.compiled(); }
 
 void VulkanDevice::forget_pipelines() {
   synchronize();

@@ -60,11 +60,11 @@ class VulkanDevice final : public Device {
   std::string description() const override;
   MemoryInfo memory() const override;
   bool host_visible() const override { return false; }
-  Buffer allocate(std::size_t bytes) override;
-  void upload(void* destination, const void* source, std::size_t bytes) override;
-  void download(void* destination, const void* source, std::size_t bytes) override;
   void synchronize() override;
   std::vector<std::string> take_messages() override;
+  bool owns(const void* address) const override;
+  /// Compiles the pipelines that the kernel dispatches for dense tensors as allocate() gives them; runs nothing.
+  void prepare(const Kernel& kernel, const Call& call) override;
 
   /// The allocation that holds [address, address + bytes). Throws DeviceError where none does, and Unavailable
   /// where the allocation is larger than a shader of this device can be given. Zero bytes: a null binding.
@@ -77,9 +77,14 @@ class VulkanDevice final : public Device {
 
   /// Forgets the compiled pipelines: for campaigns over thousands of modules.
   void forget_pipelines();
+  /// Pipelines compiled so far, forgotten ones included.
+  std::uint64_t pipelines_compiled() const;
 
  protected:
-  void release(void* address, std::size_t bytes) noexcept override;
+  void* allocate_bytes(std::size_t bytes) override;
+  void release_bytes(void* address, std::size_t bytes) noexcept override;
+  void upload_bytes(void* destination, const void* source, std::size_t bytes) override;
+  void download_bytes(void* destination, const void* source, std::size_t bytes) override;
 
  private:
   struct Impl;

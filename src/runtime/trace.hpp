@@ -1,0 +1,80 @@
+// Spans of what the library does: `alloc`, `transfer`, and each kernel run under its operation's name. The library
+// records nothing by itself; a caller who wants spans sets a sink. Without one a span costs a relaxed atomic load.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay::trace {
+
+struct Attribute {
+  std::string_view key;  ///< "shape", "bytes", "backend", "kernel", "direction"
+  std::string value;
+};
+
+/// One thing that took time. Spans of a thread nest: `depth` counts those around it.
+struct Span {
+  std::string name;
+  std::vector<Attribute> attributes;
+  std::uint64_t thread = 0;  ///< numbered from 1 in the order of their first spans
+  int depth = 0;
+  std::int64_t begin_ns = 0;  ///< of the steady clock
+  std::int64_t end_ns = 0;
+
+  /// Value of an attribute; empty where there is none of that key.
+  std::string_view attribute(std::string_view key) const;
+};
+
+/// Receives spans as they end, inner ones first, on the thread they ran on: several threads at once. Throws nothing.
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  virtual void ended(const Span& span) noexcept = 0;
+};
+
+/// Spans of the process go to `sink` until the scope ends; then the sink that was set before has them again. The end
+/// waits for spans open on other threads; it must not lie inside a span. While a sink is set, kernel runs wait for
+/// their device, so that a span is as long as the work and not as its submission.
+class Recording {
+ public:
+  explicit Recording(Sink& sink);
+  ~Recording();
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+ private:
+  Sink* previous_;
+};
+
+/// The sink in force; null for none.
+extern std::atomic<Sink*> current_sink;
+
+/// A span from here to the end of the scope. `describe(Span&)` adds attributes; it is called only where a sink is set.
+class Scope {
+ public:
+  template <class Describe>
+  Scope(std::string_view name, const Describe& describe) {
+    if (current_sink.load(std::memory_order_relaxed) == nullptr) return;
+    if (begin(name)) describe(*span_);
+  }
+  ~Scope() {
+    if (span_) end();
+  }
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+  bool recording() const { return span_ != nullptr; }
+
+ private:
+  bool begin(std::string_view name);
+  void end() noexcept;
+
+  Sink* sink_ = nullptr;
+  std::unique_ptr<Span> span_;
+};
+
+}  // namespace assay::trace
