@@ -43,6 +43,7 @@ if(ASSAY_SANITIZE)
 endif()
 if(ASSAY_COVERAGE)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:--coverage>)
+  add_compile_definitions(ASSAY_COVERAGE)  # processes that do not end by exit() write their counts (leave.hpp)
   add_link_options(--coverage)
 endif()
 
