@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "falsify/engine/leave.hpp"
 #include "falsify/engine/report.hpp"
 
 namespace assay::falsify {
@@ -51,10 +52,10 @@ class SharedCount {
       to_json(op, run_campaign(op, kernel, options, [&](const Kernel&, int, int) { cases.add(); })).dump();
   for (std::size_t sent = 0; sent < text.size();) {
     const ssize_t n = write(pipe, text.data() + sent, text.size() - sent);
-    if (n <= 0) _exit(1);
+    if (n <= 0) leave(1);
     sent += static_cast<std::size_t>(n);
   }
-  _exit(0);
+  leave(0);
 }
 
 Job start(const Kernel& kernel, const CampaignOptions& options, SharedCount& cases) {

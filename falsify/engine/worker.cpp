@@ -14,6 +14,7 @@
 #include <map>
 
 #include "core/errors.hpp"
+#include "falsify/engine/leave.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -148,6 +149,7 @@ std::vector<std::uint64_t> Worker::clause_counts(const OpDescriptor& op) const {
 void Worker::restart() {
   if (pid_ < 0) return;
   close(channel_);
+  await_counts(pid_);
   kill(-pid_, SIGKILL);
   kill(pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);
@@ -166,7 +168,7 @@ void Worker::start() {
   if (pid_ == 0) {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(0);
+    if (getppid() != parent) leave(0);
     close(ends[0]);
     serve(ends[1]);
   }
@@ -203,7 +205,7 @@ void Worker::serve(int channel) {
     }
     if (write(channel, &byte, 1) != 1) break;
   }
-  _exit(0);
+  leave(0);
 }
 
 Reply Worker::wait(std::chrono::milliseconds limit) {

@@ -1,7 +1,5 @@
 #include "core/arithmetic.hpp"
 
-#include <cmath>
-
 namespace assay {
 namespace {
 
@@ -18,18 +16,6 @@ std::string_view name(Format format) {
     case Format::bf16: return "bf16";
   }
   return "?";
-}
-
-double Arithmetic::input_unit() const {
-  if (inputs == Format::f32) return 0;
-  const double nearest = std::ldexp(1.0, -significand_bits(inputs));
-  return input_rounding == Rounding::nearest ? nearest : 2 * nearest;
-}
-
-double Arithmetic::sum_unit() const {
-  const double nearest = std::ldexp(1.0, -significand_bits(accumulator));
-  if (block > 1) return (block + 2.0) / block * 2 * nearest;
-  return accumulation == Rounding::nearest ? nearest : 2 * nearest;
 }
 
 std::string to_string(const Arithmetic& arithmetic) {

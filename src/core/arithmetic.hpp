@@ -32,21 +32,13 @@ struct Arithmetic {
   Format accumulator = Format::f32;           ///< what partial sums are held in
   Rounding accumulation = Rounding::nearest;
   /// Products summed by one block operation (tensor cores): all aligned to the largest exponent and
-  /// truncated together. 1: ordinary additions.
+  /// truncated together, whatever `accumulation` says. 1: ordinary additions.
   int block = 1;
   bool flushes_subnormals = false;            ///< subnormal inputs and results may become zero
   FunctionLibrary functions = FunctionLibrary::c_library;  ///< who computes division, exp, log, ...
   /// Terms of a softmax between two rescalings of its running sum by exp(old maximum - new maximum); 0: the maximum is
   /// known before the first term (two passes).
   int online_tile = 0;
-
-  /// Unit roundoff of one rounding of an input: 0 for f32.
-  double input_unit() const;
-  /// Largest relative error contributed per term by one accumulation step, relative to the sum of
-  /// magnitudes: u for ordinary round-to-nearest additions, 2u toward zero, and (b+2)/b * 2u for block
-  /// operations of b products (b products and the accumulator, each truncated at the largest exponent,
-  /// and one final truncation: (b+2) * 2u per b terms).
-  double sum_unit() const;
 
   friend bool operator==(const Arithmetic&, const Arithmetic&) = default;
 };

@@ -1,7 +1,7 @@
 // Running error analysis of single operations, and the order-free bound of sums.
 //
 // Worst case. Let t_1..t_n be the terms, S = sum |t_p|, E the sum of their errors (inherited from the inputs,
-// and u |t_p| + 2^-150 for the rounding of each product), F = (n - 1) * 2^-126 where partial sums may be
+// and u |t_p| + 2^-150 for the rounding of each product), F = floor(n / 2) * 2^-126 where partial sums may be
 // flushed, otherwise 0. A kernel adds computed terms t_p + e_p with |e_p| <= E_p along some tree. One addition
 // s = l + r to nearest errs by at most min(u |l + r|, |l|, |r|), since l and r are floats themselves. By
 // induction, a tree of m additions over terms whose magnitudes sum to S' errs by at most m u S':
@@ -14,11 +14,17 @@
 // (Jeannerod & Rump, SIAM J. Matrix Anal. Appl. 34 (2013): no (1 - n u) in the denominator.) A fused
 // multiply-add does not round its product: a leaf r that is no float. Only L <= u R used that r is one, and
 // there u (L + m_l u L + R) <= u (L + R) + m_l u R. Such a step saves the u |t_p| that E holds. A flush is
-// the exact addition of a further term of at most 2^-126. So, with S' = S + E + F,
+// the exact addition of a further term of at most 2^-126, and makes one zero of two numbers that are none (the flush
+// of a product is in E, and a sum with zero is no new number): n terms allow floor(n / 2). So, with S' = S + E + F,
 //   error = (n - 1) u S' + E + F.
-// Rounding toward zero, and block operations, lack the min(): there growth is g / (1 - g), where g = 2u (n - 1),
-// or g = 2u (n + 2 ceil(n / b)): b products and the accumulator truncated at the largest exponent, one final
-// truncation. A kernel that accumulates wider and rounds once errs by u |s| <= u S, which E holds (or n = 1).
+// Rounding toward zero lacks the min(): there growth is g / (1 - g), where g = 2u (n - 1). A block operation (b
+// products and the accumulator truncated at the largest exponent, their sum truncated to a float) costs no more than
+// b such additions. Truncating a product at another's exponent is truncating it to a float, 2u |t_p|, which E holds,
+// and then once more. Of b + 1 floats, let 2^e be the largest exponent; that float loses nothing, each other less
+// than 2u 2^e, and the sum, if it lies in the x-th binade above, less than (2^x - 1) 2u 2^e. Their magnitudes sum to
+// at least 2^x 2^e, and b + 2^x - 1 <= b 2^x. Without an accumulator the first block saves one, as the first term of
+// a sum does. tests/numbers reaches this bound. A kernel that accumulates wider and rounds once errs by
+// u |s| <= u S, which E holds (or n = 1).
 //
 // Statistical. Assume that signs of terms are independent and fair (products of Gaussian inputs), and that
 // rounding errors to nearest are mean-zero given the earlier ones (Higham & Mary, SIAM J. Sci. Comput. 41
@@ -80,7 +86,8 @@ double result_unit(Format format, Rounding rounding) {
 
 Roundings::Roundings(const Arithmetic& arithmetic) : of(arithmetic) {
   const Range inputs = range_of(of.inputs), results = range_of(of.accumulator);
-  unit = result_unit(of.accumulator, of.accumulation);
+  const Rounding rounding = of.block > 1 ? Rounding::toward_zero : of.accumulation;  // blocks truncate
+  unit = result_unit(of.accumulator, rounding);
   division = std::max(unit, accuracy(of.functions, Function::divide).relative(0) + kDoubleSlack);
   input_unit = of.inputs == Format::f32 ? 0 : unit_of(of.inputs, of.input_rounding);
   input_floor = inputs.smallest_normal;
@@ -88,8 +95,8 @@ Roundings::Roundings(const Arithmetic& arithmetic) : of(arithmetic) {
   flush = of.flushes_subnormals ? results.smallest_normal : 0;
   underflow = of.flushes_subnormals ? flush : unit * results.smallest_normal;
   largest = results.largest;
-  saturates = of.accumulation == Rounding::toward_zero;
-  nearest = of.accumulation == Rounding::nearest && of.block <= 1;
+  nearest = rounding == Rounding::nearest;
+  saturates = !nearest;
 }
 
 const Roundings& Roundings::current() {
@@ -101,10 +108,8 @@ const Roundings& Roundings::current() {
 }
 
 double Roundings::growth(double n) const {
-  if (nearest) return std::max(n - 1, 0.0) * unit;
-  const double block = of.block;
-  const double toward_zero = result_unit(of.accumulator, Rounding::toward_zero);
-  const double g = (block > 1 ? n + 2 * std::ceil(n / block) : std::max(n - 1, 0.0)) * toward_zero;
+  const double g = std::max(n - 1, 0.0) * unit;
+  if (nearest) return g;
   return g < 1 ? g / (1 - g) : kInfinity;
 }
 
@@ -128,7 +133,7 @@ Bounded Bounded::input(float x) {
 }
 
 Bounded Terms::sum(Terms t, const Roundings& r) {
-  const double inherited = t.error + r.flush * std::max(t.count - 1, 0.0);
+  const double inherited = t.error + r.flush * std::floor(t.count / 2);
   const double slack = (1 + kDoubleSlack) * (1 + t.count * 0x1p-52);
   const double evaluation = t.count * 0x1p-53 * t.magnitude;
   const double growth = r.growth(t.count) * (t.magnitude + inherited);

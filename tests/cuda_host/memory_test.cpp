@@ -114,13 +114,15 @@ __global__ void past_dynamic(float* out, unsigned at) {
 TEST(SharedMemoryDeathTest, TheAddressSanitizerSeesTheEndOfEveryArray) {
 #if defined(__SANITIZE_ADDRESS__)
   std::vector<float> out(64);
+  // Of an array whose type is known, the undefined-behaviour sanitizer sees the index first.
+  constexpr const char* kStatic = "global-buffer-overflow|index [0-9]+ out of bounds";
   for (const unsigned at : {1U, 3U}) {
     const LaunchShape shape{dim3(1), dim3(64), 64 * sizeof(float)};
-    EXPECT_DEATH(run_here(&past_static, shape, out.data(), at), "global-buffer-overflow");
-    EXPECT_DEATH(run_here(&past_plain, shape, out.data(), at), "global-buffer-overflow");
+    EXPECT_DEATH(run_here(&past_static, shape, out.data(), at), kStatic);
+    EXPECT_DEATH(run_here(&past_plain, shape, out.data(), at), kStatic);
     EXPECT_DEATH(run_here(&past_dynamic, shape, out.data(), at), "heap-buffer-overflow");
   }
-  EXPECT_DEATH(run_here(&past_static, {dim3(1), dim3(65)}, out.data(), 0U), "buffer-overflow");
+  EXPECT_DEATH(run_here(&past_static, {dim3(1), dim3(65)}, out.data(), 0U), kStatic);
 #else
   GTEST_SKIP() << "needs the address sanitizer: preset asan-ubsan";
 #endif

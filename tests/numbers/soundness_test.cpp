@@ -68,6 +68,42 @@ TEST(Soundness, HoldsForEveryArithmeticAKernelMayDeclare) {
   }
 }
 
+/// What a test of a bound that is reached may say: sound, and nothing smaller is.
+void expect_reached(double difference, const Bounded& bound) {
+  EXPECT_LE(difference, bound.error);
+  EXPECT_GT(difference, 0.998 * bound.error);
+}
+
+TEST(Soundness, ATruncatingBlockOperationReachesItsBound) {
+  // x * y = 1 + 0.9991 * 2^-23 and, behind it, products just below 2^-23: every one of them is lost entirely.
+  constexpr float kLow = 1 + 2895 * 0x1p-23f;
+  const ArithmeticScope scope({.block = 4});
+  for (Index n : {1, 2, 3, 4, 5, 8, 9, 32, 512}) {
+    std::vector<float> x(static_cast<std::size_t>(n), 1 - 0x1p-24f), y(static_cast<std::size_t>(n), 0x1p-23f);
+    x[0] = y[0] = kLow;
+    Sum<Bounded> sum;
+    for (std::size_t p = 0; p < x.size(); ++p) sum += Bounded::input(x[p]) * Bounded::input(y[p]);
+    SCOPED_TRACE(n);
+    expect_reached(std::fabs(block_fused<4>(x.data(), y.data(), n) - sum.value().value), sum.value());
+  }
+}
+
+TEST(Soundness, FlushedPartialSumsReachTheirBound) {
+  // The difference of each pair is subnormal, and flushed; no term is.
+  constexpr float kTerms[] = {2 * FLT_MIN - 0x1p-149f, -FLT_MIN};
+  const ArithmeticScope scope({.flushes_subnormals = true});
+  for (Index n : {2, 3, 8, 63}) {
+    std::vector<float> terms, ones(static_cast<std::size_t>(n), 1);
+    Sum<Bounded> sum;
+    for (Index p = 0; p < n; ++p) {
+      terms.push_back(kTerms[p % 2]);
+      sum += Bounded::input(terms.back());
+    }
+    SCOPED_TRACE(n);
+    expect_reached(std::fabs(flushing(terms.data(), ones.data(), n) - sum.value().value), sum.value());
+  }
+}
+
 /// Largest error / bound that the search finds when every bound is changed.
 Tightness searched(const std::function<void(Bounded&)>& change) {
   Random random(3);
