@@ -22,8 +22,11 @@ for contract in "$source"/tests/compile_fail/*.yaml; do
   seen=$((seen + 1))
   "$contractgen" "$scratch" "$source" "$contract"
   line=$(grep -n 'must not compile' "$contract" | cut -d: -f1 || true)
-  output=$("$compiler" -std=c++20 -fsyntax-only -fno-diagnostics-color "${includes[@]}" -I"$scratch" \
-           "$scratch/ops/$name.cpp" 2>&1) && compiled=yes || compiled=no
+  # Violations are compiled into the negative tests.
+  files=("$scratch/ops/$name.cpp")
+  [[ $name != violation && $name != compiles ]] || files+=("$scratch/${name}_negative_test.cpp")
+  output=$("$compiler" -std=c++20 -fsyntax-only -fno-diagnostics-color "${includes[@]}" -I"$source" -I"$scratch" \
+           "${files[@]}" 2>&1) && compiled=yes || compiled=no
   if [[ -z $line ]]; then
     [[ $compiled == yes ]] || fail "$name: does not compile although nothing is wrong with it: $output"
   elif [[ $compiled == yes ]]; then

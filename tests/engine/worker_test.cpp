@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "falsify/engine/campaign.hpp"
 #include "falsify/engine/trial.hpp"
@@ -100,35 +99,6 @@ TEST_F(WorkerTest, AMissingDeviceIsUnavailableNotAPass) {
   CampaignOptions options;
   options.cases = 1;
   EXPECT_TRUE(run_campaign(op_, k, options).unavailable());
-}
-
-/// The host's memory behind a driver that takes long to start.
-class SlowDevice final : public Device {
- public:
-  SlowDevice() { std::this_thread::sleep_for(std::chrono::milliseconds(600)); }
-  Backend backend() const override { return Backend::cuda; }
-  std::string description() const override { return "slow to start"; }
-  MemoryInfo memory() const override { return {}; }
-  bool host_visible() const override { return true; }
-  void synchronize() override {}
-
- protected:
-  void* allocate_bytes(std::size_t) override { return nullptr; }
-  void release_bytes(void*, std::size_t) noexcept override {}
-  void upload_bytes(void*, const void*, std::size_t) override {}
-  void download_bytes(void*, const void*, std::size_t) override {}
-};
-
-TEST(Worker, ADriverThatStartsSlowlyIsNoHangOfTheKernel) {
-  DeviceRegistration(Backend::cuda, []() -> std::unique_ptr<Device> { return std::make_unique<SlowDevice>(); });
-  Kernel k = with(right);
-  k.backend = Backend::cuda;
-  CampaignOptions options;
-  options.cases = 2;
-  options.limit = std::chrono::milliseconds(200);
-  const KernelResult result = run_campaign(operation("matmul"), k, options);
-  EXPECT_FALSE(result.falsified());
-  EXPECT_EQ(result.device, "slow to start");
 }
 
 TEST(Campaign, AKernelThatRefusesEverythingHasNotPassed) {
