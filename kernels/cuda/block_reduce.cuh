@@ -32,6 +32,12 @@ __device__ inline float block_reduce(float x, Combine combine, float* partial) {
   return all;
 }
 
+/// Threads of a block that takes n items, `each` of them apiece: whole warps, at most 256 threads.
+inline unsigned row_threads(Index n, Index each) {
+  const Index wanted = (n + each - 1) / each;
+  return static_cast<unsigned>(wanted <= 32 ? 32 : wanted >= 256 ? 256 : (wanted + 31) / 32 * 32);
+}
+
 /// Elements first .. first + 3 of a row of n; `beyond` past its end. One load of 16 bytes where the row is aligned to
 /// them: the elements, and so every order of evaluation, are the same.
 __device__ inline float4 load4(const float* row, Index n, Index first, bool aligned, float beyond) {

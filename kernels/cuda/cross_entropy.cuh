@@ -83,8 +83,8 @@ void cross_entropy_block_per_row(const ops::CrossEntropyArgs& args, Device& devi
   const CrossEntropy c{args.rows,        args.classes,     args.logits.data(),    args.logits.stride(0),    args.targets.data(), args.weights.data(),
                        args.loss.data(), args.total.data(), args.logsumexp.data(), args.normalizer.data(), args.reduction == 1};
   const auto rows = static_cast<unsigned>(fault == LossFault::first_row_only ? 1 : args.rows);
-  launch(&cross_entropy_row_kernel<fault>, {dim3(rows), dim3(256)}, device, c);
-  launch(&cross_entropy_total_kernel<fault>, {dim3(1), dim3(256)}, device, c);
+  launch(&cross_entropy_row_kernel<fault>, {dim3(rows), dim3(row_threads(args.classes, 4))}, device, c);
+  launch(&cross_entropy_total_kernel<fault>, {dim3(1), dim3(row_threads(args.rows, 1))}, device, c);
 }
 
 template <LossFault fault = LossFault::none>

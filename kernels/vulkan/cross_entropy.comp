@@ -29,7 +29,7 @@ vec4 load(uint row, uint j) {
 #ifdef FAULT_PADDED_WITH_ZERO
   vec4 v = vec4(x[at], 0, 0, 0);
 #else
-  vec4 v = vec4(x[at], -kInfinity, -kInfinity, -kInfinity);
+  vec4 v = vec4(x[at], -INFINITY, -INFINITY, -INFINITY);
 #endif
   if (j + 1 < classes) v.y = x[at + 1];
   if (j + 2 < classes) v.z = x[at + 2];
@@ -40,7 +40,7 @@ void main() {
   const uint lane = gl_LocalInvocationID.x;
   // All invocations of a workgroup take the same number of turns: none may miss a barrier.
   for (uint row = gl_WorkGroupID.x; row < rows; row += gl_NumWorkGroups.x) {
-    float top = -kInfinity;
+    float top = -INFINITY;
     for (uint j = lane * 4; j < classes; j += 1024) {
       const vec4 v = load(row, j);
       top = max(max(top, max(v.x, v.y)), max(v.z, v.w));
