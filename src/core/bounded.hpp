@@ -87,7 +87,8 @@ class Sum<Bounded> {
     return *this;
   }
   Sum& operator+=(const Product& term) {
-    add(term.value, term.error + unit_ * (std::fabs(term.value) + term.error) + underflow_, term.may_overflow);
+    const double reach = std::fabs(term.value) + term.error;
+    add(term.value, term.error + unit_ * reach + (reach > 0 ? underflow_ : 0), term.may_overflow);
     return *this;
   }
   Bounded value() const { return Terms::sum(terms_, roundings_); }
@@ -127,6 +128,8 @@ Bounded tanh(const Bounded& x);
 Bounded quotient(const Bounded& x, const Bounded& y);
 Bounded reciprocal_sqrt(const Bounded& x);
 Bounded product(const Bounded& a, const Bounded& b, const Bounded& c);
+Bounded sigmoid(const Bounded& x);
+Bounded sigmoid_complement(const Bounded& x);
 Bounded softmax_term(const Bounded& x, const Bounded& maximum, double terms);
 inline bool operator<(const Bounded& x, const Bounded& y) { return x.value < y.value; }
 inline bool operator>(const Bounded& x, const Bounded& y) { return y < x; }
