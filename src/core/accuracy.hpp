@@ -22,11 +22,15 @@ struct Accuracy {
   double from = 0;
   double to = 0;
 
-  /// Error relative to |f(x)|: a unit in the last place is at most 2^-23 of the value.
-  double relative(double magnitude_of_x) const { return (ulp + ulp_per_x * magnitude_of_x) * 0x1p-23; }
-  double beside(double magnitude_of_x) const {
-    return magnitude_of_x >= from && magnitude_of_x <= to ? absolute : 0;
-  }
+  /// Error relative to |f(x)|: a unit in the last place is at most 2^-23 of a normal value.
+  double relative(double magnitude_of_x) const { return units(magnitude_of_x) * 0x1p-23; }
+  /// Error of a subnormal value, whose unit in the last place is 2^-149.
+  double smallest() const { return ulp * 0x1p-149; }
+  /// For arguments between two magnitudes.
+  double beside(double least, double most) const { return most >= from && least <= to ? absolute : 0; }
+
+ private:
+  double units(double magnitude_of_x) const { return ulp_per_x == 0 ? ulp : ulp + ulp_per_x * magnitude_of_x; }
 };
 
 /// Throws std::logic_error where the library promises nothing of this function: the kernel declares a library that

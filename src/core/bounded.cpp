@@ -166,7 +166,10 @@ namespace detail {
 
 Product special_product(const Bounded& x, const Bounded& y) {
   const double value = x.value * y.value;
-  return {value, 0, 0, x.may_overflow || y.may_overflow || sign_uncertain(x) || sign_uncertain(y)};
+  const bool uncertain = x.may_overflow || y.may_overflow || sign_uncertain(x) || sign_uncertain(y);
+  // Infinity times what rounding alone made zero: NaN, or an infinity of either sign.
+  const bool by_rounding = uncertain && std::isnan(value) && !std::isnan(x.value) && !std::isnan(y.value);
+  return {by_rounding ? kInfinity : value, 0, 0, uncertain};
 }
 
 }  // namespace detail

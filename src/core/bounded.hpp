@@ -87,7 +87,8 @@ class Sum<Bounded> {
     return *this;
   }
   Sum& operator+=(const Product& term) {
-    add(term.value, term.error + unit_ * (std::fabs(term.value) + term.error) + underflow_, term.may_overflow);
+    const double reach = std::fabs(term.value) + term.error;
+    add(term.value, term.error + unit_ * reach + (reach > 0 ? underflow_ : 0), term.may_overflow);
     return *this;
   }
   Bounded value() const { return Terms::sum(terms_, roundings_); }

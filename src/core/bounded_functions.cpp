@@ -11,20 +11,30 @@ Bounded operator/(const Bounded& x, const Bounded& y) { return divided(x, y, Rou
 
 namespace {
 
-/// f(x) for an increasing or decreasing f: `spread(e)` bounds |f(x + d) - f(x)| for |d| <= e.
-template <class Spread>
-Bounded function_of(Function which, const Bounded& x, double value, Spread spread, double underflow,
-                    bool may_overflow) {
-  if (!(std::fabs(value) <= DBL_MAX)) return {value, 0, 0, may_overflow && !std::isnan(value)};
+bool same_class(double x, double y) { return std::isnan(x) ? std::isnan(y) : x == y; }
+
+/// f(x): `spread(e)` bounds |f(x + d) - f(x)| for |d| <= e, where it is defined. The error is what the argument brings
+/// along, and what the library promises in units in the last place: of the largest value in reach, 2^-23 of it while it
+/// is normal and 2^-149 below. Where f(x) is not finite, but f is at an end of the argument's interval, or of another
+/// class there, rounding decides.
+template <class F, class Spread>
+Bounded function_of(Function which, const Bounded& x, F f, Spread spread, bool may_overflow) {
+  const double value = f(x.value);
+  if (!(std::fabs(value) <= DBL_MAX)) {
+    const bool certain = !(x.error > 0) || !std::isfinite(x.value) ||
+                         (same_class(f(x.value - x.error), value) && same_class(f(x.value + x.error), value));
+    return certain ? Bounded(value, 0, 0, may_overflow && !std::isnan(value)) : anything();
+  }
   const Roundings& r = Roundings::current();
   const Accuracy& promised = accuracy(r.of.functions, which);
   const double magnitude = std::fabs(x.value);
   const double narrow = r.of.accumulator == Format::f32 ? 0 : r.unit;  // the result is rounded again
+  const double smallest = std::max(r.flush, promised.smallest());
   const auto bound = [&](double e) {
     const double inherited = e > 0 ? spread(e) : 0;
     const double reach = std::fabs(value) + inherited;
-    return finite_or_infinite((inherited + (promised.relative(magnitude + e) + narrow) * reach +
-                               promised.beside(magnitude) + underflow) *
+    const double own = reach > 0 ? (promised.relative(magnitude + e) + narrow) * reach : 0;
+    return finite_or_infinite((inherited + own + promised.beside(magnitude - e, magnitude + e) + smallest) *
                               (1 + kDoubleSlack) + kDoubleSlack * reach);
   };
   const double worst = bound(x.error);
@@ -33,15 +43,19 @@ Bounded function_of(Function which, const Bounded& x, double value, Spread sprea
   return {value, worst, std::min(worst, bound(x.statistical)), overflows};
 }
 
+/// exp(x) expm1(e), which is the larger of exp(x + e) - exp(x) and exp(x) - exp(x - e).
+double exp_spread(double x, double e) { return e < 1 ? std::exp(x) * std::expm1(e) : std::exp(x + e); }
+
 }  // namespace
 
 Bounded quotient(const Bounded& x, const Bounded& y) {
   const Roundings& r = Roundings::current();
-  Bounded result = divided(x, y, r.division + r.unit);
-  // 1 / y may overflow or underflow where x / y does not.
-  const double reciprocal = 1 / std::fabs(y.value);
-  result.may_overflow |= reciprocal > r.largest;
-  const double lost = std::fabs(x.value) * r.underflow;
+  Bounded result = divided(x, y, r.division + r.unit + r.division * r.unit);
+  // 1 / y may overflow, or vanish, where x / y does neither: |x| times what is lost of it then is.
+  const double smallest = 1 / (std::fabs(y.value) + y.error), largest = 1 / std::max(std::fabs(y.value) - y.error, 0.0);
+  const bool vanishes = smallest * (1 - r.division) < r.flush;
+  result.may_overflow |= largest * (1 + r.division) > r.largest || (vanishes && std::isinf(x.value));
+  const double lost = vanishes || smallest < FLT_MIN ? (std::fabs(x.value) + x.error) * r.underflow * (1 + r.unit) : 0;
   result.error += lost;
   result.statistical += lost;
   return result;
@@ -49,15 +63,20 @@ Bounded quotient(const Bounded& x, const Bounded& y) {
 
 Bounded reciprocal_sqrt(const Bounded& x) {
   const Roundings& r = Roundings::current();
+  const auto f = [](double v) { return 1 / std::sqrt(v); };
+  const double value = f(x.value);
+  if (!(std::fabs(value) <= DBL_MAX) && x.error > 0 && x.value + x.error >= 0) return anything();
   // A library's own function, or its square root and its division.
-  const double unit = std::max(accuracy(r.of.functions, Function::reciprocal_sqrt).relative(0) + kDoubleSlack,
-                               accuracy(r.of.functions, Function::sqrt).relative(0) + r.division + kDoubleSlack);
-  const double value = 1 / std::sqrt(x.value);
+  const double root = accuracy(r.of.functions, Function::sqrt).relative(0);
+  const double unit = kDoubleSlack + std::max(accuracy(r.of.functions, Function::reciprocal_sqrt).relative(0),
+                                              root + r.division + root * r.division);
   const auto inherited = [&](double e) {
     if (!(e > 0)) return 0.0;
-    return e < x.value ? 1 / std::sqrt(x.value - e) - value : kInfinity;
+    return e < x.value ? f(x.value - e) - value : kInfinity;
   };
-  return rounded(value, inherited(x.error), inherited(x.statistical), 0, x.may_overflow || x.value < x.error, unit);
+  const Bounded result =
+      rounded(value, inherited(x.error), inherited(x.statistical), 0, x.may_overflow || x.value < x.error, unit);
+  return x.may_overflow ? reaching(result, std::fabs(value)) : result;
 }
 
 Bounded product(const Bounded& a, const Bounded& b, const Bounded& c) {
@@ -65,15 +84,20 @@ Bounded product(const Bounded& a, const Bounded& b, const Bounded& c) {
   const Product ab = a * b;
   const Product abc = Bounded(ab.value, ab.error, ab.statistical, ab.may_overflow) * c;
   const auto reach = [](const Bounded& x) { return std::fabs(x.value) + x.error; };
-  // Two roundings whatever the order; a factor of two that vanished may be scaled up by the third.
-  const double largest_factor = std::max({reach(a), reach(b), reach(c), 1.0});
-  const double largest_pair = std::max({reach(a) * reach(b), reach(b) * reach(c), reach(a) * reach(c)});
-  return rounded(abc.value, abc.error, abc.statistical, 2 * r.underflow * largest_factor,
-                 abc.may_overflow || !(largest_pair <= r.largest), 2 * r.unit + r.unit * r.unit);
+  const double pairs[] = {reach(a) * reach(b), reach(b) * reach(c), reach(a) * reach(c)};
+  // A factor is infinite: so is the product in every order, unless the two others vanish first.
+  if (!(std::fabs(abc.value) <= DBL_MAX))
+    return {abc.value, 0, 0, !std::isnan(abc.value) && (abc.may_overflow || *std::min_element(pairs, pairs + 3) < FLT_MIN)};
+  // Two roundings whatever the order; what the product of two lost by underflow is scaled by the third.
+  const double largest_factor = std::max({reach(a), reach(b), reach(c)});
+  return rounded(abc.value, abc.error, abc.statistical, r.underflow * (1 + largest_factor * (1 + r.unit)),
+                 abc.may_overflow || !(*std::max_element(pairs, pairs + 3) <= r.largest), 2 * r.unit + r.unit * r.unit);
 }
 
 Bounded softmax_term(const Bounded& x, const Bounded& maximum, double terms) {
   Bounded term = exp(x - maximum);
+  // x <= maximum: where their difference overflows, it is to -inf, whose power is 0 as is that of the difference.
+  if (std::isfinite(x.value) && std::isfinite(maximum.value)) term.may_overflow = x.may_overflow || maximum.may_overflow;
   const Roundings& r = Roundings::current();
   if (r.of.online_tile <= 0) return term;
   const double rescalings = std::ceil(terms / r.of.online_tile);
@@ -94,62 +118,67 @@ Bounded stored(DType dtype, const Bounded& x) {
   // Half a unit in the last place of what is stored; a flush takes subnormals.
   const double lost = Roundings::current().of.flushes_subnormals ? smallest : unit * smallest;
   const auto bound = [&](double e) { return finite_or_infinite((e + unit * (magnitude + e) + lost) * (1 + kDoubleSlack)); };
-  // From half a unit beyond the largest number on, the nearest one is infinite.
-  const double limit = largest * (1 + unit / 2);
+  // From half a unit beyond the largest number on, the nearest one is infinite: 65520 of f16.
+  const double limit = largest + std::ldexp(unit, std::ilogb(largest));
   if (magnitude - x.error >= limit) return {std::copysign(kInfinity, x.value), 0, 0, x.may_overflow};
   return {x.value, bound(x.error), bound(x.statistical), x.may_overflow || magnitude + x.error >= limit};
 }
 
 Bounded sqrt(const Bounded& x) {
   const double root = std::sqrt(x.value);
-  // sqrt(v) - sqrt(v - e) = e / (sqrt(v) + sqrt(v - e)): the side that is further away.
-  const auto spread = [&](double e) { return e / (root + std::sqrt(std::max(x.value - e, 0.0))); };
-  return function_of(Function::sqrt, x, root, spread, 0, x.may_overflow || x.value < x.error);
+  // Below: sqrt(v) - sqrt(v - e) = e / (sqrt(v) + sqrt(v - e)), the side that is further away, unless zero is nearer.
+  const auto spread = [&](double e) {
+    if (e <= x.value) return e / (root + std::sqrt(x.value - e));
+    return std::max(root, std::sqrt(x.value + e) - root);
+  };
+  return function_of(Function::sqrt, x, [](double v) { return std::sqrt(v); }, spread,
+                     x.may_overflow || x.value < x.error);
 }
 
 Bounded exp(const Bounded& x) {
-  const double power = std::exp(x.value);
-  return function_of(Function::exp, x, power, [&](double e) { return power * std::expm1(e); },
-                     Roundings::current().underflow, x.may_overflow);
+  const auto f = [](double v) { return std::exp(v); };
+  const Bounded power = function_of(Function::exp, x, f, [&](double e) { return exp_spread(x.value, e); }, x.may_overflow);
+  return x.may_overflow ? reaching(power, power.value) : power;  // exp(-inf) = 0
 }
 
 Bounded expm1(const Bounded& x) {
-  const double less_one = std::expm1(x.value), power = std::exp(x.value);
-  return function_of(Function::expm1, x, less_one, [&](double e) { return power * std::expm1(e); },
-                     Roundings::current().flush, x.may_overflow);
+  const auto f = [](double v) { return std::expm1(v); };
+  const Bounded less_one =
+      function_of(Function::expm1, x, f, [&](double e) { return exp_spread(x.value, e); }, x.may_overflow);
+  return x.may_overflow ? reaching(less_one, less_one.value + 1) : less_one;  // expm1(-inf) = -1
 }
 
 Bounded log(const Bounded& x) {
   const auto spread = [&](double e) { return e < x.value ? -std::log1p(-e / x.value) : kInfinity; };
-  return function_of(Function::log, x, std::log(x.value), spread, Roundings::current().flush,
+  return function_of(Function::log, x, [](double v) { return std::log(v); }, spread,
                      x.may_overflow || x.value < x.error);
 }
 
 Bounded log1p(const Bounded& x) {
   const double base = 1 + x.value;
   const auto spread = [&](double e) { return e < base ? -std::log1p(-e / base) : kInfinity; };
-  return function_of(Function::log1p, x, std::log1p(x.value), spread, Roundings::current().flush,
+  return function_of(Function::log1p, x, [](double v) { return std::log1p(v); }, spread,
                      x.may_overflow || base < x.error);
 }
 
 Bounded sin(const Bounded& x) {
-  return function_of(Function::sin, x, std::sin(x.value), [](double e) { return std::min(e, 2.0); },
-                     Roundings::current().flush, x.may_overflow);
+  const auto spread = [](double e) { return std::min(e, 2.0); };
+  return function_of(Function::sin, x, [](double v) { return std::sin(v); }, spread, x.may_overflow);
 }
 
 Bounded cos(const Bounded& x) {
-  return function_of(Function::cos, x, std::cos(x.value), [](double e) { return std::min(e, 2.0); },
-                     Roundings::current().flush, x.may_overflow);
+  const auto spread = [](double e) { return std::min(e, 2.0); };
+  return function_of(Function::cos, x, [](double v) { return std::cos(v); }, spread, x.may_overflow);
 }
 
 Bounded tanh(const Bounded& x) {
-  const double value = std::tanh(x.value);
   // The slope is 1 - tanh^2, largest at the end nearer to zero.
   const auto spread = [&](double e) {
     const double nearer = std::tanh(std::max(std::fabs(x.value) - e, 0.0));
     return std::min(e * (1 - nearer * nearer), 2.0);
   };
-  return function_of(Function::tanh, x, value, spread, Roundings::current().flush, x.may_overflow);
+  const Bounded t = function_of(Function::tanh, x, [](double v) { return std::tanh(v); }, spread, x.may_overflow);
+  return x.may_overflow ? reaching(t, 2) : t;  // tanh of either infinity is 1 or -1
 }
 
 }  // namespace assay

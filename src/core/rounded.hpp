@@ -17,6 +17,7 @@ inline double finite_or_infinite(double bound) { return bound <= DBL_MAX ? bound
 inline Bounded rounded(double value, double error, double statistical, double underflow, bool may_overflow, double unit) {
   const double magnitude = std::fabs(value);
   if (!(magnitude <= DBL_MAX)) return {value, 0, 0, may_overflow && !std::isnan(value)};
+  if (value == 0 && error == 0 && !may_overflow) return {value, 0, 0, false};  // 0 x, x - x: nothing to round
   const Roundings& r = Roundings::current();
   const auto bound = [&](double inherited) {
     return finite_or_infinite((inherited + unit * (magnitude + inherited) + underflow) * (1 + kDoubleSlack));
@@ -34,15 +35,29 @@ inline Bounded rounded(double value, double error, double statistical, double un
 /// x is zero or infinite by rounding alone: another sign or class is possible.
 inline bool sign_uncertain(const Bounded& x) { return x.error > 0 && std::fabs(x.value) <= x.error; }
 
-/// x / y with `unit` for all roundings of the division.
+/// Every number and every class is right: rounding decides between them.
+inline Bounded anything() { return {0, kInfinity, kInfinity, true}; }
+
+/// Adds what an argument that overflowed to an infinity may change: the function is finite there, `distance` away.
+inline Bounded reaching(Bounded x, double distance) {
+  x.error = std::max(x.error, distance);
+  x.statistical = std::max(x.statistical, distance);
+  return x;
+}
+
+/// x / y with `unit` for all roundings of the division. (x + dx) / (y + dy) - q = (dx - q dy) / (y + dy) for q = x / y.
 inline Bounded divided(const Bounded& x, const Bounded& y, double unit) {
+  if (y.value == 0 && (y.error > 0 || (x.value == 0 && x.error > 0))) return anything();
   const double quotient = x.value / y.value, divisor = std::fabs(y.value);
   const auto inherited = [&](double ex, double ey) {
     if (ey >= divisor) return ey > 0 ? kInfinity : 0;
     return (ex + std::fabs(quotient) * ey) / (divisor - ey);
   };
-  return rounded(quotient, inherited(x.error, y.error), inherited(x.statistical, y.statistical),
-                 Roundings::current().underflow, x.may_overflow || y.may_overflow || sign_uncertain(y), unit);
+  // x / 0 is NaN or an infinity of either sign where x may vanish; x / y vanishes where y may overflow.
+  const bool another_class = sign_uncertain(y) || (y.value == 0 && sign_uncertain(x));
+  const Bounded result = rounded(quotient, inherited(x.error, y.error), inherited(x.statistical, y.statistical),
+                                 Roundings::current().underflow, x.may_overflow || y.may_overflow || another_class, unit);
+  return y.may_overflow ? reaching(result, std::fabs(quotient)) : result;
 }
 
 }  // namespace assay::detail
