@@ -7,7 +7,7 @@
 namespace assay::falsify {
 
 /// Tensors of a backward reference, each group in contract order: inputs, saved outputs, upstream gradients of the other
-/// outputs, gradients of the differentiable inputs (overwritten; null data: not wanted). Params are those of the forward
+/// outputs, gradients of the differentiable inputs (overwritten; null data: not wanted), the other outputs. Params are those of the forward
 /// reference.
 struct BackwardOracle {
   ReferenceFn<double> exact = nullptr;

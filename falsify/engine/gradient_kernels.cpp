@@ -41,7 +41,7 @@ struct Argument {
 
 std::vector<float> floats(const std::vector<double>& v) { return {v.begin(), v.end()}; }
 
-/// The tensor that a composition calls by this name: an input or a saved output of the operation, or d<output>.
+/// The tensor that a composition calls by this name: an input or an output of the operation, or d<output>.
 Argument argument(const GradientPoint& at, const Values<double>& kept, const Values<double>& upstream, std::string_view name) {
   const auto find = [&](const std::vector<int>& tensors, const Values<double>& values, std::string_view prefix) -> std::optional<Argument> {
     for (std::size_t i = 0; i < tensors.size(); ++i)
@@ -49,10 +49,10 @@ Argument argument(const GradientPoint& at, const Values<double>& kept, const Val
     return std::nullopt;
   };
   if (auto input = find(at.inputs, at.x, "")) return *input;
-  if (auto saved = find(at.saved, kept, "")) return *saved;
+  if (auto result = find(at.kept, kept, "")) return *result;
   if (auto given = find(at.outputs, upstream, "d")) return *given;
   throw InputError(std::string(at.c.op->file),
-                   fmt::format("a gradient's call names {}, which is no input, no saved output and no d<output>", name),
+                   fmt::format("a gradient's call names {}, which is no input, no output and no d<output>", name),
                    "use the contract's own names");
 }
 
@@ -156,7 +156,7 @@ void check_kernels(GradientReport& report, const GradientCase& c, const Backward
   const std::size_t output = gradient_output(operation(composition.op), report.input);
   const GradientPoint at(c);
   Values<double> kept;
-  if (!at.saved.empty()) at.forward<double>(falsify::oracle(c.op->name).exact, at.x, &kept);
+  at.forward<double>(falsify::oracle(c.op->name).exact, at.x, &kept);
   GradientCase other = c;
   other.seed = derive(c.seed, "second upstream");
   const Values<double> second = GradientPoint(other).w;

@@ -38,7 +38,8 @@ inline std::vector<int> differentiable(const OpDescriptor& op) {
 struct GradientPoint {
   const GradientCase& c;
   std::vector<int> inputs, outputs;  ///< tensors in contract order; outputs as a gradient flows into them
-  std::vector<int> saved;            ///< outputs kept for the backward pass
+  std::vector<int> saved;            ///< outputs kept for the backward pass alone
+  std::vector<int> kept;             ///< all outputs: the saved ones, then the others
   std::size_t position = 0;          ///< of the differentiated input among the inputs
   Values<double> x;                  ///< inputs, floats
   Values<double> w;                  ///< upstream gradients, floats
@@ -46,6 +47,8 @@ struct GradientPoint {
 
   explicit GradientPoint(const GradientCase& c_) : c(c_), inputs(inputs_of(*c_.op)) {
     for (int t : outputs_of(*c.op)) (info(t).saved ? saved : outputs).push_back(t);
+    kept = saved;
+    kept.insert(kept.end(), outputs.begin(), outputs.end());
     Case point;
     point.dims = c.dims;
     point.params = c.params;
@@ -71,9 +74,9 @@ struct GradientPoint {
   const TensorInfo& info(int tensor) const { return c.op->tensors[static_cast<std::size_t>(tensor)]; }
   Shape shape(int tensor) const { return info(tensor).shape(c.dims); }
 
-  /// Outputs of a forward reference that a gradient flows into; with `kept`, the saved ones too.
+  /// Outputs of a forward reference that a gradient flows into; in `all`, what `kept` lists.
   template <class T>
-  Values<T> forward(ReferenceFn<T> reference, Values<T> at, Values<T>* kept = nullptr) const {
+  Values<T> forward(ReferenceFn<T> reference, Values<T> at, Values<T>* all = nullptr) const {
     std::vector<View<T>> views(c.op->tensors.size());
     for (std::size_t i = 0; i < inputs.size(); ++i)
       views[static_cast<std::size_t>(inputs[i])] = {at[i].data(), shape(inputs[i])};
@@ -87,19 +90,23 @@ struct GradientPoint {
     };
     Values<T> out = room_for(outputs), beside = room_for(saved);
     reference(views, c.params);
-    if (kept != nullptr) *kept = std::move(beside);
+    if (all != nullptr) {
+      *all = std::move(beside);
+      all->insert(all->end(), out.begin(), out.end());
+    }
     return out;
   }
 
-  /// The gradient of the differentiated input alone, from what the forward pass saved.
+  /// The gradient of the differentiated input alone, from the results of the forward pass that `kept` lists.
   template <class T>
-  std::vector<T> backward(ReferenceFn<T> reference, Values<T> at, Values<T> kept, Values<T> upstream) const {
+  std::vector<T> backward(ReferenceFn<T> reference, Values<T> at, Values<T> forward_results, Values<T> upstream) const {
     std::vector<T> gradient(at[position].size());
     std::vector<View<T>> views;
     for (std::size_t i = 0; i < inputs.size(); ++i) views.emplace_back(at[i].data(), shape(inputs[i]));
-    for (std::size_t i = 0; i < saved.size(); ++i) views.emplace_back(kept[i].data(), shape(saved[i]));
+    for (std::size_t i = 0; i < saved.size(); ++i) views.emplace_back(forward_results[i].data(), shape(saved[i]));
     for (std::size_t i = 0; i < outputs.size(); ++i) views.emplace_back(upstream[i].data(), shape(outputs[i]));
     for (int t : differentiable(*c.op)) views.emplace_back(t == c.input ? gradient.data() : nullptr, shape(t));
+    for (std::size_t i = saved.size(); i < kept.size(); ++i) views.emplace_back(forward_results[i].data(), shape(kept[i]));
     reference(views, c.params);
     return gradient;
   }
@@ -108,9 +115,9 @@ struct GradientPoint {
   template <class T>
   std::vector<T> gradient(ReferenceFn<T> forward_reference, ReferenceFn<T> backward_reference, Values<T> at,
                           Values<T> upstream) const {
-    Values<T> kept;
-    if (!saved.empty()) forward<T>(forward_reference, at, &kept);
-    return backward<T>(backward_reference, std::move(at), std::move(kept), std::move(upstream));
+    Values<T> results;
+    forward<T>(forward_reference, at, &results);
+    return backward<T>(backward_reference, std::move(at), std::move(results), std::move(upstream));
   }
 };
 

@@ -239,10 +239,10 @@ class Checker {
     if (gradient.by.value.empty()) return;
     for (const std::string& argument : gradient_call(contract_, gradient).arguments) {
       const int named = model::tensor_index(contract_, argument);
-      if (named >= 0 && (tensor_at(named).role != Role::out || tensor_at(named).saved)) continue;
+      if (named >= 0) continue;
       const int output = argument.starts_with("d") ? model::tensor_index(contract_, argument.substr(1)) : -1;
       if (output < 0 || tensor_at(output).role == Role::in || tensor_at(output).saved)
-        fail(gradient.by, fmt::format("'{}' is neither an input, a saved output, nor d and the name of an output", argument),
+        fail(gradient.by, fmt::format("'{}' is neither an input, an output, nor d and the name of an output", argument),
              "write for example matmul_nt(dc, b)");
     }
   }

@@ -24,8 +24,8 @@ std::vector<std::string> own_checks(const Contract& contract) {
 using contract::model::Tensor;
 
 /// What a backward reference works on, by name, in the order of BackwardOracle: inputs, saved outputs, upstream
-/// gradients of the other outputs, gradients of the inputs.
-std::vector<std::string> backward_tensors(const Contract& contract) {
+/// gradients of the other outputs, gradients of the inputs, and the other outputs themselves.
+std::vector<std::string> backward_tensors(const Contract& contract, bool with_outputs) {
   std::vector<std::string> names;
   const auto add = [&](const char* prefix, auto wanted) {
     for (const Tensor& tensor : contract.tensors)
@@ -35,13 +35,14 @@ std::vector<std::string> backward_tensors(const Contract& contract) {
   add("", [](const Tensor& t) { return t.saved; });
   add("d", [](const Tensor& t) { return t.role == Role::out && !t.saved; });
   add("d", [](const Tensor& t) { return t.role != Role::out && is_floating(t.dtype) && t.no_gradient.empty(); });
+  if (with_outputs) add("", [](const Tensor& t) { return t.role == Role::out && !t.saved; });
   return names;
 }
 
 /// The arguments of reference::<op>_backward: all of them, or those that the backward operation's contract has.
 std::vector<std::string> backward_arguments(const Contract& contract, const Contract* backward) {
-  const std::vector<std::string> names = backward_tensors(contract);
-  std::vector<std::string> wanted = names, params, arguments;
+  const std::vector<std::string> names = backward_tensors(contract, true);
+  std::vector<std::string> wanted = backward_tensors(contract, false), params, arguments;
   for (const auto& param : contract.params) params.push_back(param.name.value);
   std::vector<std::string> wanted_params = params;
   if (backward != nullptr) {

@@ -131,6 +131,7 @@ Bounded product(const Bounded& a, const Bounded& b, const Bounded& c);
 Bounded sigmoid(const Bounded& x);
 Bounded sigmoid_complement(const Bounded& x);
 Bounded softmax_term(const Bounded& x, const Bounded& maximum, double terms);
+Bounded scaled_difference(const Bounded& r, const Bounded& a, const Bounded& b);
 inline bool operator<(const Bounded& x, const Bounded& y) { return x.value < y.value; }
 inline bool operator>(const Bounded& x, const Bounded& y) { return y < x; }
 inline bool operator<=(const Bounded& x, const Bounded& y) { return x.value <= y.value; }

@@ -142,6 +142,13 @@ Bounded softmax_term(const Bounded& x, const Bounded& maximum, double terms) {
   return term;
 }
 
+Bounded scaled_difference(const Bounded& r, const Bounded& a, const Bounded& b) {
+  const Bounded before = r * (a - b), after = Bounded(r * a) - Bounded(r * b);
+  if (!(std::fabs(before.value) <= DBL_MAX)) return before;
+  return {before.value, std::max(before.error, after.error), std::max(before.statistical, after.statistical),
+          before.may_overflow || after.may_overflow};
+}
+
 Bounded stored(DType dtype, const Bounded& x) {
   const bool half = dtype == DType::f16;
   if (!half && dtype != DType::bf16) return x;

@@ -68,6 +68,12 @@ T softmax_term(const T& x, const T& maximum, double /*terms*/) {
   return exp(x - maximum);
 }
 
+/// r (a - b): the difference first, or the two products.
+template <class T>
+T scaled_difference(const T& r, const T& a, const T& b) {
+  return r * (a - b);
+}
+
 /// The integer that an element of an index tensor holds.
 template <class T>
 Index whole(const T& x) {
