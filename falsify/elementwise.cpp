@@ -58,6 +58,11 @@ Outcome independent_of_batch(Trial& trial) {
   return outcome;
 }
 
+void keep_sums_exact(std::vector<float>& values, Index terms) {
+  const Index limit = std::max<Index>(1, (Index{1} << 24) / std::max<Index>(1, terms));
+  for (float& x : values) x = static_cast<float>((static_cast<Index>(x) - 1) % limit + 1);
+}
+
 std::vector<double> widened(const std::vector<float>& values) { return {values.begin(), values.end()}; }
 
 std::vector<double> bounds_of(const std::vector<Bounded>& oracle) {

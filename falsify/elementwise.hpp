@@ -15,6 +15,9 @@ Outcome scales_with(Trial& trial, std::initializer_list<int> inputs, std::option
 /// that dim are cut; the others are passed whole.
 Outcome independent_of_batch(Trial& trial);
 
+/// Makes positive integers small enough that `terms` of them add exactly in every order.
+void keep_sums_exact(std::vector<float>& values, Index terms);
+
 /// Values of a tensor in double.
 std::vector<double> widened(const std::vector<float>& values);
 
