@@ -111,6 +111,8 @@ template <class T>
 T __ldg(const T* address) {
   return *address;
 }
+/// Position of the lowest set bit, counted from 1; 0 where none is set.
+inline int __ffs(int x) { return x == 0 ? 0 : std::countr_zero(static_cast<unsigned>(x)) + 1; }
 inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
 inline int __float_as_int(float x) { return std::bit_cast<int>(x); }
 inline float __uint_as_float(unsigned x) { return std::bit_cast<float>(x); }

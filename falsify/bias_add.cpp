@@ -1,0 +1,11 @@
+// Properties of y = x + bias (obligations of contracts/bias_add.yaml).
+#include "bias_add_obligations.hpp"
+
+#include "falsify/elementwise.hpp"
+
+namespace assay::falsify {
+
+Outcome bias_add::scaling(Trial& trial) { return scales_with(trial, {0, 1}); }
+Outcome bias_add::batch_invariance(Trial& trial) { return independent_of_batch(trial); }
+
+}  // namespace assay::falsify

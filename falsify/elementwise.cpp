@@ -1,0 +1,74 @@
+#include "falsify/elementwise.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace assay::falsify {
+namespace {
+
+bool batched(const TensorInfo& info, const OpDescriptor& op) {
+  const std::string_view axes = info.shape_text, first = op.dims[0].name;
+  return axes.substr(1, first.size()) == first && (axes[first.size() + 1] == ',' || axes[first.size() + 1] == ']');
+}
+
+/// Elements that belong to indices [from, to) of the first axis.
+std::vector<float> cut(const std::vector<float>& values, Index extent, Index from, Index to) {
+  const Index each = extent == 0 ? 0 : static_cast<Index>(values.size()) / extent;
+  return {values.begin() + from * each, values.begin() + to * each};
+}
+
+}  // namespace
+
+Outcome scales_with(Trial& trial, std::initializer_list<int> inputs, std::optional<Strategy> strategy) {
+  Problem problem = strategy ? trial.problem(*strategy) : trial.problem();
+  const Run plain = trial.run(problem);
+  Random random = trial.random("scaling");
+  const int exponent = static_cast<int>(random.between(1, 6)) * (random.chance(0.5) ? 1 : -1);
+  for (int t : inputs)
+    for (float& x : problem.values[static_cast<std::size_t>(t)]) x = std::ldexp(x, exponent);
+  const Run scaled = trial.run(problem);
+  Outcome outcome;
+  const std::vector<int> outputs = outputs_of(trial.op());
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    std::vector<float> want = plain.outputs[o];
+    for (float& x : want) x = std::ldexp(x, exponent);
+    outcome &= compare_bits(trial.op().tensors[static_cast<std::size_t>(outputs[o])].name, problem.shape(outputs[o]),
+                            scaled.outputs[o], want, "scaled inputs, against the scaled result");
+  }
+  return outcome;
+}
+
+Outcome independent_of_batch(Trial& trial) {
+  const OpDescriptor& op = trial.op();
+  const Problem whole = trial.problem();
+  Random random = trial.random("batch");
+  const Index extent = whole.dims[0], from = random.between(0, extent), to = random.between(from, extent);
+  Problem part = whole;
+  part.dims[0] = std::max(to - from, op.dims[0].min);
+  const Tier tier = op.copies ? Tier::bits : Tier::worst_case;
+  if (part.dims[0] != to - from) return trial.against_oracle(tier, whole, trial.run(whole));
+  for (std::size_t t = 0; t < op.tensors.size(); ++t)
+    if (batched(op.tensors[t], op) && !whole.values[t].empty()) part.values[t] = cut(whole.values[t], extent, from, to);
+  const Run all = trial.run(whole), alone = trial.run(part);
+  Outcome outcome = trial.against_oracle(tier, whole, all);
+  const std::vector<int> outputs = outputs_of(op);
+  for (std::size_t o = 0; o < outputs.size(); ++o)
+    outcome &= compare_bits(op.tensors[static_cast<std::size_t>(outputs[o])].name, part.shape(outputs[o]), alone.outputs[o],
+                            cut(all.outputs[o], extent, from, to), "a part of the batch, against the whole");
+  return outcome;
+}
+
+void keep_sums_exact(std::vector<float>& values, Index terms) {
+  const Index limit = std::max<Index>(1, (Index{1} << 24) / std::max<Index>(1, terms));
+  for (float& x : values) x = static_cast<float>((static_cast<Index>(x) - 1) % limit + 1);
+}
+
+std::vector<double> widened(const std::vector<float>& values) { return {values.begin(), values.end()}; }
+
+std::vector<double> bounds_of(const std::vector<Bounded>& oracle) {
+  std::vector<double> bounds;
+  for (const Bounded& x : oracle) bounds.push_back(x.may_overflow ? INFINITY : x.error);
+  return bounds;
+}
+
+}  // namespace assay::falsify

@@ -1,0 +1,27 @@
+// Metamorphic properties shared by operations on rows of elements.
+#pragma once
+
+#include <optional>
+
+#include "falsify/engine/trial.hpp"
+
+namespace assay::falsify {
+
+/// Scaling these inputs by a power of two scales every output by it, bitwise: it commutes with every rounding. Values are
+/// drawn by the case's strategy, or by the given one where results of others come near the ends of float's range.
+Outcome scales_with(Trial& trial, std::initializer_list<int> inputs, std::optional<Strategy> strategy = {});
+
+/// Indices [from, to) of the first dim alone give the bits that they give among the others. Tensors whose first axis is
+/// that dim are cut; the others are passed whole.
+Outcome independent_of_batch(Trial& trial);
+
+/// Makes positive integers small enough that `terms` of them add exactly in every order.
+void keep_sums_exact(std::vector<float>& values, Index terms);
+
+/// Values of a tensor in double.
+std::vector<double> widened(const std::vector<float>& values);
+
+/// The worst-case bounds of one output, infinite where a kernel may overflow.
+std::vector<double> bounds_of(const std::vector<Bounded>& oracle);
+
+}  // namespace assay::falsify

@@ -1,0 +1,41 @@
+// Properties of the mean over tokens (obligations of contracts/mean_pool.yaml).
+#include "mean_pool_obligations.hpp"
+
+#include <limits>
+
+#include "falsify/elementwise.hpp"
+#include "falsify/pooling_inputs.hpp"
+
+namespace assay::falsify {
+namespace {
+
+/// NaNs, infinities and large numbers where no kernel may look.
+void spoil_padding(Problem& problem, Random& random) {
+  for_padding(problem.values[0], problem.values[1], problem.dims[1], problem.dims[2], [&](float& x) {
+    const float spoiled[] = {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), -3e38F, 1e20F};
+    x = spoiled[random.below(4)];
+  });
+}
+
+}  // namespace
+
+void mean_pool::padding(Problem& problem, Strategy strategy, Random& random) {
+  if (strategy == Strategy::directed) make_extreme(problem.values[1], problem.dims[1], random);
+  if (is_exact(strategy)) make_powers_of_two(problem.values[1]);
+  if (strategy == Strategy::distinct_index) keep_sums_exact(problem.values[0], problem.dims[1]);
+  if (strategy == Strategy::directed || strategy == Strategy::nonfinite) spoil_padding(problem, random);
+}
+
+Outcome mean_pool::padding_ignored(Trial& trial) {
+  Problem problem = trial.problem();
+  const Run plain = trial.run(problem);
+  Random random = trial.random("padding");
+  spoil_padding(problem, random);
+  const Run spoiled = trial.run(problem);
+  return compare_bits("y", problem.shape(2), spoiled.outputs[0], plain.outputs[0], "with spoiled padding, against the same tokens");
+}
+
+Outcome mean_pool::scaling(Trial& trial) { return scales_with(trial, {0}); }
+Outcome mean_pool::batch_invariance(Trial& trial) { return independent_of_batch(trial); }
+
+}  // namespace assay::falsify

@@ -1,0 +1,32 @@
+// Properties of y = alpha x (obligations of contracts/scale.yaml).
+#include "scale_obligations.hpp"
+
+#include <cmath>
+
+#include "falsify/elementwise.hpp"
+
+namespace assay::falsify {
+
+/// On integers, with alpha a power of two, every order of evaluation is exact.
+Outcome scale::exact_at_powers_of_two(Trial& trial) {
+  Problem problem = trial.problem(Strategy::exact_integers);
+  Random random = trial.random("power of two");
+  problem.params[0] = random.sign() * std::ldexp(1.0, static_cast<int>(random.between(-3, 3)));
+  return trial.against_oracle(Tier::exact, problem, trial.run(problem));
+}
+
+Outcome scale::scaling(Trial& trial) { return scales_with(trial, {0}); }
+
+Outcome scale::oddness(Trial& trial) {
+  Problem problem = trial.problem();
+  const Run plain = trial.run(problem);
+  for (float& x : problem.values[0]) x = -x;
+  const Run negated = trial.run(problem);
+  std::vector<float> want = plain.outputs[0];
+  for (float& y : want) y = -y;
+  return compare_bits("y", problem.shape(1), negated.outputs[0], want, "-x scaled, against the negated multiple of x");
+}
+
+Outcome scale::batch_invariance(Trial& trial) { return independent_of_batch(trial); }
+
+}  // namespace assay::falsify

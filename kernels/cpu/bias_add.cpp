@@ -1,0 +1,68 @@
+// y = x + bias on the CPU.
+#include "ops/bias_add.hpp"
+
+#include "kernels/cpu/elementwise.hpp"
+#include "runtime/registry.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/bias_add.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/elementwise-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace assay::cpu::HWY_NAMESPACE {
+namespace {
+
+struct Sum {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V x, V bias) const {
+    return hn::Add(x, bias);
+  }
+};
+
+void bias_add_rows(Index m, Index n, Rows<float> y, Rows<const float> x, Rows<const float> bias) {
+  map_rows(m, n, Sum{}, y, x, bias);
+}
+
+}  // namespace
+}  // namespace assay::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace assay::cpu {
+namespace {
+
+HWY_EXPORT(bias_add_rows);
+
+using ops::BiasAddArgs;
+
+/// y[i,j] = x[i,j] + bias[j]
+///   x, y (m,n): row-major float32, any leading dimension; bias (n); y shares no memory with x or bias.
+/// One rounding an element. Cost 8 m n bytes.
+void naive(const BiasAddArgs& args, Device&) {
+  for (Index i = 0; i < args.m; ++i)
+    for (Index j = 0; j < args.n; ++j) args.y(i, j) = args.x(i, j) + args.bias(j);
+}
+
+/// The same in SIMD: one pass, tails by masks.
+void highway(const BiasAddArgs& args, Device&) {
+  HWY_DYNAMIC_DISPATCH(bias_add_rows)
+  (args.m, args.n, rows_of(args.y), Rows<const float>{args.x.data(), rows_of(args.x).ld}, Rows<const float>{args.bias.data(), 0});
+}
+
+const KernelRegistration naive_kernel{{.op = "bias_add",
+                                       .id = "bias_add/cpu/naive",
+                                       .source = "kernels/cpu/bias_add.cpp",
+                                       .summary = "two loops",
+                                       .run = &run_typed<BiasAddArgs, &naive>}};
+const KernelRegistration highway_kernel{{.op = "bias_add",
+                                         .id = "bias_add/cpu/highway",
+                                         .source = "kernels/cpu/bias_add.cpp",
+                                         .summary = "SIMD, one pass over the rows",
+                                         .run = &run_typed<BiasAddArgs, &highway>,
+                                         .priority = 1}};
+
+}  // namespace
+}  // namespace assay::cpu
+#endif

@@ -1,0 +1,75 @@
+// The gradient of rows of a table by index on the CPU.
+#include "ops/embedding_backward.hpp"
+
+#include <algorithm>
+
+#include "kernels/cpu/elementwise.hpp"
+#include "runtime/registry.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/embedding_backward.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/elementwise-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace assay::cpu::HWY_NAMESPACE {
+namespace {
+
+struct Sum {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V x, V y) const {
+    return hn::Add(x, y);
+  }
+};
+
+void add_row(Index n, float* sum, const float* x) {
+  map_rows(1, n, Sum{}, Rows<float>{sum, n}, Rows<const float>{sum, n}, Rows<const float>{x, n});
+}
+
+}  // namespace
+}  // namespace assay::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace assay::cpu {
+namespace {
+
+HWY_EXPORT(add_row);
+
+using ops::EmbeddingBackwardArgs;
+
+/// dtable[v,j] = sum over t with ids[t] = v of dy[t,j]
+///   ids (t) from 0 to v - 1; dy (t,h), dtable (v,h): row-major float32, any leading dimension; dtable shares no memory with dy.
+/// Sums by t ascending. Error at most k·u·sum |dy[t,j]| for k tokens of an id. Cost 4 v h + 8 t h bytes.
+void naive(const EmbeddingBackwardArgs& args, Device&) {
+  for (Index v = 0; v < args.v; ++v)
+    for (Index j = 0; j < args.h; ++j) args.dtable(v, j) = 0.0F;
+  for (Index t = 0; t < args.t; ++t)
+    for (Index j = 0; j < args.h; ++j) args.dtable(args.ids(t), j) += args.dy(t, j);
+}
+
+/// The same in SIMD; the same order of summation.
+void highway(const EmbeddingBackwardArgs& args, Device&) {
+  const Rows<const float> dy{args.dy.data(), rows_of(args.dy).ld};
+  const Rows<float> dtable = rows_of(args.dtable);
+  for (Index v = 0; v < args.v; ++v) std::fill_n(dtable.data + v * dtable.ld, args.h, 0.0F);
+  for (Index t = 0; t < args.t; ++t)
+    HWY_DYNAMIC_DISPATCH(add_row)(args.h, dtable.data + args.ids(t) * dtable.ld, dy.data + t * dy.ld);
+}
+
+const KernelRegistration naive_kernel{{.op = "embedding_backward",
+                                       .id = "embedding_backward/cpu/naive",
+                                       .source = "kernels/cpu/embedding_backward.cpp",
+                                       .summary = "two loops, tokens in order",
+                                       .run = &run_typed<EmbeddingBackwardArgs, &naive>}};
+const KernelRegistration highway_kernel{{.op = "embedding_backward",
+                                         .id = "embedding_backward/cpu/highway",
+                                         .source = "kernels/cpu/embedding_backward.cpp",
+                                         .summary = "SIMD along rows, tokens in order",
+                                         .run = &run_typed<EmbeddingBackwardArgs, &highway>,
+                                         .priority = 1}};
+
+}  // namespace
+}  // namespace assay::cpu
+#endif

@@ -1,0 +1,75 @@
+// The mean of the first tokens of each sequence on the CPU.
+#include "ops/mean_pool.hpp"
+
+#include "kernels/cpu/elementwise.hpp"
+#include "runtime/registry.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/mean_pool.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/column_sum-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace assay::cpu::HWY_NAMESPACE {
+namespace {
+
+void mean_of_rows(Index rows, Index n, Rows<const float> x, float* mean) {
+  sum_columns(rows, n, x, mean, nullptr);
+  const hn::ScalableTag<float> d;
+  const auto divisor = hn::Set(d, static_cast<float>(rows));
+  const Index lanes = static_cast<Index>(hn::Lanes(d));
+  Index j = 0;
+  for (; j + lanes <= n; j += lanes) hn::StoreU(hn::Div(hn::LoadU(d, mean + j), divisor), d, mean + j);
+  if (j == n) return;
+  const auto mask = hn::FirstN(d, static_cast<std::size_t>(n - j));
+  store_masked(hn::Div(load_masked(d, mean + j, mask), divisor), d, mean + j, mask);
+}
+
+}  // namespace
+}  // namespace assay::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace assay::cpu {
+namespace {
+
+HWY_EXPORT(mean_of_rows);
+
+using ops::MeanPoolArgs;
+
+/// y[b,j] = sum_(i < lengths[b]) x[b,i,j] / lengths[b]
+///   x (b,s,h), y (b,h): row-major float32, any outer strides; lengths (b) from 1 to s; y shares no memory with x.
+/// One sum, i ascending, and one division. Error at most lengths[b]·u·sum_i |x[b,i,j]| / lengths[b] + u|y|. Reads no padding.
+void naive(const MeanPoolArgs& args, Device&) {
+  for (Index b = 0; b < args.b; ++b)
+    for (Index j = 0; j < args.h; ++j) {
+      float sum = 0.0F;
+      for (Index i = 0; i < args.lengths(b); ++i) sum += args.x(b, i, j);
+      args.y(b, j) = sum / static_cast<float>(args.lengths(b));
+    }
+}
+
+/// The same in SIMD along the rows; the same order of summation.
+void highway(const MeanPoolArgs& args, Device&) {
+  for (Index b = 0; b < args.b; ++b) {
+    const Rows<const float> x{args.x.data() + b * args.x.stride(0), args.x.stride(1)};
+    HWY_DYNAMIC_DISPATCH(mean_of_rows)(args.lengths(b), args.h, x, args.y.data() + b * args.y.stride(0));
+  }
+}
+
+const KernelRegistration naive_kernel{{.op = "mean_pool",
+                                       .id = "mean_pool/cpu/naive",
+                                       .source = "kernels/cpu/mean_pool.cpp",
+                                       .summary = "one sum per column",
+                                       .run = &run_typed<MeanPoolArgs, &naive>}};
+const KernelRegistration highway_kernel{{.op = "mean_pool",
+                                         .id = "mean_pool/cpu/highway",
+                                         .source = "kernels/cpu/mean_pool.cpp",
+                                         .summary = "SIMD along rows, four tokens at a time",
+                                         .run = &run_typed<MeanPoolArgs, &highway>,
+                                         .priority = 1}};
+
+}  // namespace
+}  // namespace assay::cpu
+#endif

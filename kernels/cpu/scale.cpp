@@ -1,0 +1,70 @@
+// y = alpha x on the CPU.
+#include "ops/scale.hpp"
+
+#include "kernels/cpu/elementwise.hpp"
+#include "runtime/registry.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/scale.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/elementwise-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace assay::cpu::HWY_NAMESPACE {
+namespace {
+
+struct Multiply {
+  float alpha;
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V x) const {
+    return hn::Mul(hn::Set(d, alpha), x);
+  }
+};
+
+void scale_rows(Index m, Index n, float alpha, Rows<float> y, Rows<const float> x) {
+  map_rows(m, n, Multiply{alpha}, y, x);
+}
+
+}  // namespace
+}  // namespace assay::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace assay::cpu {
+namespace {
+
+HWY_EXPORT(scale_rows);
+
+using ops::ScaleArgs;
+
+/// y[i,j] = alpha x[i,j]
+///   x, y (m,n): row-major float32, any leading dimension; they share no memory.
+/// One rounding an element. Cost 8 m n bytes.
+void naive(const ScaleArgs& args, Device&) {
+  const auto alpha = static_cast<float>(args.alpha);
+  for (Index i = 0; i < args.m; ++i)
+    for (Index j = 0; j < args.n; ++j) args.y(i, j) = alpha * args.x(i, j);
+}
+
+/// The same in SIMD: one pass, tails by masks.
+void highway(const ScaleArgs& args, Device&) {
+  HWY_DYNAMIC_DISPATCH(scale_rows)
+  (args.m, args.n, static_cast<float>(args.alpha), rows_of(args.y), Rows<const float>{args.x.data(), rows_of(args.x).ld});
+}
+
+const KernelRegistration naive_kernel{{.op = "scale",
+                                       .id = "scale/cpu/naive",
+                                       .source = "kernels/cpu/scale.cpp",
+                                       .summary = "two loops",
+                                       .run = &run_typed<ScaleArgs, &naive>}};
+const KernelRegistration highway_kernel{{.op = "scale",
+                                         .id = "scale/cpu/highway",
+                                         .source = "kernels/cpu/scale.cpp",
+                                         .summary = "SIMD, one pass over the rows",
+                                         .run = &run_typed<ScaleArgs, &highway>,
+                                         .priority = 1}};
+
+}  // namespace
+}  // namespace assay::cpu
+#endif

@@ -1,0 +1,75 @@
+// The gradient of the mean of the first tokens of each sequence.
+#pragma once
+
+#include "kernels/cuda/elementwise.cuh"
+#include "ops/mean_pool_backward.hpp"
+
+namespace assay::ASSAY_CUDA_NAMESPACE {
+
+/// dx[b,i,j] = dy[b,j] / lengths[b] where i < lengths[b], else 0. Elements lie at b * dy_ld + j and
+/// b * dx_batch + i * dx_ld + j; offsets take 64 bits.
+struct Spread {
+  Index batches, rows, columns;
+  const std::int32_t* lengths;
+  const float* dy;
+  Index dy_ld;
+  float* dx;
+  Index dx_batch, dx_ld;
+};
+
+/// What a kernel does wrong on purpose (falsify/mutants/cuda).
+enum class SpreadFault { none, masked_by_product, divided_by_rows, length_included, first_batch_only, padding_unwritten };
+
+/// A thread owns one column, or four where rows are aligned, divides once, and writes every row_step-th row.
+template <bool vectors, SpreadFault fault>
+__global__ void __launch_bounds__(256) spread_kernel(Spread a) {
+  constexpr int kWidth = vectors ? 4 : 1;
+  const Index row_step = Index{gridDim.y} * blockDim.y;
+  const Index column = (Index{blockIdx.x} * blockDim.x + threadIdx.x) * kWidth;
+  if (column >= a.columns) return;
+  const int width = static_cast<int>(min(Index{kWidth}, a.columns - column));
+  const Index batches = fault == SpreadFault::first_batch_only ? 1 : a.batches;
+  for (Index b = blockIdx.z; b < batches; b += gridDim.z) {
+    const Index length = a.lengths[b] + (fault == SpreadFault::length_included ? 1 : 0);
+    const auto divisor = static_cast<float>(fault == SpreadFault::divided_by_rows ? a.rows : a.lengths[b]);
+    float share[kWidth];
+#pragma unroll
+    for (int k = 0; k < kWidth; ++k) share[k] = k < width ? a.dy[b * a.dy_ld + column + k] / divisor : 0.0f;
+    for (Index i = Index{blockIdx.y} * blockDim.y + threadIdx.y; i < a.rows; i += row_step) {
+      if (fault == SpreadFault::padding_unwritten && i >= length) continue;
+      float* const dx = a.dx + b * a.dx_batch + i * a.dx_ld + column;
+      float out[kWidth];
+#pragma unroll
+      for (int k = 0; k < kWidth; ++k) {
+        if constexpr (fault == SpreadFault::masked_by_product) out[k] = share[k] * (i < length ? 1.0f : 0.0f);
+        else out[k] = i < length ? share[k] : 0.0f;
+      }
+      if constexpr (vectors) {
+        if (width == 4) {
+          *reinterpret_cast<float4*>(dx) = make_float4(out[0], out[1], out[2], out[3]);
+          continue;
+        }
+      }
+      for (int k = 0; k < width; ++k) dx[k] = out[k];
+    }
+  }
+}
+
+/// dy (b,h), dx (b,s,h) float32, row-major, any outer strides; lengths (b) from 1 to s; dx apart. One pass, 4 b s h bytes.
+template <SpreadFault fault = SpreadFault::none>
+void mean_pool_backward(const ops::MeanPoolBackwardArgs& args, Device& device) {
+  const Spread a{args.b,           args.s,        args.h,           args.lengths.data(), args.dy.data(), leading(args.dy),
+                 args.dx.data(), args.dx.stride(0), args.dx.stride(1)};
+  if (a.batches == 0 || a.columns == 0) return;
+  const bool vectors = rows_aligned(a.dx, a.dx_ld) && a.dx_batch % 4 == 0;
+  const Index chunks = vectors ? (a.columns + 3) / 4 : a.columns;
+  unsigned wide = 8;
+  while (wide < 256 && wide < chunks) wide *= 2;
+  const dim3 block(wide, 256 / wide);
+  const Index rows_each = Index{block.y} * 8;  // one division for eight stores
+  const dim3 grid(blocks_for(chunks, wide), static_cast<unsigned>(std::min<Index>((a.rows + rows_each - 1) / rows_each, 65535)),
+                  static_cast<unsigned>(std::min<Index>(a.batches, 65535)));
+  launch(vectors ? &spread_kernel<true, fault> : &spread_kernel<false, fault>, {grid, block}, device, a);
+}
+
+}  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -1,0 +1,30 @@
+// dx[i,j] = dy[i,j] and dbias[j] = sum_i dy[i,j]; dy, dx [m,n] f32 with rows of unit stride, dbias [n].
+#version 450
+#include "float_controls.glsl"
+
+layout(set = 0, binding = 0) readonly buffer Dy { float dy[]; };
+layout(set = 0, binding = 1) writeonly buffer Dx { float dx[]; };
+layout(set = 0, binding = 2) writeonly buffer Dbias { float dbias[]; };
+layout(push_constant) uniform Push {
+  uint m, n;
+  uint dy_first, dy_ld;
+  uint dx_first, dx_ld;
+  uint dbias_first;
+};
+
+float load(uint batch, uint i, uint j) {
+  const float x = dy[dy_first + i * dy_ld + j];
+  dx[dx_first + i * dx_ld + j] = x;
+  return x;
+}
+
+void store(uint batch, uint j, float sum) {
+#ifdef FAULT_MEAN
+  sum /= m;
+#endif
+  dbias[dbias_first + j] = sum;
+}
+
+#include "column_sum.glsl"
+
+void main() { sum_columns(0, m, n); }

@@ -1,0 +1,22 @@
+// Maps over the elements of row-major f32 matrices: out[i,j] = f(in0[i,j], in1[i,j]). The including shader defines
+// INPUTS (1 or 2) and `float f(float x)` or `float f(float x, float y)` between this file and elementwise_main.glsl.
+// Element (i, j) of a tensor lies at first + i * ld + j; ld = 0 gives every row the same elements.
+layout(local_size_x_id = 1, local_size_y_id = 2) in;
+
+// True where every row of every tensor starts at a multiple of 16 bytes.
+layout(constant_id = 0) const bool VECTORS = false;
+layout(set = 0, binding = 0) readonly buffer In0 { float in0[]; };
+layout(set = 0, binding = 0) readonly buffer In0v { vec4 in0v[]; };
+#if INPUTS == 2
+layout(set = 0, binding = 1) readonly buffer In1 { float in1[]; };
+layout(set = 0, binding = 1) readonly buffer In1v { vec4 in1v[]; };
+#endif
+layout(set = 0, binding = INPUTS) writeonly buffer Out { float result[]; };
+layout(set = 0, binding = INPUTS) writeonly buffer Outv { vec4 resultv[]; };
+layout(push_constant) uniform Push {
+  uint m, n;
+  uint in0_first, in0_ld;
+  uint in1_first, in1_ld;
+  uint out_first, out_ld;
+  float alpha;  // a parameter of the operation
+};

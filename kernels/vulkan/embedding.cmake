@@ -1,0 +1,1 @@
+assay_add_shader(assay_kernels_vulkan embedding.comp embedding_vectors)

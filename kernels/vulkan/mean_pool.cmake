@@ -1,0 +1,1 @@
+assay_add_shader(assay_kernels_vulkan mean_pool.comp mean_pool_stripes)

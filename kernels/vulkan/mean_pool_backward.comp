@@ -1,0 +1,46 @@
+// dx[b,i,j] = dy[b,j] / lengths[b] where i < lengths[b], else 0; dy [b,h] and dx [b,s,h] f32 with rows of unit stride,
+// lengths [b].
+#version 450
+#include "float_controls.glsl"
+layout(local_size_x = 32, local_size_y = 8) in;
+
+// True where every row of dx starts at a multiple of 16 bytes.
+layout(constant_id = 0) const bool VECTORS = false;
+layout(set = 0, binding = 0) readonly buffer Lengths { int lengths[]; };
+layout(set = 0, binding = 1) readonly buffer Dy { float dy[]; };
+layout(set = 0, binding = 2) writeonly buffer Dx { float dx[]; };
+layout(set = 0, binding = 2) writeonly buffer Dxv { vec4 dxv[]; };
+layout(push_constant) uniform Push {
+  uint b, s, h;
+  uint lengths_first;
+  uint dy_first, dy_ld;
+  uint dx_first, dx_batch, dx_ld;
+};
+
+float share(uint batch, uint j, uint length) { return j < h ? dy[dy_first + batch * dy_ld + j] / length : 0; }
+
+void main() {
+  const uint width = VECTORS ? 4 : 1, j = gl_GlobalInvocationID.x * width;
+  if (j >= h) return;
+  for (uint batch = gl_WorkGroupID.z; batch < b; batch += gl_NumWorkGroups.z) {
+    const uint length = lengths[lengths_first + batch];
+#ifdef FAULT_DIVIDED_BY_ROWS
+    const uint divisor = s;
+#else
+    const uint divisor = length;
+#endif
+    vec4 shares = vec4(share(batch, j, divisor), 0, 0, 0);
+    if (VECTORS) shares.yzw = vec3(share(batch, j + 1, divisor), share(batch, j + 2, divisor), share(batch, j + 3, divisor));
+    for (uint i = gl_GlobalInvocationID.y; i < s; i += gl_NumWorkGroups.y * 8) {
+#ifdef FAULT_LENGTH_INCLUDED
+      const vec4 row = i <= length ? shares : vec4(0);
+#else
+      const vec4 row = i < length ? shares : vec4(0);
+#endif
+      const uint at = dx_first + batch * dx_batch + i * dx_ld + j;
+      if (VECTORS && j + 4 <= h) dxv[at >> 2] = row;
+      else
+        for (uint l = 0; l < min(width, h - j); ++l) dx[at + l] = row[l];
+    }
+  }
+}

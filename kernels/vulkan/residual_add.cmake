@@ -1,0 +1,1 @@
+assay_add_shader(assay_kernels_vulkan residual_add.comp residual_add_vectors)

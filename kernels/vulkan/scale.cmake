@@ -1,0 +1,1 @@
+assay_add_shader(assay_kernels_vulkan scale.comp scale_vectors)

@@ -1,0 +1,1 @@
+assay_add_shader(assay_kernels_vulkan silu_backward.comp silu_backward_vectors)
