@@ -7,7 +7,7 @@
 namespace assay {
 
 /// Who computes exp, log, division and the like for a kernel: a row of contracts/numerics.yaml.
-enum class FunctionLibrary { c_library, highway, cuda, cuda_exp2, vulkan };
+enum class FunctionLibrary { c_library, highway, cuda, cuda_exp2, vulkan, octant };
 std::string_view name(FunctionLibrary library);
 
 enum class Function { divide, sqrt, reciprocal_sqrt, exp, expm1, log, log1p, sin, cos, tanh };

@@ -120,6 +120,7 @@ inline float __int_as_float(int x) { return std::bit_cast<float>(x); }
 inline float __fadd_rn(float x, float y) { return x + y; }
 inline float __fmul_rn(float x, float y) { return x * y; }
 inline float __fmaf_rn(float x, float y, float z) { return std::fmaf(x, y, z); }
+inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
 
 template <class T>
 constexpr T min(T x, T y) {

@@ -1,0 +1,62 @@
+// Properties of rmsnorm_backward (obligations of contracts/rmsnorm_backward.yaml).
+#include "rmsnorm_backward_obligations.hpp"
+
+#include <cmath>
+
+#include "falsify/rows.hpp"
+
+namespace assay::falsify {
+
+/// rrms as the forward pass would have saved it, for one of its eps. Directed: rows whose mean square is about eps, and
+/// upstream gradients near x itself, which the projection all but removes.
+void rmsnorm_backward::consistent(Problem& problem, Strategy strategy, Random& random) {
+  const Index rows = problem.dims[0], n = problem.dims[1];
+  const double eps = random.chance(0.5) ? 1e-6 : random.chance(0.5) ? 1e-5 : 1e-2;
+  std::vector<float>&x = problem.values[0], &weight = problem.values[1], &rrms = problem.values[2], &dy = problem.values[3];
+  const bool directed = strategy == Strategy::directed;
+  for (Index i = 0; i < rows; ++i) {
+    const auto at = [&](Index j) { return static_cast<std::size_t>(i * n + j); };
+    const bool small = directed && random.chance(0.5), aligned = directed && random.chance(0.5);
+    double squares = 0;
+    for (Index j = 0; j < n; ++j) {
+      if (small) x[at(j)] = static_cast<float>(x[at(j)] * std::sqrt(eps));
+      if (aligned) dy[at(j)] = x[at(j)] / weight[static_cast<std::size_t>(j)];
+      squares += static_cast<double>(x[at(j)]) * x[at(j)];
+    }
+    rrms[static_cast<std::size_t>(i)] = static_cast<float>(1 / std::sqrt(squares / static_cast<double>(n) + eps));
+  }
+}
+
+Outcome rmsnorm_backward::slicing(Trial& trial) { return rows_stand_alone(trial); }
+
+Outcome rmsnorm_backward::scaling(Trial& trial) {
+  const Problem problem = trial.problem();
+  const int a = static_cast<int>(trial.random("scaling").between(1, 4));
+  return scales(trial, problem, {.tensor = 3, .exponent = a, .exponents = {a, a}}, {});
+}
+
+Outcome rmsnorm_backward::orthogonality(Trial& trial) {
+  const Problem problem = trial.problem();
+  const Index rows = problem.dims[0], n = problem.dims[1];
+  const Run run = trial.run(problem);
+  const auto want = trial.oracle(problem);
+  std::vector<double> got, expected, bound;
+  for (Index i = 0; i < rows; ++i) {
+    const double rrms = problem.values[2][static_cast<std::size_t>(i)];
+    double along = 0, upstream = 0, squares = 0, error = 0;
+    for (Index j = 0; j < n; ++j) {
+      const auto at = static_cast<std::size_t>(i * n + j);
+      const double x = problem.values[0][at];
+      along += x * run.outputs[0][at];
+      upstream += x * problem.values[1][static_cast<std::size_t>(j)] * problem.values[3][at];
+      squares += x * x;
+      error += std::fabs(x) * (want[0][at].may_overflow ? INFINITY : want[0][at].error * (1 + 0x1p-20));
+    }
+    got.push_back(along);
+    expected.push_back(rrms * upstream * (1 - rrms * rrms * squares / static_cast<double>(n)));
+    bound.push_back(error);
+  }
+  return compare_within("dx", Shape{rows}, got, expected, bound);
+}
+
+}  // namespace assay::falsify

@@ -1,0 +1,21 @@
+// Properties of silu_mul_backward (obligations of contracts/silu_mul_backward.yaml).
+#include "silu_mul_backward_obligations.hpp"
+
+#include "falsify/gates.hpp"
+#include "falsify/rows.hpp"
+
+namespace assay::falsify {
+
+void silu_mul_backward::sensitive(Problem& problem, Strategy strategy, Random& random) {
+  if (strategy == Strategy::directed) draw_gates(problem.values[0], random);
+}
+
+Outcome silu_mul_backward::slicing(Trial& trial) { return rows_stand_alone(trial); }
+
+Outcome silu_mul_backward::scaling(Trial& trial) {
+  const Problem problem = trial.problem(Strategy::gaussian);
+  const int a = static_cast<int>(trial.random("scaling").between(1, 4));
+  return scales(trial, problem, {.tensor = 2, .exponent = a, .exponents = {a, a}}, {});
+}
+
+}  // namespace assay::falsify

@@ -1,0 +1,38 @@
+// Properties of softmax_backward (obligations of contracts/softmax_backward.yaml).
+#include "softmax_backward_obligations.hpp"
+
+#include <cmath>
+
+#include "falsify/rows.hpp"
+
+namespace assay::falsify {
+
+/// For Gaussian and directed inputs y is a distribution in every row: the softmax of what was drawn, a sharp one where
+/// directed; and dy nearly constant there, whose mean the gradient takes away.
+void softmax_backward::consistent(Problem& problem, Strategy strategy, Random& random) {
+  if (strategy != Strategy::gaussian && strategy != Strategy::directed) return;
+  const Index rows = problem.dims[0], n = problem.dims[1];
+  const bool directed = strategy == Strategy::directed;
+  for (Index i = 0; i < rows; ++i) {
+    float* const y = problem.values[0].data() + i * n;
+    float* const dy = problem.values[1].data() + i * n;
+    const double scale = directed ? 10 : 1, offset = directed && random.chance(0.5) ? 100 : 0;
+    double sum = 0;
+    for (Index j = 0; j < n; ++j) sum += std::exp(scale * static_cast<double>(y[j]));
+    for (Index j = 0; j < n; ++j) {
+      y[j] = static_cast<float>(std::exp(scale * static_cast<double>(y[j])) / sum);
+      dy[j] += static_cast<float>(offset);
+    }
+  }
+}
+
+Outcome softmax_backward::slicing(Trial& trial) { return rows_stand_alone(trial); }
+Outcome softmax_backward::permutation(Trial& trial) { return columns_permute(trial, "n"); }
+
+Outcome softmax_backward::scaling(Trial& trial) {
+  const Problem problem = trial.problem();
+  const int a = static_cast<int>(trial.random("scaling").between(1, 4));
+  return scales(trial, problem, {.tensor = 1, .exponent = a, .exponents = {a}}, {});
+}
+
+}  // namespace assay::falsify

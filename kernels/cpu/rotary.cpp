@@ -1,0 +1,115 @@
+#include "kernels/cpu/rotary.hpp"
+
+#include <numbers>
+#include <vector>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/rotary.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/storage-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace assay::cpu::HWY_NAMESPACE {
+namespace {
+
+/// Pairs half a head apart: y1 = x1 c - x2 s, y2 = x2 c + x1 s.
+template <class S>
+void rotate_halves(const S* x, S* y, Index half, const float* cosine, const float* sine) {
+  const hn::ScalableTag<float> d;
+  for_each_vector(d, half, [&](Index i, std::size_t count) {
+    const auto c = load_first(d, cosine + i, count), s = load_first(d, sine + i, count);
+    const auto x1 = load_first(d, x + i, count), x2 = load_first(d, x + half + i, count);
+    store_first(d, hn::Sub(hn::Mul(x1, c), hn::Mul(x2, s)), y + i, count);
+    store_first(d, hn::Add(hn::Mul(x2, c), hn::Mul(x1, s)), y + half + i, count);
+  });
+}
+
+/// Neighbouring pairs: y = x c + swapped(x) s, where each cosine stands twice and each sine as -s, s.
+template <class S>
+void rotate_neighbours(const S* x, S* y, Index n, const float* cosine, const float* sine) {
+#if HWY_TARGET == HWY_SCALAR  // one lane holds no pair
+  for (Index j = 0; j < n; ++j) y[j] = narrow<S>(widen(x[j]) * cosine[j] + widen(x[j ^ 1]) * sine[j]);
+#else
+  const hn::ScalableTag<float> d;
+  for_each_vector(d, n, [&](Index j, std::size_t count) {
+    const auto c = load_first(d, cosine + j, count), s = load_first(d, sine + j, count), v = load_first(d, x + j, count);
+    store_first(d, hn::Add(hn::Mul(v, c), hn::Mul(hn::Shuffle2301(v), s)), y + j, count);
+  });
+#endif
+}
+
+template <class S>
+void rotate_all(const Rotary& call) {
+  const Index half = call.d / 2;
+  const std::vector<RotaryFrequency>& frequencies = rotary_frequencies(call.theta, call.d, call.float32_angle);
+  const View<const S> x = call.from.as<const S>();
+  const View<S> y = call.to.as<S>();
+  float cosine[256], sine[256];
+  for (Index row = 0; row < call.rows; ++row) {
+    for (Index i = 0; i < half; ++i) {
+      const CosSin r = rotary_cos_sin(frequencies[static_cast<std::size_t>(i)], call.position + row, call.float32_angle);
+      const float s = call.inverse ? -r.sin : r.sin;
+      if (call.interleaved) {
+        cosine[2 * i] = cosine[2 * i + 1] = r.cos;
+        sine[2 * i] = -s, sine[2 * i + 1] = s;
+      } else {
+        cosine[i] = r.cos, sine[i] = s;
+      }
+    }
+    for (Index head = 0; head < call.heads; ++head) {
+      if (call.interleaved) rotate_neighbours(&x(row, head, 0), &y(row, head, 0), call.d, cosine, sine);
+      else rotate_halves(&x(row, head, 0), &y(row, head, 0), half, cosine, sine);
+    }
+  }
+}
+
+void rotate_rows(const Rotary& call) {
+  with_storage(call.from.dtype(), [&]<class S>(S) { rotate_all<S>(call); });
+}
+
+}  // namespace
+}  // namespace assay::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace assay::cpu {
+namespace {
+
+HWY_EXPORT(rotate_rows);
+
+/// The angle in double, reduced exactly: by turns for an exact angle, by the C library for a float.
+double angle_of(const RotaryFrequency& f, Index position, bool float32_angle) {
+  if (float32_angle) return static_cast<float>(position) * std::bit_cast<float>(f.word[0]);
+  const std::uint64_t phase = phase_of(static_cast<std::uint64_t>(position), static_cast<std::uint64_t>(f.word[3]) << 32 | f.word[2],
+                                       static_cast<std::uint64_t>(f.word[1]) << 32 | f.word[0]);
+  return static_cast<double>(static_cast<std::int64_t>(phase)) * (0x1p-63 * std::numbers::pi);
+}
+
+template <class S>
+void rotate_each(const Rotary& call) {
+  const std::vector<RotaryFrequency>& frequencies = rotary_frequencies(call.theta, call.d, call.float32_angle);
+  const View<const S> x = call.from.as<const S>();
+  const View<S> y = call.to.as<S>();
+  const Index half = call.d / 2;
+  for (Index row = 0; row < call.rows; ++row)
+    for (Index head = 0; head < call.heads; ++head)
+      for (Index i = 0; i < half; ++i) {
+        const double angle = angle_of(frequencies[static_cast<std::size_t>(i)], call.position + row, call.float32_angle);
+        const auto c = static_cast<float>(std::cos(angle)), s = static_cast<float>(std::sin(call.inverse ? -angle : angle));
+        const Index first = call.interleaved ? 2 * i : i, second = call.interleaved ? 2 * i + 1 : i + half;
+        const float x1 = widen(x(row, head, first)), x2 = widen(x(row, head, second));
+        y(row, head, first) = narrow<S>(x1 * c - x2 * s);
+        y(row, head, second) = narrow<S>(x2 * c + x1 * s);
+      }
+}
+
+}  // namespace
+
+void rotate_naive(const Rotary& call) {
+  with_storage(call.from.dtype(), [&]<class S>(S) { rotate_each<S>(call); });
+}
+void rotate_highway(const Rotary& call) { HWY_DYNAMIC_DISPATCH(rotate_rows)(call); }
+
+}  // namespace assay::cpu
+#endif

@@ -1,0 +1,77 @@
+// Gradient of softmax on the CPU.
+#include "ops/softmax_backward.hpp"
+
+#include "runtime/registry.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/softmax_backward.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/storage-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace assay::cpu::HWY_NAMESPACE {
+namespace {
+
+void softmax_backward_rows(const ops::SoftmaxBackwardArgs& args) {
+  const hn::ScalableTag<float> d;
+  const Index n = args.n, y_ld = row_stride(args.y), dy_ld = row_stride(args.dy), dx_ld = row_stride(args.dx);
+  const float* y = args.y.data();
+  const float* dy = args.dy.data();
+  float* dx = args.dx.data();
+  for (Index i = 0; i < args.rows; ++i, y += y_ld, dy += dy_ld, dx += dx_ld) {
+    auto even = hn::Zero(d), odd = even;
+    bool on_even = true;
+    for_each_vector(d, n, [&](Index j, std::size_t count) {
+      auto& sum = on_even ? even : odd;
+      sum = hn::MulAdd(load_first(d, y + j, count), load_first(d, dy + j, count), sum);
+      on_even = !on_even;
+    });
+    const auto mean = hn::Set(d, hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd))));
+    for_each_vector(d, n, [&](Index j, std::size_t count) {
+      const auto rest = hn::Sub(load_first(d, dy + j, count), mean);
+      store_first(d, hn::Mul(load_first(d, y + j, count), rest), dx + j, count);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace assay::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace assay::cpu {
+namespace {
+
+HWY_EXPORT(softmax_backward_rows);
+
+using ops::SoftmaxBackwardArgs;
+
+/// dx[i,j] = y[i,j] (dy[i,j] - sum_k y[i,k] dy[i,k])
+///   y, dy, dx (rows,n): float32, rows dense; dx shares no memory with y or dy. Cost 4 rows n operations.
+void naive(const SoftmaxBackwardArgs& args, Device&) {
+  for (Index i = 0; i < args.rows; ++i) {
+    float sum = 0.0F;
+    for (Index j = 0; j < args.n; ++j) sum += args.y(i, j) * args.dy(i, j);
+    for (Index j = 0; j < args.n; ++j) args.dx(i, j) = args.y(i, j) * (args.dy(i, j) - sum);
+  }
+}
+
+/// The same in SIMD.
+void highway(const SoftmaxBackwardArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(softmax_backward_rows)(args); }
+
+const KernelRegistration naive_kernel{{.op = "softmax_backward",
+                                       .id = "softmax_backward/cpu/naive",
+                                       .source = "kernels/cpu/softmax_backward.cpp",
+                                       .summary = "two loops a row",
+                                       .run = &run_typed<SoftmaxBackwardArgs, &naive>}};
+const KernelRegistration highway_kernel{{.op = "softmax_backward",
+                                         .id = "softmax_backward/cpu/highway",
+                                         .source = "kernels/cpu/softmax_backward.cpp",
+                                         .summary = "two vector sums a row, one thread",
+                                         .run = &run_typed<SoftmaxBackwardArgs, &highway>,
+                                         .priority = 1}};
+
+}  // namespace
+}  // namespace assay::cpu
+#endif

@@ -1,0 +1,82 @@
+// Root mean square normalization, a warp or a block a row.
+#pragma once
+
+#include "kernels/cuda/rows.cuh"
+
+namespace assay::ASSAY_CUDA_NAMESPACE {
+
+/// rrms[i] = 1 / sqrt(sum_j x[i,j]² / n + eps), y[i,j] = x[i,j] rrms[i] weight[j]. x, y (rows,n): S, rows dense; weight
+/// (n), rrms (rows): float32; y and rrms share no memory with x and weight. Offsets take 64 bits. The second pass over a
+/// row finds it in the cache. Error: n terms in any order, rsqrtf.
+template <class S>
+struct Rmsnorm {
+  Index rows, n;
+  const S* x;
+  Index x_ld;
+  const float* weight;
+  float eps;
+  S* y;
+  Index y_ld;
+  float* rrms;
+  bool x_aligned, weight_aligned, y_aligned;
+};
+
+/// What a kernel does wrong on purpose (falsify/mutants/cuda).
+enum class RmsnormFault { none, no_barrier, half_the_lanes_lost, mask_names_absent_lanes, first_row_only, eps_hard_coded, tail_dropped };
+
+template <class S, int threads, RmsnormFault fault>
+__global__ void __launch_bounds__(kRowThreads) rmsnorm_kernel(Rmsnorm<S> a) {
+  ASSAY_SHARED(float, scratch, [kRowThreads / 32]);
+  constexpr ReduceFault reduce = fault == RmsnormFault::no_barrier            ? ReduceFault::no_barrier
+                                 : fault == RmsnormFault::half_the_lanes_lost ? ReduceFault::half_the_lanes_lost
+                                                                              : ReduceFault::none;
+  const Index row = own_row<threads>();
+  if (row >= a.rows) return;  // whole warps, or no thread of the block
+  const S* const x = a.x + row * a.x_ld;
+  const Index first = 4 * own_place<threads>(), step = 4 * row_threads<threads>();
+  const Index n = fault == RmsnormFault::tail_dropped ? a.n / 4 * 4 : a.n;
+  float sum = 0.0f;
+  for (Index j = first; j < n; j += step) {
+    const float4 v = load4(x, j, n, a.x_aligned);
+    sum += v.x * v.x + v.y * v.y + (v.z * v.z + v.w * v.w);
+  }
+  sum = reduce_row<threads, Plus, reduce>(sum, scratch);
+  const float eps = fault == RmsnormFault::eps_hard_coded ? 1e-5f : a.eps;
+  const float rrms = rsqrtf(sum / static_cast<float>(a.n) + eps);
+  if (own_place<threads>() == 0) a.rrms[row] = rrms;
+  S* const y = a.y + row * a.y_ld;
+  for (Index j = first; j < a.n; j += step) {
+    const float4 v = load4(x, j, a.n, a.x_aligned), w = load4(a.weight, j, a.n, a.weight_aligned);
+    store4(y, j, a.n, a.y_aligned, make_float4(v.x * rrms * w.x, v.y * rrms * w.y, v.z * rrms * w.z, v.w * rrms * w.w));
+  }
+}
+
+/// Args: RmsnormArgs.
+template <class S, RmsnormFault fault = RmsnormFault::none, class Args>
+void run_rmsnorm(const Args& args, Device& device) {
+  const Index x_ld = row_stride(args.x), y_ld = row_stride(args.y);
+  const auto* x = static_cast<const S*>(args.x.data());
+  auto* y = static_cast<S*>(args.y.data());
+  const Rmsnorm<S> a{args.rows, args.n, x, x_ld, args.weight.data(), static_cast<float>(args.eps), y, y_ld,
+                     args.rrms.data(), rows_aligned(x, x_ld), rows_aligned(args.weight.data(), 0), rows_aligned(y, y_ld)};
+  const bool partial = fault == RmsnormFault::mask_names_absent_lanes;
+  launch_rows(&rmsnorm_kernel<S, 32, fault>, &rmsnorm_kernel<S, kRowThreads, fault>,
+              fault == RmsnormFault::first_row_only ? std::min<Index>(args.rows, 1) : args.rows, args.n, device, a,
+              partial || fault == RmsnormFault::no_barrier,
+              partial ? static_cast<unsigned>(std::clamp<Index>(args.n, 1, kRowThreads)) : 0);
+}
+
+/// The registry's row. Args: RmsnormArgs.
+template <class Args, class S, RmsnormFault fault = RmsnormFault::none>
+Kernel rmsnorm_row(std::string_view id) {
+  return {.op = "rmsnorm",
+          .id = id,
+          .backend = kCudaBackend,
+          .arithmetic = {.functions = FunctionLibrary::cuda},
+          .storage = dtype_of<S>,
+          .source = "kernels/cuda/rmsnorm.cuh",
+          .summary = "a warp a row of up to 1024 elements, else a block; four elements a thread",
+          .run = [](const Call& call, Device& device) { run_rmsnorm<S, fault>(Args::unpack(call), device); }};
+}
+
+}  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -1,0 +1,115 @@
+// Gradients of rmsnorm: dx a warp or a block a row; dweight a block for 32 columns.
+#pragma once
+
+#include "kernels/cuda/rows.cuh"
+
+namespace assay::ASSAY_CUDA_NAMESPACE {
+
+/// With a = dy weight and xn = x rrms: dx[i,j] = rrms[i] (a[i,j] - xn[i,j] sum_k a[i,k] xn[i,k] / n), dweight[j] =
+/// sum_i dy[i,j] xn[i,j]. x, dy, dx (rows,n): float32, rows dense; weight, dweight (n), rrms (rows). dx and dweight share no
+/// memory with the inputs or each other. Offsets take 64 bits. Sums over n and over rows in orders that depend on the
+/// shape alone; no atomics.
+struct RmsnormBackward {
+  Index rows, n;
+  const float* x;
+  Index x_ld;
+  const float* weight;
+  const float* rrms;
+  const float* dy;
+  Index dy_ld;
+  float* dx;
+  Index dx_ld;
+  float* dweight;
+  bool x_aligned, weight_aligned, dy_aligned, dx_aligned;
+};
+
+/// What a kernel does wrong on purpose (falsify/mutants/cuda).
+enum class RmsnormBackwardFault { none, no_barrier, weight_outside, last_row_group_lost, dweight_unwritten };
+
+template <int threads, RmsnormBackwardFault fault>
+__global__ void __launch_bounds__(kRowThreads) rmsnorm_dx_kernel(RmsnormBackward a) {
+  ASSAY_SHARED(float, scratch, [kRowThreads / 32]);
+  constexpr bool outside = fault == RmsnormBackwardFault::weight_outside;
+  constexpr ReduceFault reduce = fault == RmsnormBackwardFault::no_barrier ? ReduceFault::no_barrier : ReduceFault::none;
+  const Index row = own_row<threads>();
+  if (row >= a.rows) return;  // whole warps, or no thread of the block
+  const float* const x = a.x + row * a.x_ld;
+  const float* const dy = a.dy + row * a.dy_ld;
+  const Index first = 4 * own_place<threads>(), step = 4 * row_threads<threads>();
+  const float rrms = a.rrms[row];
+  float sum = 0.0f;
+  for (Index j = first; j < a.n; j += step) {
+    const float4 v = load4(x, j, a.n, a.x_aligned), g = load4(dy, j, a.n, a.dy_aligned);
+    const float4 w = outside ? make_float4(1.0f, 1.0f, 1.0f, 1.0f) : load4(a.weight, j, a.n, a.weight_aligned);
+    sum += g.x * w.x * (v.x * rrms) + g.y * w.y * (v.y * rrms) + (g.z * w.z * (v.z * rrms) + g.w * w.w * (v.w * rrms));
+  }
+  const float mean = reduce_row<threads, Plus, reduce>(sum, scratch) / static_cast<float>(a.n);
+  float* const dx = a.dx + row * a.dx_ld;
+  for (Index j = first; j < a.n; j += step) {
+    const float4 v = load4(x, j, a.n, a.x_aligned), g = load4(dy, j, a.n, a.dy_aligned);
+    const float4 w = load4(a.weight, j, a.n, a.weight_aligned);
+    float4 r = outside ? make_float4(rrms * w.x * (g.x - v.x * rrms * mean), rrms * w.y * (g.y - v.y * rrms * mean),
+                                     rrms * w.z * (g.z - v.z * rrms * mean), rrms * w.w * (g.w - v.w * rrms * mean))
+                       : make_float4(rrms * (g.x * w.x - v.x * rrms * mean), rrms * (g.y * w.y - v.y * rrms * mean),
+                                     rrms * (g.z * w.z - v.z * rrms * mean), rrms * (g.w * w.w - v.w * rrms * mean));
+    store4(dx, j, a.n, a.dx_aligned, r);
+  }
+}
+
+inline constexpr int kColumns = 32, kRowGroups = 8;
+
+/// Thread (c, g) of a block sums rows g, g + 8, .. of its column; then the eight sums are added in order.
+template <RmsnormBackwardFault fault>
+__global__ void __launch_bounds__(kColumns* kRowGroups) rmsnorm_dweight_kernel(RmsnormBackward a) {
+  ASSAY_SHARED(float, sums, [kRowGroups][kColumns]);
+  const Index column = Index{blockIdx.x} * kColumns + threadIdx.x;
+  float sum = 0.0f;
+  if (column < a.n)
+    for (Index i = threadIdx.y; i < a.rows; i += kRowGroups)
+      sum += a.dy[i * a.dy_ld + column] * (a.x[i * a.x_ld + column] * a.rrms[i]);
+  sums[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y > 0 || column >= a.n) return;
+  const int groups = fault == RmsnormBackwardFault::last_row_group_lost ? kRowGroups - 1 : kRowGroups;
+  for (int g = 1; g < groups; ++g) sum += sums[g][threadIdx.x];
+  a.dweight[column] = sum;
+}
+
+/// Args: RmsnormBackwardArgs.
+template <RmsnormBackwardFault fault = RmsnormBackwardFault::none, class Args>
+void run_rmsnorm_backward(const Args& args, Device& device) {
+  const Index x_ld = row_stride(args.x), dy_ld = row_stride(args.dy), dx_ld = row_stride(args.dx);
+  const RmsnormBackward a{args.rows,
+                          args.n,
+                          args.x.data(),
+                          x_ld,
+                          args.weight.data(),
+                          args.rrms.data(),
+                          args.dy.data(),
+                          dy_ld,
+                          args.dx.data(),
+                          dx_ld,
+                          args.dweight.data(),
+                          rows_aligned(args.x.data(), x_ld),
+                          rows_aligned(args.weight.data(), 0),
+                          rows_aligned(args.dy.data(), dy_ld),
+                          rows_aligned(args.dx.data(), dx_ld)};
+  launch_rows(&rmsnorm_dx_kernel<32, fault>, &rmsnorm_dx_kernel<kRowThreads, fault>, args.rows, args.n, device, a,
+              fault == RmsnormBackwardFault::no_barrier);
+  if (fault == RmsnormBackwardFault::dweight_unwritten) return;
+  launch(&rmsnorm_dweight_kernel<fault>, {dim3(blocks_for(args.n, kColumns)), dim3(kColumns, kRowGroups)}, device, a);
+}
+
+/// The registry's row. Args: RmsnormBackwardArgs.
+template <class Args, RmsnormBackwardFault fault = RmsnormBackwardFault::none>
+Kernel rmsnorm_backward_row(std::string_view id) {
+  return {.op = "rmsnorm_backward",
+          .id = id,
+          .backend = kCudaBackend,
+          .arithmetic = {.functions = FunctionLibrary::cuda},
+          .source = "kernels/cuda/rmsnorm_backward.cuh",
+          .summary = "dx a warp or a block a row; dweight a block for 32 columns, 8 threads a column",
+          .run = [](const Call& call, Device& device) { run_rmsnorm_backward<fault>(Args::unpack(call), device); }};
+}
+
+}  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -1,0 +1,115 @@
+// What kernels over rows share: a warp or a block for a row, four elements a thread at a time, and sums and maxima over
+// the threads of a row whose order depends on nothing but the row's length.
+#pragma once
+
+#include <algorithm>
+
+#include "core/view.hpp"
+#include "kernels/storage.hpp"
+#include "runtime/cuda/launch.hpp"
+#include "runtime/registry.hpp"
+// After launch.hpp, which names the namespace.
+#include "kernels/cuda/storage.cuh"
+
+namespace assay::ASSAY_CUDA_NAMESPACE {
+
+inline constexpr int kRowThreads = 256;  ///< of a block
+inline constexpr Index kWarpRow = 1024;  ///< rows of up to this many elements get a warp, longer ones a block
+
+/// Four elements of 4 or 2 bytes, loaded and stored as one word of 16 or 8.
+template <class S>
+struct alignas(4 * sizeof(S)) Four {
+  S at[4];
+};
+
+/// Elements j..j+3 of a row of n; those behind its end are `beyond`. `aligned`: rows start at a multiple of 4 elements.
+template <class S>
+__device__ inline float4 load4(const S* row, Index j, Index n, bool aligned, float beyond = 0.0f) {
+  if (aligned && j + 4 <= n) {
+    const Four<S> v = *reinterpret_cast<const Four<S>*>(row + j);
+    return make_float4(load(v.at[0]), load(v.at[1]), load(v.at[2]), load(v.at[3]));
+  }
+  return make_float4(j < n ? load(row[j]) : beyond, j + 1 < n ? load(row[j + 1]) : beyond,
+                     j + 2 < n ? load(row[j + 2]) : beyond, j + 3 < n ? load(row[j + 3]) : beyond);
+}
+
+template <class S>
+__device__ inline void store4(S* row, Index j, Index n, bool aligned, float4 v) {
+  if (aligned && j + 4 <= n) {
+    Four<S> out;
+    store(out.at[0], v.x), store(out.at[1], v.y), store(out.at[2], v.z), store(out.at[3], v.w);
+    *reinterpret_cast<Four<S>*>(row + j) = out;
+    return;
+  }
+  if (j < n) store(row[j], v.x);
+  if (j + 1 < n) store(row[j + 1], v.y);
+  if (j + 2 < n) store(row[j + 2], v.z);
+  if (j + 3 < n) store(row[j + 3], v.w);
+}
+
+/// True where every row of a matrix (or the vector) starts at a multiple of 4 elements.
+template <class S>
+bool rows_aligned(const S* data, Index row_stride) {
+  return reinterpret_cast<std::uintptr_t>(data) % (4 * sizeof(S)) == 0 && row_stride % 4 == 0;
+}
+
+/// What a reduction over the threads of a row does wrong on purpose (falsify/mutants/cuda).
+enum class ReduceFault { none, no_barrier, half_the_lanes_lost, mask_names_absent_lanes };
+
+struct Plus {
+  __device__ float operator()(float a, float b) const { return a + b; }
+};
+/// Maximum that a NaN does not leave.
+struct Larger {
+  __device__ float operator()(float a, float b) const { return a < b ? b : a; }
+};
+
+/// The reduction of every thread's value over the `threads` threads of a row, in all of them. 32: a whole warp takes part.
+/// kRowThreads: the whole block does, and `scratch` is shared memory for one float a warp.
+template <int threads, class Operation, ReduceFault fault = ReduceFault::none>
+__device__ inline float reduce_row(float value, float* scratch) {
+  const Operation operation;
+#pragma unroll
+  for (int step = fault == ReduceFault::half_the_lanes_lost ? 8 : 16; step > 0; step /= 2)
+    value = operation(value, __shfl_xor_sync(0xffffffffU, value, step));
+  if constexpr (threads > 32) {
+    const int warps = (static_cast<int>(blockDim.x) + 31) / 32;
+    if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = value;
+    if constexpr (fault != ReduceFault::no_barrier) __syncthreads();
+    value = scratch[0];
+    for (int w = 1; w < warps; ++w) value = operation(value, scratch[w]);
+    __syncthreads();  // before the next reduction overwrites scratch
+  }
+  return value;
+}
+
+/// Starts kernel<32> with a warp a row or kernel<kRowThreads> with a block a row. `force_block`: rows of any length get a
+/// block; of `block_threads` threads where that is not 0 (mutants alone).
+template <class Warp, class Block, class Args>
+void launch_rows(Warp warp, Block block, Index rows, Index n, Device& device, const Args& args, bool force_block = false,
+                 unsigned block_threads = 0) {
+  if (rows == 0) return;
+  if (n <= kWarpRow && !force_block) {
+    launch(warp, {dim3(blocks_for(rows, kRowThreads / 32)), dim3(kRowThreads)}, device, args);
+    return;
+  }
+  const unsigned threads = block_threads > 0 ? block_threads : static_cast<unsigned>(kRowThreads);
+  launch(block, {dim3(static_cast<unsigned>(rows)), dim3(threads)}, device, args);
+}
+
+/// The row of this thread, and its place in it.
+template <int threads>
+__device__ inline Index own_row() {
+  return (Index{blockIdx.x} * blockDim.x + threadIdx.x) / (threads == 32 ? 32 : static_cast<int>(blockDim.x));
+}
+template <int threads>
+__device__ inline int own_place() {
+  return static_cast<int>(threadIdx.x) % (threads == 32 ? 32 : static_cast<int>(blockDim.x));
+}
+/// Threads that share this row.
+template <int threads>
+__device__ inline int row_threads() {
+  return threads == 32 ? 32 : static_cast<int>(blockDim.x);
+}
+
+}  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -1,0 +1,1 @@
+assay_add_shader(assay_kernels_vulkan rmsnorm.comp rmsnorm_rows)

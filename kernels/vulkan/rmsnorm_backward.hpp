@@ -1,0 +1,61 @@
+// The launcher of rmsnorm_backward, shared with its mutants.
+#pragma once
+
+#include "kernels/vulkan/rows.hpp"
+#include "ops/rmsnorm_backward.hpp"
+
+namespace assay::vulkan {
+
+/// Push constants of rmsnorm_backward.comp.
+struct RmsnormDxPush {
+  std::uint32_t rows, n, x_first, x_ld, weight_first, rrms_first, dy_first, dy_ld, dx_first, dx_ld;
+};
+/// Push constants of rmsnorm_backward_weight.comp.
+struct RmsnormDweightPush {
+  std::uint32_t rows, n, x_first, x_ld, rrms_first, dy_first, dy_ld, dweight_first;
+};
+
+template <const Shader& dx_shader, const Shader& dweight_shader>
+void run_rmsnorm_backward(const ops::RmsnormBackwardArgs& args, Device& device) {
+  VulkanDevice& target = vulkan_device(device);
+  const StorageBinding x = bind(target, args.x), weight = bind(target, args.weight), rrms = bind(target, args.rrms),
+                       dy = bind(target, args.dy), dx = bind(target, args.dx), dweight = bind(target, args.dweight);
+  const std::array vector{vectors(args.x, x), vectors(args.weight, weight), vectors(args.dy, dy), vectors(args.dx, dx)};
+  const std::array of_dx{x, weight, rrms, dy, dx};
+  const RmsnormDxPush dx_push{u32(args.rows), u32(args.n), x.first,          step(args.x, 0), weight.first,
+                              rrms.first,     dy.first,    step(args.dy, 0), dx.first,        step(args.dx, 0)};
+  target.dispatch({.name = dx_shader.name,
+                   .module = dx_shader.module,
+                   .specialization = vector,
+                   .bindings = of_dx,
+                   .push = bytes_of(dx_push),
+                   .groups = {groups(args.rows, kRowsOfGroup), 1, 1}});
+  const std::array of_dweight{x, rrms, dy, dweight};
+  const RmsnormDweightPush dweight_push{u32(args.rows), u32(args.n), x.first,          step(args.x, 0),
+                                        rrms.first,     dy.first,    step(args.dy, 0), dweight.first};
+  target.dispatch({.name = dweight_shader.name,
+                   .module = dweight_shader.module,
+                   .bindings = of_dweight,
+                   .push = bytes_of(dweight_push),
+                   .groups = {groups(args.n, 64), 1, 1}});
+}
+
+inline std::optional<std::string> refuse_rmsnorm_backward(const ops::RmsnormBackwardArgs& args) {
+  if (auto why = refuse_rows(args.rows, args.n, 2)) return why;
+  if (auto why = refuse_long((args.rows + 3) / 4)) return why;
+  return refuse_large(args.x, args.dy, args.dx);
+}
+
+template <const Shader& dx_shader, const Shader& dweight_shader>
+Kernel rmsnorm_backward_row(std::string_view id) {
+  return {.op = "rmsnorm_backward",
+          .id = id,
+          .backend = Backend::vulkan,
+          .arithmetic = kShaderArithmetic,
+          .source = "kernels/vulkan/rmsnorm_backward.comp",
+          .summary = "dx 64 invocations a row; dweight four invocations a column",
+          .run = &run_typed<ops::RmsnormBackwardArgs, &run_rmsnorm_backward<dx_shader, dweight_shader>>,
+          .refuse = &refuse_typed<ops::RmsnormBackwardArgs, &refuse_rmsnorm_backward>};
+}
+
+}  // namespace assay::vulkan

@@ -1,0 +1,1 @@
+assay_add_shader(assay_kernels_vulkan rope_backward.comp rope_backward_pairs)

@@ -1,0 +1,52 @@
+// The launcher of rope and of its gradient, shared with their mutants.
+#pragma once
+
+#include "kernels/rotary.hpp"
+#include "kernels/vulkan/rows.hpp"
+
+namespace assay::vulkan {
+
+/// Push constants of rotary.glsl.
+struct RotaryPush {
+  std::uint32_t rows, heads, half_d, x_first, x_row, x_head, y_first, y_row, y_head, interleaved, float32_angle, position;
+};
+
+/// The frequencies of a call go along with it in a buffer of their own.
+template <const Shader& shader>
+void run_rotary(const Rotary& call, Device& device) {
+  VulkanDevice& target = vulkan_device(device);
+  const View<float> x = f32(call.from), y = f32(call.to);
+  if (x.size() == 0) return;
+  const std::vector<RotaryFrequency>& table = rotary_frequencies(call.theta, call.d, call.float32_angle);
+  const Buffer frequencies = target.allocate(table.size() * sizeof(RotaryFrequency));
+  target.upload(frequencies.address(), table.data(), frequencies.bytes());
+  const std::array bindings{bind(target, x), bind(target, y), target.bind(frequencies.address(), frequencies.bytes())};
+  const RotaryPush push{u32(call.rows),    u32(call.heads),    u32(call.d / 2), bindings[0].first,
+                        step(x, 0),        step(x, 1),         bindings[1].first, step(y, 0),
+                        step(y, 1),        call.interleaved,   call.float32_angle, u32(call.position)};
+  target.dispatch({.name = shader.name,
+                   .module = shader.module,
+                   .bindings = bindings,
+                   .push = bytes_of(push),
+                   .groups = {groups(call.rows * call.d / 2, 64), 1, 1}});
+}
+
+inline std::optional<std::string> refuse_rotary(const Rotary& call) {
+  if (auto why = refuse_long((call.rows * call.d / 2 / (64 * kMaxGroups) + 1) * (call.heads + 1))) return why;
+  return refuse_large(f32(call.from), f32(call.to));
+}
+
+/// Args: RopeArgs or RopeBackwardArgs.
+template <class Args, const Shader& shader>
+Kernel rotary_row(std::string_view op, std::string_view id) {
+  return {.op = op,
+          .id = id,
+          .backend = Backend::vulkan,
+          .arithmetic = {.flushes_subnormals = true, .functions = FunctionLibrary::octant},
+          .source = "kernels/vulkan/rotary.glsl",
+          .summary = "one pair of a position per invocation, rotated in every head; f32 storage alone",
+          .run = [](const Call& call, Device& device) { run_rotary<shader>(rotary_of(Args::unpack(call)), device); },
+          .refuse = [](const Call& call) { return refuse_rotary(rotary_of(Args::unpack(call))); }};
+}
+
+}  // namespace assay::vulkan

@@ -1,0 +1,41 @@
+// y[i,j] = gate[i,j] * sigmoid(gate[i,j]) * up[i,j]; gate, up, y [rows,n] f32 with rows of unit stride. An invocation takes
+// every 256th group of four elements of a row.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "silu.glsl"
+
+layout(constant_id = 0) const bool VECTOR_GATE = false;
+layout(constant_id = 1) const bool VECTOR_UP = false;
+layout(constant_id = 2) const bool VECTOR_Y = false;
+layout(set = 0, binding = 0) readonly buffer Gate { float gate[]; };
+layout(set = 0, binding = 0) readonly buffer Gate4 { vec4 gate4[]; };
+layout(set = 0, binding = 1) readonly buffer Up { float up[]; };
+layout(set = 0, binding = 1) readonly buffer Up4 { vec4 up4[]; };
+layout(set = 0, binding = 2) writeonly buffer Y { float y[]; };
+layout(set = 0, binding = 2) writeonly buffer Y4 { vec4 y4[]; };
+layout(push_constant) uniform Push {
+  uint rows, n;
+  uint gate_first, gate_ld, up_first, up_ld, y_first, y_ld;
+};
+DEFINE_LOAD4(load_gate, gate, gate4, VECTOR_GATE)
+DEFINE_LOAD4(load_up, up, up4, VECTOR_UP)
+DEFINE_STORE4(store_y, y, y4, VECTOR_Y)
+
+void main() {
+#ifdef FAULT_TAIL_UNWRITTEN
+  const uint end = n / 4 * 4;
+#else
+  const uint end = n;
+#endif
+  for (uint row = gl_WorkGroupID.x * 4 + gl_LocalInvocationID.y; row < rows; row += gl_NumWorkGroups.x * 4)
+    for (uint j = gl_LocalInvocationID.x * 4; j < end; j += 256) {
+      const vec4 g = load_gate(gate_first + row * gate_ld + j, n - j), u = load_up(up_first + row * up_ld + j, n - j);
+      vec4 s, rest;
+      sigmoid4(g, s, rest);
+#ifdef FAULT_UP_FORGOTTEN
+      store_y(y_first + row * y_ld + j, n - j, g * s);
+#else
+      store_y(y_first + row * y_ld + j, n - j, g * s * u);
+#endif
+    }
+}

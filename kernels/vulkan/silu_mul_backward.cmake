@@ -1,0 +1,1 @@
+assay_add_shader(assay_kernels_vulkan silu_mul_backward.comp silu_mul_backward_rows)

@@ -1,0 +1,46 @@
+// The launcher of softmax, shared with its mutants.
+#pragma once
+
+#include "kernels/vulkan/rows.hpp"
+#include "ops/softmax.hpp"
+
+namespace assay::vulkan {
+
+/// Push constants of softmax.comp.
+struct SoftmaxPush {
+  std::uint32_t rows, n, x_first, x_ld, y_first, y_ld;
+};
+
+template <const Shader& shader>
+void run_softmax(const ops::SoftmaxArgs& args, Device& device) {
+  VulkanDevice& target = vulkan_device(device);
+  const std::array bindings{bind(target, args.x), bind(target, args.y)};
+  const std::array vector{vectors(args.x, bindings[0]), vectors(args.y, bindings[1])};
+  const SoftmaxPush push{u32(args.rows),    u32(args.n),       bindings[0].first,
+                         step(args.x, 0),   bindings[1].first, step(args.y, 0)};
+  target.dispatch({.name = shader.name,
+                   .module = shader.module,
+                   .specialization = vector,
+                   .bindings = bindings,
+                   .push = bytes_of(push),
+                   .groups = {groups(args.rows, kRowsOfGroup), 1, 1}});
+}
+
+inline std::optional<std::string> refuse_softmax(const ops::SoftmaxArgs& args) {
+  if (auto why = refuse_rows(args.rows, args.n, 3)) return why;
+  return refuse_large(args.x, args.y);
+}
+
+template <const Shader& shader>
+Kernel softmax_row(std::string_view id) {
+  return {.op = "softmax",
+          .id = id,
+          .backend = Backend::vulkan,
+          .arithmetic = kShaderArithmetic,
+          .source = "kernels/vulkan/softmax.comp",
+          .summary = "64 invocations a row, three passes, tree reductions in shared memory",
+          .run = &run_typed<ops::SoftmaxArgs, &run_softmax<shader>>,
+          .refuse = &refuse_typed<ops::SoftmaxArgs, &refuse_softmax>};
+}
+
+}  // namespace assay::vulkan

@@ -1,0 +1,1 @@
+assay_add_shader(assay_kernels_vulkan softmax_backward.comp softmax_backward_rows)

@@ -1,0 +1,12 @@
+// Gradient of softmax: launches softmax_backward.comp.
+#include "kernels/vulkan/softmax_backward.hpp"
+
+#include "shaders/softmax_backward_rows.hpp"
+
+namespace assay::vulkan {
+namespace {
+
+const KernelRegistration rows_kernel{softmax_backward_row<shaders::softmax_backward_rows>("softmax_backward/vulkan/rows")};
+
+}  // namespace
+}  // namespace assay::vulkan

@@ -1,0 +1,54 @@
+// Rotary position embedding.
+#pragma once
+
+#include <vector>
+
+#include "core/rotation.hpp"
+#include "core/view.hpp"
+
+namespace assay::reference {
+
+/// The angle of pair i at a position: position theta^(-2i/d), or where angles are float32, the float nearest to the
+/// product of the position and the float nearest to the power.
+inline Digits50 rope_angle(double position, double theta, Index i, Index d, bool float32_angle) {
+  thread_local struct {
+    double theta = 0;
+    Index d = 0;
+    std::vector<Digits50> powers;
+  } kept;
+  if (kept.theta != theta || kept.d != d) {
+    kept = {theta, d, {}};
+    for (Index k = 0; k < d / 2; ++k) kept.powers.push_back(pow(Digits50(theta), Digits50(-2 * k) / d));
+  }
+  const Digits50& frequency = kept.powers[static_cast<std::size_t>(i)];
+  if (!float32_angle) return Digits50(position) * frequency;
+  return Digits50(static_cast<float>(position) * static_cast<float>(frequency));
+}
+
+/// Rotates every pair of every head by its angle at position + row, or back where `direction` is -1:
+/// y1 = x1 cos - x2 sin, y2 = x2 cos + x1 sin for x, y [rows, heads, d]. Pairs are (2i, 2i+1) or (i, i + d/2).
+template <class T>
+void rotate_pairs(View<const T> x, View<T> y, double theta, double interleaved, double float32_angle, double position,
+                  double direction) {
+  const Index d = x.dim(2);
+  for (Index row = 0; row < x.dim(0); ++row)
+    for (Index i = 0; i < d / 2; ++i) {
+      const Digits50 angle = rope_angle(position + static_cast<double>(row), theta, i, d, float32_angle != 0);
+      const Rotation<T> r = rotation<T>(Digits50(direction) * angle);
+      const Index first = interleaved != 0 ? 2 * i : i, second = interleaved != 0 ? 2 * i + 1 : i + d / 2;
+      for (Index head = 0; head < x.dim(1); ++head) {
+        const T x1 = x(row, head, first), x2 = x(row, head, second);
+        y(row, head, first) = T(x1 * r.cos) - T(x2 * r.sin);
+        y(row, head, second) = T(x2 * r.cos) + T(x1 * r.sin);
+      }
+    }
+}
+
+/// y is x rotated by position; overwritten, shares nothing with x. O(rows heads d).
+/// Source: Su et al., RoFormer, arXiv:2104.09864, equation 34.
+template <class T>
+void rope(View<const T> x, View<T> y, double theta, double interleaved, double float32_angle, double position) {
+  rotate_pairs<T>(x, y, theta, interleaved, float32_angle, position, 1);
+}
+
+}  // namespace assay::reference

@@ -1,0 +1,31 @@
+// Softmax of rows.
+#pragma once
+
+#include <cfloat>
+
+#include "core/forms.hpp"
+#include "core/sum.hpp"
+#include "core/view.hpp"
+
+namespace assay::reference {
+
+/// y[i,j] = exp(x[i,j] - m) / sum_k exp(x[i,k] - m), m = max_k x[i,k], for x, y [rows, n]; y is overwritten and shares
+/// nothing with x. A row of nothing but -inf gives zeros: its shift is 0, and so is the sum. O(rows n).
+/// Source: Blanchard, Higham & Higham, IMA J. Numer. Anal. 41 (2021), equation 1.4.
+template <class T>
+void softmax(View<const T> x, View<T> y) {
+  const Index n = x.dim(1);
+  for (Index i = 0; i < x.dim(0); ++i) {
+    T largest = x(i, 0);
+    for (Index j = 1; j < n; ++j) largest = maximum(largest, x(i, j));
+    const T shift = less(largest, T(-FLT_MAX)) ? T(0) : largest;
+    Sum<T> sum;
+    for (Index j = 0; j < n; ++j) sum += softmax_term(x(i, j), shift, static_cast<double>(n));
+    const T total = sum.value();
+    const bool nothing = less(total, T(0.5));  // the maximum's own term is 1
+    for (Index j = 0; j < n; ++j)
+      y(i, j) = nothing ? T(0) : quotient(softmax_term(x(i, j), shift, static_cast<double>(n)), total);
+  }
+}
+
+}  // namespace assay::reference

@@ -1,0 +1,56 @@
+#include "contract/certificates/softmax.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "core/forms.hpp"
+
+namespace assay::contract {
+namespace {
+
+struct Row {
+  double largest = -INFINITY;
+  bool special = false;  ///< NaN or +inf
+};
+
+Row look_at(View<const float> x, Index i) {
+  Row row;
+  for (Index j = 0; j < x.dim(1); ++j) {
+    const double v = x(i, j);
+    row.special |= std::isnan(v) || v == INFINITY;
+    row.largest = std::max(row.largest, v);
+  }
+  return row;
+}
+
+}  // namespace
+
+Certified distributions(View<const float> x, View<const float> y) {
+  const Roundings& r = Roundings::current();
+  const double n = static_cast<double>(y.dim(1));
+  for (Index i = 0; i < y.dim(0); ++i) {
+    const Row row = look_at(x, i);
+    if (row.special) continue;
+    const bool masked = row.largest == -INFINITY;
+    double sum = 0, apart = 0;
+    for (Index j = 0; j < y.dim(1); ++j) {
+      const double p = y(i, j);
+      if (!(p >= 0 && p <= 1 + 0x1p-10)) return {false, fmt::format("y[{}, {}] = {} is no probability", i, j, p)};
+      sum += p;
+      if (masked || std::isinf(x(i, j))) continue;
+      const Bounded term = softmax_term(Bounded(x(i, j), 0, 0, false), Bounded(row.largest, 0, 0, false), n);
+      apart += 2 * term.error;
+    }
+    // The sum of exact terms is at least 1, that of its maximum: errors of terms are relative to it.
+    const double unit = r.division + r.unit;
+    const double relative = (1 + r.growth(n)) * (1 + unit) * (1 + unit) - 1;
+    const double bound = (relative * (1 + apart) + apart + n * (r.underflow + r.flush)) * (1 + 0x1p-10) + n * 0x1p-50;
+    if (masked ? sum == 0 : std::fabs(sum - 1) <= bound) continue;
+    return {false, fmt::format("row {}: y sums to {:.9g}, {:.4g} from {} where {:.4g} is the bound", i, sum,
+                               std::fabs(sum - (masked ? 0 : 1)), masked ? 0 : 1, masked ? 0 : bound)};
+  }
+  return {};
+}
+
+}  // namespace assay::contract

@@ -1,0 +1,41 @@
+// Cosine and sine of an angle that does not depend on data, for every number type: references rotate with them.
+#pragma once
+
+#include <boost/math/constants/constants.hpp>
+#include <cmath>
+
+#include "core/bounded.hpp"
+#include "core/digits.hpp"
+#include "core/shape.hpp"
+
+namespace assay {
+
+template <class T>
+struct Rotation {
+  T cos, sin;
+};
+
+/// Reduced by quarter turns in 50 digits: no angle loses any. For Bounded, cosine and sine err by what the library in
+/// force promises of an exact argument: a kernel may not lose digits of the angle either.
+template <class T>
+Rotation<T> rotation(const Digits50& angle) {
+  const Digits50 quarter = boost::math::constants::half_pi<Digits50>();
+  const Digits50 quarters = floor(angle / quarter + Digits50(0.5)), rest = angle - quarters * quarter;
+  Rotation<T> r;
+  if constexpr (std::is_same_v<T, Digits50>) {
+    r = {cos(rest), sin(rest)};
+  } else if constexpr (std::is_same_v<T, Bounded>) {
+    const Bounded exact(static_cast<double>(rest), 0, 0, false);
+    r = {cos(exact), sin(exact)};
+  } else {
+    r = {T(std::cos(static_cast<double>(rest))), T(std::sin(static_cast<double>(rest)))};
+  }
+  switch (static_cast<Index>(quarters) & 3) {
+    case 1: return {-r.sin, r.cos};
+    case 2: return {-r.cos, -r.sin};
+    case 3: return {r.sin, -r.cos};
+    default: return r;
+  }
+}
+
+}  // namespace assay

@@ -1,0 +1,81 @@
+// The 16-bit storage formats: every value goes and comes back, and what lies between two of them rounds to the nearest,
+// ties to the even one. What a value is, is worked out here from the formats' definitions.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "core/half.hpp"
+
+namespace assay::numbers {
+namespace {
+
+/// (-1)^s 2^(e - bias) 1.f, or with e = 0 2^(1 - bias) 0.f (IEEE 754-2019, 3.4); largest e: infinity and NaN.
+double value_of(unsigned bits, int exponent_bits, int fraction_bits) {
+  const int bias = (1 << (exponent_bits - 1)) - 1, fraction = static_cast<int>(bits & ((1U << fraction_bits) - 1));
+  const int exponent = static_cast<int>(bits >> fraction_bits & ((1U << exponent_bits) - 1));
+  const double sign = bits >> 15 ? -1 : 1;
+  if (exponent == (1 << exponent_bits) - 1) return fraction == 0 ? sign * INFINITY : NAN;
+  if (exponent == 0) return sign * std::ldexp(fraction, 1 - bias - fraction_bits);
+  return sign * std::ldexp((1 << fraction_bits) + fraction, exponent - bias - fraction_bits);
+}
+
+template <class S>
+struct Form;
+template <>
+struct Form<Half> {
+  static constexpr int kExponent = 5, kFraction = 10;
+  static Half narrow(float x) { return to_half(x); }
+};
+template <>
+struct Form<BFloat16> {
+  static constexpr int kExponent = 8, kFraction = 7;
+  static BFloat16 narrow(float x) { return to_bfloat16(x); }
+};
+
+template <class S>
+class Storage : public testing::Test {};
+using Formats = testing::Types<Half, BFloat16>;
+TYPED_TEST_SUITE(Storage, Formats);
+
+TYPED_TEST(Storage, EveryValueIsWidenedExactlyAndComesBack) {
+  using F = Form<TypeParam>;
+  for (unsigned bits = 0; bits <= 0xffff; ++bits) {
+    const TypeParam stored{static_cast<std::uint16_t>(bits)};
+    const float wide = widen(stored);
+    const double want = value_of(bits, F::kExponent, F::kFraction);
+    if (std::isnan(want)) {
+      ASSERT_TRUE(std::isnan(wide)) << bits;
+      ASSERT_TRUE(std::isnan(widen(F::narrow(wide)))) << bits;
+      continue;
+    }
+    ASSERT_EQ(wide, want) << bits;
+    ASSERT_EQ(std::signbit(wide), bits >> 15 != 0) << bits;
+    ASSERT_EQ(F::narrow(wide).bits, bits);
+  }
+}
+
+TYPED_TEST(Storage, BetweenTwoValuesTheNearestIsTakenAndTiesGoToEven) {
+  using F = Form<TypeParam>;
+  const unsigned infinity = ((1U << F::kExponent) - 1) << F::kFraction;
+  for (unsigned sign : {0U, 0x8000U})
+    for (unsigned low = 0; low < infinity; ++low) {
+      const unsigned high = low + 1;
+      const double a = value_of(low, F::kExponent, F::kFraction);
+      // What would follow the largest number, were there no infinity.
+      const double b = high == infinity ? 2 * a - value_of(low - 1, F::kExponent, F::kFraction) : value_of(high, F::kExponent, F::kFraction);
+      const double middle = a + (b - a) / 2;
+      const auto tie = static_cast<float>(middle);
+      if (tie != middle) continue;  // below the smallest float, in bfloat16's subnormals
+      const float s = sign ? -1.0F : 1.0F;
+      ASSERT_EQ(F::narrow(s * tie).bits, sign | (low % 2 == 0 ? low : high)) << low;
+      ASSERT_EQ(F::narrow(s * std::nextafter(tie, 0.0F)).bits, sign | low) << low;
+      ASSERT_EQ(F::narrow(s * std::nextafter(tie, INFINITY)).bits, sign | high) << low;
+    }
+  EXPECT_EQ(F::narrow(std::numeric_limits<float>::max()).bits, infinity);
+  EXPECT_EQ(F::narrow(-INFINITY).bits, infinity | 0x8000U);
+}
+
+}  // namespace
+}  // namespace assay::numbers
