@@ -72,8 +72,8 @@ void backward_oracle(Source& out, const Contract& contract, const Contract* back
   out.line("}}");
   out.line("}}  // namespace");
   out.blank();
-  out.line("extern const BackwardOracle {}_backward_oracle;", op);
-  out.line("const BackwardOracle {}_backward_oracle = {{", op);
+  out.line("extern const BackwardOracle gradient_oracle_of_{};", op);
+  out.line("const BackwardOracle gradient_oracle_of_{} = {{", op);
   out.line("    .exact = &run_backward<double>,");
   out.line("    .bounded = &run_backward<Bounded>,");
   out.line("    .bounded_dual = &run<Dual<Bounded>>,");

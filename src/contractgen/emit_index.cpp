@@ -63,9 +63,9 @@ Source oracle_index(std::span<const Contract> contracts) {
   out.blank();
   lookup(out, contracts, "const Oracle& oracle(std::string_view op)", "{}_oracle");
   out.blank();
-  for (const std::string& op : names(differentiable)) out.line("extern const BackwardOracle {}_backward_oracle;", op);
+  for (const std::string& op : names(differentiable)) out.line("extern const BackwardOracle gradient_oracle_of_{};", op);
   out.blank();
-  lookup(out, differentiable, "const BackwardOracle& backward_oracle(std::string_view op)", "{}_backward_oracle");
+  lookup(out, differentiable, "const BackwardOracle& backward_oracle(std::string_view op)", "gradient_oracle_of_{}");
   out.line("}}  // namespace assay::falsify");
   return out;
 }
