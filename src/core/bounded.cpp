@@ -33,6 +33,8 @@
 //   - What terms bring along counts in full: E + F. (The rounding of products could be added in quadrature, but
 //     u S <= u sqrt(n) Q is at most 1 / lambda^2, 2%, of the rest.)
 //   statistical = min(error, lambda u sqrt(n) (lambda Q + error) + E + F).
+//   - |s_T| <= S whatever the signs, so S may stand for lambda Q where it is smaller, and must where the terms have one
+//     sign (squares, exponentials): they are no fair draw, and every partial sum grows.
 // lambda = 7.5: 7.5e-12 + 1.2e-12 < 9e-12 false alarms per element.
 #include "core/bounded.hpp"
 
@@ -138,7 +140,9 @@ Bounded Terms::sum(Terms t, const Roundings& r) {
   if (overflows && r.saturates) return {t.total, kInfinity, kInfinity, true};
   double statistical = worst;
   if (r.nearest) {
-    const double spread = kLambda * std::sqrt(t.squares) + worst;
+    const bool one_sign = std::fabs(t.total) == t.magnitude;
+    const double fair = one_sign ? t.magnitude : std::min(kLambda * std::sqrt(t.squares), t.magnitude);
+    const double spread = fair + worst;
     statistical = std::min(worst, (kLambda * r.unit * std::sqrt(t.count) * spread + inherited + evaluation) * slack);
   }
   return {t.total, worst, statistical, overflows};
