@@ -128,6 +128,8 @@ Bounded tanh(const Bounded& x);
 Bounded quotient(const Bounded& x, const Bounded& y);
 Bounded reciprocal_sqrt(const Bounded& x);
 Bounded product(const Bounded& a, const Bounded& b, const Bounded& c);
+Bounded sigmoid(const Bounded& x);
+Bounded sigmoid_complement(const Bounded& x);
 Bounded softmax_term(const Bounded& x, const Bounded& maximum, double terms);
 inline bool operator<(const Bounded& x, const Bounded& y) { return x.value < y.value; }
 inline bool operator>(const Bounded& x, const Bounded& y) { return y < x; }

@@ -48,6 +48,18 @@ T product(const T& a, const T& b, const T& c) {
   return a * b * c;
 }
 
+/// 1 / (1 + exp(-x)), or exp(x) / (1 + exp(x)) where x < 0.
+template <class T>
+T sigmoid(const T& x) {
+  return T(1) / (T(1) + exp(-x));
+}
+
+/// 1 - sigmoid(x): that difference, or sigmoid(-x).
+template <class T>
+T sigmoid_complement(const T& x) {
+  return T(1) - sigmoid(x);
+}
+
 /// exp(x - maximum), one of `terms` terms of a sum that may be rescaled on the way, as often as the kernel declares
 /// (Arithmetic::online_tile). Arguments of rescalings telescope: exp(x - m1) exp(m1 - m2) .. exp(mk - m) rounds the
 /// same |x - m| in parts, and each factor costs one exp and one product more.
