@@ -1,0 +1,115 @@
+// Properties of the cross-entropy (obligations of contracts/cross_entropy.yaml).
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "cross_entropy_obligations.hpp"
+#include "falsify/engine/trial.hpp"
+#include "falsify/losses.hpp"
+
+namespace assay::falsify {
+namespace {
+
+enum Tensor { kLogits, kTargets, kWeights, kLoss, kTotal };
+
+std::vector<double> widened(const std::vector<float>& x) { return {x.begin(), x.end()}; }
+
+double bound_of(const Bounded& b) { return b.may_overflow ? INFINITY : b.error; }
+
+}  // namespace
+
+/// Weights are not negative, and some of them 0: PyTorch's way to ignore a class.
+void cross_entropy::inputs(Problem& problem, Strategy strategy, Random& random) {
+  for (float& w : problem.values[kWeights]) w = random.chance(0.05) ? 0.0F : std::fabs(w);
+  if (strategy == Strategy::directed)
+    direct_logits(problem.values[kLogits], problem.values[kTargets], problem.dims[0], problem.dims[1], random);
+}
+
+Outcome cross_entropy::shift(Trial& trial) {
+  Problem problem = trial.problem(Strategy::gaussian);
+  Random random = trial.random("shift");
+  for (float& x : problem.values[kLogits]) x = std::round(x * 8) / 8;
+  Problem shifted = problem;
+  const Index rows = problem.dims[0], classes = problem.dims[1];
+  for (Index i = 0; i < rows; ++i) {
+    const auto c = static_cast<float>(random.between(-4000, 4000));
+    for (Index j = 0; j < classes; ++j) shifted.values[kLogits][static_cast<std::size_t>(i * classes + j)] += c;
+  }
+  const Run plain = trial.run(problem), moved = trial.run(shifted);
+  Outcome outcome = compare_bits("loss", problem.shape(kLoss), moved.outputs[0], plain.outputs[0],
+                                 "shifted logits, against the plain ones");
+  outcome &= compare_bits("total", problem.shape(kTotal), moved.outputs[1], plain.outputs[1],
+                          "shifted logits, against the plain ones");
+  return outcome;
+}
+
+Outcome cross_entropy::one_hot_limit(Trial& trial) {
+  Problem problem = trial.problem(Strategy::gaussian);
+  Random random = trial.random("limit");
+  const Index rows = problem.dims[0], classes = problem.dims[1];
+  std::vector<double> want(static_cast<std::size_t>(rows));
+  for (Index i = 0; i < rows; ++i) {
+    // The last k classes tie far above all others, exp(-200) of which no float keeps beside 1.
+    const Index k = random.between(1, std::min<Index>(classes, random.chance(0.5) ? 4 : 256));
+    const double distance = static_cast<double>(random.between(200, 1000));
+    for (Index j = 0; j < classes; ++j)
+      problem.values[kLogits][static_cast<std::size_t>(i * classes + j)] =
+          static_cast<float>(j >= classes - k ? 0 : -distance);
+    const auto y = static_cast<std::size_t>(problem.values[kTargets][static_cast<std::size_t>(i)]);
+    const bool among = static_cast<Index>(y) >= classes - k;
+    want[static_cast<std::size_t>(i)] =
+        static_cast<double>(problem.values[kWeights][y]) * ((among ? 0 : distance) + std::log(static_cast<double>(k)));
+  }
+  const Run run = trial.run(problem);
+  const auto oracle = trial.oracle(problem);
+  std::vector<double> bound(want.size());
+  for (std::size_t i = 0; i < bound.size(); ++i) bound[i] = bound_of(oracle[0][i]) + 0x1p-50 * want[i];
+  return compare_within("loss", problem.shape(kLoss), widened(run.outputs[0]), want, bound);
+}
+
+Outcome cross_entropy::weight_scaling(Trial& trial) {
+  const Problem problem = trial.problem(Strategy::gaussian);
+  Problem doubled = problem;
+  for (float& w : doubled.values[kWeights]) w *= 2;
+  const Run plain = trial.run(problem), scaled = trial.run(doubled);
+  std::vector<float> losses = plain.outputs[0], total = plain.outputs[1];
+  for (float& x : losses) x *= 2;
+  if (problem.params[0] == 2) total[0] *= 2;
+  Outcome outcome =
+      compare_bits("loss", problem.shape(kLoss), scaled.outputs[0], losses, "doubled weights, against doubled losses");
+  outcome &=
+      compare_bits("total", problem.shape(kTotal), scaled.outputs[1], total, "doubled weights, against the total");
+  return outcome;
+}
+
+Outcome cross_entropy::row_permutation(Trial& trial) {
+  const Problem problem = trial.problem();
+  const auto rows = static_cast<std::size_t>(problem.dims[0]), classes = static_cast<std::size_t>(problem.dims[1]);
+  std::vector<std::size_t> from(rows);
+  std::iota(from.begin(), from.end(), std::size_t{0});
+  Random random = trial.random("permutation");
+  for (std::size_t i = rows; i > 1; --i) std::swap(from[i - 1], from[random.below(i)]);
+  Problem permuted = problem;
+  for (std::size_t i = 0; i < rows; ++i) {
+    std::copy_n(problem.values[kLogits].begin() + static_cast<std::ptrdiff_t>(from[i] * classes), classes,
+                permuted.values[kLogits].begin() + static_cast<std::ptrdiff_t>(i * classes));
+    permuted.values[kTargets][i] = problem.values[kTargets][from[i]];
+  }
+  const Run plain = trial.run(problem), run = trial.run(permuted);
+  const auto oracle = trial.oracle(permuted);
+  std::vector<double> got, want, bound;
+  for (std::size_t i = 0; i < rows; ++i) {
+    const float there = run.outputs[0][i], here = plain.outputs[0][from[i]];
+    const bool finite = std::isfinite(there) && std::isfinite(here);
+    if (!finite && !oracle[0][i].may_overflow && std::isnan(there) == std::isnan(here) &&
+        (std::isnan(here) || there == here))
+      continue;
+    got.push_back(there);
+    want.push_back(here);
+    bound.push_back(oracle[0][i].may_overflow ? INFINITY : 2 * oracle[0][i].error);
+    if (!finite && oracle[0][i].may_overflow) got.back() = want.back() = 0;
+  }
+  return compare_within("loss", Shape{static_cast<Index>(got.size())}, got, want, bound);
+}
+
+}  // namespace assay::falsify

@@ -1,0 +1,54 @@
+#include "falsify/losses.hpp"
+
+#include <cfloat>
+
+namespace assay::falsify {
+
+void direct_logits(std::vector<float>& logits, std::vector<float>& targets, Index rows, Index classes, Random& random) {
+  for (Index i = 0; i < rows; ++i) {
+    float* const x = logits.data() + i * classes;
+    float& target = targets[static_cast<std::size_t>(i)];
+    const auto all = [&](auto value) {
+      for (Index j = 0; j < classes; ++j) x[j] = static_cast<float>(value(j));
+    };
+    const auto y = static_cast<Index>(target);
+    switch (random.below(9)) {
+      case 0:  // last = max: a sum that stops early is off by all of it
+        all([&](Index) { return random.gaussian(); });
+        x[classes - 1] = static_cast<float>(random.between(4, 40));
+        if (random.chance(0.3)) target = static_cast<float>(classes - 1);
+        break;
+      case 1:
+        all([&](Index) { return 90 * random.gaussian(); });
+        break;
+      case 2:
+        all([&](Index) { return random.gaussian(); });
+        x[y] = static_cast<float>(random.sign() * static_cast<double>(random.between(8, 120)));
+        break;
+      case 3:
+        all([&](Index) { return random.chance(0.2) ? random.sign() * FLT_MAX : random.gaussian(); });
+        x[y] = FLT_MAX;
+        break;
+      case 4: {
+        const double value = 8 * random.gaussian();
+        all([&](Index) { return value; });
+        break;
+      }
+      case 5:
+        all([&](Index) { return static_cast<double>(random.between(-2, 2)); });
+        x[classes - 1] = x[0] = 3;
+        break;
+      case 6:
+        all([&](Index) { return -200 + random.gaussian(); });
+        break;
+      case 7:
+        all([&](Index j) { return 100.0 * static_cast<double>(j) / static_cast<double>(classes); });
+        break;
+      default:
+        all([&](Index j) { return -100.0 * static_cast<double>(j) / static_cast<double>(classes); });
+        break;
+    }
+  }
+}
+
+}  // namespace assay::falsify

@@ -1,0 +1,13 @@
+// Inputs that the losses share: logits where a log-sum-exp is most sensitive.
+#pragma once
+
+#include "falsify/engine/inputs.hpp"
+
+namespace assay::falsify {
+
+/// Overwrites each row of logits [rows, classes] by one of: a dominant last class, gaps beyond exp's range, a confident
+/// or hopeless target, the largest floats, ties, all equal, all far below zero (a masked lane that counts as 0 would
+/// outweigh them), rising or falling. `targets` may move to the class in question.
+void direct_logits(std::vector<float>& logits, std::vector<float>& targets, Index rows, Index classes, Random& random);
+
+}  // namespace assay::falsify

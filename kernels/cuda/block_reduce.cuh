@@ -1,0 +1,64 @@
+// Sums and maxima over the threads of a block, in an order that depends on the number of threads alone.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "runtime/cuda/launch.hpp"
+
+namespace assay::ASSAY_CUDA_NAMESPACE {
+
+/// What a reduction does wrong on purpose (falsify/mutants/cuda).
+enum class ReduceFault { none, no_barrier, half_the_lanes_lost, first_warp_only };
+
+struct Plus {
+  __device__ float operator()(float x, float y) const { return x + y; }
+};
+struct Larger {
+  __device__ float operator()(float x, float y) const { return fmaxf(x, y); }
+};
+
+/// x combined over all threads of the block, the same bits in each of them: a tree over the lanes of each warp, then
+/// the warps in turn. Whole warps, at most 32; `partial` holds a float for each and is free again after the next
+/// barrier.
+template <ReduceFault fault = ReduceFault::none, class Combine>
+__device__ inline float block_reduce(float x, Combine combine, float* partial) {
+  const int warp = static_cast<int>(threadIdx.x) / 32, warps = static_cast<int>(blockDim.x) / 32;
+#pragma unroll
+  for (int lanes = fault == ReduceFault::half_the_lanes_lost ? 8 : 16; lanes > 0; lanes /= 2)
+    x = combine(x, __shfl_xor_sync(0xffffffffU, x, lanes));
+  if (threadIdx.x % 32 == 0) partial[warp] = x;
+  if constexpr (fault != ReduceFault::no_barrier) __syncthreads();
+  float all = partial[0];
+  for (int w = 1; w < (fault == ReduceFault::first_warp_only ? 1 : warps); ++w) all = combine(all, partial[w]);
+  return all;
+}
+
+/// Threads of a block that takes n items, `each` of them apiece: whole warps, at most 256 threads.
+inline unsigned row_threads(Index n, Index each) {
+  const Index wanted = (n + each - 1) / each;
+  return static_cast<unsigned>(wanted <= 32 ? 32 : wanted >= 256 ? 256 : (wanted + 31) / 32 * 32);
+}
+
+/// Elements first .. first + 3 of a row of n; `beyond` past its end. One load of 16 bytes where the row is aligned to
+/// them: the elements, and so every order of evaluation, are the same.
+__device__ inline float4 load4(const float* row, Index n, Index first, bool aligned, float beyond) {
+  if (first + 3 < n) {
+    if (aligned) return *reinterpret_cast<const float4*>(row + first);
+    return make_float4(row[first], row[first + 1], row[first + 2], row[first + 3]);
+  }
+  return make_float4(first < n ? row[first] : beyond, first + 1 < n ? row[first + 1] : beyond,
+                     first + 2 < n ? row[first + 2] : beyond, beyond);
+}
+__device__ inline void store4(float* row, Index n, Index first, bool aligned, float4 v) {
+  if (first + 3 < n && aligned) {
+    *reinterpret_cast<float4*>(row + first) = v;
+    return;
+  }
+  if (first < n) row[first] = v.x;
+  if (first + 1 < n) row[first + 1] = v.y;
+  if (first + 2 < n) row[first + 2] = v.z;
+  if (first + 3 < n) row[first + 3] = v.w;
+}
+__device__ inline bool aligned16(const float* row) { return reinterpret_cast<std::uintptr_t>(row) % 16 == 0; }
+
+}  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -1,0 +1,2 @@
+assay_add_shader(assay_kernels_vulkan cross_entropy.comp cross_entropy_row)
+assay_add_shader(assay_kernels_vulkan cross_entropy_total.comp cross_entropy_total)

@@ -1,0 +1,70 @@
+// loss[i] = weights[y] ((m - logits[i,y]) + log sum_j exp(logits[i,j] - m)), m the row's maximum and y = targets[i];
+// logsumexp[i] = m + the logarithm. logits [rows, classes] f32 with rows of unit stride, the rest dense. A workgroup
+// takes a row: every 256th group of four elements an invocation, whether rows are aligned or not.
+#version 450
+#include "float_controls.glsl"
+layout(local_size_x = 256) in;
+#include "reduce.glsl"
+
+// True where every row starts at a multiple of 16 bytes.
+layout(constant_id = 0) const bool VECTOR = false;
+layout(set = 0, binding = 0) readonly buffer X { float x[]; };
+layout(set = 0, binding = 0) readonly buffer X4 { vec4 x4[]; };
+layout(set = 0, binding = 1) readonly buffer T { int targets[]; };
+layout(set = 0, binding = 2) readonly buffer W { float weights[]; };
+layout(set = 0, binding = 3) writeonly buffer L { float loss[]; };
+layout(set = 0, binding = 4) writeonly buffer S { float logsumexp[]; };
+layout(push_constant) uniform Push {
+  uint rows, classes;
+  uint x_first, x_ld, targets_first, weights_first, loss_first, logsumexp_first;
+};
+
+// Elements j .. j + 3 of a row that has j; past its end -inf.
+vec4 load(uint row, uint j) {
+  const uint at = x_first + row * x_ld + j;
+  if (j + 3 < classes) {
+    if (VECTOR) return x4[at >> 2];
+    return vec4(x[at], x[at + 1], x[at + 2], x[at + 3]);
+  }
+#ifdef FAULT_PADDED_WITH_ZERO
+  vec4 v = vec4(x[at], 0, 0, 0);
+#else
+  vec4 v = vec4(x[at], -INFINITY, -INFINITY, -INFINITY);
+#endif
+  if (j + 1 < classes) v.y = x[at + 1];
+  if (j + 2 < classes) v.z = x[at + 2];
+  return v;
+}
+
+void main() {
+  const uint lane = gl_LocalInvocationID.x;
+  // All invocations of a workgroup take the same number of turns: none may miss a barrier.
+  for (uint row = gl_WorkGroupID.x; row < rows; row += gl_NumWorkGroups.x) {
+    float top = -INFINITY;
+    for (uint j = lane * 4; j < classes; j += 1024) {
+      const vec4 v = load(row, j);
+      top = max(max(top, max(v.x, v.y)), max(v.z, v.w));
+    }
+#ifdef FAULT_OWN_MAXIMUM
+    const float m = top;
+#else
+    const float m = workgroup_max(top);
+#endif
+    float sum = 0;
+    for (uint j = lane * 4; j < classes; j += 1024) {
+      const vec4 v = load(row, j);
+      sum += exp_of(v.x - m);
+      // What is past the end is no part of the sum, even where m is -inf.
+      sum += j + 1 < classes ? exp_of(v.y - m) : 0;
+      sum += j + 2 < classes ? exp_of(v.z - m) : 0;
+      sum += j + 3 < classes ? exp_of(v.w - m) : 0;
+    }
+    const float total = workgroup_sum(sum);
+    if (lane == 0) {
+      const float log_sum = isnan(total) ? total : log(total);
+      const int y = targets[targets_first + row];
+      logsumexp[logsumexp_first + row] = m + log_sum;
+      loss[loss_first + row] = weights[weights_first + y] * ((m - x[x_first + row * x_ld + y]) + log_sum);
+    }
+  }
+}

@@ -1,0 +1,63 @@
+// The launcher of cross_entropy, shared with its mutants.
+#pragma once
+
+#include "kernels/vulkan/launch.hpp"
+#include "ops/cross_entropy.hpp"
+
+namespace assay::vulkan {
+
+/// Push constants of cross_entropy.comp and cross_entropy_total.comp.
+struct CrossEntropyPush {
+  std::uint32_t rows, classes, x_first, x_ld, targets_first, weights_first, loss_first, logsumexp_first;
+};
+struct CrossEntropyTotalPush {
+  std::uint32_t rows, mean, loss_first, targets_first, weights_first, total_first, normalizer_first;
+};
+
+template <const Shader& row, const Shader& whole>
+void run_cross_entropy(const ops::CrossEntropyArgs& args, Device& device) {
+  VulkanDevice& target = vulkan_device(device);
+  const StorageBinding x = bind(target, args.logits), targets = bind(target, args.targets),
+                       weights = bind(target, args.weights), loss = bind(target, args.loss),
+                       total = bind(target, args.total), logsumexp = bind(target, args.logsumexp),
+                       normalizer = bind(target, args.normalizer);
+  const auto rows = static_cast<std::uint32_t>(args.rows);
+  const CrossEntropyPush push{rows,          static_cast<std::uint32_t>(args.classes),
+                              x.first,       step(args.logits, 0),
+                              targets.first, weights.first,
+                              loss.first,    logsumexp.first};
+  const std::array vector{vectors(args.logits, x)};
+  const std::array row_bindings{x, targets, weights, loss, logsumexp};
+  target.dispatch({.name = row.name,
+                   .module = row.module,
+                   .specialization = vector,
+                   .bindings = row_bindings,
+                   .push = bytes_of(push),
+                   .groups = {groups(args.rows, 1), 1, 1}});
+  const CrossEntropyTotalPush total_push{
+      rows, args.reduction == 1 ? 1U : 0U, loss.first, targets.first, weights.first, total.first, normalizer.first};
+  const std::array total_bindings{loss, targets, weights, total, normalizer};
+  target.dispatch(
+      {.name = whole.name, .module = whole.module, .bindings = total_bindings, .push = bytes_of(total_push)});
+}
+
+/// Two passes over each row that a workgroup takes, twenty turns for their reductions, and the rows once more.
+inline std::optional<std::string> refuse_cross_entropy(const ops::CrossEntropyArgs& args) {
+  const Index passes = (args.rows + kMaxGroups - 1) / kMaxGroups;
+  if (auto why = refuse_long(passes * (2 * ((args.classes + 1023) / 1024) + 20) + args.rows / 256)) return why;
+  return refuse_large(args.logits, args.targets, args.weights, args.loss);
+}
+
+template <const Shader& row, const Shader& whole>
+Kernel cross_entropy_kernel(std::string_view id) {
+  return {.op = "cross_entropy",
+          .id = id,
+          .backend = Backend::vulkan,
+          .arithmetic = kShaderArithmetic,
+          .source = "kernels/vulkan/cross_entropy.comp",
+          .summary = "a workgroup per row, maximum first; one workgroup for the total",
+          .run = &run_typed<ops::CrossEntropyArgs, &run_cross_entropy<row, whole>>,
+          .refuse = &refuse_typed<ops::CrossEntropyArgs, &refuse_cross_entropy>};
+}
+
+}  // namespace assay::vulkan

@@ -1,0 +1,68 @@
+// dlogits[i,j] = (exp(logits[i,j] - logsumexp[i]) - [j = y]) (weights[y] (dloss[i] + dtotal / normalizer)), y = targets[i];
+// logits and dlogits [rows, classes] f32 with rows of unit stride, the rest dense. Four elements an invocation.
+#version 450
+#include "float_controls.glsl"
+layout(local_size_x = 256) in;
+
+// True where every row starts at a multiple of 16 bytes.
+layout(constant_id = 0) const bool VECTOR_X = false;
+layout(constant_id = 1) const bool VECTOR_DX = false;
+layout(set = 0, binding = 0) readonly buffer X { float x[]; };
+layout(set = 0, binding = 0) readonly buffer X4 { vec4 x4[]; };
+layout(set = 0, binding = 1) readonly buffer T { int targets[]; };
+layout(set = 0, binding = 2) readonly buffer W { float weights[]; };
+layout(set = 0, binding = 3) readonly buffer S { float logsumexp[]; };
+layout(set = 0, binding = 4) readonly buffer N { float normalizer[]; };
+layout(set = 0, binding = 5) readonly buffer DL { float dloss[]; };
+layout(set = 0, binding = 6) readonly buffer DT { float dtotal[]; };
+layout(set = 0, binding = 7) writeonly buffer DX { float dx[]; };
+layout(set = 0, binding = 7) writeonly buffer DX4 { vec4 dx4[]; };
+layout(push_constant) uniform Push {
+  uint rows, classes;
+  uint x_first, x_ld, dx_first, dx_ld;
+  uint targets_first, weights_first, logsumexp_first, normalizer_first, dloss_first, dtotal_first;
+};
+
+float gradient(float logit, float shift, bool at_target, float scale) {
+  const float difference = logit - shift;
+  const float p = isnan(difference) ? difference : exp(difference);
+#ifdef FAULT_ONEHOT_MISSING
+  return p * scale;
+#else
+  return (at_target ? p - 1.0 : p) * scale;
+#endif
+}
+
+void main() {
+  const uint j = gl_GlobalInvocationID.x * 4;
+  if (j >= classes) return;
+#ifdef FAULT_NORMALIZER_IGNORED
+  const float share = dtotal[dtotal_first];
+#else
+  const float share = dtotal[dtotal_first] / normalizer[normalizer_first];
+#endif
+  for (uint row = gl_WorkGroupID.y; row < rows; row += gl_NumWorkGroups.y) {
+    const int y = targets[targets_first + row];
+    const float scale = weights[weights_first + y] * (dloss[dloss_first + row] + share);
+    const float shift = logsumexp[logsumexp_first + row];
+    const uint from = x_first + row * x_ld + j, to = dx_first + row * dx_ld + j;
+    if (j + 3 < classes) {
+      const vec4 v = VECTOR_X ? x4[from >> 2] : vec4(x[from], x[from + 1], x[from + 2], x[from + 3]);
+      const vec4 g = vec4(gradient(v.x, shift, y == j, scale), gradient(v.y, shift, y == j + 1, scale),
+                          gradient(v.z, shift, y == j + 2, scale), gradient(v.w, shift, y == j + 3, scale));
+      if (VECTOR_DX) {
+        dx4[to >> 2] = g;
+      } else {
+        dx[to] = g.x;
+        dx[to + 1] = g.y;
+        dx[to + 2] = g.z;
+        dx[to + 3] = g.w;
+      }
+    } else {
+#ifdef FAULT_TAIL_DROPPED
+      if (j == 0)
+#endif
+      for (uint k = 0; j + k < classes; ++k) dx[to + k] = gradient(x[from + k], shift, y == j + k, scale);
+    }
+  }
+}

@@ -1,0 +1,33 @@
+// total[0] = sum_i loss[i] / normalizer[0], which is sum_i weights[targets[i]] where MEAN, else 1. One workgroup.
+#version 450
+#include "float_controls.glsl"
+layout(local_size_x = 256) in;
+#include "reduce.glsl"
+
+layout(set = 0, binding = 0) readonly buffer L { float loss[]; };
+layout(set = 0, binding = 1) readonly buffer T { int targets[]; };
+layout(set = 0, binding = 2) readonly buffer W { float weights[]; };
+layout(set = 0, binding = 3) writeonly buffer Total { float total[]; };
+layout(set = 0, binding = 4) writeonly buffer N { float normalizer[]; };
+layout(push_constant) uniform Push {
+  uint rows, mean;
+  uint loss_first, targets_first, weights_first, total_first, normalizer_first;
+};
+
+void main() {
+  const uint lane = gl_LocalInvocationID.x;
+  float loss_sum = 0, weight_sum = 0;
+  for (uint i = lane; i < rows; i += 256) {
+    loss_sum += loss[loss_first + i];
+    weight_sum += weights[weights_first + targets[targets_first + i]];
+  }
+  loss_sum = workgroup_sum(loss_sum);
+  weight_sum = workgroup_sum(weight_sum);
+  if (lane == 0) {
+#ifdef FAULT_MEAN_OVER_ROWS
+    weight_sum = float(rows);
+#endif
+    normalizer[normalizer_first] = mean != 0 ? weight_sum : 1.0;
+    total[total_first] = mean != 0 ? loss_sum / weight_sum : loss_sum;
+  }
+}

@@ -1,0 +1,40 @@
+// Sums and maxima over the 256 invocations of a workgroup: a tree in shared memory, the same bits in all of them. Every
+// invocation must come here: there are barriers.
+shared float reduced[256];
+
+float workgroup_sum(float x) {
+  const uint lane = gl_LocalInvocationID.x;
+  reduced[lane] = x;
+#ifndef FAULT_NO_BARRIER
+  barrier();
+#endif
+#ifdef FAULT_LAST_PARTIALS_LOST
+  for (uint width = 128; width > 1; width >>= 1) {
+#else
+  for (uint width = 128; width > 0; width >>= 1) {
+#endif
+    if (lane < width) reduced[lane] += reduced[lane + width];
+    barrier();
+  }
+  const float sum = reduced[0];
+  barrier();
+  return sum;
+}
+
+float workgroup_max(float x) {
+  const uint lane = gl_LocalInvocationID.x;
+  reduced[lane] = x;
+  barrier();
+  for (uint width = 128; width > 0; width >>= 1) {
+    if (lane < width) reduced[lane] = max(reduced[lane], reduced[lane + width]);
+    barrier();
+  }
+  const float top = reduced[0];
+  barrier();
+  return top;
+}
+
+#define INFINITY uintBitsToFloat(0x7f800000u)
+
+// exp of x <= 0 or NaN: the specification promises nothing of exp(NaN).
+float exp_of(float x) { return isnan(x) ? x : exp(x); }
