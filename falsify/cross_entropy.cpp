@@ -1,10 +1,9 @@
 // Properties of the cross-entropy (obligations of contracts/cross_entropy.yaml).
-#include "cross_entropy_obligations.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
+#include "cross_entropy_obligations.hpp"
 #include "falsify/engine/trial.hpp"
 #include "falsify/losses.hpp"
 
@@ -37,8 +36,10 @@ Outcome cross_entropy::shift(Trial& trial) {
     for (Index j = 0; j < classes; ++j) shifted.values[kLogits][static_cast<std::size_t>(i * classes + j)] += c;
   }
   const Run plain = trial.run(problem), moved = trial.run(shifted);
-  Outcome outcome = compare_bits("loss", problem.shape(kLoss), moved.outputs[0], plain.outputs[0], "shifted logits, against the plain ones");
-  outcome &= compare_bits("total", problem.shape(kTotal), moved.outputs[1], plain.outputs[1], "shifted logits, against the plain ones");
+  Outcome outcome = compare_bits("loss", problem.shape(kLoss), moved.outputs[0], plain.outputs[0],
+                                 "shifted logits, against the plain ones");
+  outcome &= compare_bits("total", problem.shape(kTotal), moved.outputs[1], plain.outputs[1],
+                          "shifted logits, against the plain ones");
   return outcome;
 }
 
@@ -52,10 +53,12 @@ Outcome cross_entropy::one_hot_limit(Trial& trial) {
     const Index k = random.between(1, std::min<Index>(classes, random.chance(0.5) ? 4 : 256));
     const double distance = static_cast<double>(random.between(200, 1000));
     for (Index j = 0; j < classes; ++j)
-      problem.values[kLogits][static_cast<std::size_t>(i * classes + j)] = static_cast<float>(j >= classes - k ? 0 : -distance);
+      problem.values[kLogits][static_cast<std::size_t>(i * classes + j)] =
+          static_cast<float>(j >= classes - k ? 0 : -distance);
     const auto y = static_cast<std::size_t>(problem.values[kTargets][static_cast<std::size_t>(i)]);
     const bool among = static_cast<Index>(y) >= classes - k;
-    want[static_cast<std::size_t>(i)] = static_cast<double>(problem.values[kWeights][y]) * ((among ? 0 : distance) + std::log(static_cast<double>(k)));
+    want[static_cast<std::size_t>(i)] =
+        static_cast<double>(problem.values[kWeights][y]) * ((among ? 0 : distance) + std::log(static_cast<double>(k)));
   }
   const Run run = trial.run(problem);
   const auto oracle = trial.oracle(problem);
@@ -72,8 +75,10 @@ Outcome cross_entropy::weight_scaling(Trial& trial) {
   std::vector<float> losses = plain.outputs[0], total = plain.outputs[1];
   for (float& x : losses) x *= 2;
   if (problem.params[0] == 2) total[0] *= 2;
-  Outcome outcome = compare_bits("loss", problem.shape(kLoss), scaled.outputs[0], losses, "doubled weights, against doubled losses");
-  outcome &= compare_bits("total", problem.shape(kTotal), scaled.outputs[1], total, "doubled weights, against the total");
+  Outcome outcome =
+      compare_bits("loss", problem.shape(kLoss), scaled.outputs[0], losses, "doubled weights, against doubled losses");
+  outcome &=
+      compare_bits("total", problem.shape(kTotal), scaled.outputs[1], total, "doubled weights, against the total");
   return outcome;
 }
 
@@ -96,7 +101,9 @@ Outcome cross_entropy::row_permutation(Trial& trial) {
   for (std::size_t i = 0; i < rows; ++i) {
     const float there = run.outputs[0][i], here = plain.outputs[0][from[i]];
     const bool finite = std::isfinite(there) && std::isfinite(here);
-    if (!finite && !oracle[0][i].may_overflow && std::isnan(there) == std::isnan(here) && (std::isnan(here) || there == here)) continue;
+    if (!finite && !oracle[0][i].may_overflow && std::isnan(there) == std::isnan(here) &&
+        (std::isnan(here) || there == here))
+      continue;
     got.push_back(there);
     want.push_back(here);
     bound.push_back(oracle[0][i].may_overflow ? INFINITY : 2 * oracle[0][i].error);

@@ -1,8 +1,7 @@
 // Properties of the gradient of the cross-entropy (obligations of contracts/cross_entropy_backward.yaml).
-#include "cross_entropy_backward_obligations.hpp"
-
 #include <cmath>
 
+#include "cross_entropy_backward_obligations.hpp"
 #include "falsify/engine/trial.hpp"
 #include "falsify/losses.hpp"
 
@@ -43,7 +42,8 @@ Outcome cross_entropy_backward::linearity(Trial& trial) {
   const Run plain = trial.run(problem), run = trial.run(scaled);
   std::vector<float> want = plain.outputs[0];
   for (float& x : want) x = std::ldexp(x, s);
-  return compare_bits("dlogits", problem.shape(kDlogits), run.outputs[0], want, "scaled upstream gradients, against the scaled gradient");
+  return compare_bits("dlogits", problem.shape(kDlogits), run.outputs[0], want,
+                      "scaled upstream gradients, against the scaled gradient");
 }
 
 Outcome cross_entropy_backward::row_sum(Trial& trial) {
@@ -59,7 +59,8 @@ Outcome cross_entropy_backward::row_sum(Trial& trial) {
       sum += run.outputs[0][at];
       bound += oracle[0][at].error;
       magnitude += std::fabs(oracle[0][at].value);
-      mass += std::exp(static_cast<double>(problem.values[kLogits][at]) - problem.values[kLogsumexp][static_cast<std::size_t>(i)]);
+      mass += std::exp(static_cast<double>(problem.values[kLogits][at]) -
+                       problem.values[kLogsumexp][static_cast<std::size_t>(i)]);
     }
     const auto y = static_cast<std::size_t>(problem.values[kTargets][static_cast<std::size_t>(i)]);
     const double upstream = problem.values[kDloss][static_cast<std::size_t>(i)] +
@@ -68,7 +69,8 @@ Outcome cross_entropy_backward::row_sum(Trial& trial) {
     sums.push_back(sum);
     bounds.push_back(bound + std::fabs(problem.values[kWeights][y] * upstream * (mass - 1)) + 0x1p-50 * magnitude);
   }
-  Outcome outcome = compare_within("dlogits, sum of a row", Shape{rows}, sums, std::vector<double>(sums.size()), bounds);
+  Outcome outcome =
+      compare_within("dlogits, sum of a row", Shape{rows}, sums, std::vector<double>(sums.size()), bounds);
   outcome.nonzero = outcome.elements;  // zero is what the claim is about
   return outcome;
 }

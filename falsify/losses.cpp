@@ -18,7 +18,9 @@ void direct_logits(std::vector<float>& logits, std::vector<float>& targets, Inde
         x[classes - 1] = static_cast<float>(random.between(4, 40));
         if (random.chance(0.3)) target = static_cast<float>(classes - 1);
         break;
-      case 1: all([&](Index) { return 90 * random.gaussian(); }); break;
+      case 1:
+        all([&](Index) { return 90 * random.gaussian(); });
+        break;
       case 2:
         all([&](Index) { return random.gaussian(); });
         x[y] = static_cast<float>(random.sign() * static_cast<double>(random.between(8, 120)));
@@ -36,9 +38,15 @@ void direct_logits(std::vector<float>& logits, std::vector<float>& targets, Inde
         all([&](Index) { return static_cast<double>(random.between(-2, 2)); });
         x[classes - 1] = x[0] = 3;
         break;
-      case 6: all([&](Index) { return -200 + random.gaussian(); }); break;
-      case 7: all([&](Index j) { return 100.0 * static_cast<double>(j) / static_cast<double>(classes); }); break;
-      default: all([&](Index j) { return -100.0 * static_cast<double>(j) / static_cast<double>(classes); }); break;
+      case 6:
+        all([&](Index) { return -200 + random.gaussian(); });
+        break;
+      case 7:
+        all([&](Index j) { return 100.0 * static_cast<double>(j) / static_cast<double>(classes); });
+        break;
+      default:
+        all([&](Index j) { return -100.0 * static_cast<double>(j) / static_cast<double>(classes); });
+        break;
     }
   }
 }

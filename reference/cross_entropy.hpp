@@ -7,11 +7,11 @@
 
 namespace assay::reference {
 
-/// loss[i] = weights[y] ((m - logits[i,y]) + log sum_j exp(logits[i,j] - m)) with m the row's maximum and y = targets[i];
-/// logits [rows, classes], targets [rows], weights [classes], loss [rows]. total [1] is sum_i loss[i] over normalizer [1],
-/// which is sum_i weights[targets[i]] for reduction 1 (mean) and 1 for reduction 2 (sum). logsumexp [rows] and normalizer
-/// are kept for the backward pass. O(rows classes).
-/// Source: Blanchard, Higham & Higham, IMA J. Numer. Anal. 41 (2021), algorithm 3.1 (shifted log-sum-exp).
+/// loss[i] = weights[y] ((m - logits[i,y]) + log sum_j exp(logits[i,j] - m)) with m the row's maximum and y =
+/// targets[i]; logits [rows, classes], targets [rows], weights [classes], loss [rows]. total [1] is sum_i loss[i] over
+/// normalizer [1], which is sum_i weights[targets[i]] for reduction 1 (mean) and 1 for reduction 2 (sum). logsumexp
+/// [rows] and normalizer are kept for the backward pass. O(rows classes). Source: Blanchard, Higham & Higham, IMA J.
+/// Numer. Anal. 41 (2021), algorithm 3.1 (shifted log-sum-exp).
 template <class T>
 void cross_entropy(View<const T> logits, View<const T> targets, View<const T> weights, View<T> loss, View<T> total,
                    View<T> logsumexp, View<T> normalizer, double reduction) {

@@ -6,10 +6,10 @@
 
 namespace assay::reference {
 
-/// dlogits[i,j] = weights[y] (exp(logits[i,j] - logsumexp[i]) - [j = y]) (dloss[i] + dtotal / normalizer), y = targets[i];
-/// logits, dlogits [rows, classes], targets, logsumexp, dloss [rows], weights [classes], normalizer, dtotal [1].
-/// Overwritten; nothing where dlogits has no memory. O(rows classes).
-/// Source: Bishop, Pattern Recognition and Machine Learning (2006), equation 4.109.
+/// dlogits[i,j] = weights[y] (exp(logits[i,j] - logsumexp[i]) - [j = y]) (dloss[i] + dtotal / normalizer), y =
+/// targets[i]; logits, dlogits [rows, classes], targets, logsumexp, dloss [rows], weights [classes], normalizer, dtotal
+/// [1]. Overwritten; nothing where dlogits has no memory. O(rows classes). Source: Bishop, Pattern Recognition and
+/// Machine Learning (2006), equation 4.109.
 template <class T>
 void cross_entropy_backward(View<const T> logits, View<const T> targets, View<const T> weights, View<const T> logsumexp,
                             View<const T> normalizer, View<const T> dloss, View<const T> dtotal, View<T> dlogits) {

@@ -49,8 +49,8 @@ void scaled_softmax_vector(const float* x, Index n, float logsumexp, float scale
   HWY_DYNAMIC_DISPATCH(scaled_softmax)(x, n, logsumexp, scale, dx);
 }
 
-/// dlogits[i,j] = weights[y] (exp(logits[i,j] - logsumexp[i]) - [j = y]) (dloss[i] + dtotal / normalizer), y = targets[i];
-/// dlogits shares no memory with an input and may have another leading dimension than logits. One pass.
+/// dlogits[i,j] = weights[y] (exp(logits[i,j] - logsumexp[i]) - [j = y]) (dloss[i] + dtotal / normalizer), y =
+/// targets[i]; dlogits shares no memory with an input and may have another leading dimension than logits. One pass.
 template <void (*softmax)(const float*, Index, float, float, float*)>
 void gradient(const CrossEntropyBackwardArgs& args, Device&) {
   const float share = args.dtotal(0) / args.normalizer(0);
@@ -64,20 +64,18 @@ void gradient(const CrossEntropyBackwardArgs& args, Device&) {
   }
 }
 
-const KernelRegistration naive_kernel{
-    {.op = "cross_entropy_backward",
-     .id = "cross_entropy_backward/cpu/naive",
-     .source = "kernels/cpu/cross_entropy_backward.cpp",
-     .summary = "one loop",
-     .run = &run_typed<CrossEntropyBackwardArgs, &gradient<scaled_softmax_scalar>>}};
-const KernelRegistration highway_kernel{
-    {.op = "cross_entropy_backward",
-     .id = "cross_entropy_backward/cpu/highway",
-     .arithmetic = {.functions = FunctionLibrary::highway},
-     .source = "kernels/cpu/cross_entropy_backward.cpp",
-     .summary = "one vector loop, one thread",
-     .run = &run_typed<CrossEntropyBackwardArgs, &gradient<scaled_softmax_vector>>,
-     .priority = 1}};
+const KernelRegistration naive_kernel{{.op = "cross_entropy_backward",
+                                       .id = "cross_entropy_backward/cpu/naive",
+                                       .source = "kernels/cpu/cross_entropy_backward.cpp",
+                                       .summary = "one loop",
+                                       .run = &run_typed<CrossEntropyBackwardArgs, &gradient<scaled_softmax_scalar>>}};
+const KernelRegistration highway_kernel{{.op = "cross_entropy_backward",
+                                         .id = "cross_entropy_backward/cpu/highway",
+                                         .arithmetic = {.functions = FunctionLibrary::highway},
+                                         .source = "kernels/cpu/cross_entropy_backward.cpp",
+                                         .summary = "one vector loop, one thread",
+                                         .run = &run_typed<CrossEntropyBackwardArgs, &gradient<scaled_softmax_vector>>,
+                                         .priority = 1}};
 
 }  // namespace
 }  // namespace assay::cpu

@@ -17,8 +17,9 @@ struct Larger {
   __device__ float operator()(float x, float y) const { return fmaxf(x, y); }
 };
 
-/// x combined over all threads of the block, the same bits in each of them: a tree over the lanes of each warp, then the
-/// warps in turn. Whole warps, at most 32; `partial` holds a float for each and is free again after the next barrier.
+/// x combined over all threads of the block, the same bits in each of them: a tree over the lanes of each warp, then
+/// the warps in turn. Whole warps, at most 32; `partial` holds a float for each and is free again after the next
+/// barrier.
 template <ReduceFault fault = ReduceFault::none, class Combine>
 __device__ inline float block_reduce(float x, Combine combine, float* partial) {
   const int warp = static_cast<int>(threadIdx.x) / 32, warps = static_cast<int>(blockDim.x) / 32;

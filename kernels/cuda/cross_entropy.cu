@@ -4,8 +4,7 @@
 namespace assay::ASSAY_CUDA_NAMESPACE {
 namespace {
 
-const KernelRegistration block_per_row_row{
-    cross_entropy_kernel<>("cross_entropy/" ASSAY_CUDA_NAME "/block_per_row")};
+const KernelRegistration block_per_row_row{cross_entropy_kernel<>("cross_entropy/" ASSAY_CUDA_NAME "/block_per_row")};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

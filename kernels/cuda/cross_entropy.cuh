@@ -8,13 +8,22 @@
 namespace assay::ASSAY_CUDA_NAMESPACE {
 
 /// What a kernel does wrong on purpose (falsify/mutants/cuda).
-enum class LossFault { none, tail_dropped, padded_with_zero, no_barrier, half_the_lanes_lost, first_row_only, mean_over_rows, one_pass_total };
+enum class LossFault {
+  none,
+  tail_dropped,
+  padded_with_zero,
+  no_barrier,
+  half_the_lanes_lost,
+  first_row_only,
+  mean_over_rows,
+  one_warp_of_rows
+};
 
-constexpr ReduceFault reduce_fault(LossFault fault) {
-  return fault == LossFault::no_barrier            ? ReduceFault::no_barrier
-         : fault == LossFault::half_the_lanes_lost ? ReduceFault::half_the_lanes_lost
-                                                   : ReduceFault::none;
-}
+template <LossFault fault>
+inline constexpr ReduceFault loss_reduction =
+    fault == LossFault::no_barrier            ? ReduceFault::no_barrier
+    : fault == LossFault::half_the_lanes_lost ? ReduceFault::half_the_lanes_lost
+                                              : ReduceFault::none;
 
 /// logits (rows, classes): rows dense, at i * ld + j; the rest is dense. Outputs share no memory with inputs.
 struct CrossEntropy {
@@ -27,8 +36,8 @@ struct CrossEntropy {
   bool mean;
 };
 
-/// loss[i] = weights[y] ((m - x[y]) + log sum_j exp(x[j] - m)). Two passes over the row, of which the second finds it in
-/// the cache. Elements past the end count as -inf. Error: the contract's bound; the order depends on classes alone.
+/// loss[i] = weights[y] ((m - x[y]) + log sum_j exp(x[j] - m)). Two passes over the row, of which the second finds it
+/// in the cache. Elements past the end count as -inf. Error: the contract's bound; the order depends on classes alone.
 template <LossFault fault>
 __global__ void __launch_bounds__(256) cross_entropy_row_kernel(CrossEntropy c) {
   ASSAY_SHARED(float, tops, [8]);
@@ -43,7 +52,7 @@ __global__ void __launch_bounds__(256) cross_entropy_row_kernel(CrossEntropy c) 
     const float4 v = load4(x, n, j, aligned, beyond);
     top = fmaxf(fmaxf(top, fmaxf(v.x, v.y)), fmaxf(v.z, v.w));
   }
-  const float m = block_reduce<reduce_fault(fault)>(top, Larger{}, tops);
+  const float m = block_reduce<loss_reduction<fault>>(top, Larger{}, tops);
   float sum = 0.0f;
   for (Index j = Index{threadIdx.x} * 4; j < n; j += Index{blockDim.x} * 4) {
     const float4 v = load4(x, n, j, aligned, beyond);
@@ -53,7 +62,7 @@ __global__ void __launch_bounds__(256) cross_entropy_row_kernel(CrossEntropy c) 
     if (j + 2 < n || fault == LossFault::padded_with_zero) sum += expf(v.z - m);
     if (j + 3 < n || fault == LossFault::padded_with_zero) sum += expf(v.w - m);
   }
-  const float log_sum = logf(block_reduce<reduce_fault(fault)>(sum, Plus{}, sums));
+  const float log_sum = logf(block_reduce<loss_reduction<fault>>(sum, Plus{}, sums));
   if (threadIdx.x != 0) return;
   const Index y = c.targets[row];
   c.logsumexp[row] = m + log_sum;
@@ -66,12 +75,13 @@ __global__ void __launch_bounds__(256) cross_entropy_total_kernel(CrossEntropy c
   ASSAY_SHARED(float, losses, [8]);
   ASSAY_SHARED(float, weights, [8]);
   float loss = 0.0f, weight = 0.0f;
-  for (Index i = threadIdx.x; i < c.rows; i += fault == LossFault::one_pass_total ? c.rows : Index{blockDim.x}) {
+  const Index rows = fault == LossFault::one_warp_of_rows ? min(c.rows, Index{32}) : c.rows;
+  for (Index i = threadIdx.x; i < rows; i += blockDim.x) {
     loss += c.loss[i];
     weight += c.weights[c.targets[i]];
   }
-  loss = block_reduce<reduce_fault(fault)>(loss, Plus{}, losses);
-  weight = block_reduce<reduce_fault(fault)>(weight, Plus{}, weights);
+  loss = block_reduce<loss_reduction<fault>>(loss, Plus{}, losses);
+  weight = block_reduce<loss_reduction<fault>>(weight, Plus{}, weights);
   if (threadIdx.x != 0) return;
   if (fault == LossFault::mean_over_rows) weight = static_cast<float>(c.rows);
   c.normalizer[0] = c.mean ? weight : 1.0f;
@@ -80,8 +90,10 @@ __global__ void __launch_bounds__(256) cross_entropy_total_kernel(CrossEntropy c
 
 template <LossFault fault = LossFault::none>
 void cross_entropy_block_per_row(const ops::CrossEntropyArgs& args, Device& device) {
-  const CrossEntropy c{args.rows,        args.classes,     args.logits.data(),    args.logits.stride(0),    args.targets.data(), args.weights.data(),
-                       args.loss.data(), args.total.data(), args.logsumexp.data(), args.normalizer.data(), args.reduction == 1};
+  const CrossEntropy c{
+      args.rows,           args.classes,     args.logits.data(), args.logits.stride(0), args.targets.data(),
+      args.weights.data(), args.loss.data(), args.total.data(),  args.logsumexp.data(), args.normalizer.data(),
+      args.reduction == 1};
   const auto rows = static_cast<unsigned>(fault == LossFault::first_row_only ? 1 : args.rows);
   launch(&cross_entropy_row_kernel<fault>, {dim3(rows), dim3(row_threads(args.classes, 4))}, device, c);
   launch(&cross_entropy_total_kernel<fault>, {dim3(1), dim3(row_threads(args.rows, 1))}, device, c);

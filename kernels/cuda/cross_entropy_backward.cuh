@@ -23,8 +23,8 @@ struct CrossEntropyGradient {
   Index dld;
 };
 
-/// dlogits[i,j] = (exp(x[j] - logsumexp[i]) - [j = y]) (weights[y] (dloss[i] + dtotal / normalizer)). Blocks in x go along
-/// a row, four elements a thread; in y over rows.
+/// dlogits[i,j] = (exp(x[j] - logsumexp[i]) - [j = y]) (weights[y] (dloss[i] + dtotal / normalizer)). Blocks in x go
+/// along a row, four elements a thread; in y over rows.
 template <LossBackwardFault fault>
 __global__ void __launch_bounds__(256) cross_entropy_backward_kernel(CrossEntropyGradient c) {
   const float share = fault == LossBackwardFault::total_ignored ? 0.0f : c.dtotal[0] / c.normalizer[0];
@@ -49,10 +49,11 @@ __global__ void __launch_bounds__(256) cross_entropy_backward_kernel(CrossEntrop
 
 template <LossBackwardFault fault = LossBackwardFault::none>
 void cross_entropy_backward_by_rows(const ops::CrossEntropyBackwardArgs& args, Device& device) {
-  const CrossEntropyGradient c{args.rows,           args.classes,          args.logits.data(),     args.logits.stride(0),
-                               args.targets.data(), args.weights.data(),   args.logsumexp.data(),  args.normalizer.data(),
-                               args.dloss.data(),   args.dtotal.data(),    args.dlogits.data(),    args.dlogits.stride(0)};
-  const auto rows = static_cast<unsigned>(fault == LossBackwardFault::first_row_only ? 1 : std::min<Index>(args.rows, 65535));
+  const CrossEntropyGradient c{args.rows,           args.classes,        args.logits.data(),    args.logits.stride(0),
+                               args.targets.data(), args.weights.data(), args.logsumexp.data(), args.normalizer.data(),
+                               args.dloss.data(),   args.dtotal.data(),  args.dlogits.data(),   args.dlogits.stride(0)};
+  const auto rows =
+      static_cast<unsigned>(fault == LossBackwardFault::first_row_only ? 1 : std::min<Index>(args.rows, 65535));
   CrossEntropyGradient given = c;
   if (fault == LossBackwardFault::first_row_only) given.rows = 1;
   launch(&cross_entropy_backward_kernel<fault>, {dim3(blocks_for(args.classes, 1024), rows), dim3(256)}, device, given);

@@ -9,7 +9,8 @@ namespace assay::vulkan {
 namespace {
 
 const KernelRegistration workgroup_per_row{
-    cross_entropy_kernel<shaders::cross_entropy_row, shaders::cross_entropy_total>("cross_entropy/vulkan/workgroup_per_row")};
+    cross_entropy_kernel<shaders::cross_entropy_row, shaders::cross_entropy_total>(
+        "cross_entropy/vulkan/workgroup_per_row")};
 
 }  // namespace
 }  // namespace assay::vulkan

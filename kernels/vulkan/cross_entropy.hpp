@@ -17,12 +17,15 @@ struct CrossEntropyTotalPush {
 template <const Shader& row, const Shader& whole>
 void run_cross_entropy(const ops::CrossEntropyArgs& args, Device& device) {
   VulkanDevice& target = vulkan_device(device);
-  const StorageBinding x = bind(target, args.logits), targets = bind(target, args.targets), weights = bind(target, args.weights),
-                       loss = bind(target, args.loss), total = bind(target, args.total),
-                       logsumexp = bind(target, args.logsumexp), normalizer = bind(target, args.normalizer);
+  const StorageBinding x = bind(target, args.logits), targets = bind(target, args.targets),
+                       weights = bind(target, args.weights), loss = bind(target, args.loss),
+                       total = bind(target, args.total), logsumexp = bind(target, args.logsumexp),
+                       normalizer = bind(target, args.normalizer);
   const auto rows = static_cast<std::uint32_t>(args.rows);
-  const CrossEntropyPush push{rows,          static_cast<std::uint32_t>(args.classes), x.first,    step(args.logits, 0),
-                              targets.first, weights.first,                            loss.first, logsumexp.first};
+  const CrossEntropyPush push{rows,          static_cast<std::uint32_t>(args.classes),
+                              x.first,       step(args.logits, 0),
+                              targets.first, weights.first,
+                              loss.first,    logsumexp.first};
   const std::array vector{vectors(args.logits, x)};
   const std::array row_bindings{x, targets, weights, loss, logsumexp};
   target.dispatch({.name = row.name,
@@ -31,10 +34,11 @@ void run_cross_entropy(const ops::CrossEntropyArgs& args, Device& device) {
                    .bindings = row_bindings,
                    .push = bytes_of(push),
                    .groups = {groups(args.rows, 1), 1, 1}});
-  const CrossEntropyTotalPush total_push{rows,          args.reduction == 1 ? 1U : 0U, loss.first, targets.first,
-                                         weights.first, total.first,                   normalizer.first};
+  const CrossEntropyTotalPush total_push{
+      rows, args.reduction == 1 ? 1U : 0U, loss.first, targets.first, weights.first, total.first, normalizer.first};
   const std::array total_bindings{loss, targets, weights, total, normalizer};
-  target.dispatch({.name = whole.name, .module = whole.module, .bindings = total_bindings, .push = bytes_of(total_push)});
+  target.dispatch(
+      {.name = whole.name, .module = whole.module, .bindings = total_bindings, .push = bytes_of(total_push)});
 }
 
 /// Two passes over each row that a workgroup takes, twenty turns for their reductions, and the rows once more.

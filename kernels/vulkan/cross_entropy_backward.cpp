@@ -6,8 +6,8 @@
 namespace assay::vulkan {
 namespace {
 
-const KernelRegistration four_per_invocation{
-    cross_entropy_backward_kernel<shaders::cross_entropy_backward>("cross_entropy_backward/vulkan/four_per_invocation")};
+const KernelRegistration four_per_invocation{cross_entropy_backward_kernel<shaders::cross_entropy_backward>(
+    "cross_entropy_backward/vulkan/four_per_invocation")};
 
 }  // namespace
 }  // namespace assay::vulkan

@@ -15,9 +15,9 @@ struct CrossEntropyBackwardPush {
 template <const Shader& shader>
 void run_cross_entropy_backward(const ops::CrossEntropyBackwardArgs& args, Device& device) {
   VulkanDevice& target = vulkan_device(device);
-  const std::array bindings{bind(target, args.logits),     bind(target, args.targets), bind(target, args.weights),
-                            bind(target, args.logsumexp),  bind(target, args.normalizer), bind(target, args.dloss),
-                            bind(target, args.dtotal),     bind(target, args.dlogits)};
+  const std::array bindings{bind(target, args.logits),    bind(target, args.targets),    bind(target, args.weights),
+                            bind(target, args.logsumexp), bind(target, args.normalizer), bind(target, args.dloss),
+                            bind(target, args.dtotal),    bind(target, args.dlogits)};
   const CrossEntropyBackwardPush push{static_cast<std::uint32_t>(args.rows),
                                       static_cast<std::uint32_t>(args.classes),
                                       bindings[0].first,

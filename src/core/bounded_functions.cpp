@@ -127,39 +127,6 @@ Bounded sigmoid_complement(const Bounded& x) {
           mirrored.may_overflow};
 }
 
-// sigmoid. s = 1 / (1 + exp(-x)), and let exp err by E relative to its value.
-//   - 1 / (1 + exp(-x)): a relative error E of exp(-x) is one of E exp(-x) / (1 + exp(-x)) = E (1 - s) of the divisor.
-//   - exp(x) / (1 + exp(x)): numerator and divisor share the error, and (1 + E) / (1 + E s) - 1 <= E (1 - s) / (1 - E).
-// Beside it stand the roundings of 1 + exp and of the quotient, a division or a product with the reciprocal: together
-// f = E (1 - s) + 2u + division, and a product of factors (1 + d_i) or 1 / (1 + d_i) with sum |d_i| = f is within
-// f / (1 - f) of 1. exp and the quotient may each underflow. Where exp(-x) overflows, the quotient is 0: all of s is lost.
-// An argument that is off by e moves s by at most s (1 - s) expm1(e), since |d log s'(x) / dx| = |1 - 2s| <= 1.
-Bounded sigmoid(const Bounded& x) {
-  if (std::isnan(x.value)) return x;
-  if (std::isinf(x.value)) return {x.value > 0 ? 1.0 : 0.0, 0, 0, x.may_overflow};
-  const Roundings& r = Roundings::current();
-  const Accuracy& promised = accuracy(r.of.functions, Function::exp);
-  const double power = std::exp(-std::fabs(x.value)), narrow = r.of.accumulator == Format::f32 ? 0 : r.unit;
-  const double larger = 1 / (1 + power), smaller = power / (1 + power);
-  const double value = x.value < 0 ? smaller : larger, rest = x.value < 0 ? larger : smaller;
-  const auto bound = [&](double e) {
-    const double by_exp = promised.relative(std::fabs(x.value) + e) + narrow;
-    const double f = by_exp * rest + 2 * r.unit + r.division;
-    const double inherited = e > 0 ? value * rest * std::expm1(e) : 0;
-    const bool overflows = (std::exp(e - x.value) * (1 + by_exp) + 1) * (1 + r.unit) > r.largest;
-    const double lost = 2 * r.underflow + (overflows ? value : 0);
-    return f < 1 ? finite_or_infinite((inherited + f / (1 - f) * (value + inherited) + lost) * (1 + kDoubleSlack)) : 1;
-  };
-  const double worst = bound(x.error);
-  return {value, worst, std::min(worst, bound(x.statistical)), x.may_overflow};
-}
-
-Bounded sigmoid_complement(const Bounded& x) {
-  const Bounded mirrored = sigmoid(-x), difference = Bounded(1) - sigmoid(x);
-  return {mirrored.value, std::max(mirrored.error, difference.error), std::max(mirrored.statistical, difference.statistical),
-          mirrored.may_overflow};
-}
-
 Bounded softmax_term(const Bounded& x, const Bounded& maximum, double terms) {
   Bounded term = exp(x - maximum);
   // x <= maximum: where their difference overflows, it is to -inf, whose power is 0 as is that of the difference.

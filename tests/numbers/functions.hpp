@@ -29,12 +29,14 @@ inline Number exact(float x) { return {x, Bounded::input(x)}; }
 
 /// A float of any magnitude, subnormals, zeros and infinities among them.
 inline float any_float(Random& random) {
-  static constexpr float kSpecial[] = {0.0F, -0.0F, FLT_MIN, -FLT_MIN, 0x1p-149F, FLT_MAX, -FLT_MAX, 88.72F, 88.73F,
-                                       -87.33F, -103.9F, -104.1F, -1.0F, 1.0F, INFINITY, -INFINITY, NAN, 65519.997F};
+  static constexpr float kSpecial[] = {0.0F,     -0.0F,  FLT_MIN,  -FLT_MIN,  0x1p-149F, FLT_MAX,
+                                       -FLT_MAX, 88.72F, 88.73F,   -87.33F,   -103.9F,   -104.1F,
+                                       -1.0F,    1.0F,   INFINITY, -INFINITY, NAN,       65519.997F};
   if (random.chance(0.05)) return kSpecial[random.below(std::size(kSpecial))];
   const double significand = random.sign() * (1 + random.uniform());
   if (random.chance(0.5)) return static_cast<float>(std::ldexp(significand, static_cast<int>(random.between(-12, 6))));
-  if (random.chance(0.3)) return static_cast<float>(1 + std::ldexp(significand, static_cast<int>(random.between(-26, 0))));
+  if (random.chance(0.3))
+    return static_cast<float>(1 + std::ldexp(significand, static_cast<int>(random.between(-26, 0))));
   return static_cast<float>(std::ldexp(significand, static_cast<int>(random.between(-150, 127))));
 }
 
@@ -43,13 +45,16 @@ inline float any_float(Random& random) {
 inline Number argument(Random& random) {
   const float a = any_float(random), b = any_float(random);
   switch (random.below(8)) {
-    case 0: return {a + b, Bounded::input(a) + Bounded::input(b)};
+    case 0:
+      return {a + b, Bounded::input(a) + Bounded::input(b)};
     case 1: {
-      const float near = -a * (1 + std::ldexp(static_cast<float>(random.gaussian()), -static_cast<int>(random.below(24))));
+      const float near =
+          -a * (1 + std::ldexp(static_cast<float>(random.gaussian()), -static_cast<int>(random.below(24))));
       const Bounded sum = Bounded::input(a) + Bounded::input(b);
       return {(a + b) + near, sum + Bounded::input(near)};
     }
-    case 2: return {a * b, Bounded::input(a) * Bounded::input(b)};
+    case 2:
+      return {a * b, Bounded::input(a) * Bounded::input(b)};
     case 3: {  // overflows, and is scaled back
       const auto c = static_cast<float>(std::ldexp(random.gaussian(), -static_cast<int>(random.between(60, 140))));
       const auto large = std::ldexp(1.0F, static_cast<int>(random.between(60, 120)));
@@ -60,7 +65,8 @@ inline Number argument(Random& random) {
       const Bounded product = Bounded::input(a) * Bounded::input(b);
       return {std::fma(a, b, -(a * b)), product - product};
     }
-    default: return exact(a);
+    default:
+      return exact(a);
   }
 }
 
@@ -91,12 +97,12 @@ inline const std::vector<Unary>& unary_functions() {
           const auto nearest = static_cast<float>(root);
           return static_cast<double>(nearest) > root ? std::nextafter(nearest, 0.0F) : nearest;
         }}},
-      {"stored to f16",
-       [](const Bounded& x) { return stored(DType::f16, x); },
-       {[](float x) { return widen(to_half(x)); }}},
-      {"stored to bf16",
-       [](const Bounded& x) { return stored(DType::bf16, x); },
-       {[](float x) { return widen(to_bfloat16(x)); }}},
+      {"stored to f16", [](const Bounded& x) { return stored(DType::f16, x); }, {[](float x) {
+         return widen(to_half(x));
+       }}},
+      {"stored to bf16", [](const Bounded& x) { return stored(DType::bf16, x); }, {[](float x) {
+         return widen(to_bfloat16(x));
+       }}},
   };
   return table;
 }

@@ -49,10 +49,14 @@ void record(Found& found, float got, const Bounded& want, double error, Floats..
 /// The bound with a term left out: the argument's error, the function's own, the unit of the smallest subnormals.
 double left_out(Left left, const Bounded& full, const Bounded& of_exact_arguments, double smallest) {
   switch (left) {
-    case Left::nothing: return full.error;
-    case Left::inherited: return of_exact_arguments.error;
-    case Left::rounding: return std::max(0.0, full.error - of_exact_arguments.error);
-    case Left::smallest: return std::max(0.0, full.error - smallest);
+    case Left::nothing:
+      return full.error;
+    case Left::inherited:
+      return of_exact_arguments.error;
+    case Left::rounding:
+      return std::max(0.0, full.error - of_exact_arguments.error);
+    case Left::smallest:
+      return std::max(0.0, full.error - smallest);
   }
   return 0;
 }
@@ -93,17 +97,21 @@ Found search_softmax(int tile, Left left, int samples = 20'000) {
   Found found;
   for (int s = 0; s < samples; ++s) {
     const auto n = static_cast<std::size_t>(random.between(1, 40));
-    const double spread = std::ldexp(1.0, static_cast<int>(random.between(-8, 7))), slope = random.between(0, 2) * spread;
+    const double spread = std::ldexp(1.0, static_cast<int>(random.between(-8, 7))),
+                 slope = random.between(0, 2) * spread;
     std::vector<float> x(n);
-    for (std::size_t i = 0; i < n; ++i) x[i] = static_cast<float>(spread * random.gaussian() + slope * static_cast<double>(i));
+    for (std::size_t i = 0; i < n; ++i)
+      x[i] = static_cast<float>(spread * random.gaussian() + slope * static_cast<double>(i));
     if (n > 1 && random.chance(0.1)) x[random.below(n)] = random.chance(0.5) ? -INFINITY : -FLT_MAX;
     if (random.chance(0.1)) x[random.below(n)] = FLT_MAX;
     const float largest = *std::max_element(x.begin(), x.end());
     const std::size_t which = random.below(n);
     const Bounded term = Bounded::input(x[which]), maximum = Bounded::input(largest);
     const Bounded want = softmax_term(term, maximum, static_cast<double>(n));
-    const double error = left == Left::rounding ? std::max(0.0, exp(Bounded::input(x[which]) - maximum).error) : want.error;
-    record(found, online_term(x, which, static_cast<std::size_t>(tile > 0 ? tile : 40)), want, error, x[which], largest);
+    const double error =
+        left == Left::rounding ? std::max(0.0, exp(Bounded::input(x[which]) - maximum).error) : want.error;
+    record(found, online_term(x, which, static_cast<std::size_t>(tile > 0 ? tile : 40)), want, error, x[which],
+           largest);
   }
   return found;
 }
@@ -123,7 +131,8 @@ TEST(Functions, NoCorrectResultExceedsItsBound) {
 }
 
 TEST(Functions, OnlineSoftmaxStaysWithinItsBound) {
-  for (int tile : {0, 1, 4, 32}) expect_sound(fmt::format("softmax, tile {}", tile), search_softmax(tile, Left::nothing));
+  for (int tile : {0, 1, 4, 32})
+    expect_sound(fmt::format("softmax, tile {}", tile), search_softmax(tile, Left::nothing));
 }
 
 TEST(Functions, FlushedSubnormalsAreBounded) {

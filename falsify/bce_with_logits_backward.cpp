@@ -1,0 +1,46 @@
+// Properties of the gradient of the binary cross-entropy (obligations of contracts/bce_with_logits_backward.yaml).
+#include <cmath>
+
+#include "bce_with_logits_backward_obligations.hpp"
+#include "falsify/bce.hpp"
+#include "falsify/engine/trial.hpp"
+
+namespace assay::falsify {
+namespace {
+
+enum Tensor { kLogits, kTargets, kWeights, kDloss, kDlogits };
+
+}  // namespace
+
+void bce_with_logits_backward::inputs(Problem& problem, Strategy strategy, Random& random) {
+  direct_labels(problem, strategy, random);
+}
+
+Outcome bce_with_logits_backward::linearity(Trial& trial) {
+  const Problem problem = trial.problem(Strategy::gaussian);
+  Random random = trial.random("scale");
+  const int s = static_cast<int>(random.between(1, 6)) * (random.chance(0.5) ? 1 : -1);
+  Problem scaled = problem;
+  for (float& x : scaled.values[kDloss]) x = std::ldexp(x, s);
+  const Run plain = trial.run(problem), run = trial.run(scaled);
+  std::vector<float> want = plain.outputs[0];
+  for (float& x : want) x = std::ldexp(x, s);
+  return compare_bits("dlogits", problem.shape(kDlogits), run.outputs[0], want,
+                      "scaled dloss, against the scaled gradient");
+}
+
+Outcome bce_with_logits_backward::mirror(Trial& trial) {
+  Random random = trial.random("mirror");
+  const Mirrored both = mirrored_labels(trial.problem(Strategy::gaussian), random);
+  const Run plain = trial.run(both.plain), mirrored = trial.run(both.mirrored);
+  const auto oracle = trial.oracle(both.plain), other = trial.oracle(both.mirrored);
+  std::vector<double> got, want, bound;
+  for (std::size_t i = 0; i < plain.outputs[0].size(); ++i) {
+    got.push_back(mirrored.outputs[0][i]);
+    want.push_back(-static_cast<double>(plain.outputs[0][i]));
+    bound.push_back(oracle[0][i].error + other[0][i].error);
+  }
+  return compare_within("dlogits", both.plain.shape(kDlogits), got, want, bound);
+}
+
+}  // namespace assay::falsify

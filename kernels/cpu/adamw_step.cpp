@@ -1,0 +1,93 @@
+// One step of AdamW on the CPU. Reads four vectors and writes three: memory decides its speed.
+#include "ops/adamw_step.hpp"
+
+#include <cmath>
+
+#include "kernels/adamw_constants.hpp"
+#include "runtime/registry.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/adamw_step.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/simd-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace assay::cpu::HWY_NAMESPACE {
+namespace {
+
+void step_all(Index n, const AdamwConstants& c, float* p, float* m, float* v, const float* g) {
+  const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
+  const Index lanes = static_cast<Index>(hn::Lanes(d));
+  const V keep1 = hn::Set(d, c.keep1), take1 = hn::Set(d, c.take1), keep2 = hn::Set(d, c.keep2),
+          take2 = hn::Set(d, c.take2), decay = hn::Set(d, c.decay), size = hn::Set(d, c.size),
+          scale = hn::Set(d, c.scale), eps = hn::Set(d, c.eps);
+  const auto step = [&](V& vp, V& vm, V& vv, V vg) HWY_ATTR {
+    vm = hn::MulAdd(keep1, vm, hn::Mul(take1, vg));
+    vv = hn::MulAdd(keep2, vv, hn::Mul(hn::Mul(take2, vg), vg));
+    vp = hn::NegMulAdd(size, hn::Div(vm, hn::MulAdd(hn::Sqrt(vv), scale, eps)), hn::Mul(decay, vp));
+  };
+  Index i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    V vp = hn::LoadU(d, p + i), vm = hn::LoadU(d, m + i), vv = hn::LoadU(d, v + i);
+    step(vp, vm, vv, hn::LoadU(d, g + i));
+    hn::StoreU(vp, d, p + i);
+    hn::StoreU(vm, d, m + i);
+    hn::StoreU(vv, d, v + i);
+  }
+  if (i == n) return;
+  const auto rest = hn::FirstN(d, static_cast<std::size_t>(n - i));
+  V vp = load_masked(d, p + i, rest), vm = load_masked(d, m + i, rest), vv = load_masked(d, v + i, rest);
+  step(vp, vm, vv, load_masked(d, g + i, rest));
+  store_masked(vp, d, p + i, rest);
+  store_masked(vm, d, m + i, rest);
+  store_masked(vv, d, v + i, rest);
+}
+
+}  // namespace
+}  // namespace assay::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace assay::cpu {
+namespace {
+
+HWY_EXPORT(step_all);
+
+using ops::AdamwStepArgs;
+
+/// m' = keep1 m + take1 g, v' = keep2 v + take2 g^2, p' = decay p - size m' / (scale sqrt(v') + eps), in place; no two
+/// of the vectors share memory. Error: the contract's bound.
+void naive(const AdamwStepArgs& args, Device&) {
+  const AdamwConstants c = adamw_constants(args);
+  for (Index i = 0; i < args.n; ++i) {
+    const float g = args.g(i);
+    const float m = args.m(i) = c.keep1 * args.m(i) + c.take1 * g;
+    const float v = args.v(i) = c.keep2 * args.v(i) + c.take2 * g * g;
+    args.p(i) = c.decay * args.p(i) - c.size * (m / (std::sqrt(v) * c.scale + c.eps));
+  }
+}
+
+void highway(const AdamwStepArgs& args, Device&) {
+  if (args.n == 0) return;
+  HWY_DYNAMIC_DISPATCH(step_all)
+  (args.n, adamw_constants(args), args.p.data(), args.m.data(), args.v.data(), args.g.data());
+}
+
+const KernelRegistration naive_kernel{{.op = "adamw_step",
+                                       .id = "adamw_step/cpu/naive",
+                                       .source = "kernels/cpu/adamw_step.cpp",
+                                       .summary = "one loop",
+                                       .run = &run_typed<AdamwStepArgs, &naive>}};
+const KernelRegistration highway_kernel{{.op = "adamw_step",
+                                         .id = "adamw_step/cpu/highway",
+                                         .arithmetic = {.functions = FunctionLibrary::highway},
+                                         .source = "kernels/cpu/adamw_step.cpp",
+                                         .summary = "one vector loop, one thread",
+                                         .run = &run_typed<AdamwStepArgs, &highway>,
+                                         .priority = 1}};
+
+}  // namespace
+}  // namespace assay::cpu
+#endif

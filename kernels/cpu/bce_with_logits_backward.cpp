@@ -1,0 +1,89 @@
+// Gradient of the binary cross-entropy on the CPU.
+#include "ops/bce_with_logits_backward.hpp"
+
+#include <cmath>
+
+#include "runtime/registry.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/bce_with_logits_backward.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/functions-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace assay::cpu::HWY_NAMESPACE {
+namespace {
+
+/// dx[j] = share ((1 - t[j]) s - w[j] t[j] (1 - s)), s = sigmoid(x[j]): of 1 / (1 + z) and z / (1 + z), z = exp(-|x|),
+/// one is s and the other 1 - s.
+void label_gradients(const float* x, const float* t, const float* w, Index n, float share, float* dx) {
+  const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
+  const Index lanes = static_cast<Index>(hn::Lanes(d));
+  const V one = hn::Set(d, 1.0F), factor = hn::Set(d, share);
+  const auto gradient = [&](V vx, V vt, V vw) HWY_ATTR {
+    const V z = exp_of_negative(d, hn::Neg(hn::Abs(vx)));
+    const V near = hn::Div(one, hn::Add(one, z)), far = hn::Mul(z, near);
+    const auto negative = hn::Lt(vx, hn::Zero(d));
+    const V s = hn::IfThenElse(negative, far, near), rest = hn::IfThenElse(negative, near, far);
+    return hn::Mul(hn::NegMulAdd(hn::Mul(vw, vt), rest, hn::Mul(hn::Sub(one, vt), s)), factor);
+  };
+  Index j = 0;
+  for (; j + lanes <= n; j += lanes)
+    hn::StoreU(gradient(hn::LoadU(d, x + j), hn::LoadU(d, t + j), hn::LoadU(d, w + j)), d, dx + j);
+  if (j == n) return;
+  const auto rest = hn::FirstN(d, static_cast<std::size_t>(n - j));
+  store_masked(gradient(load_masked(d, x + j, rest), load_masked(d, t + j, rest), load_masked(d, w + j, rest)), d,
+               dx + j, rest);
+}
+
+}  // namespace
+}  // namespace assay::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace assay::cpu {
+namespace {
+
+HWY_EXPORT(label_gradients);
+
+using ops::BceWithLogitsBackwardArgs;
+
+void gradients_scalar(const float* x, const float* t, const float* w, Index n, float share, float* dx) {
+  for (Index j = 0; j < n; ++j) {
+    const float z = std::exp(-std::fabs(x[j])), near = 1.0F / (1.0F + z), far = z * near;
+    const float s = x[j] < 0 ? far : near, rest = x[j] < 0 ? near : far;
+    dx[j] = ((1.0F - t[j]) * s - w[j] * t[j] * rest) * share;
+  }
+}
+void gradients_vector(const float* x, const float* t, const float* w, Index n, float share, float* dx) {
+  HWY_DYNAMIC_DISPATCH(label_gradients)(x, t, w, n, share, dx);
+}
+
+/// dlogits[i,j] = dloss[i] / classes ((1 - t) sigmoid(x) - pos_weight[j] t (1 - sigmoid(x))); logits, targets and
+/// dlogits (rows, classes), each of its own leading dimension; dlogits shares no memory with an input. One pass.
+template <void (*gradients)(const float*, const float*, const float*, Index, float, float*)>
+void backward(const BceWithLogitsBackwardArgs& args, Device&) {
+  for (Index i = 0; i < args.rows; ++i)
+    gradients(args.logits.data() + i * args.logits.stride(0), args.targets.data() + i * args.targets.stride(0),
+              args.pos_weight.data(), args.classes, args.dloss(i) / static_cast<float>(args.classes),
+              args.dlogits.data() + i * args.dlogits.stride(0));
+}
+
+const KernelRegistration naive_kernel{{.op = "bce_with_logits_backward",
+                                       .id = "bce_with_logits_backward/cpu/naive",
+                                       .source = "kernels/cpu/bce_with_logits_backward.cpp",
+                                       .summary = "one loop",
+                                       .run = &run_typed<BceWithLogitsBackwardArgs, &backward<gradients_scalar>>}};
+const KernelRegistration highway_kernel{{.op = "bce_with_logits_backward",
+                                         .id = "bce_with_logits_backward/cpu/highway",
+                                         .arithmetic = {.functions = FunctionLibrary::highway},
+                                         .source = "kernels/cpu/bce_with_logits_backward.cpp",
+                                         .summary = "one vector loop, one thread",
+                                         .run = &run_typed<BceWithLogitsBackwardArgs, &backward<gradients_vector>>,
+                                         .priority = 1}};
+
+}  // namespace
+}  // namespace assay::cpu
+#endif

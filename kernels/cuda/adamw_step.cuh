@@ -1,0 +1,73 @@
+// One step of AdamW, four parameters a thread.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/adamw_constants.hpp"
+#include "kernels/cuda/block_reduce.cuh"
+#include "runtime/registry.hpp"
+
+namespace assay::ASSAY_CUDA_NAMESPACE {
+
+/// What a kernel does wrong on purpose (falsify/mutants/cuda).
+enum class AdamwFault { none, tail_dropped, one_past_the_end, last_block_lost, moments_not_stored };
+
+struct AdamwVectors {
+  Index n;
+  float *p, *m, *v;
+  const float* g;
+  AdamwConstants c;
+};
+
+__device__ inline void adamw_element(const AdamwConstants& c, float& p, float& m, float& v, float g) {
+  m = c.keep1 * m + c.take1 * g;
+  v = c.keep2 * v + c.take2 * g * g;
+  p = c.decay * p - c.size * (m / (sqrtf(v) * c.scale + c.eps));
+}
+
+/// m' = keep1 m + take1 g, v' = keep2 v + take2 g^2, p' = decay p - size m' / (scale sqrt(v') + eps), in place; vectors
+/// are dense and share no memory. Loads and stores of 16 bytes where a vector is aligned to them. The bits of an
+/// element do not depend on its place.
+template <AdamwFault fault>
+__global__ void __launch_bounds__(256) adamw_kernel(AdamwVectors a) {
+  const bool p_aligned = aligned16(a.p), m_aligned = aligned16(a.m), v_aligned = aligned16(a.v),
+             g_aligned = aligned16(a.g);
+  const Index n = fault == AdamwFault::tail_dropped && a.n > 4 ? a.n / 4 * 4
+                  : fault == AdamwFault::one_past_the_end      ? a.n + 1
+                                                               : a.n;
+  const Index i = (Index{blockIdx.x} * blockDim.x + threadIdx.x) * 4;
+  if (i >= n) return;
+  float4 p = load4(a.p, n, i, p_aligned, 0.0f), m = load4(a.m, n, i, m_aligned, 0.0f),
+         v = load4(a.v, n, i, v_aligned, 0.0f);
+  const float4 g = load4(a.g, n, i, g_aligned, 0.0f);
+  adamw_element(a.c, p.x, m.x, v.x, g.x);
+  adamw_element(a.c, p.y, m.y, v.y, g.y);
+  adamw_element(a.c, p.z, m.z, v.z, g.z);
+  adamw_element(a.c, p.w, m.w, v.w, g.w);
+  store4(a.p, n, i, p_aligned, p);
+  if (fault != AdamwFault::moments_not_stored) store4(a.m, n, i, m_aligned, m);
+  store4(a.v, n, i, v_aligned, v);
+}
+
+template <AdamwFault fault = AdamwFault::none>
+void adamw_four_per_thread(const ops::AdamwStepArgs& args, Device& device) {
+  if (args.n == 0) return;
+  const AdamwVectors a{args.n, args.p.data(), args.m.data(), args.v.data(), args.g.data(), adamw_constants(args)};
+  const unsigned threads = row_threads(args.n, 4);
+  unsigned blocks = blocks_for(args.n, 4 * Index{threads});
+  if (fault == AdamwFault::last_block_lost && blocks > 1) --blocks;
+  launch(&adamw_kernel<fault>, {dim3(blocks), dim3(threads)}, device, a);
+}
+
+template <AdamwFault fault = AdamwFault::none>
+Kernel adamw_row(std::string_view id) {
+  return {.op = "adamw_step",
+          .id = id,
+          .backend = kCudaBackend,
+          .arithmetic = {.functions = FunctionLibrary::cuda},
+          .source = "kernels/cuda/adamw_step.cuh",
+          .summary = "four parameters a thread, one pass",
+          .run = &run_typed<ops::AdamwStepArgs, &adamw_four_per_thread<fault>>};
+}
+
+}  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -1,0 +1,53 @@
+// The launcher of bce_with_logits, shared with its mutants.
+#pragma once
+
+#include "kernels/vulkan/launch.hpp"
+#include "ops/bce_with_logits.hpp"
+
+namespace assay::vulkan {
+
+/// Push constants of bce_with_logits.comp.
+struct BcePush {
+  std::uint32_t rows, classes, x_first, x_ld, targets_first, targets_ld, weight_first, loss_first;
+};
+
+template <const Shader& shader>
+void run_bce(const ops::BceWithLogitsArgs& args, Device& device) {
+  VulkanDevice& target = vulkan_device(device);
+  const std::array bindings{bind(target, args.logits), bind(target, args.targets), bind(target, args.pos_weight),
+                            bind(target, args.loss)};
+  const BcePush push{static_cast<std::uint32_t>(args.rows),
+                     static_cast<std::uint32_t>(args.classes),
+                     bindings[0].first,
+                     step(args.logits, 0),
+                     bindings[1].first,
+                     step(args.targets, 0),
+                     bindings[2].first,
+                     bindings[3].first};
+  target.dispatch({.name = shader.name,
+                   .module = shader.module,
+                   .bindings = bindings,
+                   .push = bytes_of(push),
+                   .groups = {groups(args.rows, 1), 1, 1}});
+}
+
+/// One turn per 256 labels and ten for the reduction, for every row that a workgroup takes.
+inline std::optional<std::string> refuse_bce(const ops::BceWithLogitsArgs& args) {
+  const Index passes = (args.rows + kMaxGroups - 1) / kMaxGroups;
+  if (auto why = refuse_long(passes * ((args.classes + 255) / 256 + 10))) return why;
+  return refuse_large(args.logits, args.targets);
+}
+
+template <const Shader& shader>
+Kernel bce_kernel(std::string_view id) {
+  return {.op = "bce_with_logits",
+          .id = id,
+          .backend = Backend::vulkan,
+          .arithmetic = kShaderArithmetic,
+          .source = "kernels/vulkan/bce_with_logits.comp",
+          .summary = "a workgroup per row, tree reduction in shared memory; log1p by a series of its own",
+          .run = &run_typed<ops::BceWithLogitsArgs, &run_bce<shader>>,
+          .refuse = &refuse_typed<ops::BceWithLogitsArgs, &refuse_bce>};
+}
+
+}  // namespace assay::vulkan

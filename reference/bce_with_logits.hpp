@@ -1,0 +1,28 @@
+// Binary cross-entropy of logits.
+#pragma once
+
+#include "core/forms.hpp"
+#include "core/sum.hpp"
+#include "core/view.hpp"
+
+namespace assay::reference {
+
+/// loss[i] = sum_j (pos_weight[j] t softplus(-x) + (1 - t) softplus(x)) / classes with x = logits[i,j], t =
+/// targets[i,j] and softplus(z) = max(z, 0) + log1p(exp(-|z|)); logits, targets [rows, classes], pos_weight [classes],
+/// loss [rows]. Source: Goodfellow, Bengio & Courville, Deep Learning (2016), section 6.2.2.2.
+template <class T>
+void bce_with_logits(View<const T> logits, View<const T> targets, View<const T> pos_weight, View<T> loss) {
+  const Index classes = logits.dim(1);
+  for (Index i = 0; i < logits.dim(0); ++i) {
+    Sum<T> sum;
+    for (Index j = 0; j < classes; ++j) {
+      const T x = logits(i, j), t = targets(i, j);
+      const T beside = log1p(exp(-absolute(x)));
+      sum += product(pos_weight(j), t, maximum(-x, T(0)) + beside);
+      sum += (T(1) - t) * (maximum(x, T(0)) + beside);
+    }
+    loss(i) = quotient(sum.value(), T(static_cast<double>(classes)));
+  }
+}
+
+}  // namespace assay::reference

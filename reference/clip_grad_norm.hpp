@@ -1,0 +1,21 @@
+// Clipping of gradients by their global norm.
+#pragma once
+
+#include "core/forms.hpp"
+#include "core/sum.hpp"
+#include "core/view.hpp"
+
+namespace assay::reference {
+
+/// norm[0] = sqrt(sum_i g[i]^2) and g'[i] = g[i] min(1, max_norm / norm); g [n] in place, norm [1]. min by the larger
+/// of the negatives, which keeps a NaN norm. Source: Pascanu, Mikolov & Bengio, ICML 2013, algorithm 1.
+template <class T>
+void clip_grad_norm(View<T> g, View<T> norm, double max_norm) {
+  Sum<T> squares;
+  for (Index i = 0; i < g.dim(0); ++i) squares += g(i) * g(i);
+  norm(0) = sqrt(squares.value());
+  const T factor = -maximum(-quotient(T(static_cast<double>(static_cast<float>(max_norm))), norm(0)), T(-1));
+  for (Index i = 0; i < g.dim(0); ++i) g(i) = g(i) * factor;
+}
+
+}  // namespace assay::reference
