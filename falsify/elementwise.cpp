@@ -17,6 +17,23 @@ std::vector<float> cut(const std::vector<float>& values, Index extent, Index fro
   return {values.begin() + from * each, values.begin() + to * each};
 }
 
+/// Elements from which on kernels may take another path: none of the dims that are drawn give so many.
+constexpr Index kLarge = Index{1} << 21;
+
+/// The first dim raised until the largest output has kLarge elements and no tensor more than four times as many.
+std::vector<Index> enlarged(const OpDescriptor& op, std::vector<Index> dims) {
+  Index outputs = 1, all = 1;
+  for (Index& d : dims) d = std::max<Index>(d, 1);
+  for (std::size_t t = 0; t < op.tensors.size(); ++t) {
+    if (!batched(op.tensors[t], op)) continue;
+    const Index each = op.tensors[t].shape(dims).size() / dims[0];
+    all = std::max(all, each);
+    if (op.tensors[t].role != Role::in) outputs = std::max(outputs, each);
+  }
+  dims[0] = std::clamp(std::min(kLarge / outputs + 1, 4 * kLarge / all), op.dims[0].min, op.dims[0].max);
+  return dims;
+}
+
 }  // namespace
 
 Outcome scales_with(Trial& trial, std::initializer_list<int> inputs, std::optional<Strategy> strategy) {
@@ -40,8 +57,8 @@ Outcome scales_with(Trial& trial, std::initializer_list<int> inputs, std::option
 
 Outcome independent_of_batch(Trial& trial) {
   const OpDescriptor& op = trial.op();
-  const Problem whole = trial.problem();
   Random random = trial.random("batch");
+  const Problem whole = random.chance(1.0 / 16) ? trial.problem(enlarged(op, trial.the_case().dims)) : trial.problem();
   const Index extent = whole.dims[0], from = random.between(0, extent), to = random.between(from, extent);
   Problem part = whole;
   part.dims[0] = std::max(to - from, op.dims[0].min);

@@ -12,7 +12,8 @@ namespace assay::falsify {
 Outcome scales_with(Trial& trial, std::initializer_list<int> inputs, std::optional<Strategy> strategy = {});
 
 /// Indices [from, to) of the first dim alone give the bits that they give among the others. Tensors whose first axis is
-/// that dim are cut; the others are passed whole.
+/// that dim are cut; the others are passed whole. One case in sixteen has millions of elements, where kernels may take
+/// another path than with few.
 Outcome independent_of_batch(Trial& trial);
 
 /// Makes positive integers small enough that `terms` of them add exactly in every order.

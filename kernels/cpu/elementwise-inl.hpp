@@ -6,30 +6,51 @@
 #define ASSAY_KERNELS_CPU_ELEMENTWISE_INL
 #endif
 
+#include <algorithm>
+#include <cstdint>
+
+#include "hwy/cache_control.h"
 #include "kernels/cpu/elementwise.hpp"
 #include "kernels/cpu/simd-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
 
-/// out(i, j) = f(d, in(i, j)...) for i < m, j < n. `out` may be one of the inputs. Every element, those of a tail too,
-/// takes the same instructions: its bits do not depend on where it stands.
+/// Outputs of this size leave the cache before anyone reads them: they are stored past it, which saves reading them first.
+inline constexpr Index kStreamedElements = Index{1} << 21;
+
+/// to[j] = f(d, from[j]...) for j < n; `stream`: past the cache. Every element, those of a head or tail too, takes the same
+/// instructions: its bits do not depend on where it stands.
+template <class F, class... In>
+HWY_INLINE void map_row(Index n, bool stream, const F& f, float* to, const In*... from) {
+  const hn::ScalableTag<float> d;
+  const Index lanes = static_cast<Index>(hn::Lanes(d));
+  const auto some = [&](Index j, Index count) HWY_ATTR {
+    const auto mask = hn::FirstN(d, static_cast<std::size_t>(count));
+    store_masked(f(d, load_masked(d, from + j, mask)...), d, to + j, mask);
+  };
+  // Up to the first whole vector: stores that straddle cache lines cost twice, and streams must not.
+  const auto misplaced = static_cast<Index>(reinterpret_cast<std::uintptr_t>(to) / sizeof(float)) % lanes;
+  Index j = std::min(n, misplaced == 0 ? 0 : lanes - misplaced);
+  if (j > 0) some(0, j);
+  if (stream) {
+    for (; j + lanes <= n; j += lanes) hn::Stream(f(d, hn::LoadU(d, from + j)...), d, to + j);
+  } else {
+    for (; j + lanes <= n; j += lanes) hn::Store(f(d, hn::LoadU(d, from + j)...), d, to + j);
+  }
+  if (j < n) some(j, n - j);
+}
+
+/// out(i, j) = f(d, in(i, j)...) for i < m, j < n. `out` may be one of the inputs.
 template <class F, class... In>
 HWY_INLINE void map_rows(Index m, Index n, const F& f, Rows<float> out, In... in) {
   if (m > 1 && out.ld == n && ((in.ld == n) && ...)) {
     n *= m;
     m = 1;
   }
-  const hn::ScalableTag<float> d;
-  const Index lanes = static_cast<Index>(hn::Lanes(d));
-  for (Index i = 0; i < m; ++i) {
-    float* const to = out.data + i * out.ld;
-    Index j = 0;
-    for (; j + lanes <= n; j += lanes) hn::StoreU(f(d, hn::LoadU(d, in.data + i * in.ld + j)...), d, to + j);
-    if (j == n) continue;
-    const auto mask = hn::FirstN(d, static_cast<std::size_t>(n - j));
-    store_masked(f(d, load_masked(d, in.data + i * in.ld + j, mask)...), d, to + j, mask);
-  }
+  const bool stream = m * n >= kStreamedElements && ((in.data != out.data) && ...);
+  for (Index i = 0; i < m; ++i) map_row(n, stream, f, out.data + i * out.ld, in.data + i * in.ld...);
+  if (stream) hwy::FlushStream();
 }
 
 }  // namespace assay::cpu::HWY_NAMESPACE

@@ -1,13 +1,42 @@
 // y[t] = table[ids[t]] on the CPU.
 #include "ops/embedding.hpp"
 
-#include <cstring>
-
 #include "kernels/cpu/elementwise.hpp"
 #include "runtime/registry.hpp"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/embedding.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/elementwise-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace assay::cpu::HWY_NAMESPACE {
+namespace {
+
+/// Loads and stores move bits: NaN payloads survive.
+struct Copy {
+  template <class D, class V>
+  HWY_INLINE V operator()(D, V x) const {
+    return x;
+  }
+};
+
+void gather(Index tokens, Index n, const std::int32_t* ids, Rows<const float> table, Rows<float> y) {
+  const bool stream = tokens * n >= kStreamedElements;
+  for (Index t = 0; t < tokens; ++t) map_row(n, stream, Copy{}, y.data + t * y.ld, table.data + ids[t] * table.ld);
+  if (stream) hwy::FlushStream();
+}
+
+}  // namespace
+}  // namespace assay::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace assay::cpu {
 namespace {
+
+HWY_EXPORT(gather);
 
 using ops::EmbeddingArgs;
 
@@ -19,13 +48,10 @@ void naive(const EmbeddingArgs& args, Device&) {
     for (Index j = 0; j < args.h; ++j) args.y(t, j) = args.table(args.ids(t), j);
 }
 
-/// The same, a row at a time.
-void rows(const EmbeddingArgs& args, Device&) {
-  if (args.h == 0) return;
-  const Rows<const float> table{args.table.data(), rows_of(args.table).ld};
-  const Rows<float> y = rows_of(args.y);
-  const auto bytes = static_cast<std::size_t>(args.h) * sizeof(float);
-  for (Index t = 0; t < args.t; ++t) std::memcpy(y.data + t * y.ld, table.data + args.ids(t) * table.ld, bytes);
+/// The same in SIMD, a row at a time.
+void highway(const EmbeddingArgs& args, Device&) {
+  HWY_DYNAMIC_DISPATCH(gather)
+  (args.t, args.h, args.ids.data(), Rows<const float>{args.table.data(), rows_of(args.table).ld}, rows_of(args.y));
 }
 
 const KernelRegistration naive_kernel{{.op = "embedding",
@@ -33,12 +59,13 @@ const KernelRegistration naive_kernel{{.op = "embedding",
                                        .source = "kernels/cpu/embedding.cpp",
                                        .summary = "two loops",
                                        .run = &run_typed<EmbeddingArgs, &naive>}};
-const KernelRegistration rows_kernel{{.op = "embedding",
-                                         .id = "embedding/cpu/rows",
+const KernelRegistration highway_kernel{{.op = "embedding",
+                                         .id = "embedding/cpu/highway",
                                          .source = "kernels/cpu/embedding.cpp",
-                                         .summary = "whole rows copied",
-                                         .run = &run_typed<EmbeddingArgs, &rows>,
+                                         .summary = "SIMD, a row at a time",
+                                         .run = &run_typed<EmbeddingArgs, &highway>,
                                          .priority = 1}};
 
 }  // namespace
 }  // namespace assay::cpu
+#endif

@@ -1,8 +1,6 @@
 // The gradient of rows of a table by index on the CPU.
 #include "ops/embedding_backward.hpp"
 
-#include <algorithm>
-
 #include "kernels/cpu/elementwise.hpp"
 #include "runtime/registry.hpp"
 
@@ -23,6 +21,15 @@ struct Sum {
   }
 };
 
+struct Zero {
+  template <class D>
+  HWY_INLINE auto operator()(D d) const {
+    return hn::Zero(d);
+  }
+};
+
+void clear(Index m, Index n, Rows<float> matrix) { map_rows(m, n, Zero{}, matrix); }
+
 void add_row(Index n, float* sum, const float* x) {
   map_rows(1, n, Sum{}, Rows<float>{sum, n}, Rows<const float>{sum, n}, Rows<const float>{x, n});
 }
@@ -36,6 +43,7 @@ namespace assay::cpu {
 namespace {
 
 HWY_EXPORT(add_row);
+HWY_EXPORT(clear);
 
 using ops::EmbeddingBackwardArgs;
 
@@ -53,7 +61,7 @@ void naive(const EmbeddingBackwardArgs& args, Device&) {
 void highway(const EmbeddingBackwardArgs& args, Device&) {
   const Rows<const float> dy{args.dy.data(), rows_of(args.dy).ld};
   const Rows<float> dtable = rows_of(args.dtable);
-  for (Index v = 0; v < args.v; ++v) std::fill_n(dtable.data + v * dtable.ld, args.h, 0.0F);
+  HWY_DYNAMIC_DISPATCH(clear)(args.v, args.h, dtable);
   for (Index t = 0; t < args.t; ++t)
     HWY_DYNAMIC_DISPATCH(add_row)(args.h, dtable.data + args.ids(t) * dtable.ld, dy.data + t * dy.ld);
 }

@@ -1,8 +1,6 @@
 // The gradient of the mean of the first tokens of each sequence on the CPU.
 #include "ops/mean_pool_backward.hpp"
 
-#include <algorithm>
-
 #include "kernels/cpu/elementwise.hpp"
 #include "runtime/registry.hpp"
 
@@ -24,8 +22,17 @@ struct Quotient {
   }
 };
 
-void divide(Index n, float divisor, const float* dy, float* dx) {
-  map_rows(1, n, Quotient{divisor}, Rows<float>{dx, n}, Rows<const float>{dy, n});
+struct Zero {
+  template <class D>
+  HWY_INLINE auto operator()(D d) const {
+    return hn::Zero(d);
+  }
+};
+
+/// `length` rows of dy / length, and zeros up to `rows` of them.
+void spread(Index rows, Index length, Index n, const float* dy, Rows<float> dx) {
+  map_rows(length, n, Quotient{static_cast<float>(length)}, dx, Rows<const float>{dy, 0});
+  map_rows(rows - length, n, Zero{}, Rows<float>{dx.data + length * dx.ld, dx.ld});
 }
 
 }  // namespace
@@ -36,7 +43,7 @@ HWY_AFTER_NAMESPACE();
 namespace assay::cpu {
 namespace {
 
-HWY_EXPORT(divide);
+HWY_EXPORT(spread);
 
 using ops::MeanPoolBackwardArgs;
 
@@ -50,15 +57,12 @@ void naive(const MeanPoolBackwardArgs& args, Device&) {
         args.dx(b, i, j) = i < args.lengths(b) ? args.dy(b, j) / static_cast<float>(args.lengths(b)) : 0.0F;
 }
 
-/// The same: the first row is divided, the others are copies of it, padding is filled.
+/// The same in SIMD.
 void highway(const MeanPoolBackwardArgs& args, Device&) {
-  for (Index b = 0; b < args.b; ++b) {
-    const auto row = [&](Index i) { return args.dx.data() + b * args.dx.stride(0) + i * args.dx.stride(1); };
-    const Index length = args.lengths(b);
-    HWY_DYNAMIC_DISPATCH(divide)(args.h, static_cast<float>(length), args.dy.data() + b * args.dy.stride(0), row(0));
-    for (Index i = 1; i < length; ++i) std::copy_n(row(0), args.h, row(i));
-    for (Index i = length; i < args.s; ++i) std::fill_n(row(i), args.h, 0.0F);
-  }
+  for (Index b = 0; b < args.b; ++b)
+    HWY_DYNAMIC_DISPATCH(spread)
+    (args.s, args.lengths(b), args.h, args.dy.data() + b * args.dy.stride(0),
+     Rows<float>{args.dx.data() + b * args.dx.stride(0), args.dx.stride(1)});
 }
 
 const KernelRegistration naive_kernel{{.op = "mean_pool_backward",
@@ -69,7 +73,7 @@ const KernelRegistration naive_kernel{{.op = "mean_pool_backward",
 const KernelRegistration highway_kernel{{.op = "mean_pool_backward",
                                          .id = "mean_pool_backward/cpu/highway",
                                          .source = "kernels/cpu/mean_pool_backward.cpp",
-                                         .summary = "one row divided in SIMD, the others copied",
+                                         .summary = "SIMD, one pass over the rows",
                                          .run = &run_typed<MeanPoolBackwardArgs, &highway>,
                                          .priority = 1}};
 

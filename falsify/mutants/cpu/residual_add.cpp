@@ -10,7 +10,7 @@
 namespace assay::mutants {
 namespace {
 
-enum class Fault { branch_subtracted, both_scaled, bf16_branch, width_as_stride, one_past_the_row };
+enum class Fault { branch_subtracted, both_scaled, bf16_branch, width_as_stride, one_past_the_row, large_tail_unwritten };
 
 template <Fault F>
 void mutant(const ops::ResidualAddArgs& args, Device&) {
@@ -18,6 +18,7 @@ void mutant(const ops::ResidualAddArgs& args, Device&) {
   const Index r_ld = F == Fault::width_as_stride ? args.n : args.r.stride(0);
   for (Index i = 0; i < args.m; ++i) {
     for (Index j = 0; j < args.n; ++j) {
+      if (F == Fault::large_tail_unwritten && args.m * args.n >= Index{1} << 21 && j >= args.n / 16 * 16) continue;
       const float x = args.x(i, j), r = args.r.data()[i * r_ld + j];
       float y = x + alpha * r;
       if (F == Fault::branch_subtracted) y = x - alpha * r;
@@ -39,6 +40,7 @@ const KernelRegistration registrations[] = {
     add<Fault::both_scaled>("mutant/cpu/residual_add/both_scaled", "alpha (x + r)"),
     add<Fault::bf16_branch>("mutant/cpu/residual_add/bf16_branch", "the branch held with 8 bits"),
     add<Fault::width_as_stride>("mutant/cpu/residual_add/width_as_stride", "the width used as leading dimension of r (bug 39)"),
+    add<Fault::large_tail_unwritten>("mutant/cpu/residual_add/large_tail_unwritten", "tails unwritten where the matrix exceeds the cache (bug 8)"),
     add<Fault::one_past_the_row>("mutant/cpu/residual_add/one_past_the_row", "one element more than the row is written (bug 16)"),
 };
 
