@@ -10,8 +10,6 @@ namespace {
 
 enum Tensor { kLogits, kTargets, kWeights, kLoss };
 
-std::vector<double> widened(const std::vector<float>& x) { return {x.begin(), x.end()}; }
-
 /// Worst-case bounds of the losses.
 std::vector<double> bounds(const Trial& trial, const Problem& problem) {
   std::vector<double> b;

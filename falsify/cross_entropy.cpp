@@ -12,8 +12,6 @@ namespace {
 
 enum Tensor { kLogits, kTargets, kWeights, kLoss, kTotal };
 
-std::vector<double> widened(const std::vector<float>& x) { return {x.begin(), x.end()}; }
-
 double bound_of(const Bounded& b) { return b.may_overflow ? INFINITY : b.error; }
 
 }  // namespace

@@ -80,12 +80,4 @@ void keep_sums_exact(std::vector<float>& values, Index terms) {
   for (float& x : values) x = static_cast<float>((static_cast<Index>(x) - 1) % limit + 1);
 }
 
-std::vector<double> widened(const std::vector<float>& values) { return {values.begin(), values.end()}; }
-
-std::vector<double> bounds_of(const std::vector<Bounded>& oracle) {
-  std::vector<double> bounds;
-  for (const Bounded& x : oracle) bounds.push_back(x.may_overflow ? INFINITY : x.error);
-  return bounds;
-}
-
 }  // namespace assay::falsify

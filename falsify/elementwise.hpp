@@ -19,10 +19,4 @@ Outcome independent_of_batch(Trial& trial);
 /// Makes positive integers small enough that `terms` of them add exactly in every order.
 void keep_sums_exact(std::vector<float>& values, Index terms);
 
-/// Values of a tensor in double.
-std::vector<double> widened(const std::vector<float>& values);
-
-/// The worst-case bounds of one output, infinite where a kernel may overflow.
-std::vector<double> bounds_of(const std::vector<Bounded>& oracle);
-
 }  // namespace assay::falsify

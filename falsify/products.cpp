@@ -50,8 +50,6 @@ Problem product_of(const OpDescriptor& op, const Matrix& a, const Matrix& b, Pro
   return problem;
 }
 
-std::vector<double> widened(const std::vector<float>& x) { return {x.begin(), x.end()}; }
-
 std::vector<double> errors(const Trial& trial, const Problem& problem) {
   const std::vector<std::vector<Bounded>> want = trial.oracle(problem);
   std::vector<double> bound;

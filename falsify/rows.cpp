@@ -27,15 +27,8 @@ std::span<const float> part(const std::vector<float>& values, Index rows, Index 
   return std::span(values).subspan(static_cast<std::size_t>(from) * width, static_cast<std::size_t>(to - from) * width);
 }
 
-std::vector<double> widened(std::span<const float> x) { return {x.begin(), x.end()}; }
 
 }  // namespace
-
-std::vector<double> bounds_of(const std::vector<Bounded>& want) {
-  std::vector<double> bounds;
-  for (const Bounded& w : want) bounds.push_back(w.may_overflow ? INFINITY : w.error);
-  return bounds;
-}
 
 Outcome rows_stand_alone(Trial& trial, int position) {
   Problem whole = trial.problem();

@@ -26,7 +26,4 @@ Outcome scales(Trial& trial, const Problem& plain, const Scaling& scaling, std::
 /// Inputs `tensors` scaled by 2^exponent are values that their storage holds.
 bool scales_exactly(const Problem& problem, int tensor, int exponent);
 
-/// |value| bounds of an output of the oracle; infinite where it may overflow.
-std::vector<double> bounds_of(const std::vector<Bounded>& want);
-
 }  // namespace assay::falsify

@@ -45,6 +45,14 @@ Limit limit_of(Tier tier, const Bounded& want) {
 
 }  // namespace
 
+std::vector<double> widened(const std::vector<float>& values) { return {values.begin(), values.end()}; }
+
+std::vector<double> bounds_of(const std::vector<Bounded>& want) {
+  std::vector<double> bounds;
+  for (const Bounded& w : want) bounds.push_back(w.may_overflow ? INFINITY : w.error);
+  return bounds;
+}
+
 Shape index_of(const Shape& shape, std::size_t position) {
   Shape index = shape;
   auto rest = static_cast<Index>(position);

@@ -34,6 +34,11 @@ Outcome compare_bits(std::string_view tensor, const Shape& shape, std::span<cons
 Outcome compare_within(std::string_view tensor, const Shape& shape, std::span<const double> got,
                        std::span<const double> want, std::span<const double> bound);
 
+/// Values of an output in double.
+std::vector<double> widened(const std::vector<float>& values);
+/// The worst-case bounds of one output; infinite where a kernel may overflow.
+std::vector<double> bounds_of(const std::vector<Bounded>& want);
+
 /// Index of a dense row-major position.
 Shape index_of(const Shape& shape, std::size_t position);
 
