@@ -192,6 +192,8 @@ GradientReport check_gradient(std::string_view op_name, std::string_view input, 
   const auto tensor = std::ranges::find(op.tensors, input, &TensorInfo::name);
   if (tensor == op.tensors.end())
     throw InputError("", fmt::format("{} has no tensor named {}", op_name, input), "see `assay explain`");
+  if (params.empty())
+    for (const ParamInfo& param : op.params) params.push_back(param.typical);
   const GradientCase c{&op, static_cast<int>(tensor - op.tensors.begin()), std::move(dims), std::move(params), seed};
   GradientReport report = check_references(c, oracle(op_name), backward_oracle(op_name));
   std::vector<const Kernel*> cpu;

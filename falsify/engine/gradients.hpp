@@ -74,7 +74,8 @@ std::vector<std::vector<float>> run_here(const Kernel& kernel, const Problem& pr
 void check_kernels(GradientReport& report, const GradientCase& c, const BackwardOracle& backward,
                    std::span<const Kernel* const> kernels, const RunKernel& run);
 
-/// The whole chain with the CPU kernels registered in this process. Throws InputError for an unknown name.
+/// The whole chain with the CPU kernels registered in this process; without params, with the typical ones. Throws
+/// InputError for an unknown name.
 GradientReport check_gradient(std::string_view op, std::string_view input, std::uint64_t seed, std::vector<Index> dims,
                               std::vector<double> params = {});
 
