@@ -13,8 +13,9 @@ namespace assay::bench {
 /// A call with dense tensors and the memory behind them.
 class OwnedCall {
  public:
-  OwnedCall(std::vector<Index> dims, const std::vector<Shape>& shapes) {
+  OwnedCall(std::vector<Index> dims, const std::vector<Shape>& shapes, std::vector<double> params = {}) {
     call_.dims = std::move(dims);
+    call_.params = std::move(params);
     std::uniform_real_distribution<float> uniform(-1, 1);
     for (const Shape& shape : shapes) {
       std::vector<float>& values = memory_.emplace_back(static_cast<std::size_t>(shape.size()));

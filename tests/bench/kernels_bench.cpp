@@ -23,6 +23,20 @@ OwnedCall copy(std::string_view, const std::vector<Index>& dims) {
   return OwnedCall(dims, {Shape{dims[0], dims[1]}, Shape{dims[0], dims[1]}});
 }
 
+/// Operations on rows: every tensor is [rows, n], a vector of n or of rows, or a head.
+OwnedCall rows_call(std::string_view op, const std::vector<Index>& dims) {
+  const Shape matrix{dims[0], dims[1]}, vector{dims[1]}, rows{dims[0]};
+  if (op == "rmsnorm") return OwnedCall(dims, {matrix, vector, matrix, rows}, {1e-6});
+  if (op == "rmsnorm_backward") return OwnedCall(dims, {matrix, vector, rows, matrix, matrix, vector});
+  if (op == "softmax") return OwnedCall(dims, {matrix, matrix});
+  if (op == "softmax_backward" || op == "silu_mul") return OwnedCall(dims, {matrix, matrix, matrix});
+  return OwnedCall(dims, {matrix, matrix, matrix, matrix, matrix});  // silu_mul_backward
+}
+OwnedCall rotation(std::string_view, const std::vector<Index>& dims) {
+  const Shape heads{dims[0], dims[1], dims[2]};
+  return OwnedCall(dims, {heads, heads}, {10000, 0, 0, 4096});
+}
+
 struct Comparison {
   std::string kernel;  ///< id
   std::string peer;
@@ -77,6 +91,11 @@ void register_kernels() {
                                {256, 4, 256}, {33, 1000, 33}, {17, 512, 512}, {512, 512, 17}};
     for (const auto& [m, k, n] : skinny) add_product({cpu + "dispatch", cpu + "openblas", &product, 0}, m, k, n);
   }
+  // At least three times the scalar mirror, at the size of a layer's activations; rmsnorm_backward is not there yet.
+  for (const std::string op : {"rmsnorm", "rmsnorm_backward", "softmax", "softmax_backward", "silu_mul", "silu_mul_backward"})
+    add({op + "/cpu/highway", op + "/cpu/naive", &rows_call, op == "rmsnorm_backward" ? 0.0 : 3.0}, {512, 2048}, 5e-3);
+  for (const std::string op : {"rope", "rope_backward"})
+    add({op + "/cpu/highway", op + "/cpu/naive", &rotation, 3}, {512, 16, 128}, 5e-2);
   const Index matrices[][2] = {{16, 16}, {100, 100}, {256, 256}, {1000, 1000}, {1024, 1024}, {33, 4096}, {4096, 33}};
   for (const auto& [m, n] : matrices) {
     const double seconds = static_cast<double>(m * n) / 1e9;
