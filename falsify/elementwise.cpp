@@ -70,8 +70,9 @@ Outcome independent_of_batch(Trial& trial) {
   Outcome outcome = trial.against_oracle(tier, whole, all);
   const std::vector<int> outputs = outputs_of(op);
   for (std::size_t o = 0; o < outputs.size(); ++o)
-    outcome &= compare_bits(op.tensors[static_cast<std::size_t>(outputs[o])].name, part.shape(outputs[o]), alone.outputs[o],
-                            cut(all.outputs[o], extent, from, to), "a part of the batch, against the whole");
+    outcome &=
+        compare_bits(op.tensors[static_cast<std::size_t>(outputs[o])].name, part.shape(outputs[o]), alone.outputs[o],
+                     cut(all.outputs[o], extent, from, to), "a part of the batch, against the whole");
   return outcome;
 }
 

@@ -25,7 +25,8 @@ Outcome embedding_backward::adds_up(Trial& trial) {
   std::vector<double> got(h), want(h), bound(h);
   for (std::size_t p = 0; p < own.size(); ++p) {
     got[p % h] += static_cast<double>(run.outputs[0][p]);
-    bound[p % h] += own[p] + static_cast<double>(own.size()) * 0x1p-53 * std::fabs(static_cast<double>(run.outputs[0][p]));
+    bound[p % h] +=
+        own[p] + static_cast<double>(own.size()) * 0x1p-53 * std::fabs(static_cast<double>(run.outputs[0][p]));
   }
   for (std::size_t p = 0; p < problem.values[1].size(); ++p) {
     const auto x = static_cast<double>(problem.values[1][p]);

@@ -12,7 +12,8 @@ namespace {
 /// NaNs, infinities and large numbers where no kernel may look.
 void spoil_padding(Problem& problem, Random& random) {
   for_padding(problem.values[0], problem.values[1], problem.dims[1], problem.dims[2], [&](float& x) {
-    const float spoiled[] = {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), -3e38F, 1e20F};
+    const float spoiled[] = {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), -3e38F,
+                             1e20F};
     x = spoiled[random.below(4)];
   });
 }
@@ -32,7 +33,8 @@ Outcome mean_pool::padding_ignored(Trial& trial) {
   Random random = trial.random("padding");
   spoil_padding(problem, random);
   const Run spoiled = trial.run(problem);
-  return compare_bits("y", problem.shape(2), spoiled.outputs[0], plain.outputs[0], "with spoiled padding, against the same tokens");
+  return compare_bits("y", problem.shape(2), spoiled.outputs[0], plain.outputs[0],
+                      "with spoiled padding, against the same tokens");
 }
 
 Outcome mean_pool::scaling(Trial& trial) { return scales_with(trial, {0}); }

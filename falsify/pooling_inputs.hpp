@@ -18,7 +18,8 @@ inline void make_powers_of_two(std::vector<float>& lengths) {
 /// Lengths 1, s and s - 1 beside others.
 inline void make_extreme(std::vector<float>& lengths, Index s, Random& random) {
   for (float& length : lengths)
-    if (random.chance(0.6)) length = static_cast<float>(random.chance(0.4) ? 1 : std::max<Index>(1, s - random.between(0, 1)));
+    if (random.chance(0.6))
+      length = static_cast<float>(random.chance(0.4) ? 1 : std::max<Index>(1, s - random.between(0, 1)));
 }
 
 /// Calls f(element) for the padding of x [b, s, h].

@@ -13,11 +13,22 @@ namespace assay::falsify {
 inline void sensitive_arguments(std::vector<float>& x, Random& random) {
   for (float& v : x) {
     switch (random.below(5)) {
-      case 0: v = static_cast<float>(random.gaussian()); break;
-      case 1: v = static_cast<float>(-1.2784645 + 0.01 * random.gaussian()); break;
-      case 2: v = static_cast<float>(random.sign() * (80 + 30 * random.uniform())); break;
-      case 3: v = static_cast<float>(random.sign() * 40 * random.uniform()); break;
-      case 4: v = static_cast<float>(random.sign() * std::ldexp(1 + random.uniform(), static_cast<int>(random.between(-60, 120)))); break;
+      case 0:
+        v = static_cast<float>(random.gaussian());
+        break;
+      case 1:
+        v = static_cast<float>(-1.2784645 + 0.01 * random.gaussian());
+        break;
+      case 2:
+        v = static_cast<float>(random.sign() * (80 + 30 * random.uniform()));
+        break;
+      case 3:
+        v = static_cast<float>(random.sign() * 40 * random.uniform());
+        break;
+      case 4:
+        v = static_cast<float>(random.sign() *
+                               std::ldexp(1 + random.uniform(), static_cast<int>(random.between(-60, 120))));
+        break;
     }
   }
 }

@@ -6,8 +6,8 @@
 
 namespace assay::reference {
 
-/// dx[i,j] = dy[i,j] and dbias[j] = sum_i dy[i,j] for dy, dx [m, n], dbias [n], overwritten; null data: not wanted. O(m n).
-/// Source: Goodfellow, Bengio & Courville, Deep Learning, 2016, section 6.5.
+/// dx[i,j] = dy[i,j] and dbias[j] = sum_i dy[i,j] for dy, dx [m, n], dbias [n], overwritten; null data: not wanted. O(m
+/// n). Source: Goodfellow, Bengio & Courville, Deep Learning, 2016, section 6.5.
 template <class T>
 void bias_add_backward(View<const T> dy, View<T> dx, View<T> dbias) {
   if (dx.data() != nullptr)

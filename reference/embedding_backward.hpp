@@ -7,8 +7,9 @@
 
 namespace assay::reference {
 
-/// dtable[v,j] = sum over t with ids[t] = v of dy[t,j], for ids [t] from 0 to v - 1, dy [t, h], dtable [v, h]; dtable is
-/// overwritten; null data: not wanted. O(v t h). Source: the lookup is linear in the table; this is the transposed map.
+/// dtable[v,j] = sum over t with ids[t] = v of dy[t,j], for ids [t] from 0 to v - 1, dy [t, h], dtable [v, h]; dtable
+/// is overwritten; null data: not wanted. O(v t h). Source: the lookup is linear in the table; this is the transposed
+/// map.
 template <class T>
 void embedding_backward(View<const T> ids, View<const T> dy, View<T> dtable) {
   if (dtable.data() == nullptr) return;

@@ -7,8 +7,8 @@
 
 namespace assay::reference {
 
-/// y[b,j] = sum_(i < lengths[b]) x[b,i,j] / lengths[b] for x [b, s, h], lengths [b] from 1 to s, y [b, h]; y is overwritten
-/// and shares nothing with x, lengths. O(b s h). Source: Reimers & Gurevych, EMNLP 2019, section 3.
+/// y[b,j] = sum_(i < lengths[b]) x[b,i,j] / lengths[b] for x [b, s, h], lengths [b] from 1 to s, y [b, h]; y is
+/// overwritten and shares nothing with x, lengths. O(b s h). Source: Reimers & Gurevych, EMNLP 2019, section 3.
 template <class T>
 void mean_pool(View<const T> x, View<const T> lengths, View<T> y) {
   for (Index b = 0; b < y.dim(0); ++b)

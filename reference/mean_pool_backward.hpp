@@ -6,8 +6,8 @@
 
 namespace assay::reference {
 
-/// dx[b,i,j] = dy[b,j] / lengths[b] where i < lengths[b], else 0, for lengths [b] from 1 to s, dy [b, h], dx [b, s, h]; dx is
-/// overwritten; null data: not wanted. O(b s h). Source: the mean is linear; this is the transposed map.
+/// dx[b,i,j] = dy[b,j] / lengths[b] where i < lengths[b], else 0, for lengths [b] from 1 to s, dy [b, h], dx [b, s, h];
+/// dx is overwritten; null data: not wanted. O(b s h). Source: the mean is linear; this is the transposed map.
 template <class T>
 void mean_pool_backward(View<const T> lengths, View<const T> dy, View<T> dx) {
   if (dx.data() == nullptr) return;

@@ -16,7 +16,8 @@ void residual_add(View<const T> x, View<const T> r, View<T> y, double alpha) {
 
 /// dx = dy and dr = alpha dy, overwritten; null data: not wanted. x and r do not matter: the map is linear.
 template <class T>
-void residual_add_backward(View<const T> /*x*/, View<const T> /*r*/, View<const T> dy, View<T> dx, View<T> dr, double alpha) {
+void residual_add_backward(View<const T> /*x*/, View<const T> /*r*/, View<const T> dy, View<T> dx, View<T> dr,
+                           double alpha) {
   for (Index i = 0; i < dy.dim(0); ++i)
     for (Index j = 0; j < dy.dim(1); ++j) {
       if (dx.data() != nullptr) dx(i, j) = dy(i, j);

@@ -6,10 +6,10 @@
 
 namespace assay::reference {
 
-/// dx = dy (s + x s (1 - s)) with s = sigmoid(x), for x, dy, dx [m, n]; dx is overwritten and shares nothing with x, dy;
-/// null data: not wanted. O(m n). The bound holds for s (1 + x (1 - s)) too: its roundings are fewer, and all relative to
-/// s, |x s (1 - s)| or the slope, where those of this form are.
-/// Source: Elfwing, Uchibe & Doya, 2017, equation 5.
+/// dx = dy (s + x s (1 - s)) with s = sigmoid(x), for x, dy, dx [m, n]; dx is overwritten and shares nothing with x,
+/// dy; null data: not wanted. O(m n). The bound holds for s (1 + x (1 - s)) too: its roundings are fewer, and all
+/// relative to s, |x s (1 - s)| or the slope, where those of this form are. Source: Elfwing, Uchibe & Doya, 2017,
+/// equation 5.
 template <class T>
 void silu_backward(View<const T> x, View<const T> dy, View<T> dx) {
   if (dx.data() == nullptr) return;

@@ -51,7 +51,8 @@ void naive(const AccumulateArgs& args, Device&) {
 /// The same in SIMD: one pass, tails by masks.
 void highway(const AccumulateArgs& args, Device&) {
   HWY_DYNAMIC_DISPATCH(accumulate_rows)
-  (args.m, args.n, static_cast<float>(args.alpha), rows_of(args.dst), Rows<const float>{args.src.data(), rows_of(args.src).ld});
+  (args.m, args.n, static_cast<float>(args.alpha), rows_of(args.dst),
+   Rows<const float>{args.src.data(), rows_of(args.src).ld});
 }
 
 const KernelRegistration naive_kernel{{.op = "accumulate",

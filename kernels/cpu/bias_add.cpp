@@ -48,7 +48,8 @@ void naive(const BiasAddArgs& args, Device&) {
 /// The same in SIMD: one pass, tails by masks.
 void highway(const BiasAddArgs& args, Device&) {
   HWY_DYNAMIC_DISPATCH(bias_add_rows)
-  (args.m, args.n, rows_of(args.y), Rows<const float>{args.x.data(), rows_of(args.x).ld}, Rows<const float>{args.bias.data(), 0});
+  (args.m, args.n, rows_of(args.y), Rows<const float>{args.x.data(), rows_of(args.x).ld},
+   Rows<const float>{args.bias.data(), 0});
 }
 
 const KernelRegistration naive_kernel{{.op = "bias_add",

@@ -14,7 +14,9 @@ HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
 namespace {
 
-void gradients(Index m, Index n, Rows<const float> dy, Rows<float> dx, float* dbias) { sum_columns(m, n, dy, dbias, &dx); }
+void gradients(Index m, Index n, Rows<const float> dy, Rows<float> dx, float* dbias) {
+  sum_columns(m, n, dy, dbias, &dx);
+}
 
 }  // namespace
 }  // namespace assay::cpu::HWY_NAMESPACE

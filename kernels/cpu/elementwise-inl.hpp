@@ -16,11 +16,12 @@
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
 
-/// Outputs of this size leave the cache before anyone reads them: they are stored past it, which saves reading them first.
+/// Outputs of this size leave the cache before anyone reads them: they are stored past it, which saves reading them
+/// first.
 inline constexpr Index kStreamedElements = Index{1} << 21;
 
-/// to[j] = f(d, from[j]...) for j < n; `stream`: past the cache. Every element, those of a head or tail too, takes the same
-/// instructions: its bits do not depend on where it stands.
+/// to[j] = f(d, from[j]...) for j < n; `stream`: past the cache. Every element, those of a head or tail too, takes the
+/// same instructions: its bits do not depend on where it stands.
 template <class F, class... In>
 HWY_INLINE void map_row(Index n, bool stream, const F& f, float* to, const In*... from) {
   const hn::ScalableTag<float> d;

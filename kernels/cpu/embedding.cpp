@@ -41,7 +41,8 @@ HWY_EXPORT(gather);
 using ops::EmbeddingArgs;
 
 /// y[t,j] = table[ids[t],j]
-///   ids (t) from 0 to v - 1; table (v,h), y (t,h): row-major float32, any leading dimension; y shares no memory with table.
+///   ids (t) from 0 to v - 1; table (v,h), y (t,h): row-major float32, any leading dimension; y shares no memory with
+///   table.
 /// Copies: bit for bit. Cost 8 t h bytes.
 void naive(const EmbeddingArgs& args, Device&) {
   for (Index t = 0; t < args.t; ++t)

@@ -48,7 +48,8 @@ HWY_EXPORT(clear);
 using ops::EmbeddingBackwardArgs;
 
 /// dtable[v,j] = sum over t with ids[t] = v of dy[t,j]
-///   ids (t) from 0 to v - 1; dy (t,h), dtable (v,h): row-major float32, any leading dimension; dtable shares no memory with dy.
+///   ids (t) from 0 to v - 1; dy (t,h), dtable (v,h): row-major float32, any leading dimension; dtable shares no memory
+///   with dy.
 /// Sums by t ascending. Error at most k·u·sum |dy[t,j]| for k tokens of an id. Cost 4 v h + 8 t h bytes.
 void naive(const EmbeddingBackwardArgs& args, Device&) {
   for (Index v = 0; v < args.v; ++v)

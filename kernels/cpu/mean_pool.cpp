@@ -40,7 +40,8 @@ using ops::MeanPoolArgs;
 
 /// y[b,j] = sum_(i < lengths[b]) x[b,i,j] / lengths[b]
 ///   x (b,s,h), y (b,h): row-major float32, any outer strides; lengths (b) from 1 to s; y shares no memory with x.
-/// One sum, i ascending, and one division. Error at most lengths[b]·u·sum_i |x[b,i,j]| / lengths[b] + u|y|. Reads no padding.
+/// One sum, i ascending, and one division. Error at most lengths[b]·u·sum_i |x[b,i,j]| / lengths[b] + u|y|. Reads no
+/// padding.
 void naive(const MeanPoolArgs& args, Device&) {
   for (Index b = 0; b < args.b; ++b)
     for (Index j = 0; j < args.h; ++j) {

@@ -51,7 +51,8 @@ void naive(const ResidualAddArgs& args, Device&) {
 /// The same in SIMD: one pass, tails by masks.
 void highway(const ResidualAddArgs& args, Device&) {
   HWY_DYNAMIC_DISPATCH(residual_add_rows)
-  (args.m, args.n, static_cast<float>(args.alpha), rows_of(args.y), Rows<const float>{args.x.data(), rows_of(args.x).ld}, Rows<const float>{args.r.data(), rows_of(args.r).ld});
+  (args.m, args.n, static_cast<float>(args.alpha), rows_of(args.y),
+   Rows<const float>{args.x.data(), rows_of(args.x).ld}, Rows<const float>{args.r.data(), rows_of(args.r).ld});
 }
 
 const KernelRegistration naive_kernel{{.op = "residual_add",

@@ -50,7 +50,8 @@ void naive(const ScaleArgs& args, Device&) {
 /// The same in SIMD: one pass, tails by masks.
 void highway(const ScaleArgs& args, Device&) {
   HWY_DYNAMIC_DISPATCH(scale_rows)
-  (args.m, args.n, static_cast<float>(args.alpha), rows_of(args.y), Rows<const float>{args.x.data(), rows_of(args.x).ld});
+  (args.m, args.n, static_cast<float>(args.alpha), rows_of(args.y),
+   Rows<const float>{args.x.data(), rows_of(args.x).ld});
 }
 
 const KernelRegistration naive_kernel{{.op = "scale",

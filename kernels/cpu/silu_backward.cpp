@@ -59,7 +59,8 @@ void naive(const SiluBackwardArgs& args, Device&) {
 /// The same in SIMD: one pass, tails by masks.
 void highway(const SiluBackwardArgs& args, Device&) {
   HWY_DYNAMIC_DISPATCH(silu_backward_rows)
-  (args.m, args.n, rows_of(args.dx), Rows<const float>{args.x.data(), rows_of(args.x).ld}, Rows<const float>{args.dy.data(), rows_of(args.dy).ld});
+  (args.m, args.n, rows_of(args.dx), Rows<const float>{args.x.data(), rows_of(args.x).ld},
+   Rows<const float>{args.dy.data(), rows_of(args.dy).ld});
 }
 
 const KernelRegistration naive_kernel{{.op = "silu_backward",

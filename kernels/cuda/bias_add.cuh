@@ -17,11 +17,13 @@ struct BiasAdd {
   }
 };
 
-/// y[i,j] = x[i,j] + bias[j]; x, y (m,n) float32, row-major, any leading dimension, apart; bias (n). One rounding. 8 m n bytes.
+/// y[i,j] = x[i,j] + bias[j]; x, y (m,n) float32, row-major, any leading dimension, apart; bias (n). One rounding. 8 m
+/// n bytes.
 template <BiasAddFault fault = BiasAddFault::none, MapFault map_fault = MapFault::none>
 void bias_add(const ops::BiasAddArgs& args, Device& device) {
   const Index bias_ld = fault == BiasAddFault::bias_of_row ? 1 : 0;
-  const Map<2> sums{args.m, args.n, {args.x.data(), args.bias.data()}, {leading(args.x), bias_ld}, args.y.data(), leading(args.y)};
+  const Map<2> sums{args.m,        args.n,         {args.x.data(), args.bias.data()}, {leading(args.x), bias_ld},
+                    args.y.data(), leading(args.y)};
   map<map_fault>(sums, BiasAdd<fault>{}, device);
 }
 

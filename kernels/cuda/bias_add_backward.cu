@@ -6,8 +6,9 @@
 namespace assay::ASSAY_CUDA_NAMESPACE {
 namespace {
 
-const KernelRegistration stripes_row{map_kernel_row<ops::BiasAddBackwardArgs, &bias_add_backward<>>("bias_add_backward", "bias_add_backward/" ASSAY_CUDA_NAME "/stripes",
-    "kernels/cuda/bias_add_backward.cuh", "a block per tile of columns, stripes of rows added in a fixed order")};
+const KernelRegistration stripes_row{map_kernel_row<ops::BiasAddBackwardArgs, &bias_add_backward<>>(
+    "bias_add_backward", "bias_add_backward/" ASSAY_CUDA_NAME "/stripes", "kernels/cuda/bias_add_backward.cuh",
+    "a block per tile of columns, stripes of rows added in a fixed order")};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -11,8 +11,8 @@
 namespace assay::ASSAY_CUDA_NAMESPACE {
 
 /// out[b,j] = sum of in[b,i,j] over i < rows, or their mean over i < lengths[b] where lengths are given; with `copy`,
-/// copy[i,j] = in[0,i,j]. Elements lie at b * in_batch + i * in_ld + j, b * out_ld + j and i * copy_ld + j; offsets take
-/// 64 bits.
+/// copy[i,j] = in[0,i,j]. Elements lie at b * in_batch + i * in_ld + j, b * out_ld + j and i * copy_ld + j; offsets
+/// take 64 bits.
 struct ColumnSums {
   Index batches, rows, columns;
   const float* in;
@@ -25,12 +25,20 @@ struct ColumnSums {
 };
 
 /// What a kernel does wrong on purpose (falsify/mutants/cuda).
-enum class ColumnFault { none, no_barrier, last_stripe_lost, padding_times_zero, divided_by_rows, lengths_of_first, first_batch_only };
+enum class ColumnFault {
+  none,
+  no_barrier,
+  last_stripe_lost,
+  padding_times_zero,
+  divided_by_rows,
+  lengths_of_first,
+  first_batch_only
+};
 
 inline constexpr int kMostSummingThreads = 1024;
 
-/// A block owns blockDim.x columns; its blockDim.y stripes take every blockDim.y-th row, and their sums are added in the
-/// order of the stripes: no order depends on the device, nor on the other batches.
+/// A block owns blockDim.x columns; its blockDim.y stripes take every blockDim.y-th row, and their sums are added in
+/// the order of the stripes: no order depends on the device, nor on the other batches.
 template <ColumnFault fault>
 __global__ void __launch_bounds__(kMostSummingThreads) column_sum_kernel(ColumnSums a) {
   ASSAY_SHARED(float, sums, [kMostSummingThreads]);
@@ -64,8 +72,8 @@ __global__ void __launch_bounds__(kMostSummingThreads) column_sum_kernel(ColumnS
   }
 }
 
-/// Rows of 8 columns fill a sector of 32 bytes; wider tiles only where there are blocks enough for every multiprocessor. A
-/// thread adds about eight rows before there are more stripes.
+/// Rows of 8 columns fill a sector of 32 bytes; wider tiles only where there are blocks enough for every
+/// multiprocessor. A thread adds about eight rows before there are more stripes.
 template <ColumnFault fault>
 void column_sums(const ColumnSums& a, Device& device) {
   if (a.batches == 0 || a.columns == 0) return;

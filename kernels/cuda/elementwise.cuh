@@ -10,8 +10,8 @@
 
 namespace assay::ASSAY_CUDA_NAMESPACE {
 
-/// out[i,j] = f(in0[i,j], ..) for an m x n matrix; element (i, j) of each lies at i * ld + j, and ld = 0 gives every row
-/// the same elements. `out` may be one of the inputs. Offsets take 64 bits.
+/// out[i,j] = f(in0[i,j], ..) for an m x n matrix; element (i, j) of each lies at i * ld + j, and ld = 0 gives every
+/// row the same elements. `out` may be one of the inputs. Offsets take 64 bits.
 template <int inputs>
 struct Map {
   Index m, n;
@@ -91,7 +91,8 @@ void map(Map<inputs> a, const F& f, Device& device) {
   const dim3 block(wide, 256 / wide);
   const dim3 grid(static_cast<unsigned>(std::min<Index>((chunks + wide - 1) / wide, Index{1} << 24)),
                   static_cast<unsigned>(std::min<Index>((a.m + block.y - 1) / block.y, 65535)));
-  launch(vectors ? &map_kernel<F, inputs, true, fault> : &map_kernel<F, inputs, false, fault>, {grid, block}, device, a, f);
+  launch(vectors ? &map_kernel<F, inputs, true, fault> : &map_kernel<F, inputs, false, fault>, {grid, block}, device, a,
+         f);
 }
 
 /// Leading dimension of a row-major matrix; that of a single row says nothing.

@@ -6,8 +6,9 @@
 namespace assay::ASSAY_CUDA_NAMESPACE {
 namespace {
 
-const KernelRegistration vectors_row{map_kernel_row<ops::EmbeddingArgs, &embedding<>>("embedding", "embedding/" ASSAY_CUDA_NAME "/vectors",
-    "kernels/cuda/embedding.cuh", "a thread per 16 bytes where rows are aligned")};
+const KernelRegistration vectors_row{map_kernel_row<ops::EmbeddingArgs, &embedding<>>(
+    "embedding", "embedding/" ASSAY_CUDA_NAME "/vectors", "kernels/cuda/embedding.cuh",
+    "a thread per 16 bytes where rows are aligned")};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -40,24 +40,27 @@ __global__ void __launch_bounds__(256) gather_kernel(Gather a) {
           continue;
         }
       }
-      for (Index k = 0; k < kWidth && j + k < columns; ++k) to[k] = fault == GatherFault::copied_as_sum ? from[k] + 0.0f : from[k];
+      for (Index k = 0; k < kWidth && j + k < columns; ++k)
+        to[k] = fault == GatherFault::copied_as_sum ? from[k] + 0.0f : from[k];
     }
   }
 }
 
-/// ids (t) from 0 to v - 1; table (v,h), y (t,h) float32, row-major, any leading dimension; y apart. Bits are copied. 8 t h
-/// bytes.
+/// ids (t) from 0 to v - 1; table (v,h), y (t,h) float32, row-major, any leading dimension; y apart. Bits are copied. 8
+/// t h bytes.
 template <GatherFault fault = GatherFault::none>
 void embedding(const ops::EmbeddingArgs& args, Device& device) {
-  const Gather a{args.t,           args.v,         args.h,        args.ids.data(), args.table.data(), leading(args.table),
+  const Gather a{args.t,        args.v,         args.h, args.ids.data(), args.table.data(), leading(args.table),
                  args.y.data(), leading(args.y)};
   if (a.tokens == 0 || a.columns == 0) return;
-  const bool vectors = fault != GatherFault::copied_as_sum && rows_aligned(a.table, a.table_ld) && rows_aligned(a.y, a.y_ld);
+  const bool vectors =
+      fault != GatherFault::copied_as_sum && rows_aligned(a.table, a.table_ld) && rows_aligned(a.y, a.y_ld);
   const Index chunks = vectors ? (a.columns + 3) / 4 : a.columns;
   unsigned wide = 8;
   while (wide < 256 && wide < chunks) wide *= 2;
   const dim3 block(wide, 256 / wide);
-  const dim3 grid(blocks_for(chunks, wide), static_cast<unsigned>(std::min<Index>((a.tokens + block.y - 1) / block.y, 65535)));
+  const dim3 grid(blocks_for(chunks, wide),
+                  static_cast<unsigned>(std::min<Index>((a.tokens + block.y - 1) / block.y, 65535)));
   launch(vectors ? &gather_kernel<true, fault> : &gather_kernel<false, fault>, {grid, block}, device, a);
 }
 

@@ -6,8 +6,9 @@
 namespace assay::ASSAY_CUDA_NAMESPACE {
 namespace {
 
-const KernelRegistration first_of_id_row{map_kernel_row<ops::EmbeddingBackwardArgs, &embedding_backward<>>("embedding_backward", "embedding_backward/" ASSAY_CUDA_NAME "/first_of_id",
-    "kernels/cuda/embedding_backward.cuh", "the first token of an id sums them all in order, 32 ids compared at a time; no atomics")};
+const KernelRegistration first_of_id_row{map_kernel_row<ops::EmbeddingBackwardArgs, &embedding_backward<>>(
+    "embedding_backward", "embedding_backward/" ASSAY_CUDA_NAME "/first_of_id", "kernels/cuda/embedding_backward.cuh",
+    "the first token of an id sums them all in order, 32 ids compared at a time; no atomics")};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -76,12 +76,18 @@ __global__ void __launch_bounds__(256) scatter_kernel(ScatterSum a) {
   for (int k = 0; k < width; ++k) to[k] = sum[k];
 }
 
-/// ids (t) from 0 to v - 1; dy (t,h), dtable (v,h) float32, row-major, any leading dimension; dtable apart. 4 v h + 8 t h
-/// bytes, and t / 32 comparisons of 32 ids for each token and 128 columns. Error at most k·u·sum |dy[t,j]| for k tokens of an
-/// id.
+/// ids (t) from 0 to v - 1; dy (t,h), dtable (v,h) float32, row-major, any leading dimension; dtable apart. 4 v h + 8 t
+/// h bytes, and t / 32 comparisons of 32 ids for each token and 128 columns. Error at most k·u·sum |dy[t,j]| for k
+/// tokens of an id.
 template <ScatterFault fault = ScatterFault::none>
 void embedding_backward(const ops::EmbeddingBackwardArgs& args, Device& device) {
-  const ScatterSum a{args.t, args.v, args.h, args.ids.data(), args.dy.data(), leading(args.dy), args.dtable.data(),
+  const ScatterSum a{args.t,
+                     args.v,
+                     args.h,
+                     args.ids.data(),
+                     args.dy.data(),
+                     leading(args.dy),
+                     args.dtable.data(),
                      leading(args.dtable)};
   if (a.columns == 0) return;
   const bool vectors = rows_aligned(a.dy, a.dy_ld) && rows_aligned(a.dtable, a.dtable_ld);
@@ -89,12 +95,14 @@ void embedding_backward(const ops::EmbeddingBackwardArgs& args, Device& device) 
   unsigned wide = 8;
   while (wide < 256 && wide < chunks) wide *= 2;
   const dim3 block(wide, 256 / wide);
-  const dim3 grid(blocks_for(chunks, wide), static_cast<unsigned>(std::min<Index>((a.vocabulary + block.y - 1) / block.y, 65535)));
+  const dim3 grid(blocks_for(chunks, wide),
+                  static_cast<unsigned>(std::min<Index>((a.vocabulary + block.y - 1) / block.y, 65535)));
   if constexpr (fault != ScatterFault::zeros_missing)
     launch(vectors ? &zero_kernel<true> : &zero_kernel<false>, {grid, block}, device, a);
   if (a.tokens == 0) return;
   const Index warps = a.tokens * ((a.columns + 32 * width - 1) / (32 * width));
-  launch(vectors ? &scatter_kernel<true, fault> : &scatter_kernel<false, fault>, {dim3(blocks_for(warps, 8)), dim3(256)}, device, a);
+  launch(vectors ? &scatter_kernel<true, fault> : &scatter_kernel<false, fault>,
+         {dim3(blocks_for(warps, 8)), dim3(256)}, device, a);
 }
 
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -6,8 +6,9 @@
 namespace assay::ASSAY_CUDA_NAMESPACE {
 namespace {
 
-const KernelRegistration rows_row{map_kernel_row<ops::MeanPoolBackwardArgs, &mean_pool_backward<>>("mean_pool_backward", "mean_pool_backward/" ASSAY_CUDA_NAME "/rows",
-    "kernels/cuda/mean_pool_backward.cuh", "a thread per four columns, one division for its rows")};
+const KernelRegistration rows_row{map_kernel_row<ops::MeanPoolBackwardArgs, &mean_pool_backward<>>(
+    "mean_pool_backward", "mean_pool_backward/" ASSAY_CUDA_NAME "/rows", "kernels/cuda/mean_pool_backward.cuh",
+    "a thread per four columns, one division for its rows")};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -18,7 +18,14 @@ struct Spread {
 };
 
 /// What a kernel does wrong on purpose (falsify/mutants/cuda).
-enum class SpreadFault { none, masked_by_product, divided_by_rows, length_included, first_batch_only, padding_unwritten };
+enum class SpreadFault {
+  none,
+  masked_by_product,
+  divided_by_rows,
+  length_included,
+  first_batch_only,
+  padding_unwritten
+};
 
 /// A thread owns one column, or four where rows are aligned, divides once, and writes every row_step-th row.
 template <bool vectors, SpreadFault fault>
@@ -55,11 +62,13 @@ __global__ void __launch_bounds__(256) spread_kernel(Spread a) {
   }
 }
 
-/// dy (b,h), dx (b,s,h) float32, row-major, any outer strides; lengths (b) from 1 to s; dx apart. One pass, 4 b s h bytes.
+/// dy (b,h), dx (b,s,h) float32, row-major, any outer strides; lengths (b) from 1 to s; dx apart. One pass, 4 b s h
+/// bytes.
 template <SpreadFault fault = SpreadFault::none>
 void mean_pool_backward(const ops::MeanPoolBackwardArgs& args, Device& device) {
-  const Spread a{args.b,           args.s,        args.h,           args.lengths.data(), args.dy.data(), leading(args.dy),
-                 args.dx.data(), args.dx.stride(0), args.dx.stride(1)};
+  const Spread a{args.b,           args.s,           args.h,         args.lengths.data(),
+                 args.dy.data(),   leading(args.dy), args.dx.data(), args.dx.stride(0),
+                 args.dx.stride(1)};
   if (a.batches == 0 || a.columns == 0) return;
   const bool vectors = rows_aligned(a.dx, a.dx_ld) && a.dx_batch % 4 == 0;
   const Index chunks = vectors ? (a.columns + 3) / 4 : a.columns;
@@ -67,7 +76,8 @@ void mean_pool_backward(const ops::MeanPoolBackwardArgs& args, Device& device) {
   while (wide < 256 && wide < chunks) wide *= 2;
   const dim3 block(wide, 256 / wide);
   const Index rows_each = Index{block.y} * 8;  // one division for eight stores
-  const dim3 grid(blocks_for(chunks, wide), static_cast<unsigned>(std::min<Index>((a.rows + rows_each - 1) / rows_each, 65535)),
+  const dim3 grid(blocks_for(chunks, wide),
+                  static_cast<unsigned>(std::min<Index>((a.rows + rows_each - 1) / rows_each, 65535)),
                   static_cast<unsigned>(std::min<Index>(a.batches, 65535)));
   launch(vectors ? &spread_kernel<true, fault> : &spread_kernel<false, fault>, {grid, block}, device, a);
 }

@@ -19,7 +19,8 @@ struct ResidualAdd {
   }
 };
 
-/// y[i,j] = x[i,j] + alpha r[i,j], fused; x, r, y (m,n) float32, row-major, any leading dimension, y apart. 12 m n bytes.
+/// y[i,j] = x[i,j] + alpha r[i,j], fused; x, r, y (m,n) float32, row-major, any leading dimension, y apart. 12 m n
+/// bytes.
 template <ResidualAddFault fault = ResidualAddFault::none, MapFault map_fault = MapFault::none>
 void residual_add(const ops::ResidualAddArgs& args, Device& device) {
   map<map_fault>(map_of(args.y, args.x, args.r), ResidualAdd<fault>{static_cast<float>(args.alpha)}, device);

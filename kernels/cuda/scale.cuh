@@ -14,7 +14,8 @@ struct Scale {
   float alpha;
   __device__ float operator()(const float (&x)[1]) const {
     if constexpr (fault == ScaleFault::divides) return x[0] / (1.0f / alpha);
-    if constexpr (fault == ScaleFault::zero_skipped) return x[0] == 0.0f || alpha == 0.0f || x[0] != x[0] ? 0.0f : alpha * x[0];
+    if constexpr (fault == ScaleFault::zero_skipped)
+      return x[0] == 0.0f || alpha == 0.0f || x[0] != x[0] ? 0.0f : alpha * x[0];
     return alpha * x[0];
   }
 };

@@ -22,8 +22,8 @@ struct SiluBackward {
   }
 };
 
-/// dx[i,j] = dy[i,j] (s + x s (1 - s)), s = sigmoid(x[i,j]); x, dy, dx (m,n) float32, row-major, any leading dimension, dx apart.
-/// 12 m n bytes.
+/// dx[i,j] = dy[i,j] (s + x s (1 - s)), s = sigmoid(x[i,j]); x, dy, dx (m,n) float32, row-major, any leading dimension,
+/// dx apart. 12 m n bytes.
 template <SiluBackwardFault fault = SiluBackwardFault::none, MapFault map_fault = MapFault::none>
 void silu_backward(const ops::SiluBackwardArgs& args, Device& device) {
   map<map_fault>(map_of(args.dx, args.x, args.dy), SiluBackward<fault>{}, device);

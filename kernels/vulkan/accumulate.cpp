@@ -1,4 +1,5 @@
-// dst += alpha src: launches accumulate.comp. dst shares no memory with src (the contract's clause). Two roundings at most.
+// dst += alpha src: launches accumulate.comp. dst shares no memory with src (the contract's clause). Two roundings at
+// most.
 #include "kernels/vulkan/accumulate.hpp"
 
 #include "shaders/accumulate_vectors.hpp"
@@ -6,8 +7,9 @@
 namespace assay::vulkan {
 namespace {
 
-const KernelRegistration vectors_row{accumulate_row<shaders::accumulate_vectors>(
-    "accumulate/vulkan/vectors", "kernels/vulkan/accumulate.comp", "one pass, 16 bytes an invocation where rows are aligned")};
+const KernelRegistration vectors_row{
+    accumulate_row<shaders::accumulate_vectors>("accumulate/vulkan/vectors", "kernels/vulkan/accumulate.comp",
+                                                "one pass, 16 bytes an invocation where rows are aligned")};
 
 }  // namespace
 }  // namespace assay::vulkan

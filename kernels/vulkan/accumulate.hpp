@@ -9,7 +9,8 @@ namespace assay::vulkan {
 template <const Shader& shader>
 void run_accumulate(const ops::AccumulateArgs& args, Device& device) {
   VulkanDevice& target = vulkan_device(device);
-  run_map<2>(shader, target, args.m, args.n, static_cast<float>(args.alpha), map_tensor(target, args.dst), {map_tensor(target, args.dst), map_tensor(target, args.src)});
+  run_map<2>(shader, target, args.m, args.n, static_cast<float>(args.alpha), map_tensor(target, args.dst),
+             {map_tensor(target, args.dst), map_tensor(target, args.src)});
 }
 
 inline std::optional<std::string> refuse_accumulate(const ops::AccumulateArgs& args) {

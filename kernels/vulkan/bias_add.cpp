@@ -6,8 +6,9 @@
 namespace assay::vulkan {
 namespace {
 
-const KernelRegistration vectors_row{bias_add_row<shaders::bias_add_vectors>(
-    "bias_add/vulkan/vectors", "kernels/vulkan/bias_add.comp", "one pass, 16 bytes an invocation where rows are aligned")};
+const KernelRegistration vectors_row{
+    bias_add_row<shaders::bias_add_vectors>("bias_add/vulkan/vectors", "kernels/vulkan/bias_add.comp",
+                                            "one pass, 16 bytes an invocation where rows are aligned")};
 
 }  // namespace
 }  // namespace assay::vulkan

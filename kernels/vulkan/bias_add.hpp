@@ -9,7 +9,8 @@ namespace assay::vulkan {
 template <const Shader& shader>
 void run_bias_add(const ops::BiasAddArgs& args, Device& device) {
   VulkanDevice& target = vulkan_device(device);
-  run_map<2>(shader, target, args.m, args.n, 0, map_tensor(target, args.y), {map_tensor(target, args.x), MapTensor{bind(target, args.bias), 0}});
+  run_map<2>(shader, target, args.m, args.n, 0, map_tensor(target, args.y),
+             {map_tensor(target, args.x), MapTensor{bind(target, args.bias), 0}});
 }
 
 inline std::optional<std::string> refuse_bias_add(const ops::BiasAddArgs& args) {

@@ -8,7 +8,8 @@ namespace assay::vulkan {
 namespace {
 
 const KernelRegistration stripes_row{bias_add_backward_row<shaders::bias_add_backward_stripes>(
-    "bias_add_backward/vulkan/stripes", "kernels/vulkan/bias_add_backward.comp", "32 columns per workgroup, eight stripes of rows added in order")};
+    "bias_add_backward/vulkan/stripes", "kernels/vulkan/bias_add_backward.comp",
+    "32 columns per workgroup, eight stripes of rows added in order")};
 
 }  // namespace
 }  // namespace assay::vulkan

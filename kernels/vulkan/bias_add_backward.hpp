@@ -36,7 +36,8 @@ inline std::optional<std::string> refuse_bias_add_backward(const ops::BiasAddBac
 
 template <const Shader& shader>
 Kernel bias_add_backward_row(std::string_view id, std::string_view source, std::string_view summary) {
-  return map_row<ops::BiasAddBackwardArgs, &run_bias_add_backward<shader>, &refuse_bias_add_backward>("bias_add_backward", id, source, summary);
+  return map_row<ops::BiasAddBackwardArgs, &run_bias_add_backward<shader>, &refuse_bias_add_backward>(
+      "bias_add_backward", id, source, summary);
 }
 
 }  // namespace assay::vulkan

@@ -1,5 +1,5 @@
-// Rows of a table by index: launches embedding.comp. y shares no memory with ids or table (the contract's clause). Every bit
-// is kept.
+// Rows of a table by index: launches embedding.comp. y shares no memory with ids or table (the contract's clause).
+// Every bit is kept.
 #include "kernels/vulkan/embedding.hpp"
 
 #include "shaders/embedding_vectors.hpp"

@@ -42,7 +42,8 @@ inline std::optional<std::string> refuse_embedding_backward(const ops::Embedding
 
 template <const Shader& shader>
 Kernel embedding_backward_row(std::string_view id, std::string_view source, std::string_view summary) {
-  return map_row<ops::EmbeddingBackwardArgs, &run_embedding_backward<shader>, &refuse_embedding_backward>("embedding_backward", id, source, summary);
+  return map_row<ops::EmbeddingBackwardArgs, &run_embedding_backward<shader>, &refuse_embedding_backward>(
+      "embedding_backward", id, source, summary);
 }
 
 }  // namespace assay::vulkan

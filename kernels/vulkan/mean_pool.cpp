@@ -7,8 +7,9 @@
 namespace assay::vulkan {
 namespace {
 
-const KernelRegistration stripes_row{mean_pool_row<shaders::mean_pool_stripes>(
-    "mean_pool/vulkan/stripes", "kernels/vulkan/mean_pool.comp", "32 columns per workgroup, eight stripes of tokens added in order")};
+const KernelRegistration stripes_row{
+    mean_pool_row<shaders::mean_pool_stripes>("mean_pool/vulkan/stripes", "kernels/vulkan/mean_pool.comp",
+                                              "32 columns per workgroup, eight stripes of tokens added in order")};
 
 }  // namespace
 }  // namespace assay::vulkan

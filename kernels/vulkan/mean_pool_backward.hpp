@@ -43,7 +43,8 @@ inline std::optional<std::string> refuse_mean_pool_backward(const ops::MeanPoolB
 
 template <const Shader& shader>
 Kernel mean_pool_backward_row(std::string_view id, std::string_view source, std::string_view summary) {
-  return map_row<ops::MeanPoolBackwardArgs, &run_mean_pool_backward<shader>, &refuse_mean_pool_backward>("mean_pool_backward", id, source, summary);
+  return map_row<ops::MeanPoolBackwardArgs, &run_mean_pool_backward<shader>, &refuse_mean_pool_backward>(
+      "mean_pool_backward", id, source, summary);
 }
 
 }  // namespace assay::vulkan

@@ -1,4 +1,5 @@
-// y = x + alpha r: launches residual_add.comp. y shares no memory with x or r (the contract's clause). Two roundings at most.
+// y = x + alpha r: launches residual_add.comp. y shares no memory with x or r (the contract's clause). Two roundings at
+// most.
 #include "kernels/vulkan/residual_add.hpp"
 
 #include "shaders/residual_add_vectors.hpp"
@@ -6,8 +7,9 @@
 namespace assay::vulkan {
 namespace {
 
-const KernelRegistration vectors_row{residual_add_row<shaders::residual_add_vectors>(
-    "residual_add/vulkan/vectors", "kernels/vulkan/residual_add.comp", "one pass, 16 bytes an invocation where rows are aligned")};
+const KernelRegistration vectors_row{
+    residual_add_row<shaders::residual_add_vectors>("residual_add/vulkan/vectors", "kernels/vulkan/residual_add.comp",
+                                                    "one pass, 16 bytes an invocation where rows are aligned")};
 
 }  // namespace
 }  // namespace assay::vulkan

@@ -9,7 +9,8 @@ namespace assay::vulkan {
 template <const Shader& shader>
 void run_residual_add(const ops::ResidualAddArgs& args, Device& device) {
   VulkanDevice& target = vulkan_device(device);
-  run_map<2>(shader, target, args.m, args.n, static_cast<float>(args.alpha), map_tensor(target, args.y), {map_tensor(target, args.x), map_tensor(target, args.r)});
+  run_map<2>(shader, target, args.m, args.n, static_cast<float>(args.alpha), map_tensor(target, args.y),
+             {map_tensor(target, args.x), map_tensor(target, args.r)});
 }
 
 inline std::optional<std::string> refuse_residual_add(const ops::ResidualAddArgs& args) {
@@ -18,7 +19,8 @@ inline std::optional<std::string> refuse_residual_add(const ops::ResidualAddArgs
 
 template <const Shader& shader>
 Kernel residual_add_row(std::string_view id, std::string_view source, std::string_view summary) {
-  return map_row<ops::ResidualAddArgs, &run_residual_add<shader>, &refuse_residual_add>("residual_add", id, source, summary);
+  return map_row<ops::ResidualAddArgs, &run_residual_add<shader>, &refuse_residual_add>("residual_add", id, source,
+                                                                                        summary);
 }
 
 }  // namespace assay::vulkan

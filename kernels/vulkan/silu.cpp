@@ -1,4 +1,5 @@
-// y = x sigmoid(x): launches silu.comp. y shares no memory with x (the contract's clause). Vulkan's exp errs by 3 + 2|x| units.
+// y = x sigmoid(x): launches silu.comp. y shares no memory with x (the contract's clause). Vulkan's exp errs by 3 +
+// 2|x| units.
 #include "kernels/vulkan/silu.hpp"
 
 #include "shaders/silu_vectors.hpp"

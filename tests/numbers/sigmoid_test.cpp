@@ -1,5 +1,5 @@
-// The bounds of sigmoid, of x sigmoid(x) and of its slope hold for every way that is named in core/forms.hpp, with an exp
-// as wrong as its library may be; and an exp that is worse leaves them.
+// The bounds of sigmoid, of x sigmoid(x) and of its slope hold for every way that is named in core/forms.hpp, with an
+// exp as wrong as its library may be; and an exp that is worse leaves them.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -18,11 +18,16 @@ class Machine {
  public:
   Machine(const Arithmetic& arithmetic, double worse) : arithmetic_(arithmetic), worse_(worse) {}
 
-  float exp(float x) { return off(std::exp(static_cast<double>(x)), accuracy(arithmetic_.functions, Function::exp).relative(std::fabs(x)) - 0x1p-24); }
+  float exp(float x) {
+    return off(std::exp(static_cast<double>(x)),
+               accuracy(arithmetic_.functions, Function::exp).relative(std::fabs(x)) - 0x1p-24);
+  }
   float divide(float x, float y) {
     return off(static_cast<double>(x) / y, accuracy(arithmetic_.functions, Function::divide).relative(0) - 0x1p-24);
   }
-  float operator()(float x) const { return arithmetic_.flushes_subnormals && std::fabs(x) < 0x1p-126F ? std::copysign(0.0F, x) : x; }
+  float operator()(float x) const {
+    return arithmetic_.flushes_subnormals && std::fabs(x) < 0x1p-126F ? std::copysign(0.0F, x) : x;
+  }
 
  private:
   /// Rounded to nearest after a relative error: what is left of the promise beside that rounding. Errors at their limit
@@ -123,21 +128,20 @@ constexpr Named kWays[] = {
     {"s + x s sigmoid(-x)", &slope, &mirrored_slope},
 };
 
-Arithmetic of(FunctionLibrary library, bool flushes) {
-  return {.flushes_subnormals = flushes, .functions = library};
-}
+Arithmetic of(FunctionLibrary library, bool flushes) { return {.flushes_subnormals = flushes, .functions = library}; }
 
 TEST(Sigmoid, NoNamedWayExceedsItsBound) {
-  for (const auto& [library, flushes] : {std::pair{FunctionLibrary::c_library, false}, {FunctionLibrary::highway, false},
-                                         {FunctionLibrary::cuda, false}, {FunctionLibrary::vulkan, true}})
+  for (const auto& [library, flushes] : {std::pair{FunctionLibrary::c_library, false},
+                                         {FunctionLibrary::highway, false},
+                                         {FunctionLibrary::cuda, false},
+                                         {FunctionLibrary::vulkan, true}})
     for (const Named& w : kWays)
       fmt::print("{:>10}: {:>32}: largest error / bound {:.3f}\n", name(library), w.name,
                  worst(w.formula, w.way, of(library, flushes)));
 }
 
 TEST(Sigmoid, AWorseExpLeavesTheBound) {
-  for (const Named& w : kWays)
-    EXPECT_GT(worst(w.formula, w.way, of(FunctionLibrary::cuda, false), 8), 1) << w.name;
+  for (const Named& w : kWays) EXPECT_GT(worst(w.formula, w.way, of(FunctionLibrary::cuda, false), 8), 1) << w.name;
 }
 
 TEST(Sigmoid, InfinitiesAndNan) {

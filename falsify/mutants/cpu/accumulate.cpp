@@ -33,7 +33,8 @@ KernelRegistration add(std::string_view id, std::string_view fault) {
 
 const KernelRegistration registrations[] = {
     add<Fault::added_twice>("mutant/cpu/accumulate/added_twice", "src is added twice (bug 56)"),
-    add<Fault::only_into_zero>("mutant/cpu/accumulate/only_into_zero", "dst keeps what it held where that is not 0 (bug 55)"),
+    add<Fault::only_into_zero>("mutant/cpu/accumulate/only_into_zero",
+                               "dst keeps what it held where that is not 0 (bug 55)"),
     add<Fault::last_row_missing>("mutant/cpu/accumulate/last_row_missing", "the last row is left out (bug 26)"),
     add<Fault::f16_sum>("mutant/cpu/accumulate/f16_sum", "the sum held with 11 bits"),
 };

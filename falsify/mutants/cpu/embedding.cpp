@@ -33,7 +33,8 @@ KernelRegistration add(std::string_view id, std::string_view fault) {
 
 const KernelRegistration registrations[] = {
     add<Fault::next_row>("mutant/cpu/embedding/next_row", "ids count from 1"),
-    add<Fault::vocabulary_as_width>("mutant/cpu/embedding/vocabulary_as_width", "v used as leading dimension of the table (bug 4)"),
+    add<Fault::vocabulary_as_width>("mutant/cpu/embedding/vocabulary_as_width",
+                                    "v used as leading dimension of the table (bug 4)"),
     add<Fault::width_as_stride>("mutant/cpu/embedding/width_as_stride", "h used as leading dimension of y (bug 39)"),
     add<Fault::wrapped>("mutant/cpu/embedding/wrapped", "id modulo a power of two (bug 8)"),
     add<Fault::nan_replaced>("mutant/cpu/embedding/nan_replaced", "NaN becomes 0"),

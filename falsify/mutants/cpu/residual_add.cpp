@@ -10,7 +10,14 @@
 namespace assay::mutants {
 namespace {
 
-enum class Fault { branch_subtracted, both_scaled, bf16_branch, width_as_stride, one_past_the_row, large_tail_unwritten };
+enum class Fault {
+  branch_subtracted,
+  both_scaled,
+  bf16_branch,
+  width_as_stride,
+  one_past_the_row,
+  large_tail_unwritten
+};
 
 template <Fault F>
 void mutant(const ops::ResidualAddArgs& args, Device&) {
@@ -39,9 +46,12 @@ const KernelRegistration registrations[] = {
     add<Fault::branch_subtracted>("mutant/cpu/residual_add/branch_subtracted", "x - alpha r"),
     add<Fault::both_scaled>("mutant/cpu/residual_add/both_scaled", "alpha (x + r)"),
     add<Fault::bf16_branch>("mutant/cpu/residual_add/bf16_branch", "the branch held with 8 bits"),
-    add<Fault::width_as_stride>("mutant/cpu/residual_add/width_as_stride", "the width used as leading dimension of r (bug 39)"),
-    add<Fault::large_tail_unwritten>("mutant/cpu/residual_add/large_tail_unwritten", "tails unwritten where the matrix exceeds the cache (bug 8)"),
-    add<Fault::one_past_the_row>("mutant/cpu/residual_add/one_past_the_row", "one element more than the row is written (bug 16)"),
+    add<Fault::width_as_stride>("mutant/cpu/residual_add/width_as_stride",
+                                "the width used as leading dimension of r (bug 39)"),
+    add<Fault::large_tail_unwritten>("mutant/cpu/residual_add/large_tail_unwritten",
+                                     "tails unwritten where the matrix exceeds the cache (bug 8)"),
+    add<Fault::one_past_the_row>("mutant/cpu/residual_add/one_past_the_row",
+                                 "one element more than the row is written (bug 16)"),
 };
 
 }  // namespace

@@ -15,8 +15,10 @@ Kernel wrong(std::string_view id, std::string_view fault) {
 }
 
 const KernelRegistration registrations[] = {
-    KernelRegistration(wrong<shaders::mutant_accumulate_overwrites>("mutant/vulkan/accumulate/overwrites", "dst is overwritten instead of added to (bug 29)")),
-    KernelRegistration(wrong<shaders::mutant_accumulate_first_row_only>("mutant/vulkan/accumulate/first_row_only", "a single row is launched for a batch (bug 43)")),
+    KernelRegistration(wrong<shaders::mutant_accumulate_overwrites>("mutant/vulkan/accumulate/overwrites",
+                                                                    "dst is overwritten instead of added to (bug 29)")),
+    KernelRegistration(wrong<shaders::mutant_accumulate_first_row_only>(
+        "mutant/vulkan/accumulate/first_row_only", "a single row is launched for a batch (bug 43)")),
 };
 
 }  // namespace

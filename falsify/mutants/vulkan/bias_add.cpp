@@ -15,8 +15,10 @@ Kernel wrong(std::string_view id, std::string_view fault) {
 }
 
 const KernelRegistration registrations[] = {
-    KernelRegistration(wrong<shaders::mutant_bias_add_bias_dropped>("mutant/vulkan/bias_add/bias_dropped", "the bias is left out (bug 42)")),
-    KernelRegistration(wrong<shaders::mutant_bias_add_first_row_only>("mutant/vulkan/bias_add/first_row_only", "a single row is launched for a batch (bug 43)")),
+    KernelRegistration(wrong<shaders::mutant_bias_add_bias_dropped>("mutant/vulkan/bias_add/bias_dropped",
+                                                                    "the bias is left out (bug 42)")),
+    KernelRegistration(wrong<shaders::mutant_bias_add_first_row_only>("mutant/vulkan/bias_add/first_row_only",
+                                                                      "a single row is launched for a batch (bug 43)")),
 };
 
 }  // namespace

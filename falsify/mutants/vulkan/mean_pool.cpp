@@ -16,9 +16,9 @@ Kernel wrong(std::string_view id, std::string_view fault) {
 
 const KernelRegistration registrations[] = {
     KernelRegistration(wrong<shaders::mutant_mean_pool_divided_by_rows>("mutant/vulkan/mean_pool/divided_by_rows",
-                                                       "divided by s in place of the length")),
-    KernelRegistration(wrong<shaders::mutant_mean_pool_no_barrier>("mutant/vulkan/mean_pool/no_barrier",
-                                                       "the sums of the stripes are read before all are stored (bug 28)")),
+                                                                        "divided by s in place of the length")),
+    KernelRegistration(wrong<shaders::mutant_mean_pool_no_barrier>(
+        "mutant/vulkan/mean_pool/no_barrier", "the sums of the stripes are read before all are stored (bug 28)")),
 };
 
 }  // namespace

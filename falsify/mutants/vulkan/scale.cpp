@@ -15,8 +15,10 @@ Kernel wrong(std::string_view id, std::string_view fault) {
 }
 
 const KernelRegistration registrations[] = {
-    KernelRegistration(wrong<shaders::mutant_scale_sign_lost>("mutant/vulkan/scale/sign_lost", "the magnitude of alpha is used")),
-    KernelRegistration(wrong<shaders::mutant_scale_tail_unwritten>("mutant/vulkan/scale/tail_unwritten", "columns past the last whole group of four unwritten (bug 8)")),
+    KernelRegistration(
+        wrong<shaders::mutant_scale_sign_lost>("mutant/vulkan/scale/sign_lost", "the magnitude of alpha is used")),
+    KernelRegistration(wrong<shaders::mutant_scale_tail_unwritten>(
+        "mutant/vulkan/scale/tail_unwritten", "columns past the last whole group of four unwritten (bug 8)")),
 };
 
 }  // namespace

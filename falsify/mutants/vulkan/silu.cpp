@@ -16,9 +16,12 @@ Kernel wrong(std::string_view id, std::string_view fault) {
 }
 
 const KernelRegistration registrations[] = {
-    KernelRegistration(wrong<shaders::mutant_silu_exp_of_x>("mutant/vulkan/silu/exp_of_x", "exp(x) / (1 + exp(x)) everywhere: Inf / Inf for large x")),
-    KernelRegistration(wrong<shaders::mutant_silu_hard_sigmoid>("mutant/vulkan/silu/hard_sigmoid", "the piecewise linear approximation of sigmoid")),
-    KernelRegistration(wrong<shaders::mutant_silu_tail_unwritten>("mutant/vulkan/silu/tail_unwritten", "columns past the last whole group of four unwritten (bug 8)")),
+    KernelRegistration(wrong<shaders::mutant_silu_exp_of_x>("mutant/vulkan/silu/exp_of_x",
+                                                            "exp(x) / (1 + exp(x)) everywhere: Inf / Inf for large x")),
+    KernelRegistration(wrong<shaders::mutant_silu_hard_sigmoid>("mutant/vulkan/silu/hard_sigmoid",
+                                                                "the piecewise linear approximation of sigmoid")),
+    KernelRegistration(wrong<shaders::mutant_silu_tail_unwritten>(
+        "mutant/vulkan/silu/tail_unwritten", "columns past the last whole group of four unwritten (bug 8)")),
 };
 
 }  // namespace
