@@ -1,0 +1,96 @@
+// A thousand steps of AdamW in float32 beside the same in fifty digits: the bound that Bounded carries from step to
+// step holds all the way, stays far below what the parameters move, and a wrong constant leaves it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "core/digits.hpp"
+#include "falsify/engine/random.hpp"
+#include "reference/adamw_step.hpp"
+
+namespace assay::numbers {
+namespace {
+
+using falsify::Random;
+
+constexpr int kSteps = 1000;
+/// Gradients of eight parameters, from the size of eps to 1; the last has none.
+constexpr double kScales[] = {1, 1, 1e-2, 1e-4, 1e-6, 1e-8, 1e-9, 0};
+constexpr double kStart[] = {1, 0, -0.5, 1e-3, 0, 1e-4, 0, 0.75};
+constexpr Index kCount = std::size(kScales);
+
+struct Constants {
+  double lr = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0.01;
+  int first = 1;  ///< number of the first step
+};
+
+template <class T>
+struct Trajectory {
+  std::vector<T> p, m, v, g;
+
+  Trajectory() : m(kCount, T(0.0)), v(kCount, T(0.0)), g(kCount, T(0.0)) {
+    for (double x : kStart) p.push_back(T(static_cast<double>(static_cast<float>(x))));
+  }
+  void step(const Constants& c, int number, const std::vector<float>& gradient) {
+    for (std::size_t i = 0; i < gradient.size(); ++i) g[i] = T(static_cast<double>(gradient[i]));
+    const Shape shape{kCount};
+    reference::adamw_step<T>(View<T>(p.data(), shape), View<T>(m.data(), shape), View<T>(v.data(), shape),
+                             View<const T>(g.data(), shape), c.lr, c.beta1, c.beta2, c.eps, c.weight_decay,
+                             number + c.first - 1);
+  }
+};
+
+struct Compared {
+  double worst = 0;   ///< largest |float32 - fifty digits| / bound of a parameter
+  double widest = 0;  ///< largest bound at the end, relative to how far its parameter moved
+};
+
+/// float32 with `used` constants against fifty digits and bounds with the right ones.
+Compared compare(const Constants& used) {
+  const Constants right;
+  Trajectory<float> mirror;
+  Trajectory<Bounded> bounded;
+  Trajectory<Digits50> exact;
+  Random random(11);
+  Compared result;
+  for (int t = 1; t <= kSteps; ++t) {
+    std::vector<float> gradient;
+    for (double scale : kScales) gradient.push_back(static_cast<float>(scale * (random.gaussian() + 0.5)));
+    mirror.step(used, t, gradient);
+    bounded.step(right, t, gradient);
+    exact.step(right, t, gradient);
+    for (std::size_t i = 0; i < kCount; ++i) {
+      const double error = std::fabs(static_cast<double>(Digits50(mirror.p[i]) - exact.p[i]));
+      result.worst = std::max(result.worst, error / bounded.p[i].error);
+      EXPECT_LE(std::fabs(static_cast<double>(Digits50(bounded.p[i].value) - exact.p[i])), 0x1p-20 * bounded.p[i].error)
+          << "the oracle's own error is no part of the bound's size";
+    }
+  }
+  for (std::size_t i = 0; i < kCount; ++i) {
+    const double moved = std::fabs(static_cast<double>(exact.p[i]) - kStart[i]);
+    result.widest = std::max(result.widest, bounded.p[i].error / moved);
+  }
+  return result;
+}
+
+TEST(Adamw, AThousandStepsStayWithinTheirBound) {
+  const Compared right = compare({});
+  fmt::print("AdamW, {} steps: largest error / bound {:.3f}; largest bound / distance moved {:.2g}\n", kSteps,
+             right.worst, right.widest);
+  EXPECT_LE(right.worst, 1);
+  EXPECT_GT(right.worst, 0.1) << "a bound that is never approached proves nothing";
+  EXPECT_LT(right.widest, 0.02) << "a bound as wide as what it bounds proves nothing";
+}
+
+TEST(Adamw, AWrongConstantLeavesTheBound) {
+  EXPECT_GT(compare({.beta2 = 0.95}).worst, 1) << "BUG 68";
+  EXPECT_GT(compare({.lr = 1.0001e-3}).worst, 1) << "BUG 65";
+  EXPECT_GT(compare({.first = 2}).worst, 1) << "bias corrected for the next step";
+  EXPECT_GT(compare({.eps = 1.1e-8}).worst, 1);
+  EXPECT_GT(compare({.weight_decay = 0.011}).worst, 1);
+}
+
+}  // namespace
+}  // namespace assay::numbers
