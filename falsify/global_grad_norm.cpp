@@ -16,8 +16,8 @@ Outcome global_grad_norm::pythagoras(Trial& trial) {
   // Now and then more than a thousand blocks of four elements a thread cover in one turn.
   Problem problem =
       random.chance(0.03) ? trial.problem({random.between(1 << 20, 3 << 19)}) : trial.problem(Strategy::gaussian);
+  if (problem.values[0].empty()) problem = trial.problem({1});
   std::vector<float>& g = problem.values[0];
-  if (g.empty()) problem = trial.problem({1});
   std::fill(g.begin(), g.end(), 0.0F);
   const double scale = std::ldexp(random.sign(), static_cast<int>(random.between(-20, 20)));
   g.back() = static_cast<float>(3 * scale);
