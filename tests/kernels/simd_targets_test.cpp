@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <hwy/highway.h>
 
+#include <chrono>
 #include <set>
 
 #include "falsify/engine/campaign.hpp"
@@ -35,6 +36,7 @@ TEST(SimdTargets, EveryKernelIsRightOnEach) {
   std::set<std::size_t> entries;  // of the dispatch table
   CampaignOptions options;
   options.cases = 8;
+  options.limit = std::chrono::minutes(2);
   for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
     const OnTarget scope(target);
     EXPECT_TRUE(entries.insert(hwy::GetChosenTarget().GetIndex()).second)
