@@ -1,9 +1,11 @@
 #include "falsify/engine/negative.hpp"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "contract/enforce.hpp"
@@ -14,15 +16,44 @@
 namespace assay::falsify {
 namespace {
 
+/// Address space that takes memory only where it is touched: tensors at the limits of an operation are larger than
+/// machines are, and no condition looks at their elements.
+class Reserved {
+ public:
+  explicit Reserved(std::size_t bytes) : bytes_(bytes) {
+    address_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (address_ == MAP_FAILED) throw Unavailable("address space", fmt::format("{} bytes could not be mapped", bytes_));
+  }
+  Reserved(Reserved&& other) noexcept : address_(std::exchange(other.address_, nullptr)), bytes_(other.bytes_) {}
+  Reserved& operator=(Reserved&&) = delete;
+  ~Reserved() {
+    if (address_ != nullptr) munmap(address_, bytes_);
+  }
+
+  void* address() const { return address_; }
+
+ private:
+  void* address_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
 /// A call with the memory it points to; the words of all tensors are distinct, so that any store shows.
 struct Sample {
   Call call;
   std::vector<std::vector<std::uint32_t>> memory;
+  std::vector<Reserved> large{};
 
   /// Integers hold the least value that their contract admits.
   void place(std::size_t tensor, const TensorInfo& info, const Shape& shape, const Shape& strides) {
     const Index extent = std::max<Index>(1, View<const float>(nullptr, shape, strides).extent());
     std::vector<std::uint32_t>& words = memory[tensor];
+    constexpr Index kLarge = Index{1} << 24;
+    if (extent > kLarge && info.least == nullptr) {
+      words.clear();
+      large.emplace_back(static_cast<std::size_t>(extent) * sizeof(std::uint32_t));
+      call.tensors[tensor] = {info.dtype, large.back().address(), shape, strides};
+      return;
+    }
     words.resize(static_cast<std::size_t>(extent));
     std::uint32_t word = 0x3f800001 + (static_cast<std::uint32_t>(tensor) << 20);
     if (info.least != nullptr) std::ranges::fill(words, static_cast<std::uint32_t>(info.least(call.dims)));
