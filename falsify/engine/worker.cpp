@@ -182,16 +182,18 @@ void Worker::serve(int channel) {
   while (read(channel, &byte, 1) == 1) {
     Mailbox& m = *mailbox_;
     const Call call{{m.dim, m.dim + m.dims}, {m.param, m.param + m.params}, std::vector<Tensor>(m.tensors)};
+    bool device_is_here = false;
     try {
       contract::set_level(m.level);
       Device& d = assay::device(m.kernel->backend);
+      device_is_here = true;
       set_text(m.device, d.description());
       if (m.op != nullptr) run_on(d, *m.op, *m.kernel, call, arena_.base(), {m.placed, m.tensors});
       m.status = Reply::Status::done;
     } catch (const Unavailable& e) {
-      const bool refusal = e.why.starts_with('\1');
-      m.status = refusal ? Reply::Status::refused : Reply::Status::unavailable;
-      set_text(m.detail, refusal ? e.why.substr(1) : e.what());
+      // A device that is here and lacks something for this call (memory, a limit) passes this one call on.
+      m.status = device_is_here ? Reply::Status::refused : Reply::Status::unavailable;
+      set_text(m.detail, e.why.starts_with('\1') ? e.why.substr(1) : e.what());
     } catch (const ContractViolation& e) {
       m.status = e.kind == ContractViolation::Kind::precondition ? Reply::Status::invalid : Reply::Status::violated;
       set_text(m.detail, e.what());

@@ -31,8 +31,10 @@ KernelRegistration tensor(std::string_view id, std::string_view text, const Arit
 const KernelRegistration rows[] = {
     naive<F::no_barrier_after_store>(ASSAY_MUTANT("matmul", "no_barrier_after_store"),
                                      "no __syncthreads between filling the tiles and reading them (bug 28)"),
+#if !defined(__CUDACC__)  // forgiven by the device: mutant.cuh
     naive<F::no_barrier_after_use>(ASSAY_MUTANT("matmul", "no_barrier_after_use"),
                                    "no __syncthreads before the tiles are filled again (bug 28)"),
+#endif
     naive<F::return_before_barrier>(ASSAY_MUTANT("matmul", "return_before_barrier"),
                                     "threads outside C return before the barrier (bug 14)"),
     naive<F::tile_off_by_one>(ASSAY_MUTANT("matmul", "tile_off_by_one"),
@@ -55,7 +57,9 @@ const KernelRegistration rows[] = {
                                 "both stages of the double buffer are the same: filled while it is read"),
     tiled<F::no_barrier_between_stages>(ASSAY_MUTANT("matmul", "no_barrier_between_stages"),
                                         "no __syncthreads between the stages of the double buffer (bug 28)"),
+#if !defined(__CUDACC__)  // forgiven by the device: mutant.cuh
     tensor<F::no_wait>(ASSAY_MUTANT("matmul", "no_wait"), "asynchronous copies are not waited for (bug 28)"),
+#endif
     tensor<F::no_barrier_before_reuse>(ASSAY_MUTANT("matmul", "no_barrier_before_reuse"),
                                        "a stage is read and filled with no __syncthreads between (bug 28)"),
     tensor<F::inputs_truncated>(ASSAY_MUTANT("matmul", "inputs_truncated"),
