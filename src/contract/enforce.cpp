@@ -135,7 +135,9 @@ void guarded(const Enforced& contract, const void* args, const Call& call, const
   Target target;
   const auto run = [&] { target = execute(); };
   if (!kCompiledIn) return run();
-  const auto requires_hold = [&] { check_requires(contract, args, call, device_of_call); };
+  const auto check_before = [&] { check_requires(contract, args, call, device_of_call); };
+  // By one reference: Boost.Contract keeps larger closures on the heap.
+  const auto requires_hold = [&check_before] { check_before(); };
   switch (level()) {
     case Level::off:
       return run();
@@ -144,7 +146,8 @@ void guarded(const Enforced& contract, const void* args, const Call& call, const
       return run();
     }
     case Level::full: {
-      const auto ensures_hold = [&] { ensure_on_host(contract, call, *target.kernel, *target.device); };
+      const auto check_after = [&] { ensure_on_host(contract, call, *target.kernel, *target.device); };
+      const auto ensures_hold = [&check_after] { check_after(); };
       const boost::contract::check checked =
           boost::contract::function().precondition(requires_hold).postcondition(ensures_hold);
       return run();
