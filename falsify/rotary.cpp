@@ -6,23 +6,21 @@
 #include "core/half.hpp"
 
 namespace assay::falsify {
-namespace {
-
-Outcome no_rows() { return Outcome::not_applicable("there is no row to rotate"); }
-
-}  // namespace
 
 Problem rotary_problem(const Trial& trial) {
   Problem problem = trial.problem();
-  const bool overflows = std::ranges::any_of(problem.values[0], [](float x) { return !(std::fabs(x) <= 8192); });
-  return problem.storage == DType::f16 && overflows ? trial.problem(Strategy::gaussian) : problem;
+  if (problem.dims[0] == 0) problem = trial.problem({1, problem.dims[1], problem.dims[2]});
+  if (problem.storage == DType::f16)
+    for (float& x : problem.values[0])
+      if (!(std::fabs(x) <= 8192)) x = std::copysign(1.0F, x);
+  return problem;
 }
 
 Problem rotary_row_at(const Trial& trial, double position) {
   Problem problem = rotary_problem(trial);
   const auto width = static_cast<std::size_t>(problem.dims[1] * problem.dims[2]);
-  problem.dims[0] = std::min<Index>(problem.dims[0], 1);
-  problem.values[0].resize(std::min(problem.values[0].size(), width));
+  problem.dims[0] = 1;
+  problem.values[0].resize(width);
   problem.params[kFloat32Angle] = 0;
   problem.params[kPosition] = position;
   return problem;
@@ -31,7 +29,6 @@ Problem rotary_row_at(const Trial& trial, double position) {
 Outcome rotary_identity(Trial& trial) {
   Problem problem = rotary_row_at(trial, 0);
   problem.params[kFloat32Angle] = trial.the_case().params[kFloat32Angle];
-  if (problem.dims[0] == 0) return no_rows();
   const Run run = trial.run(problem);
   std::vector<Bounded> want;
   for (float x : problem.values[0]) want.push_back(Bounded(x, 0, 0, false));
@@ -53,7 +50,6 @@ Outcome rotary_composition(Trial& trial) {
   Random random = trial.random("positions");
   const auto a = static_cast<double>(random.below(65536)), b = static_cast<double>(random.below(65536));
   const Problem first = rotary_row_at(trial, a), whole = rotary_row_at(trial, a + b);
-  if (first.dims[0] == 0) return no_rows();
   const Run once = trial.run(first), at_once = trial.run(whole);
   Problem second = first;
   second.values[0] = once.outputs[0];

@@ -15,7 +15,7 @@ Outcome rotary_scaling(Trial& trial);
 /// One row rotated by a, then by b, against the same row rotated by a + b.
 Outcome rotary_composition(Trial& trial);
 
-/// The case's problem, its values by a Gaussian where binary16 would hold some as infinities, or nearly.
+/// The case's problem with a row at least, and ones where binary16 holds infinities, or nearly.
 Problem rotary_problem(const Trial& trial);
 /// The first row of the case's problem alone, at exact angles and this position.
 Problem rotary_row_at(const Trial& trial, double position);
