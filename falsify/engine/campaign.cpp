@@ -83,7 +83,7 @@ class Campaign {
       case Outcome::Kind::passed: record.worst = std::max(record.worst, outcome.worst); break;
       case Outcome::Kind::refused: ++record.refused; record.reason = outcome.reason; break;
       case Outcome::Kind::not_applicable:
-        record.verdict = Verdict::not_applicable;
+        --record.cases;  // of this case nothing was learnt; others may apply
         record.reason = outcome.reason;
         break;
       case Outcome::Kind::falsified:
@@ -158,7 +158,9 @@ class Campaign {
 
   void judge(ObligationResult& record) const {
     if (record.verdict != Verdict::passed) return;
-    if (record.cases == 0 && stop_) {
+    if (record.cases == 0 && !record.reason.empty()) {
+      record.verdict = Verdict::not_applicable;
+    } else if (record.cases == 0 && stop_) {
       record.verdict = Verdict::not_applicable;
       record.reason = "the campaign ended before its first case";
     } else if (record.cases > 0 && record.refused == record.cases) {
