@@ -45,7 +45,10 @@
 #include "core/bounded.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 
+#include "core/half.hpp"
 #include "core/rounded.hpp"
 
 namespace assay {
@@ -124,10 +127,30 @@ Bounded::Bounded(const Product& p) {
   *this = rounded(p.value, p.error, p.statistical, Roundings::current().underflow, p.may_overflow);
 }
 
+namespace {
+
+/// x is a value of the format: rounding it changes nothing.
+bool held_by(Format format, float x) {
+  switch (format) {
+    case Format::f32:
+      return true;
+    case Format::tf32:
+      return (std::bit_cast<std::uint32_t>(x) & 0x1fffu) == 0;
+    case Format::f16:
+      return widen(to_half(x)) == x;
+    case Format::bf16:
+      return widen(to_bfloat16(x)) == x;
+  }
+  return false;
+}
+
+}  // namespace
+
 Bounded Bounded::input(float x) {
   const Roundings& r = Roundings::current();
   const double magnitude = std::fabs(static_cast<double>(x));
   if (!(magnitude <= FLT_MAX)) return {x, 0, 0, false};
+  if (!r.of.flushes_subnormals && held_by(r.of.inputs, x)) return {x, 0, 0, false};
   const double flushed = r.of.flushes_subnormals && magnitude < r.input_floor ? magnitude : 0;
   const double error =
       r.input_unit * std::max(magnitude, r.input_unit > 0 && magnitude > 0 ? r.input_floor : 0) + flushed;

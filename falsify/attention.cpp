@@ -1,0 +1,145 @@
+// Properties of attention (obligations of contracts/attention.yaml).
+#include "attention_obligations.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "falsify/heads.hpp"
+#include "falsify/rows.hpp"
+
+namespace assay::falsify {
+namespace {
+
+/// Both outputs of two runs of what is the same within the bounds of each.
+Outcome same_within(Trial& trial, const Problem& problem, const Run& run, const Run& other) {
+  const auto want = trial.oracle(problem);
+  const std::vector<int> outputs = outputs_of(trial.op());
+  Outcome outcome;
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    std::vector<double> bounds = bounds_of(want[o]), got = widened(other.outputs[o]), expected = widened(run.outputs[o]);
+    for (std::size_t e = 0; e < bounds.size(); ++e) {
+      bounds[e] *= 2;
+      const bool same = got[e] == expected[e] || (std::isnan(got[e]) && std::isnan(expected[e]));
+      if (same || std::isinf(bounds[e])) got[e] = expected[e] = 0;
+    }
+    outcome &= compare_within(trial.op().tensors[static_cast<std::size_t>(outputs[o])].name, problem.shape(outputs[o]), got,
+                              expected, bounds);
+  }
+  return outcome;
+}
+
+/// A power of two.
+float amplitude(int exponent) { return std::ldexp(1.0F, exponent); }
+
+}  // namespace
+
+void attention::sensible(Problem& problem, Strategy strategy, Random& random) { sensible_heads(problem, strategy, random); }
+
+Outcome attention::batch_slicing(Trial& trial) { return rows_stand_alone(trial); }
+
+Outcome attention::repeated_heads(Trial& trial) {
+  const Problem shared = trial.problem(), repeated = repeated_key_value_heads(shared);
+  const Run run = trial.run(shared), other = trial.run(repeated);
+  return same_within(trial, shared, run, other);
+}
+
+Outcome attention::causality(Trial& trial) {
+  Problem plain = trial.problem(Strategy::gaussian);
+  Random random = trial.random("unseen");
+  plain.params[1] = random.chance(0.8) ? 1 : 0;
+  const Heads a(plain);
+  if (a.s == 0) return Outcome::not_applicable("no queries");
+  const auto seen_by = static_cast<Index>(random.below(static_cast<std::uint64_t>(a.s)));
+  const Run run = trial.run(plain), other = trial.run(unseen_changed(plain, seen_by, random));
+  // Rows up to that query see no more than it does.
+  std::vector<float> before, after;
+  for (Index b = 0; b < a.batch; ++b)
+    for (Index h = 0; h < a.heads; ++h)
+      for (Index i = 0; i <= seen_by; ++i) {
+        before.push_back(run.outputs[1][a.row(b, h, i)]);
+        after.push_back(other.outputs[1][a.row(b, h, i)]);
+        for (Index c = 0; c < a.d; ++c) {
+          before.push_back(run.outputs[0][a.query(b, i, h, c)]);
+          after.push_back(other.outputs[0][a.query(b, i, h, c)]);
+        }
+      }
+  return compare_bits("y", Shape{static_cast<Index>(before.size())}, after, before,
+                      "rows (logsumexp, then y) after keys and values that they do not see have changed");
+}
+
+Outcome attention::key_permutation(Trial& trial) {
+  Problem plain = trial.problem();
+  plain.params[1] = 0;
+  Problem permuted = plain;
+  const Heads from(plain), to(permuted);
+  Random random = trial.random("permutation");
+  for (Index b = 0; b < from.batch; ++b) {
+    std::vector<Index> place(static_cast<std::size_t>(from.lengths[static_cast<std::size_t>(b)]));
+    std::iota(place.begin(), place.end(), Index{0});
+    for (std::size_t i = place.size(); i > 1; --i) std::swap(place[i - 1], place[random.below(i)]);
+    for (std::size_t j = 0; j < place.size(); ++j)
+      for (Index g = 0; g < from.kv_heads; ++g)
+        for (Index c = 0; c < from.d; ++c) {
+          to.k[to.key(b, place[j], g, c)] = from.k[from.key(b, static_cast<Index>(j), g, c)];
+          to.v[to.key(b, place[j], g, c)] = from.v[from.key(b, static_cast<Index>(j), g, c)];
+        }
+  }
+  const Run run = trial.run(plain), other = trial.run(permuted);
+  return same_within(trial, plain, run, other);
+}
+
+/// Key j holds the bits of j as signs, the query those of its target: the target's score is above every other one's by at
+/// least 128, whose weights vanish.
+Outcome attention::selection(Trial& trial) {
+  Problem problem = trial.problem(Strategy::exact_integers);
+  const Heads a(problem);
+  Random random = trial.random("selection");
+  const int exponent = static_cast<int>(std::ceil(std::log2(64 / problem.params[0])));
+  const int of_query = exponent / 2, of_key = exponent - of_query;
+  const Index codes = a.d < 20 ? Index{1} << a.d : a.t;
+  for (float& length : a.lengths) length = std::min(length, static_cast<float>(codes));
+  const auto bit = [](Index j, Index c) { return c < 20 && (j >> c & 1) != 0 ? 1.0F : -1.0F; };
+  for (Index b = 0; b < a.batch; ++b)
+    for (Index j = 0; j < a.t; ++j)
+      for (Index g = 0; g < a.kv_heads; ++g)
+        for (Index c = 0; c < a.d; ++c) {
+          a.k[a.key(b, j, g, c)] = bit(j, c) * amplitude(of_key);
+          a.v[a.key(b, j, g, c)] = static_cast<float>(random.between(1, 255)) * (random.chance(0.5) ? 1.0F : -1.0F);
+        }
+  std::vector<double> expected(a.q.size(), 0.0);
+  for (Index b = 0; b < a.batch; ++b)
+    for (Index i = 0; i < a.s; ++i)
+      for (Index h = 0; h < a.heads; ++h) {
+        const Index seen = a.visible(b, i);
+        const Index target = seen > 0 ? static_cast<Index>(random.below(static_cast<std::uint64_t>(seen))) : 0;
+        for (Index c = 0; c < a.d; ++c) {
+          a.q[a.query(b, i, h, c)] = bit(target, c) * amplitude(of_query);
+          if (seen > 0) expected[a.query(b, i, h, c)] = a.v[a.key(b, target, h / a.group, c)];
+        }
+      }
+  const Run run = trial.run(problem);
+  return compare_within("y", problem.shape(5), widened(run.outputs[0]), expected, bounds_of(trial.oracle(problem)[0]));
+}
+
+Outcome attention::value_scaling(Trial& trial) {
+  Problem plain = trial.problem();
+  const int by = static_cast<int>(trial.random("scaling").between(1, 2));
+  if (!scales_exactly(plain, 2, by)) plain = trial.problem(Strategy::gaussian);
+  if (!scales_exactly(plain, 2, by)) return Outcome::not_applicable("a value of v that its storage cannot scale");
+  Problem scaled = plain;
+  for (float& x : scaled.values[2]) x = std::ldexp(x, by);
+  const Run run = trial.run(plain), other = trial.run(scaled);
+  // What storage rounds below its smallest normal number loses digits that the scaled one keeps.
+  const float smallest = plain.storage == DType::f16 ? 0x1p-14F : 0x1p-126F;
+  std::vector<float> want = run.outputs[0], got = other.outputs[0];
+  for (std::size_t e = 0; e < want.size(); ++e) {
+    if (std::fabs(want[e]) < smallest) want[e] = got[e] = 0;
+    else want[e] = std::ldexp(want[e], by);
+  }
+  Outcome outcome = compare_bits("y", plain.shape(5), got, want, "values scaled by a power of two, against the result scaled");
+  outcome &= compare_bits("logsumexp", plain.shape(6), other.outputs[1], run.outputs[1], "after values alone have changed");
+  return outcome;
+}
+
+}  // namespace assay::falsify

@@ -1,0 +1,105 @@
+// Properties of attention_backward (obligations of contracts/attention_backward.yaml).
+#include "attention_backward_obligations.hpp"
+
+#include <cmath>
+
+#include "core/half.hpp"
+#include "falsify/heads.hpp"
+#include "falsify/rows.hpp"
+#include "reference/attention.hpp"
+
+namespace assay::falsify {
+
+/// y and logsumexp as the forward pass would have saved them; what was planted in them stays.
+void attention_backward::consistent(Problem& problem, Strategy strategy, Random& random) {
+  sensible_heads(problem, strategy, random);
+  const auto widened_view = [&](int tensor) {
+    std::vector<double> values;
+    for (float x : problem.values[static_cast<std::size_t>(tensor)])
+      values.push_back(problem.op->tensors[static_cast<std::size_t>(tensor)].storage ? stored(problem.storage, x) : x);
+    return values;
+  };
+  const std::vector<double> q = widened_view(0), k = widened_view(1), v = widened_view(2), lengths = widened_view(3), starts = widened_view(4);
+  std::vector<double> y(problem.values[5].size()), logsumexp(problem.values[6].size());
+  reference::attention<double>({q.data(), problem.shape(0)}, {k.data(), problem.shape(1)}, {v.data(), problem.shape(2)},
+                               {lengths.data(), problem.shape(3)}, {starts.data(), problem.shape(4)}, {y.data(), problem.shape(5)},
+                               {logsumexp.data(), problem.shape(6)}, problem.params[0], problem.params[1]);
+  const auto take = [](const std::vector<double>& from, std::vector<float>& to) {
+    for (std::size_t e = 0; e < to.size(); ++e)
+      if (std::isfinite(to[e])) to[e] = static_cast<float>(from[e]);
+  };
+  take(y, problem.values[5]);
+  take(logsumexp, problem.values[6]);
+}
+
+Outcome attention_backward::batch_slicing(Trial& trial) { return rows_stand_alone(trial); }
+
+Outcome attention_backward::repeated_heads(Trial& trial) {
+  Problem shared = trial.problem();
+  const Problem repeated = repeated_key_value_heads(shared);
+  const Heads a(shared);
+  const Run run = trial.run(shared), other = trial.run(repeated);
+  const auto want = trial.oracle(shared), apart = trial.oracle(repeated);
+  Outcome outcome;
+  for (std::size_t o : {1U, 2U}) {
+    const std::vector<double> shared_bounds = bounds_of(want[o]), own_bounds = bounds_of(apart[o]);
+    std::vector<double> got = widened(run.outputs[o]), sum(got.size(), 0.0), bound = shared_bounds;
+    for (std::size_t e = 0; e < got.size(); ++e) {
+      const std::size_t c = e % static_cast<std::size_t>(a.d), g = e / static_cast<std::size_t>(a.d);
+      for (std::size_t member = 0; member < static_cast<std::size_t>(a.group); ++member) {
+        const std::size_t at = (g * static_cast<std::size_t>(a.group) + member) * static_cast<std::size_t>(a.d) + c;
+        sum[e] += other.outputs[o][at];
+        bound[e] += own_bounds[at];
+      }
+      if (!std::isfinite(bound[e]) || !std::isfinite(sum[e])) got[e] = sum[e] = 0;
+    }
+    outcome &= compare_within(o == 1 ? "dk" : "dv", shared.shape(1), got, sum, bound);
+  }
+  return outcome;
+}
+
+Outcome attention_backward::upstream_scaling(Trial& trial) {
+  const Problem plain = trial.problem();
+  const int by = static_cast<int>(trial.random("scaling").between(1, 4));
+  if (!scales_exactly(plain, 7, by)) return Outcome::not_applicable("an upstream gradient that its storage cannot scale");
+  Problem scaled = plain;
+  for (float& x : scaled.values[7]) x = std::ldexp(x, by);
+  const Run run = trial.run(plain), other = trial.run(scaled);
+  if (trial.kernel().arithmetic.inputs == Format::f16)  // whose factors lose digits below 2^-14
+    return trial.against_oracle(Tier::worst_case, scaled, other);
+  const float smallest = plain.storage == DType::f16 ? 0x1p-14F : 0x1p-100F;
+  Outcome outcome;
+  for (std::size_t o = 0; o < 3; ++o) {
+    std::vector<float> want = run.outputs[o], got = other.outputs[o];
+    for (std::size_t e = 0; e < want.size(); ++e) {
+      const bool rounded_apart = std::fabs(want[e]) < smallest || (std::isinf(got[e]) && std::isfinite(want[e]));
+      want[e] = rounded_apart ? 0 : std::ldexp(want[e], by);
+      if (rounded_apart) got[e] = 0;
+    }
+    outcome &= compare_bits(o == 0 ? "dq" : o == 1 ? "dk" : "dv", plain.shape(static_cast<int>(o == 0 ? 0 : o)), got, want,
+                            "upstream gradient scaled by a power of two, against the result scaled");
+  }
+  return outcome;
+}
+
+Outcome attention_backward::causality(Trial& trial) {
+  Problem plain = trial.problem(Strategy::gaussian);
+  plain.params[1] = 1;
+  Random random = trial.random("unseen");
+  const Heads a(plain);
+  if (a.s == 0) return Outcome::not_applicable("no queries");
+  const Run run = trial.run(plain), other = trial.run(unseen_changed(plain, a.s - 1, random));
+  Outcome outcome;
+  for (std::size_t o = 0; o < 3; ++o) {
+    std::vector<float> want = run.outputs[o];
+    for (Index b = 0; b < a.batch && o > 0; ++b)
+      for (Index j = a.visible(b, a.s - 1); j < a.t; ++j)
+        for (Index g = 0; g < a.kv_heads; ++g)
+          for (Index c = 0; c < a.d; ++c) want[a.key(b, j, g, c)] = 0;
+    outcome &= compare_bits(o == 0 ? "dq" : o == 1 ? "dk" : "dv", plain.shape(static_cast<int>(o == 0 ? 0 : o)), other.outputs[o], want,
+                            "after keys and values that no query sees have changed");
+  }
+  return outcome;
+}
+
+}  // namespace assay::falsify

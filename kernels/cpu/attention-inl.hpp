@@ -1,0 +1,82 @@
+// What attention and its gradient share: rows packed as float32, and products of packed tiles. Included once per SIMD target.
+#if defined(ASSAY_KERNELS_CPU_ATTENTION_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef ASSAY_KERNELS_CPU_ATTENTION_INL
+#undef ASSAY_KERNELS_CPU_ATTENTION_INL
+#else
+#define ASSAY_KERNELS_CPU_ATTENTION_INL
+#endif
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/cpu/functions-inl.hpp"
+#include "kernels/cpu/gemm_tile-inl.hpp"
+#include "kernels/cpu/storage-inl.hpp"
+#include "kernels/heads.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace assay::cpu::HWY_NAMESPACE {
+
+/// Queries of one block, and keys of one tile.
+inline constexpr Index kBlock = 32, kKeys = 64;
+static_assert(kKeys % kTileCols == 0, "tiles of keys are whole");
+
+/// Width of packed rows of d elements: whole tiles, so that a load of a full one touches nothing else.
+inline Index packed_width(Index d) { return (d + kTileCols - 1) / kTileCols * kTileCols; }
+
+/// to[0, d) = scale from[0, d), zeros up to the packed width.
+template <class S>
+void pack_row(const S* from, Index d, float scale, float* to) {
+  const FloatTag tag;
+  const auto factor = hn::Set(tag, scale);
+  for_each_vector(tag, d, [&](Index c, std::size_t count) {
+    hn::StoreU(hn::Mul(load_first(tag, from + c, count), factor), tag, to + c);
+  });
+  std::fill(to + d, to + packed_width(d), 0.0F);
+}
+
+/// to[c][j] = rows[j][c] for packed rows j < n of d elements; zeros for j up to kKeys.
+inline void transpose_rows(const float* rows, Index n, Index d, float* to) {
+  const Index width = packed_width(d);
+  for (Index c = 0; c < d; ++c) {
+    for (Index j = 0; j < n; ++j) to[c * kKeys + j] = rows[j * width + c];
+    std::fill(to + c * kKeys + n, to + (c + 1) * kKeys, 0.0F);
+  }
+}
+
+/// C[rows, columns] (+)= A[rows, k] · B[k, columns], or Aᵀ[rows, k] with A [k, rows]; every element one chain over k. B has
+/// whole tiles of columns; what C holds beyond `columns` stays.
+template <bool kTransposedA>
+void multiply(Index rows, Index columns, Index k, const float* a, Index a_step, const float* b, Index b_step, float* c,
+              Index c_step, bool accumulate) {
+  for (Index j = 0; j < columns; j += kTileCols) {
+    const Index width = std::min(kTileCols, columns - j), vectors = width > kLanes ? 2 : 1;
+    const Index tallest = tile_rows(vectors);
+    for (Index i = 0; i < rows; i += tallest) {
+      const Index tall = std::min(tallest, rows - i);
+      tile_function<kTransposedA>(tall, vectors)({.k = k,
+                                                  .a = kTransposedA ? a + i : a + i * a_step,
+                                                  .a_step = a_step,
+                                                  .b = b + j,
+                                                  .b_step = b_step,
+                                                  .c = c + i * c_step + j,
+                                                  .c_step = c_step,
+                                                  .last_lanes = width - (vectors - 1) * kLanes,
+                                                  .accumulate = accumulate});
+    }
+  }
+}
+
+/// No NaN and no infinity in rows [from, to) of packed rows.
+inline bool all_finite(const float* rows, Index from, Index to, Index width) {
+  const FloatTag tag;
+  const Index lanes = static_cast<Index>(hn::Lanes(tag));
+  auto zero = hn::Zero(tag);  // 0 · x is NaN where x is not finite
+  for (Index e = from * width; e < to * width; e += lanes) zero = hn::MulAdd(hn::Zero(tag), hn::LoadU(tag, rows + e), zero);
+  return hn::AllTrue(tag, hn::Eq(zero, hn::Zero(tag)));
+}
+
+}  // namespace assay::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

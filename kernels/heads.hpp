@@ -1,0 +1,35 @@
+// Tensors of [batch, position, head, element] as kernels address them, and the causal mask.
+#pragma once
+
+#include "core/view.hpp"
+
+#if defined(__CUDACC__)
+#define ASSAY_HOST_DEVICE __host__ __device__
+#else
+#define ASSAY_HOST_DEVICE
+#endif
+
+namespace assay {
+
+/// Rows of d elements at inner stride 1, in any order of memory. Offsets take 64 bits.
+template <class S>
+struct HeadRows {
+  S* data;
+  Index per_batch, per_position, per_head;
+
+  ASSAY_HOST_DEVICE S* at(Index b, Index i, Index h) const { return data + b * per_batch + i * per_position + h * per_head; }
+};
+
+template <class S>
+HeadRows<S> head_rows(const StorageView& v) {
+  return {static_cast<S*>(v.data()), v.stride(0), v.stride(1), v.stride(2)};
+}
+
+/// How many keys query i of a sequence sees: the first so many.
+ASSAY_HOST_DEVICE inline Index keys_seen(bool causal, Index length, Index start, Index i) {
+  if (!causal) return length;
+  const Index seen = start + i + 1;
+  return seen < 0 ? 0 : seen < length ? seen : length;
+}
+
+}  // namespace assay
