@@ -11,21 +11,15 @@
 namespace assay::falsify {
 namespace {
 
-/// Both outputs of two runs of what is the same within the bounds of each.
-Outcome same_within(Trial& trial, const Problem& problem, const Run& run, const Run& other) {
+/// Both outputs of two calls that compute the same.
+Outcome agree(Trial& trial, const Problem& problem, const Problem& same) {
+  const Run run = trial.run(problem), other = trial.run(same);
   const auto want = trial.oracle(problem);
   const std::vector<int> outputs = outputs_of(trial.op());
   Outcome outcome;
-  for (std::size_t o = 0; o < outputs.size(); ++o) {
-    std::vector<double> bounds = bounds_of(want[o]), got = widened(other.outputs[o]), expected = widened(run.outputs[o]);
-    for (std::size_t e = 0; e < bounds.size(); ++e) {
-      bounds[e] *= 2;
-      const bool same = got[e] == expected[e] || (std::isnan(got[e]) && std::isnan(expected[e]));
-      if (same || std::isinf(bounds[e])) got[e] = expected[e] = 0;
-    }
-    outcome &= compare_within(trial.op().tensors[static_cast<std::size_t>(outputs[o])].name, problem.shape(outputs[o]), got,
-                              expected, bounds);
-  }
+  for (std::size_t o = 0; o < outputs.size(); ++o)
+    outcome &= same_within(trial.op().tensors[static_cast<std::size_t>(outputs[o])].name, problem.shape(outputs[o]),
+                           widened(other.outputs[o]), widened(run.outputs[o]), want[o]);
   return outcome;
 }
 
@@ -39,9 +33,8 @@ void attention::sensible(Problem& problem, Strategy strategy, Random& random) { 
 Outcome attention::batch_slicing(Trial& trial) { return rows_stand_alone(trial); }
 
 Outcome attention::repeated_heads(Trial& trial) {
-  const Problem shared = trial.problem(), repeated = repeated_key_value_heads(shared);
-  const Run run = trial.run(shared), other = trial.run(repeated);
-  return same_within(trial, shared, run, other);
+  const Problem shared = trial.problem();
+  return agree(trial, shared, repeated_key_value_heads(shared));
 }
 
 Outcome attention::causality(Trial& trial) {
@@ -85,8 +78,7 @@ Outcome attention::key_permutation(Trial& trial) {
           to.v[to.key(b, place[j], g, c)] = from.v[from.key(b, static_cast<Index>(j), g, c)];
         }
   }
-  const Run run = trial.run(plain), other = trial.run(permuted);
-  return same_within(trial, plain, run, other);
+  return agree(trial, plain, permuted);
 }
 
 /// Key j holds the bits of j as signs, the query those of its target: the target's score is above every other one's by at

@@ -77,18 +77,23 @@ Outcome columns_permute(Trial& trial, std::string_view dim) {
   const std::vector<int> outputs = outputs_of(trial.op());
   Outcome outcome;
   for (std::size_t o = 0; o < outputs.size(); ++o) {
-    std::vector<double> bounds = bounds_of(want[o]);
-    for (double& bound : bounds) bound *= 2;
-    std::vector<double> got = widened(moved.outputs[o]);
-    std::vector<double> expected = widened(ends_with_dim(trial, outputs[o], dim) ? permuted(run.outputs[o]) : run.outputs[o]);
-    // Where both are NaN or the same infinity, or rounding decides between classes, there is no difference to bound.
-    for (std::size_t i = 0; i < got.size(); ++i) {
-      const bool same = got[i] == expected[i] || (std::isnan(got[i]) && std::isnan(expected[i]));
-      if (same || std::isinf(bounds[i])) got[i] = expected[i] = std::isfinite(expected[i]) ? expected[i] : 0;
-    }
-    outcome &= compare_within(info(trial, outputs[o]).name, plain.shape(outputs[o]), got, expected, bounds);
+    const std::vector<float>& own = run.outputs[o];
+    outcome &= same_within(info(trial, outputs[o]).name, plain.shape(outputs[o]), widened(moved.outputs[o]),
+                           widened(ends_with_dim(trial, outputs[o], dim) ? permuted(own) : own), want[o]);
   }
   return outcome;
+}
+
+Outcome same_within(std::string_view tensor, const Shape& shape, std::vector<double> got, std::vector<double> expected,
+                    const std::vector<Bounded>& want) {
+  std::vector<double> bounds = bounds_of(want);
+  // Where both are NaN or the same infinity, or rounding decides between classes, there is no difference to bound.
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    bounds[i] *= 2;
+    const bool same = got[i] == expected[i] || (std::isnan(got[i]) && std::isnan(expected[i]));
+    if (same || std::isinf(bounds[i])) got[i] = expected[i] = std::isfinite(expected[i]) ? expected[i] : 0;
+  }
+  return compare_within(tensor, shape, got, expected, bounds);
 }
 
 bool scales_exactly(const Problem& problem, int tensor, int exponent) {

@@ -14,6 +14,10 @@ Outcome rows_stand_alone(Trial& trial, int position = -1);
 /// the bounds of both calls.
 Outcome columns_permute(Trial& trial, std::string_view dim);
 
+/// Two runs that compute the same, element by element within twice the bounds `want`; `expected` and `got` are of one output.
+Outcome same_within(std::string_view tensor, const Shape& shape, std::vector<double> got, std::vector<double> expected,
+                    const std::vector<Bounded>& want);
+
 /// Scaling input `tensor` by 2^exponent scales output number o by 2^exponents[o], bitwise; params are those of the scaled
 /// call.
 struct Scaling {

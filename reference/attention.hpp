@@ -41,16 +41,12 @@ void attention(View<const T> q, View<const T> k, View<const T> v, View<const T> 
           largest = maximum(largest, score(j));
         }
         const T shift = shift_by(less(largest, T(-FLT_MAX)) ? T(0) : largest);
-        Sum<T> sum;
-        for (Index j = 0; j < keys; ++j) sum += weight(j) = attention_weight(score(j), shift, static_cast<double>(keys));
-        const T total = sum.value();
-        const bool nothing = less(total, T(0.5));  // the largest score's own weight is 1
-        logsumexp(b, h, i) = nothing ? T(-INFINITY) : log_of_sum(shift, total);
-        for (Index c = 0; c < d; ++c) {
-          WeightedMean<T> mean(static_cast<double>(keys));
-          for (Index j = 0; j < keys; ++j) mean.add(weight(j), v(b, j, h / group, c));
-          y(b, i, h, c) = nothing ? T(0) : mean.value();
-        }
+        for (Index j = 0; j < keys; ++j) weight(j) = attention_weight(score(j), shift, static_cast<double>(keys));
+        const WeightedMean<T> mean({weights.data(), Shape{keys}});
+        const bool nothing = less(mean.weight(), T(0.5));  // the largest score's own weight is 1
+        logsumexp(b, h, i) = nothing ? T(-INFINITY) : log_of_sum(shift, mean.weight());
+        for (Index c = 0; c < d; ++c)
+          y(b, i, h, c) = nothing ? T(0) : mean.of([&](Index j) { return v(b, j, h / group, c); });
       }
 }
 

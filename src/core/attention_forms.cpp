@@ -18,15 +18,23 @@ namespace assay {
 
 using namespace detail;
 
+// Scaled beforehand, each x is rounded once more: u |x y| for each term, and what is lost by underflow times |y|.
 Bounded ScaledDot<Bounded>::value() const {
-  const Bounded after = Bounded(scale_ * sum_.value()), before = scaled_.value();
-  if (!(std::fabs(after.value) <= DBL_MAX) || !(std::fabs(before.value) <= DBL_MAX)) {
-    Bounded either = std::isnan(after.value) ? after : before;
-    either.may_overflow = !std::isnan(either.value) && (after.may_overflow || before.may_overflow);
-    return either;
+  const Roundings& r = Roundings::current();
+  const Bounded sum = sum_.value();
+  Bounded dot(scale_ * sum);
+  const double scale = std::fabs(scale_.value) + scale_.error;
+  const bool overflows = !(scale * left_ <= r.largest) || !(scale * magnitude_ * (1 + 4 * count_ * r.unit) <= r.largest);
+  if (!(std::fabs(dot.value) <= DBL_MAX)) {
+    dot.may_overflow = !std::isnan(dot.value) && (dot.may_overflow || overflows);
+    return dot;
   }
-  return {after.value, std::max(after.error, before.error), std::max(after.statistical, before.statistical),
-          after.may_overflow || before.may_overflow};
+  const double extra = (1 + r.growth(count_)) * (1 + 4 * r.unit) *
+                       (r.unit * scale * magnitude_ + (magnitude_ > 0 ? r.underflow * (right_ + count_) + r.flush * count_ : 0));
+  dot.error = std::max(dot.error, scale * sum.error + extra);
+  dot.statistical = std::max(dot.statistical, scale * sum.statistical + extra);
+  dot.may_overflow |= overflows;
+  return dot;
 }
 
 Bounded factor(const Bounded& x) {
@@ -67,47 +75,66 @@ Bounded log_of_sum(const Bounded& shift, const Bounded& sum) {
   return result;
 }
 
-Bounded WeightedMean<Bounded>::value() const {
+WeightedMean<Bounded>::WeightedMean(View<const Bounded> weights) {
   const Roundings& r = Roundings::current();
-  const double rescalings = r.of.online_tile > 0 ? std::ceil(terms_ / r.of.online_tile) : 0;
+  const double n = static_cast<double>(weights.size());
+  const double rescalings = r.of.online_tile > 0 ? std::ceil(n / r.of.online_tile) : 0;
   const double shorter = r.of.inputs == Format::f32 ? 0 : r.input_unit;
   const double apart = (1 + shorter) * (1 + r.unit + r.division) * (1 + 2 * rescalings * r.unit * (1 + rescalings * 4 * r.unit)) - 1;
-  Sum<Bounded> products, weights;
-  bool finite = true;
-  double shared = 0;      // sum of e_j |v_j|, which the numerator's error holds
-  double of_weights = 0;  // sum of e_j, which the divisor's holds
-  for (const auto& [w, v] : pairs_) {
-    finite &= std::fabs(w.value) <= DBL_MAX && std::fabs(v.value) <= DBL_MAX && std::isfinite(w.error) && std::isfinite(v.error);
+  Sum<Bounded> sum;
+  for (Index j = 0; j < weights.size(); ++j) {
+    const Bounded& w = weights(j);
     const double reach = w.value + w.error;
-    const double stored = reach > 0 && shorter > 0 ? r.input_floor * shorter : 0;
-    const double own = (reach * apart + stored) * (std::fabs(v.value) + v.error) + reach * v.error;
-    products += Product{w.value * v.value, w.error * std::fabs(v.value) + own, 0, w.may_overflow || v.may_overflow};
-    weights += w;
-    shared += w.error * std::fabs(v.value);
-    of_weights += w.error;
+    // The product with a value is rounded too: of a weight as it is then held.
+    const double own = reach * (apart + r.unit * (1 + apart));
+    weights_.push_back({w, own, reach > 0 ? shorter * r.input_floor : 0});
+    sum += w;
+    errors_ += w.error;
+    finite_ &= std::fabs(w.value) <= DBL_MAX && std::isfinite(w.error);
+  }
+  sum_ = sum.value();
+}
+
+Bounded WeightedMean<Bounded>::mean() const {
+  const Roundings& r = Roundings::current();
+  Terms terms;
+  bool finite = finite_;
+  double shared = 0;  // sum of e_j |v_j|, which the numerator's error holds
+  for (std::size_t j = 0; j < weights_.size(); ++j) {
+    const auto& [w, own, stored] = weights_[j];
+    const Bounded& v = values_[j];
+    const double size = std::fabs(v.value), term = w.value * v.value;
+    finite &= size <= DBL_MAX && std::isfinite(v.error);
+    terms.total += term;
+    terms.magnitude += std::fabs(term);
+    terms.squares += term * term;
+    terms.error += w.error * size + (own + stored) * (size + v.error) + (w.value + w.error) * v.error + (size > 0 ? r.underflow : 0);
+    terms.may_overflow |= w.may_overflow || v.may_overflow;
+    shared += w.error * size;
   }
   if (!finite) {
     Sum<Bounded> plain;
-    for (const auto& [w, v] : pairs_) plain += w * v;
-    return quotient(plain.value(), weights.value());
+    for (std::size_t j = 0; j < weights_.size(); ++j) plain += factor(weights_[j].w) * values_[j];
+    return quotient(plain.value(), sum_);
   }
-  const Bounded numerator = products.value(), divisor = weights.value();
-  const double mean = numerator.value / divisor.value;
-  double moved = 0, moved_statistical = 0;
-  for (const auto& [w, v] : pairs_) {
-    moved += w.error * std::fabs(v.value - mean);
-    moved_statistical += w.statistical * std::fabs(v.value - mean);
-  }
-  const double least = divisor.value - divisor.error;
+  terms.count = static_cast<double>(weights_.size());
+  const Bounded numerator = Terms::sum(terms, r);
+  const double mean = numerator.value / sum_.value, least = sum_.value - sum_.error;
   if (!(least > 0)) return anything();
-  const auto inherited = [&](double e_n, double e_d, double s, double weights_, double m) {
-    const double slack = kDoubleSlack * (e_n + std::fabs(mean) * e_d);
-    return (std::max(e_n - s, 0.0) + m + std::fabs(mean) * std::max(e_d - weights_, 0.0) + slack) / least;
+  double moved = 0, moved_statistical = 0;
+  for (std::size_t j = 0; j < weights_.size(); ++j) {
+    const double distance = std::fabs(values_[j].value - mean);
+    moved += weights_[j].w.error * distance;
+    moved_statistical += weights_[j].w.statistical * distance;
+  }
+  // The bounds of both sums hold the weights' errors in full; what remains of them is `moves`.
+  const auto inherited = [&](double of_products, double of_weights, double moves) {
+    const double slack = 4 * kDoubleSlack * (of_products + std::fabs(mean) * of_weights);
+    return (std::max(of_products - shared, 0.0) + moves + std::fabs(mean) * std::max(of_weights - errors_, 0.0) + slack) / least;
   };
-  // The statistical bound of the sums holds the worst case of the weights' errors; what they are likely to be replaces it.
-  return rounded(mean, inherited(numerator.error, divisor.error, shared, of_weights, moved),
-                 inherited(numerator.statistical, divisor.statistical, shared, of_weights, moved_statistical), r.underflow,
-                 numerator.may_overflow || divisor.may_overflow, r.division + r.unit + r.division * r.unit);
+  return rounded(mean, inherited(numerator.error, sum_.error, moved),
+                 inherited(numerator.statistical, sum_.statistical, moved_statistical), r.underflow,
+                 numerator.may_overflow || sum_.may_overflow, r.division + r.unit + r.division * r.unit);
 }
 
 }  // namespace assay

@@ -6,6 +6,7 @@
 
 #include "core/forms.hpp"
 #include "core/sum.hpp"
+#include "core/view.hpp"
 
 namespace assay {
 
@@ -51,19 +52,28 @@ T log_of_sum(const T& shift, const T& sum) {
 }
 Bounded log_of_sum(const Bounded& shift, const Bounded& sum);
 
-/// sum w v / sum w for at most `terms` weights of attention_weight: divided at the end, or each weight first.
+/// sum w v / sum w for weights of attention_weight: divided at the end, or each weight first.
 template <class T>
 class WeightedMean {
  public:
-  explicit WeightedMean(double /*terms*/) {}
-  void add(const T& weight, const T& value) {
-    products_ += weight * value;
-    weights_ += weight;
+  /// The weights must outlive this.
+  explicit WeightedMean(View<const T> weights) : weights_(weights) {
+    Sum<T> sum;
+    for (Index j = 0; j < weights.size(); ++j) sum += weights(j);
+    sum_ = sum.value();
   }
-  T value() const { return quotient(products_.value(), weights_.value()); }
+  T weight() const { return sum_; }
+  /// Of the values value(j).
+  template <class F>
+  T of(F value) const {
+    Sum<T> products;
+    for (Index j = 0; j < weights_.size(); ++j) products += weights_(j) * value(j);
+    return quotient(products.value(), sum_);
+  }
 
  private:
-  Sum<T> products_, weights_;
+  View<const T> weights_;
+  T sum_;
 };
 
 template <>
@@ -72,29 +82,46 @@ class ScaledDot<Bounded> {
   explicit ScaledDot(const Bounded& scale) : scale_(scale) {}
   void add(const Bounded& x, const Bounded& y) {
     sum_ += x * y;
-    scaled_ += Bounded(x * scale_) * y;
+    const double left = std::fabs(x.value) + x.error, right = std::fabs(y.value) + y.error;
+    magnitude_ += left * right;
+    right_ += right;
+    left_ = left > left_ ? left : left_;
+    count_ += 1;
   }
   Bounded value() const;
 
  private:
   Bounded scale_;
-  Sum<Bounded> sum_, scaled_;
+  Sum<Bounded> sum_;
+  double magnitude_ = 0, right_ = 0, left_ = 0, count_ = 0;  ///< sums of |x y| and |y|, largest |x|, number of terms
 };
 
 /// Errors that weights share cancel: an error e of a weight moves the mean by e |v - mean| / sum w (attention_forms.cpp).
 template <>
 class WeightedMean<Bounded> {
  public:
-  explicit WeightedMean(double terms) : terms_(terms) {}
-  void add(const Bounded& weight, const Bounded& value) { pairs_.push_back({weight, value}); }
-  Bounded value() const;
+  explicit WeightedMean(View<const Bounded> weights);
+  Bounded weight() const { return sum_; }
+  template <class F>
+  Bounded of(F value) const {
+    values_.resize(weights_.size());
+    for (std::size_t j = 0; j < values_.size(); ++j) values_[j] = value(static_cast<Index>(j));
+    return mean();
+  }
 
  private:
-  struct Pair {
-    Bounded weight, value;
+  struct Weight {
+    Bounded w;
+    double own;      ///< error of its product with a value of 1, beside the weight's
+    double stored;   ///< absolute part of it
   };
-  double terms_;
-  std::vector<Pair> pairs_;
+  Bounded mean() const;
+
+  std::vector<Weight> weights_;
+  mutable std::vector<Bounded> values_;
+  Bounded sum_;
+  double errors_ = 0;  ///< sum of the weights'
+  bool finite_ = true;
 };
 
 }  // namespace assay

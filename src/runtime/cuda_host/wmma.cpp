@@ -10,7 +10,7 @@
 namespace assay::cuda_host {
 namespace {
 
-constexpr int kBlock = 4, kSide = 16, kDepth = 8;
+constexpr int kBlock = 4, kSide = 16;
 
 float truncated(float x) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0xffffe000U); }
 
@@ -45,17 +45,20 @@ bool finite(const float* numbers, int count) {
   return all;
 }
 
+template <int depth, bool truncate>
 void multiply(void* const operands[warpSize], unsigned) {
-  float a[kSide][kDepth], b[kDepth][kSide], d[kSide][kSide];
+  constexpr int kElements = kSide * depth / warpSize;
+  float a[kSide][depth], b[depth][kSide], d[kSide][kSide];
   const auto lane = [&](int l) { return static_cast<const MmaOperand*>(operands[l]); };
+  const auto held = [](float x) { return truncate ? truncated(x) : x; };
   for (int l = 0; l < warpSize; ++l) {
-    for (int e = 0; e < 4; ++e) a[(32 * e + l) / kDepth][l % kDepth] = truncated(lane(l)->a[e]);
-    for (int e = 0; e < 4; ++e) b[(32 * e + l) / kSide][l % kSide] = truncated(lane(l)->b[e]);
+    for (int e = 0; e < kElements; ++e) a[(32 * e + l) / depth][(32 * e + l) % depth] = held(lane(l)->a[e]);
+    for (int e = 0; e < kElements; ++e) b[(32 * e + l) / kSide][l % kSide] = held(lane(l)->b[e]);
     for (int e = 0; e < 8; ++e) d[(32 * e + l) / kSide][l % kSide] = lane(l)->c[e];
   }
-  const bool inputs_finite = finite(a[0], kSide * kDepth) && finite(b[0], kDepth * kSide);
+  const bool inputs_finite = finite(a[0], kSide * depth) && finite(b[0], depth * kSide);
   for (int i = 0; i < kSide; ++i)
-    for (int k = 0; k < kDepth; k += kBlock)  // the first block may overflow
+    for (int k = 0; k < depth; k += kBlock)  // the first block may overflow
       (inputs_finite && finite(d[i], kSide) ? add_block : add_nonfinite)(d[i], a[i] + k, b + k);
   for (int l = 0; l < warpSize; ++l)
     for (int e = 0; e < 8; ++e) lane(l)->d[e] = d[(32 * e + l) / kSide][l % kSide];
@@ -63,7 +66,12 @@ void multiply(void* const operands[warpSize], unsigned) {
 
 }  // namespace
 
-void mma_tf32(MmaOperand operand, std::source_location site) { together(0xffffffffU, &multiply, &operand, site); }
+void mma_tf32(MmaOperand operand, std::source_location site) {
+  together(0xffffffffU, &multiply<8, true>, &operand, site);
+}
+void mma_16_bits(MmaOperand operand, std::source_location site) {
+  together(0xffffffffU, &multiply<16, false>, &operand, site);
+}
 
 void check_fragment(const void* memory, unsigned leading_dimension, std::source_location site) {
   if (reinterpret_cast<std::uintptr_t>(memory) % 32 != 0 || leading_dimension % 4 != 0)

@@ -11,12 +11,15 @@ namespace assay::cuda_host {
 /// truncated: the coarsest of what is known of tensor cores for TF32 (Fasi, Higham, Mikaitis & Pranesh, PeerJ Comput.
 /// Sci. 7 (2021) e330: blocks of 4 on A100, with further bits kept; Hopper's blocks are not shorter).
 struct MmaOperand {
-  const float* a;  ///< 4
-  const float* b;  ///< 4
+  const float* a;  ///< 4, or 8 of mma_16_bits
+  const float* b;  ///< likewise
   const float* c;  ///< 8
   float* d;        ///< 8; may be c
 };
 void mma_tf32(MmaOperand operand, std::source_location site);
+/// D[16,16] = A[16,16] · B[16,16] + C for binary16 or bfloat16, widened: their products are exact in float32. Truncated in
+/// blocks of four, as above.
+void mma_16_bits(MmaOperand operand, std::source_location site);
 
 /// Fails the kernel unless a fragment may be loaded from or stored to `memory`: 32 bytes aligned, leading dimension a
 /// multiple of 4.

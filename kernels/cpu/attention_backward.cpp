@@ -1,0 +1,242 @@
+// Gradients of attention on the CPU: blocks of queries against tiles of keys, weights recomputed from logsumexp.
+#include "ops/attention_backward.hpp"
+
+#include <cmath>
+#include <vector>
+
+#include "runtime/registry.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/attention_backward.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/attention-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace assay::cpu::HWY_NAMESPACE {
+namespace {
+
+/// Rows of a block: query i of head h; one whose logsumexp is -inf sees nothing.
+struct QueryRow {
+  Index i, h, keys;
+  float logsumexp, along;  ///< dy · y
+};
+
+using Floats = std::vector<float>;
+Floats floats(Index n) { return Floats(static_cast<std::size_t>(n)); }
+
+struct Buffers {
+  Buffers(Index d, Index t)
+      : width(packed_width(d)), q(floats(kBlock * width)), scaled(q), dy(q), dq(q), k(floats(kKeys * width)), v(k),
+        transposed(floats(d * kKeys)), p(floats(kBlock * kKeys)), ds(p), dk(floats(t * width)), dv(dk) {}
+
+  Index width;
+  Floats q, scaled, dy, dq, k, v, transposed, p, ds, dk, dv;
+};
+
+/// sum_c x[c] y[c] of packed rows.
+float dot(const float* x, const float* y, Index width) {
+  const FloatTag tag;
+  auto sum = hn::Zero(tag);
+  for (Index c = 0; c < width; c += kLanes) sum = hn::MulAdd(hn::LoadU(tag, x + c), hn::LoadU(tag, y + c), sum);
+  return hn::GetLane(hn::SumOfLanes(tag, sum));
+}
+
+/// p = exp(score - logsumexp) in place of scores, ds = p (dp - along) in place of dp, for the first `keys` of a row; zeros
+/// behind.
+void weigh(const QueryRow& row, Index keys, float* p, float* ds) {
+  const FloatTag tag;
+  const auto logsumexp = hn::Set(tag, row.logsumexp), along = hn::Set(tag, row.along);
+  for (Index j = 0; j < kKeys; j += kLanes) {
+    const auto on = hn::FirstN(tag, static_cast<std::size_t>(std::clamp<Index>(keys - j, 0, kLanes)));
+    const auto weight = exp_of(tag, hn::Sub(hn::LoadU(tag, p + j), logsumexp));
+    hn::StoreU(hn::IfThenElseZero(on, weight), tag, p + j);
+    hn::StoreU(hn::IfThenElseZero(on, hn::Mul(weight, hn::Sub(hn::LoadU(tag, ds + j), along))), tag, ds + j);
+  }
+}
+
+template <class S>
+void differentiate(const ops::AttentionBackwardArgs& args, Index b, Index g, std::vector<QueryRow>& rows, Buffers& of) {
+  const Index n = static_cast<Index>(rows.size()), d = args.d, width = of.width;
+  const auto q = head_rows<const S>(args.q), k = head_rows<const S>(args.k), v = head_rows<const S>(args.v);
+  const auto y = head_rows<const S>(args.y), dy = head_rows<const S>(args.dy);
+  Index most = 0, least = args.t;
+  for (Index r = 0; r < n; ++r) {
+    QueryRow& row = rows[static_cast<std::size_t>(r)];
+    pack_row(q.at(b, row.i, row.h), d, 1, of.q.data() + r * width);
+    pack_row(q.at(b, row.i, row.h), d, static_cast<float>(args.scale), of.scaled.data() + r * width);
+    pack_row(dy.at(b, row.i, row.h), d, 1, of.dy.data() + r * width);
+    pack_row(y.at(b, row.i, row.h), d, 1, of.dq.data());  // not in use yet
+    row.along = dot(of.dy.data() + r * width, of.dq.data(), width);
+    most = std::max(most, row.keys);
+    least = std::min(least, row.keys);
+  }
+  std::fill(of.dq.begin(), of.dq.end(), 0.0F);
+  for (Index first = 0; first < most; first += kKeys) {
+    const Index keys = std::min(kKeys, most - first);
+    for (Index j = 0; j < keys; ++j) {
+      pack_row(k.at(b, first + j, g), d, 1, of.k.data() + j * width);
+      pack_row(v.at(b, first + j, g), d, 1, of.v.data() + j * width);
+    }
+    transpose_rows(of.k.data(), keys, d, of.transposed.data());
+    multiply<false>(n, kKeys, d, of.scaled.data(), width, of.transposed.data(), kKeys, of.p.data(), kKeys, false);
+    transpose_rows(of.v.data(), keys, d, of.transposed.data());
+    multiply<false>(n, kKeys, d, of.dy.data(), width, of.transposed.data(), kKeys, of.ds.data(), kKeys, false);
+    for (Index r = 0; r < n; ++r) {
+      const QueryRow& row = rows[static_cast<std::size_t>(r)];
+      weigh(row, std::clamp<Index>(row.keys - first, 0, kKeys), of.p.data() + r * kKeys, of.ds.data() + r * kKeys);
+    }
+    float* const dk = of.dk.data() + first * width;
+    float* const dv = of.dv.data() + first * width;
+    // Zero times NaN would pass between a query and a key that it does not see.
+    const bool all_seen = least >= first + keys;
+    if (all_seen || (all_finite(of.k.data(), std::clamp<Index>(least - first, 0, keys), keys, width) &&
+                     all_finite(of.q.data(), 0, n, width) && all_finite(of.dy.data(), 0, n, width))) {
+      multiply<false>(n, d, keys, of.ds.data(), kKeys, of.k.data(), width, of.dq.data(), width, true);
+      multiply<true>(keys, d, n, of.ds.data(), kKeys, of.q.data(), width, dk, width, true);
+      multiply<true>(keys, d, n, of.p.data(), kKeys, of.dy.data(), width, dv, width, true);
+      continue;
+    }
+    for (Index r = 0; r < n; ++r) {
+      const Index own = std::clamp<Index>(rows[static_cast<std::size_t>(r)].keys - first, 0, keys);
+      const float *p = of.p.data() + r * kKeys, *ds = of.ds.data() + r * kKeys;
+      multiply<false>(1, d, own, ds, kKeys, of.k.data(), width, of.dq.data() + r * width, width, true);
+      multiply<true>(own, d, 1, ds, kKeys, of.q.data() + r * width, width, dk, width, true);
+      multiply<true>(own, d, 1, p, kKeys, of.dy.data() + r * width, width, dv, width, true);
+    }
+  }
+  const FloatTag tag;
+  const auto scale = hn::Set(tag, static_cast<float>(args.scale));
+  for (Index r = 0; r < n; ++r) {
+    const QueryRow& row = rows[static_cast<std::size_t>(r)];
+    S* const dq = head_rows<S>(args.dq).at(b, row.i, row.h);
+    for_each_vector(tag, d, [&](Index c, std::size_t count) {
+      store_first(tag, hn::Mul(hn::LoadU(tag, of.dq.data() + r * width + c), scale), dq + c, count);
+    });
+  }
+}
+
+template <class S>
+void differentiate_all(const ops::AttentionBackwardArgs& args) {
+  const Index group = args.heads / args.kv_heads;
+  Buffers buffers(args.d, args.t);
+  std::vector<QueryRow> rows;
+  const FloatTag tag;
+  const auto scale = hn::Set(tag, static_cast<float>(args.scale));
+  for (Index b = 0; b < args.batch; ++b)
+    for (Index g = 0; g < args.kv_heads; ++g) {
+      std::fill(buffers.dk.begin(), buffers.dk.end(), 0.0F);
+      std::fill(buffers.dv.begin(), buffers.dv.end(), 0.0F);
+      for (Index r = 0; r < args.s * group; r += kBlock) {
+        rows.clear();
+        for (Index at = r; at < std::min(r + kBlock, args.s * group); ++at) {
+          const Index i = at / group, h = g * group + at % group;
+          const float logsumexp = args.logsumexp(b, h, i);
+          const Index keys = logsumexp == -INFINITY ? 0 : keys_seen(args.causal != 0, args.lengths(b), args.starts(b), i);
+          rows.push_back({i, h, keys, logsumexp, 0});
+        }
+        differentiate<S>(args, b, g, rows, buffers);
+      }
+      for (Index j = 0; j < args.t; ++j) {
+        S* const dk = head_rows<S>(args.dk).at(b, j, g);
+        S* const dv = head_rows<S>(args.dv).at(b, j, g);
+        for_each_vector(tag, args.d, [&](Index c, std::size_t count) {
+          const Index at = j * buffers.width + c;
+          store_first(tag, hn::Mul(hn::LoadU(tag, buffers.dk.data() + at), scale), dk + c, count);
+          store_first(tag, hn::LoadU(tag, buffers.dv.data() + at), dv + c, count);
+        });
+      }
+    }
+}
+
+void attention_backward_blocks(const ops::AttentionBackwardArgs& args) {
+  with_storage(args.q.dtype(), [&]<class S>(S) { differentiate_all<S>(args); });
+}
+
+}  // namespace
+}  // namespace assay::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace assay::cpu {
+namespace {
+
+HWY_EXPORT(attention_backward_blocks);
+
+using ops::AttentionBackwardArgs;
+
+/// With p = exp(scale q · k - logsumexp), ds = p (dy · v - dy · y) for visible pairs: dq = scale sum_j ds k, dk = scale sum ds q,
+/// dv = sum p dy, the last two over the heads of a group and the queries. Shapes as in attention/cpu; gradients are overwritten.
+/// A row whose logsumexp is -inf takes no part. Cost 10 batch heads s t d operations.
+template <class S>
+void naive(const AttentionBackwardArgs& args, Device&) {
+  const View<const S> q = args.q.as<const S>(), k = args.k.as<const S>(), v = args.v.as<const S>();
+  const View<const S> y = args.y.as<const S>(), dy = args.dy.as<const S>();
+  const View<S> dq = args.dq.as<S>(), dk = args.dk.as<S>(), dv = args.dv.as<S>();
+  const Index group = args.heads / args.kv_heads, d = args.d;
+  const auto scale = static_cast<float>(args.scale);
+  std::vector<float> of_keys(static_cast<std::size_t>(args.t * d)), of_values = of_keys, of_query(static_cast<std::size_t>(d));
+  for (Index b = 0; b < args.batch; ++b)
+    for (Index g = 0; g < args.kv_heads; ++g) {
+      std::fill(of_keys.begin(), of_keys.end(), 0.0F);
+      std::fill(of_values.begin(), of_values.end(), 0.0F);
+      for (Index h = g * group; h < (g + 1) * group; ++h)
+        for (Index i = 0; i < args.s; ++i) {
+          std::fill(of_query.begin(), of_query.end(), 0.0F);
+          float along = 0.0F;
+          for (Index c = 0; c < d; ++c) along += widen(dy(b, i, h, c)) * widen(y(b, i, h, c));
+          const float logsumexp = args.logsumexp(b, h, i);
+          const Index keys = logsumexp == -INFINITY ? 0 : keys_seen(args.causal != 0, args.lengths(b), args.starts(b), i);
+          for (Index j = 0; j < keys; ++j) {
+            float score = 0.0F, dp = 0.0F;
+            for (Index c = 0; c < d; ++c) {
+              score += widen(q(b, i, h, c)) * widen(k(b, j, g, c));
+              dp += widen(dy(b, i, h, c)) * widen(v(b, j, g, c));
+            }
+            const float p = std::exp(scale * score - logsumexp), ds = p * (dp - along);
+            for (Index c = 0; c < d; ++c) {
+              of_query[static_cast<std::size_t>(c)] += ds * widen(k(b, j, g, c));
+              of_keys[static_cast<std::size_t>(j * d + c)] += ds * widen(q(b, i, h, c));
+              of_values[static_cast<std::size_t>(j * d + c)] += p * widen(dy(b, i, h, c));
+            }
+          }
+          for (Index c = 0; c < d; ++c) dq(b, i, h, c) = narrow<S>(scale * of_query[static_cast<std::size_t>(c)]);
+        }
+      for (Index j = 0; j < args.t; ++j)
+        for (Index c = 0; c < d; ++c) {
+          dk(b, j, g, c) = narrow<S>(scale * of_keys[static_cast<std::size_t>(j * d + c)]);
+          dv(b, j, g, c) = narrow<S>(of_values[static_cast<std::size_t>(j * d + c)]);
+        }
+    }
+}
+
+/// The same, 32 queries against 64 keys at a time: five products by register tiles.
+void highway(const AttentionBackwardArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(attention_backward_blocks)(args); }
+
+template <void (*run)(const AttentionBackwardArgs&, Device&)>
+KernelRegistration add(DType storage, std::string_view id, std::string_view summary, const Arithmetic& arithmetic, int priority) {
+  return KernelRegistration({.op = "attention_backward",
+                             .id = id,
+                             .arithmetic = arithmetic,
+                             .storage = storage,
+                             .source = "kernels/cpu/attention_backward.cpp",
+                             .summary = summary,
+                             .run = &run_typed<AttentionBackwardArgs, run>,
+                             .priority = priority});
+}
+
+constexpr std::string_view kNaive = "a pair of query and key at a time";
+constexpr std::string_view kHighway = "32 queries by 64 keys, five products by register tiles, one thread";
+constexpr Arithmetic kSimd{.functions = FunctionLibrary::highway};
+const KernelRegistration registrations[] = {
+    add<&naive<float>>(DType::f32, "attention_backward/cpu/naive", kNaive, {}, 0),
+    add<&naive<Half>>(DType::f16, "attention_backward/cpu/naive_f16", kNaive, {}, 0),
+    add<&naive<BFloat16>>(DType::bf16, "attention_backward/cpu/naive_bf16", kNaive, {}, 0),
+    add<&highway>(DType::f32, "attention_backward/cpu/highway", kHighway, kSimd, 1),
+    add<&highway>(DType::f16, "attention_backward/cpu/highway_f16", kHighway, kSimd, 1),
+    add<&highway>(DType::bf16, "attention_backward/cpu/highway_bf16", kHighway, kSimd, 1),
+};
+
+}  // namespace
+}  // namespace assay::cpu
+#endif

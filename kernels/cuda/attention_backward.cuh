@@ -1,0 +1,262 @@
+// Gradients of attention from the saved logsumexp: one kernel by queries, one by keys, no atomics.
+#pragma once
+
+#include "kernels/cuda/attention.cuh"
+
+namespace assay::ASSAY_CUDA_NAMESPACE {
+
+/// dq, dk, dv of y = attention(q, k, v) for upstream dy, with p = exp(scale q · k - logsumexp) and ds = p (dy · v - dy · y). Shapes
+/// as of Attention; `along` (batch,heads,s) dense: scratch for dy · y. Gradients are overwritten and share no memory with the
+/// inputs. Offsets take 64 bits. Sums run in an order that depends on the shape alone.
+template <class S>
+struct AttentionBackward {
+  Attention<S> forward;  ///< y: read only
+  HeadRows<const S> dy;
+  HeadRows<S> dq, dk, dv;
+  float* along;
+  bool dy_aligned, dq_aligned, dk_aligned, dv_aligned;
+};
+
+/// What a kernel does wrong on purpose (falsify/mutants/cuda).
+enum class AttentionBackwardFault {
+  none,
+  along_dropped,
+  mask_off_by_one,
+  lengths_ignored,
+  first_head_of_group,
+  heads_by_modulo,
+  key_scale_missing,
+  query_scale_missing,
+  values_from_ds,
+  no_barrier_before_reuse,
+  tile_tail_dropped,
+  masked_pairs_multiplied,
+  masked_row_counted,
+  last_queries_dropped,
+  first_sequence_only,
+};
+
+/// Keys that row `row` (query row / group of its head) of a key-value head sees; none where its logsumexp is -inf.
+template <AttentionBackwardFault fault, class S>
+__device__ Index pairs_of(const Attention<S>& a, Index b, Index i, float logsumexp) {
+  if (logsumexp == -INFINITY && fault != AttentionBackwardFault::masked_row_counted) return 0;
+  const Index length = fault == AttentionBackwardFault::lengths_ignored ? a.t : a.lengths[b];
+  return keys_seen(a.causal, length, a.starts[b], fault == AttentionBackwardFault::mask_off_by_one ? i + 1 : i);
+}
+
+/// along[b,h,i] = dy · y, a warp a row.
+template <class S>
+__global__ void __launch_bounds__(256) attention_along(AttentionBackward<S> p) {
+  const Attention<S>& a = p.forward;
+  const Index heads = a.kv_heads * a.group, number = Index{blockIdx.x} * 8 + static_cast<int>(threadIdx.x) / 32;
+  if (number >= a.batch * heads * a.s) return;  // whole warps
+  const Index i = number % a.s, h = number / a.s % heads, b = number / a.s / heads;
+  const S* const y = a.y.at(b, i, h);
+  const S* const dy = p.dy.at(b, i, h);
+  float sum = 0.0f;
+  for (Index c = 4 * (static_cast<int>(threadIdx.x) % 32); c < a.d; c += 128) {
+    const float4 u = load4(y, c, a.d, a.y_aligned), v = load4(dy, c, a.d, p.dy_aligned);
+    sum += u.x * v.x + u.y * v.y + (u.z * v.z + u.w * v.w);
+  }
+  sum = across<Plus>(sum, 32);
+  if (threadIdx.x % 32 == 0) p.along[number] = sum;
+}
+
+/// dq of 64 rows of one key-value head (rows as in attention_tiled): values, then keys of 64 places pass through one buffer.
+template <class S, int kD, AttentionBackwardFault fault>
+__global__ void __launch_bounds__(256) attention_backward_queries(AttentionBackward<S> p) {
+  using Tiles = AttentionTiles<kD>;
+  const Attention<S>& a = p.forward;
+  float* const queries = dynamic_shared<float>();
+  float* const upstream = queries + 64 * Tiles::kPitch;
+  float* const tile = upstream + 64 * Tiles::kPitch;
+  float* const weights = tile + 64 * Tiles::kPitch;
+  int* const special = reinterpret_cast<int*>(weights + 64 * Tiles::kWeightPitch);
+  const int tx = static_cast<int>(threadIdx.x) % 16, ty = static_cast<int>(threadIdx.x) / 16;
+  const Index first_row = (Index{gridDim.x} - 1 - blockIdx.x) * 64, rows = a.s * a.group;
+  const Index b = blockIdx.z, g = blockIdx.y, heads = a.kv_heads * a.group;
+  const auto head = [&](Index row) { return fault == AttentionBackwardFault::heads_by_modulo ? row % a.group * a.kv_heads + g : g * a.group + row % a.group; };
+  const Index count = rows - first_row < 64 ? rows - first_row : 64;
+  load_rows<kD, S>(queries, count, a.d, a.q_aligned, [&](int r) { return a.q.at(b, (first_row + r) / a.group, head(first_row + r)); });
+  load_rows<kD, S>(upstream, count, a.d, p.dy_aligned, [&](int r) { return p.dy.at(b, (first_row + r) / a.group, head(first_row + r)); });
+  float sums[4][kD / 16] = {}, logsumexp[4], along[4];
+  Index keys[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const Index row = first_row + 4 * ty + i, h = head(row), position = row / a.group;
+    logsumexp[i] = row < rows ? *a.logsumexp.at(b, h, position) : -INFINITY;
+    along[i] = row < rows && fault != AttentionBackwardFault::along_dropped ? p.along[(b * heads + h) * a.s + position] : 0.0f;
+    keys[i] = row < rows ? pairs_of<fault>(a, b, position, logsumexp[i]) : 0;
+  }
+  // Of the positions alone: rows that see nothing for another reason make a tile partly seen below.
+  const Index most = pairs_of<fault>(a, b, (first_row + count - 1) / a.group, 0.0f);
+  for (Index first = 0; first < (fault == AttentionBackwardFault::tile_tail_dropped ? most / 64 * 64 : most); first += 64) {
+    const Index here = most - first < 64 ? most - first : 64;
+    if constexpr (fault != AttentionBackwardFault::no_barrier_before_reuse) __syncthreads();
+    if (threadIdx.x == 0) *special = 0;
+    load_rows<kD, S>(tile, here, a.d, a.v_aligned, [&](int r) { return a.v.at(b, first + r, g); });
+    __syncthreads();
+    float dp[4][4], score[4][4];
+    rows_by_rows<kD>(upstream, tile, ty, tx, dp);
+    __syncthreads();
+    load_rows<kD, S>(tile, here, a.d, a.k_aligned, [&](int r) { return a.k.at(b, first + r, g); }, 0, special);
+    __syncthreads();
+    rows_by_rows<kD>(queries, tile, ty, tx, score);
+    int own[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      own[i] = static_cast<int>(keys[i] - first < 0 ? 0 : keys[i] - first < 64 ? keys[i] - first : 64);
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        const float weight = expf(score[i][j] * a.scale - logsumexp[i]);
+        weights[(4 * ty + i) * Tiles::kWeightPitch + tx + 16 * j] = tx + 16 * j < own[i] ? weight * (dp[i][j] - along[i]) : 0.0f;
+      }
+    }
+    __syncthreads();
+    // Zero times NaN would reach rows that do not see the key.
+    if (*special != 0 && fault != AttentionBackwardFault::masked_pairs_multiplied)
+      weights_by_rows<kD>(weights, tile, ty, tx, sums, [&](int i, int j) { return j < own[i]; });
+    else weights_by_rows<kD>(weights, tile, ty, tx, sums);
+  }
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const Index row = first_row + 4 * ty + i;
+    if (row < rows)
+      store_row<kD>(p.dq.at(b, row / a.group, head(row)), sums[i], fault == AttentionBackwardFault::query_scale_missing ? 1.0f : a.scale, tx, a.d,
+                    p.dq_aligned);
+  }
+}
+
+/// dk and dv of 64 keys of one key-value head: all rows that may see them, 64 at a time, queries and upstream gradients by turns
+/// in one buffer.
+template <class S, int kD, AttentionBackwardFault fault>
+__global__ void __launch_bounds__(256) attention_backward_keys(AttentionBackward<S> p) {
+  using Tiles = AttentionTiles<kD>;
+  const Attention<S>& a = p.forward;
+  float* const keys = dynamic_shared<float>();
+  float* const values = keys + 64 * Tiles::kPitch;
+  float* const tile = values + 64 * Tiles::kPitch;
+  float* const weights = tile + 64 * Tiles::kPitch;
+  int* const special = reinterpret_cast<int*>(weights + 64 * Tiles::kWeightPitch);
+  ASSAY_SHARED(float, logsumexp, [64]);
+  ASSAY_SHARED(float, along, [64]);
+  ASSAY_SHARED(int, seen, [64]);  // of these 64 keys
+  const int tx = static_cast<int>(threadIdx.x) % 16, ty = static_cast<int>(threadIdx.x) / 16;
+  const Index first_key = Index{blockIdx.x} * 64, b = blockIdx.z, g = blockIdx.y, heads = a.kv_heads * a.group;
+  const Index count = a.t - first_key < 64 ? a.t - first_key : 64;
+  const Index rows = fault == AttentionBackwardFault::last_queries_dropped ? a.s * a.group / 64 * 64 : a.s * a.group;
+  const auto head = [&](Index row) { return fault == AttentionBackwardFault::heads_by_modulo ? row % a.group * a.kv_heads + g : g * a.group + row % a.group; };
+  load_rows<kD, S>(keys, count, a.d, a.k_aligned, [&](int r) { return a.k.at(b, first_key + r, g); });
+  load_rows<kD, S>(values, count, a.d, a.v_aligned, [&](int r) { return a.v.at(b, first_key + r, g); });
+  float of_keys[4][kD / 16] = {}, of_values[4][kD / 16] = {};
+  // Queries before this position see none of these keys.
+  const Index from = a.causal ? first_key - a.starts[b] - (fault == AttentionBackwardFault::mask_off_by_one ? 1 : 0) : 0;
+  const Index first_tile = from <= 0 ? 0 : from * a.group / 64 * 64;
+  const Index end = first_key < (fault == AttentionBackwardFault::lengths_ignored ? a.t : Index{a.lengths[b]}) ? rows : 0;
+  for (Index first = first_tile; first < end; first += 64) {
+    const Index here = end - first < 64 ? end - first : 64;
+    const auto load_tile = [&](const HeadRows<const S>& from_rows, bool aligned) {
+      load_rows<kD, S>(tile, here, a.d, aligned, [&](int r) { return from_rows.at(b, (first + r) / a.group, head(first + r)); }, 0, special);
+    };
+    if constexpr (fault != AttentionBackwardFault::no_barrier_before_reuse) __syncthreads();
+    if (threadIdx.x == 0) *special = 0;
+    if (threadIdx.x < 64) {
+      const int r = static_cast<int>(threadIdx.x);
+      const Index row = first + r, position = row / a.group, h = head(row);
+      logsumexp[r] = r < here ? *a.logsumexp.at(b, h, position) : -INFINITY;
+      along[r] = r < here && fault != AttentionBackwardFault::along_dropped ? p.along[(b * heads + h) * a.s + position] : 0.0f;
+      const bool left_out = fault == AttentionBackwardFault::first_head_of_group && row % a.group != 0;
+      const Index sees = r < here && !left_out ? pairs_of<fault>(a, b, position, logsumexp[r]) - first_key : 0;
+      seen[r] = static_cast<int>(sees < 0 ? 0 : sees < 64 ? sees : 64);
+    }
+    __syncthreads();
+    load_tile(a.q, a.q_aligned);
+    __syncthreads();
+    float weight[4][4], dp[4][4];  // of key 4 ty + i and query tx + 16 j
+    rows_by_rows<kD>(keys, tile, ty, tx, weight);
+    const auto visible = [&](int i, int r) { return 4 * ty + i < seen[r]; };
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        weight[i][j] = visible(i, tx + 16 * j) ? expf(weight[i][j] * a.scale - logsumexp[tx + 16 * j]) : 0.0f;
+        weights[(4 * ty + i) * Tiles::kWeightPitch + tx + 16 * j] = weight[i][j];
+      }
+    __syncthreads();  // the queries are done with
+    load_tile(p.dy, p.dy_aligned);
+    __syncthreads();
+    rows_by_rows<kD>(values, tile, ty, tx, dp);
+    const auto ds_of = [&](int i, int j) { return visible(i, tx + 16 * j) ? weight[i][j] * (dp[i][j] - along[tx + 16 * j]) : 0.0f; };
+    // Zero times NaN would pass between a key and a query that does not see it.
+    const bool guarded = fault != AttentionBackwardFault::masked_pairs_multiplied;
+    if constexpr (fault != AttentionBackwardFault::values_from_ds) {
+      if (guarded && *special != 0) weights_by_rows<kD>(weights, tile, ty, tx, of_values, visible);
+      else weights_by_rows<kD>(weights, tile, ty, tx, of_values);
+    }
+    __syncthreads();  // weights and upstream gradients are done with
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+#pragma unroll
+      for (int j = 0; j < 4; ++j) weights[(4 * ty + i) * Tiles::kWeightPitch + tx + 16 * j] = ds_of(i, j);
+    if constexpr (fault == AttentionBackwardFault::values_from_ds) {
+      __syncthreads();
+      weights_by_rows<kD>(weights, tile, ty, tx, of_values);
+      __syncthreads();
+    }
+    load_tile(a.q, a.q_aligned);
+    __syncthreads();
+    if (guarded && *special != 0) weights_by_rows<kD>(weights, tile, ty, tx, of_keys, visible);
+    else weights_by_rows<kD>(weights, tile, ty, tx, of_keys);
+  }
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const Index j = first_key + 4 * ty + i;
+    if (j >= a.t) continue;
+    store_row<kD>(p.dk.at(b, j, g), of_keys[i], fault == AttentionBackwardFault::key_scale_missing ? 1.0f : a.scale, tx, a.d, p.dk_aligned);
+    store_row<kD>(p.dv.at(b, j, g), of_values[i], 1.0f, tx, a.d, p.dv_aligned);
+  }
+}
+
+template <class S, int kD, AttentionBackwardFault fault>
+void launch_attention_backward(const AttentionBackward<S>& p, Device& device) {
+  const Attention<S>& a = p.forward;
+  const auto heads = static_cast<unsigned>(a.kv_heads), batch = static_cast<unsigned>(a.batch);
+  constexpr std::size_t kBytes = sizeof(float) * (3 * 64 * AttentionTiles<kD>::kPitch + 64 * AttentionTiles<kD>::kWeightPitch + 4);
+  if (a.s > 0) {
+    launch(&attention_along<S>, {dim3(blocks_for(a.batch * a.s * a.kv_heads * a.group, 8)), dim3(256)}, device, p);
+    launch(&attention_backward_queries<S, kD, fault>, {dim3(blocks_for(a.s * a.group, 64), heads, batch), dim3(256), kBytes}, device, p);
+  }
+  if (a.t > 0)
+    launch(&attention_backward_keys<S, kD, fault>, {dim3(blocks_for(a.t, 64), heads, batch), dim3(256), kBytes}, device, p);
+}
+
+/// Args: AttentionBackwardArgs.
+template <class S, AttentionBackwardFault fault = AttentionBackwardFault::none, class Args>
+void run_attention_backward(const Args& args, Device& device) {
+  const auto dy = stepping<const S>(args.dy);
+  const auto dq = stepping<S>(args.dq), dk = stepping<S>(args.dk), dv = stepping<S>(args.dv);
+  AttentionBackward<S> p{attention_of<S>(args), dy, dq, dk, dv, nullptr, heads_aligned(dy), heads_aligned(dq), heads_aligned(dk), heads_aligned(dv)};
+  if (fault == AttentionBackwardFault::first_sequence_only) p.forward.batch = std::min<Index>(p.forward.batch, 1);
+  if (p.forward.batch == 0) return;
+  const Buffer along = device.allocate(static_cast<std::size_t>(args.batch * args.heads * args.s) * sizeof(float));
+  p.along = static_cast<float*>(along.address());
+  if (args.d <= 64) launch_attention_backward<S, 64, fault>(p, device);
+  else if (args.d <= 128) launch_attention_backward<S, 128, fault>(p, device);
+  else launch_attention_backward<S, 256, fault>(p, device);
+}
+
+/// The registry's row. Args: AttentionBackwardArgs.
+template <class Args, class S, AttentionBackwardFault fault = AttentionBackwardFault::none>
+Kernel attention_backward_row(std::string_view id) {
+  return {.op = "attention_backward",
+          .id = id,
+          .backend = kCudaBackend,
+          .arithmetic = {.functions = FunctionLibrary::cuda},
+          .storage = dtype_of<S>,
+          .source = "kernels/cuda/attention_backward.cuh",
+          .summary = "64 queries by 64 keys a block, one pass for dq and one for dk and dv, 4x4 pairs a thread",
+          .run = [](const Call& call, Device& device) { run_attention_backward<S, fault>(Args::unpack(call), device); },
+          .priority = 1};
+}
+
+}  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -1,0 +1,201 @@
+// Attention: a case worked out in 50 digits, and its bounds: sound for every way in which correct kernels evaluate the
+// formula in float32, and sharp enough to see what is none of them.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "core/half.hpp"
+#include "falsify/engine/random.hpp"
+#include "reference/attention.hpp"
+#include "reference/attention_backward.hpp"
+
+namespace assay::numbers {
+namespace {
+
+using falsify::Random;
+using Values = std::vector<double>;
+
+void expect(const Values& got, const Values& want) {
+  ASSERT_EQ(got.size(), want.size());
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 0x1p-50 * (1 + std::fabs(want[i]))) << "element " << i;
+}
+
+// Two heads that share keys and values, two queries at positions 1 and 2 of three keys, causal, scale 1/2. By Python's decimal
+// module from the definitions.
+TEST(GoldenAttention, TwoHeadsTwoQueriesThreeKeys) {
+  const Values q{1, 2, -1, 1, 0, 3, 2, -2}, k{1, 0, 2, -1, -1, 1}, v{1, -2, 3, 4, -5, 6}, lengths{3}, starts{1};
+  const Values dy{1, -1, 2, 0, 0, 1, -1, 3};
+  const Shape queries{1, 2, 2, 2}, keys{1, 3, 1, 2}, one{1}, rows{1, 2, 2};
+  Values y(8), logsumexp(4), dq(8), dk(6), dv(6);
+  reference::attention<double>({q.data(), queries}, {k.data(), keys}, {v.data(), keys}, {lengths.data(), one}, {starts.data(), one},
+                               {y.data(), queries}, {logsumexp.data(), rows}, 0.5, 1);
+  expect(y, {1.7550813375962908, 0.26524401278887261, 1.5378828427399902, -0.38635147178002927, -3.6353570609942802,
+             4.5194517163383319, 2.7158026877147585, 3.3008015735937479});
+  expect(logsumexp, {0.97407698418010669, 1.7413112966571571, -0.18673831248177716, 3.1328452337275756});
+  reference::attention_backward<double>({q.data(), queries}, {k.data(), keys}, {v.data(), keys}, {lengths.data(), one},
+                                        {starts.data(), one}, {y.data(), queries}, {logsumexp.data(), rows}, {dy.data(), queries},
+                                        {dq.data(), queries}, {dk.data(), keys}, {dv.data(), keys}, 0.5, 1);
+  expect(dq, {-0.47000742440318899, 0.47000742440318899, 0.3932238664829637, -0.3932238664829637, -1.1732728878687824,
+              0.59171571726335803, 0.70061106845572463, -0.74725861896115697});
+  expect(dk, {-0.81787614905789041, 0.51370255042498525, 0.72458104804702583, -2.1650789612303938, 0.09329510101086462, 1.6513764108054085});
+  expect(dv, {1.9660768339268548, -0.091669975456789135, 0.039822916475048042, 2.288373689661805, -0.0058997504019027806, 0.80329628579498424});
+}
+
+/// One query against n keys of d elements, values of one column.
+struct Row {
+  Index n, d;
+  std::vector<float> q, k, v;
+  float scale;
+
+  Row(Random& random) : n(random.between(1, 100)), d(random.between(1, 40)) {
+    scale = static_cast<float>(std::ldexp(1 + random.uniform(), -static_cast<int>(random.between(1, 5))));
+    const double size = std::ldexp(1.0, static_cast<int>(random.between(-3, 3)));
+    const double offset = random.chance(0.3) ? 100 : 0, slope = random.chance(0.3) ? random.gaussian() : 0;
+    for (Index c = 0; c < d; ++c) q.push_back(static_cast<float>(random.gaussian()));
+    for (Index j = 0; j < n; ++j)
+      for (Index c = 0; c < d; ++c) k.push_back(static_cast<float>(size * random.gaussian() + (c == 0 ? slope * static_cast<double>(j) / q[0] : 0)));
+    for (Index j = 0; j < n; ++j) v.push_back(static_cast<float>(offset + random.gaussian()));
+  }
+};
+
+struct Result {
+  float y, logsumexp;
+};
+
+enum class Way { two_passes, scaled_before, normalized_before, base_2, online, online_base_2, bf16_weights };
+constexpr Way kWays[] = {Way::two_passes, Way::scaled_before, Way::normalized_before, Way::base_2, Way::online, Way::online_base_2, Way::bf16_weights};
+constexpr int kTile = 8;
+
+Arithmetic arithmetic_of(Way way) {
+  Arithmetic arithmetic;
+  if (way == Way::online || way == Way::online_base_2) arithmetic.online_tile = kTile;
+  if (way == Way::bf16_weights) arithmetic.inputs = Format::bf16;
+  return arithmetic;
+}
+
+/// In plain float32. With base_2 the scale and log2(e) are one constant, and the difference is fused.
+Result evaluate(const Row& row, Way way) {
+  const bool base_2 = way == Way::base_2 || way == Way::online_base_2;
+  const float constant = base_2 ? row.scale * 1.44269504F : row.scale;
+  std::vector<float> score;
+  for (Index j = 0; j < row.n; ++j) {
+    float dot = 0;
+    for (Index c = 0; c < row.d; ++c) {
+      const auto at = static_cast<std::size_t>(c);
+      const float left = way == Way::scaled_before ? row.q[at] * constant : row.q[at];
+      dot = std::fma(left, row.k[static_cast<std::size_t>(j * row.d + c)], dot);
+    }
+    score.push_back(way == Way::scaled_before || base_2 ? dot : dot * constant);
+  }
+  const auto power = [&](float x, float largest) {
+    return base_2 ? std::exp2(std::fma(x, constant, -(largest * constant))) : std::exp(x - largest);
+  };
+  const Index tile = way == Way::online || way == Way::online_base_2 ? kTile : row.n;
+  float largest = -INFINITY, total = 0, sum = 0;
+  for (Index first = 0; first < row.n; first += tile) {
+    const Index end = std::min(first + tile, row.n);
+    float grown = largest;
+    for (Index j = first; j < end; ++j) grown = std::max(grown, score[static_cast<std::size_t>(j)]);
+    if (grown > largest && first > 0) {
+      const float factor = power(largest, grown);
+      total *= factor;
+      sum *= factor;
+    }
+    largest = grown;
+    for (Index j = first; j < end; ++j) {
+      const auto at = static_cast<std::size_t>(j);
+      const float weight = power(score[at], largest);
+      total += weight;
+      score[at] = weight;
+      if (way != Way::normalized_before) sum += (way == Way::bf16_weights ? widen(to_bfloat16(weight)) : weight) * row.v[at];
+    }
+  }
+  if (way == Way::normalized_before)
+    for (Index j = 0; j < row.n; ++j) sum += score[static_cast<std::size_t>(j)] / total * row.v[static_cast<std::size_t>(j)];
+  const float y = way == Way::normalized_before ? sum : sum * (1 / total);
+  return {y, base_2 ? (largest * constant + std::log2(total)) * 0.693147181F : largest + std::log(total)};
+}
+
+struct Want {
+  Bounded y, logsumexp;
+};
+
+Want bounded(const Row& row, Way way) {
+  const Arithmetic arithmetic = arithmetic_of(way);
+  const ArithmeticScope scope(arithmetic);
+  const auto inputs = [&](const std::vector<float>& x) {
+    std::vector<Bounded> of;
+    for (float e : x) of.push_back(way == Way::bf16_weights ? Bounded(e, 0, 0, false) : Bounded::input(e));
+    return of;
+  };
+  // Every element of the head's column but the first is left out: y has one column.
+  const std::vector<Bounded> q = inputs(row.q), k = inputs(row.k), v = inputs(row.v);
+  std::vector<Bounded> values(k.size(), Bounded(0)), y(q.size());
+  for (Index j = 0; j < row.n; ++j) values[static_cast<std::size_t>(j * row.d)] = v[static_cast<std::size_t>(j)];
+  const std::vector<Bounded> length{Bounded(static_cast<double>(row.n))}, start{Bounded(0)};
+  Bounded logsumexp;
+  const Shape keys{1, row.n, 1, row.d}, query{1, 1, 1, row.d}, one{1};
+  reference::attention<Bounded>({q.data(), query}, {k.data(), keys}, {values.data(), keys}, {length.data(), one}, {start.data(), one},
+                                {y.data(), query}, {&logsumexp, Shape{1, 1, 1}}, row.scale, 0);
+  return {y[0], logsumexp};
+}
+
+double over(float got, const Bounded& want) { return std::fabs(got - want.value) / want.error; }
+
+TEST(AttentionBounds, HoldForEveryCorrectEvaluation) {
+  for (Way way : kWays) {
+    Random random(falsify::derive(1, std::to_string(static_cast<int>(way))));
+    double worst = 0, worst_logarithm = 0, likely = 0;
+    for (int trial = 0; trial < 4000; ++trial) {
+      const Row row(random);
+      const Result got = evaluate(row, way);
+      const Want want = bounded(row, way);
+      worst = std::max(worst, over(got.y, want.y));
+      worst_logarithm = std::max(worst_logarithm, over(got.logsumexp, want.logsumexp));
+      likely = std::max(likely, std::fabs(got.y - want.y.value) / want.y.statistical);
+    }
+    fmt::print("way {}: y {:.3f} of the bound ({:.3f} of the statistical one), logsumexp {:.3f}\n", static_cast<int>(way), worst, likely, worst_logarithm);
+    EXPECT_LE(worst, 1);
+    EXPECT_LE(worst_logarithm, 1);
+    EXPECT_LE(likely, 1);
+    EXPECT_GT(worst, 0.1) << "a bound that is never approached proves nothing";
+  }
+}
+
+/// What an offset of all values does to the bound: errors of weights cancel, so it grows by the roundings of sums alone.
+TEST(AttentionBounds, ErrorsThatWeightsShareCancel) {
+  Random random(5);
+  const Row row(random);
+  const Want plain = bounded(row, Way::two_passes);
+  const std::vector<Bounded> weights{Bounded(1, 0.01, 0.01, false), Bounded(0.5, 0.01, 0.01, false)};
+  const WeightedMean<Bounded> mean({weights.data(), Shape{2}});
+  const Bounded near = mean.of([](Index j) { return Bounded(100 + static_cast<double>(j)); });
+  EXPECT_LT(near.error, 0.02) << "0.02 / 1.48 of a distance of 1";
+  EXPECT_GT(near.error, 0.008);
+  EXPECT_GT(plain.y.error, 0);
+}
+
+TEST(AttentionBounds, WeightsInLessPrecisionThanDeclaredAreSeen) {
+  Random random(7);
+  int seen = 0;
+  for (int trial = 0; trial < 200; ++trial) {
+    const Row row(random);
+    if (row.n < 2) continue;
+    seen += over(evaluate(row, Way::bf16_weights).y, bounded(row, Way::two_passes).y) > 1;
+  }
+  EXPECT_GT(seen, 100);
+}
+
+/// A value that its format holds is rounded by no kernel.
+TEST(AttentionBounds, InputsThatTheFormatHoldsAreExact) {
+  const Arithmetic arithmetic{.inputs = Format::bf16};
+  const ArithmeticScope scope(arithmetic);
+  EXPECT_EQ(Bounded::input(1.5F).error, 0);
+  EXPECT_GT(Bounded::input(1.001F).error, 0);
+  EXPECT_GT(factor(Bounded(1.5, 0, 0, false)).error, 0) << "a computed factor need not be one of them";
+}
+
+}  // namespace
+}  // namespace assay::numbers
