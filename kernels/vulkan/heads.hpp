@@ -17,8 +17,8 @@ inline HeadTensor head_tensor(const View<float>& view, const StorageBinding& bin
 /// True where every head of the tensor starts at a multiple of 16 bytes.
 inline bool aligned_heads(const HeadTensor& of) { return (of.first | of.batch | of.position | of.head) % 4 == 0; }
 
-/// Rows and keys that a workgroup takes at a time, elements of a product that it stages, and how many of either it takes in a
-/// turn (attention_tile.glsl).
+/// Rows and keys that a workgroup takes at a time, elements of a product that it stages, and how many of either it
+/// takes in a turn (attention_tile.glsl).
 inline constexpr Index kTileRows = 64, kTileDepth = 16, kTileStep = 4;
 
 /// Turns of a product over d elements, and of a sum over a tile's rows, in shaders of attention_tile.glsl.
