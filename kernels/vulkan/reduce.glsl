@@ -1,5 +1,7 @@
 // Sums and maxima over the 256 invocations of a workgroup: a tree in shared memory, the same bits in all of them. Every
 // invocation must come here: there are barriers.
+#include "exponential.glsl"
+
 shared float reduced[256];
 
 float workgroup_sum(float x) {
@@ -33,8 +35,3 @@ float workgroup_max(float x) {
   barrier();
   return top;
 }
-
-#define INFINITY uintBitsToFloat(0x7f800000u)
-
-// exp of x <= 0 or NaN: the specification promises nothing of exp(NaN).
-float exp_of(float x) { return isnan(x) ? x : exp(x); }
