@@ -12,7 +12,7 @@ namespace assay::reference {
 template <class T>
 void attention_decode(View<const T> q, View<const T> k, View<const T> v, View<const T> lengths, View<T> k_cache, View<T> v_cache,
                       View<T> y, double scale) {
-  const Index batch = q.dim(0), heads = q.dim(1), d = q.dim(2), group = heads / k.dim(1);
+  const Index batch = q.dim(0), heads = q.dim(1), d = q.dim(2);
   for (Index b = 0; b < batch; ++b) {
     const Index last = whole(lengths(b));
     for (Index g = 0; g < k.dim(1); ++g)
