@@ -16,16 +16,9 @@ Outcome same_within(Trial& trial, const Problem& problem, const Run& run, const 
   const auto want = trial.oracle(problem);
   const std::vector<int> outputs = outputs_of(trial.op());
   Outcome outcome;
-  for (std::size_t o = 0; o < outputs.size(); ++o) {
-    std::vector<double> bounds = bounds_of(want[o]), got = widened(other.outputs[o]), expected = widened(run.outputs[o]);
-    for (std::size_t e = 0; e < bounds.size(); ++e) {
-      bounds[e] *= 2;
-      const bool same = got[e] == expected[e] || (std::isnan(got[e]) && std::isnan(expected[e]));
-      if (same || std::isinf(bounds[e])) got[e] = expected[e] = 0;
-    }
-    outcome &= compare_within(trial.op().tensors[static_cast<std::size_t>(outputs[o])].name, problem.shape(outputs[o]), got,
-                              expected, bounds);
-  }
+  for (std::size_t o = 0; o < outputs.size(); ++o)
+    outcome &= agree_within(trial.op().tensors[static_cast<std::size_t>(outputs[o])].name, problem.shape(outputs[o]), want[o],
+                            run.outputs[o], other.outputs[o]);
   return outcome;
 }
 

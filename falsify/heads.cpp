@@ -75,6 +75,17 @@ Problem repeated_key_value_heads(const Problem& problem) {
   return to;
 }
 
+Outcome agree_within(std::string_view tensor, const Shape& shape, const std::vector<Bounded>& want, const std::vector<float>& run,
+                     const std::vector<float>& other) {
+  std::vector<double> bounds = bounds_of(want), got = widened(other), expected = widened(run);
+  for (std::size_t e = 0; e < bounds.size(); ++e) {
+    bounds[e] *= 2;
+    const bool same = got[e] == expected[e] || (std::isnan(got[e]) && std::isnan(expected[e]));
+    if (same || std::isinf(bounds[e])) got[e] = expected[e] = std::isfinite(expected[e]) ? expected[e] : 0;
+  }
+  return compare_within(tensor, shape, got, expected, bounds);
+}
+
 Problem unseen_changed(const Problem& problem, Index i, Random& random) {
   Problem changed = problem;
   const Heads a(changed);

@@ -30,6 +30,10 @@ void sensible_heads(Problem& problem, Strategy strategy, Random& random);
 /// The same call with as many key-value heads as query heads, each a copy of the one it stood for.
 Problem repeated_key_value_heads(const Problem& problem);
 
+/// One output of two runs of what is the same, within the bounds of each: those of `want`.
+Outcome agree_within(std::string_view tensor, const Shape& shape, const std::vector<Bounded>& want, const std::vector<float>& run,
+                     const std::vector<float>& other);
+
 /// Values that change nothing: finite and large in every key and value that query number `i` of each sequence does not
 /// see.
 Problem unseen_changed(const Problem& problem, Index i, Random& random);
