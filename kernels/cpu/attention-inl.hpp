@@ -7,6 +7,7 @@
 #endif
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "kernels/cpu/functions-inl.hpp"
@@ -65,6 +66,35 @@ void multiply(Index rows, Index columns, Index k, const float* a, Index a_step, 
                                                   .accumulate = accumulate});
     }
   }
+}
+
+/// score[0, n) = their weights under the maximum so far, zeros up to kKeys; the total of weights and the packed row of sums of
+/// earlier tiles are rescaled to it where it grows.
+inline void weigh(float* score, Index n, float& largest, float& total, float* sums, Index d) {
+  const FloatTag tag;
+  auto greatest = hn::Set(tag, largest);
+  for_each_vector(tag, n, [&](Index j, std::size_t count) {
+    const auto x = hn::LoadU(tag, score + j);
+    const auto on = hn::And(hn::FirstN(tag, count), hn::Gt(x, greatest));  // a NaN is no maximum: its weight is NaN
+    greatest = hn::IfThenElse(on, x, greatest);
+  });
+  const float before = largest, now = hn::GetLane(hn::MaxOfLanes(tag, greatest));
+  const float shift = now == -INFINITY ? 0.0F : now;
+  const auto shifts = hn::Set(tag, shift);
+  auto sum = hn::Zero(tag);
+  for (Index j = 0; j < kKeys; j += kLanes) {
+    const auto on = hn::FirstN(tag, static_cast<std::size_t>(std::clamp<Index>(n - j, 0, kLanes)));
+    const auto weight = hn::IfThenElseZero(on, exp_of_negative(tag, hn::Sub(hn::LoadU(tag, score + j), shifts)));
+    hn::StoreU(weight, tag, score + j);
+    sum = hn::Add(sum, weight);
+  }
+  if (before < now && before > -INFINITY) {
+    const float factor = std::exp(before - now);
+    total *= factor;
+    for (Index c = 0; c < d; c += kLanes) hn::StoreU(hn::Mul(hn::LoadU(tag, sums + c), hn::Set(tag, factor)), tag, sums + c);
+  }
+  largest = now;
+  total += hn::GetLane(hn::SumOfLanes(tag, sum));
 }
 
 /// No NaN and no infinity in rows [from, to) of packed rows.

@@ -35,36 +35,6 @@ struct Buffers {
   float largest[kBlock], total[kBlock];
 };
 
-/// scores = their weights under the row's maximum so far; the sums of earlier tiles are rescaled to it.
-void weigh(Buffers& of, Index row, Index n, Index d) {
-  const FloatTag tag;
-  float* const score = of.scores.data() + row * kKeys;
-  auto greatest = hn::Set(tag, of.largest[row]);
-  for_each_vector(tag, n, [&](Index j, std::size_t count) {
-    const auto x = hn::LoadU(tag, score + j);
-    const auto on = hn::And(hn::FirstN(tag, count), hn::Gt(x, greatest));  // a NaN is no maximum: its weight is NaN
-    greatest = hn::IfThenElse(on, x, greatest);
-  });
-  const float before = of.largest[row], now = hn::GetLane(hn::MaxOfLanes(tag, greatest));
-  const float shift = now == -INFINITY ? 0.0F : now;
-  const auto shifts = hn::Set(tag, shift);
-  auto sum = hn::Zero(tag);
-  for (Index j = 0; j < kKeys; j += kLanes) {
-    const auto on = hn::FirstN(tag, static_cast<std::size_t>(std::clamp<Index>(n - j, 0, kLanes)));
-    const auto weight = hn::IfThenElseZero(on, exp_of_negative(tag, hn::Sub(hn::LoadU(tag, score + j), shifts)));
-    hn::StoreU(weight, tag, score + j);
-    sum = hn::Add(sum, weight);
-  }
-  if (before < now && before > -INFINITY) {
-    const float factor = std::exp(before - now);
-    of.total[row] *= factor;
-    float* const sums = of.sums.data() + row * of.width;
-    for (Index c = 0; c < d; c += kLanes) hn::StoreU(hn::Mul(hn::LoadU(tag, sums + c), hn::Set(tag, factor)), tag, sums + c);
-  }
-  of.largest[row] = now;
-  of.total[row] += hn::GetLane(hn::SumOfLanes(tag, sum));
-}
-
 template <class S>
 void attend(const ops::AttentionArgs& args, Index b, Index g, const std::vector<QueryRow>& rows, Buffers& of) {
   const Index n = static_cast<Index>(rows.size()), d = args.d, width = of.width;
@@ -88,7 +58,8 @@ void attend(const ops::AttentionArgs& args, Index b, Index g, const std::vector<
     transpose_rows(of.rows.data(), keys, d, of.transposed.data());
     multiply<false>(n, kKeys, d, of.q.data(), width, of.transposed.data(), kKeys, of.scores.data(), kKeys, false);
     for (Index r = 0; r < n; ++r)
-      weigh(of, r, std::clamp<Index>(rows[static_cast<std::size_t>(r)].keys - first, 0, kKeys), d);
+      weigh(of.scores.data() + r * kKeys, std::clamp<Index>(rows[static_cast<std::size_t>(r)].keys - first, 0, kKeys), of.largest[r],
+            of.total[r], of.sums.data() + r * width, d);
     // A weight of zero times NaN would reach rows that do not see the value.
     if (all_finite(of.v.data(), std::clamp<Index>(least - first, 0, keys), keys, width)) {
       multiply<false>(n, d, keys, of.scores.data(), kKeys, of.v.data(), width, of.sums.data(), width, true);

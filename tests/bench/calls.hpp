@@ -1,6 +1,8 @@
 // Calls of every operation on random data, for benchmarks.
 #pragma once
 
+#include <bit>
+#include <cstdint>
 #include <deque>
 #include <random>
 #include <string_view>
@@ -25,6 +27,13 @@ class OwnedCall {
   }
 
   const Call& get() const { return call_; }
+
+  /// Makes a tensor one of int32, every element this.
+  OwnedCall& integers(std::size_t tensor, std::int32_t value) {
+    for (float& x : memory_[tensor]) x = std::bit_cast<float>(value);
+    call_.tensors[tensor].dtype = DType::i32;
+    return *this;
+  }
 
  private:
   std::mt19937 random_{1};

@@ -37,6 +37,14 @@ OwnedCall rotation(std::string_view, const std::vector<Index>& dims) {
   return OwnedCall(dims, {heads, heads}, {10000, 0, 0, 4096});
 }
 
+/// A step against full caches but for one place.
+OwnedCall decoding(std::string_view, const std::vector<Index>& dims) {
+  const Shape queries{dims[0], dims[3], dims[4]}, row{dims[0], dims[2], dims[4]}, cache{dims[0], dims[1], dims[2], dims[4]};
+  OwnedCall call(dims, {queries, row, row, Shape{dims[0]}, cache, cache, queries}, {0.125});
+  call.integers(3, static_cast<std::int32_t>(dims[1] - 1));
+  return call;
+}
+
 struct Comparison {
   std::string kernel;  ///< id
   std::string peer;
@@ -96,6 +104,8 @@ void register_kernels() {
     add({op + "/cpu/highway", op + "/cpu/naive", &rows_call, op == "rmsnorm_backward" ? 0.0 : 3.0}, {512, 2048}, 5e-3);
   for (const std::string op : {"rope", "rope_backward"})
     add({op + "/cpu/highway", op + "/cpu/naive", &rotation, 3}, {512, 16, 128}, 5e-2);
+  for (const Index kv_heads : {4, 28})
+    add({"attention_decode/cpu/highway", "attention_decode/cpu/naive", &decoding, 3}, {1, 2048, kv_heads, 28, 128}, 5e-2);
   const Index matrices[][2] = {{16, 16}, {100, 100}, {256, 256}, {1000, 1000}, {1024, 1024}, {33, 4096}, {4096, 33}};
   for (const auto& [m, n] : matrices) {
     const double seconds = static_cast<double>(m * n) / 1e9;

@@ -1,0 +1,207 @@
+// Appends k and v [batch,kv_heads,d] at place lengths[b] of the caches [batch,capacity,kv_heads,d]; then y[b,h] = sum_j p_j
+// v_cache[b,j,g], p = softmax(scale q[b,h] . k_cache[b,j,g]) over j <= lengths[b], g = h / group; q, y [batch,heads,d]. All f32,
+// heads dense. A workgroup takes up to four heads that share keys and values, 64 places at a time, with an online softmax. The
+// new row is read where it came from, so that nobody waits for it to be appended.
+#version 450
+#include "float_controls.glsl"
+layout(local_size_x = 128) in;
+
+layout(constant_id = 0) const bool ALIGNED = false;  // every head of every tensor starts at a multiple of 16 bytes
+layout(set = 0, binding = 0) readonly buffer Q { float q[]; };
+layout(set = 0, binding = 0) readonly buffer Q4 { vec4 q4[]; };
+layout(set = 0, binding = 1) readonly buffer K { float k[]; };
+layout(set = 0, binding = 1) readonly buffer K4 { vec4 k4[]; };
+layout(set = 0, binding = 1) readonly buffer KBits { uint k_bits[]; };
+layout(set = 0, binding = 2) readonly buffer V { float v[]; };
+layout(set = 0, binding = 2) readonly buffer V4 { vec4 v4[]; };
+layout(set = 0, binding = 2) readonly buffer VBits { uint v_bits[]; };
+layout(set = 0, binding = 3) readonly buffer Lengths { int lengths[]; };
+layout(set = 0, binding = 4) buffer KCache { float k_cache[]; };
+layout(set = 0, binding = 4) buffer KCache4 { vec4 k_cache4[]; };
+layout(set = 0, binding = 4) buffer KCacheBits { uint k_cache_bits[]; };
+layout(set = 0, binding = 5) buffer VCache { float v_cache[]; };
+layout(set = 0, binding = 5) buffer VCache4 { vec4 v_cache4[]; };
+layout(set = 0, binding = 5) buffer VCacheBits { uint v_cache_bits[]; };
+layout(set = 0, binding = 6) writeonly buffer Y { float y[]; };
+layout(set = 0, binding = 6) writeonly buffer Y4 { vec4 y4[]; };
+layout(push_constant) uniform Push {
+  uint group, chunks, d;
+  float scale;
+  uint lengths_first;
+  uint q_first, q_batch, q_head;
+  uint k_first, k_batch, k_head;
+  uint v_first, v_batch, v_head;
+  uint k_cache_first, k_cache_batch, k_cache_place, k_cache_head;
+  uint v_cache_first, v_cache_batch, v_cache_place, v_cache_head;
+  uint y_first, y_batch, y_head;
+};
+
+#define HEADS 4
+#define PLACES 64
+#define MASKED uintBitsToFloat(0xff800000u)  // -inf
+// GLSL's max may lose a NaN; this one keeps what is left of it.
+#define LARGER(a, b) ((a) < (b) ? (b) : (a))
+
+shared vec4 query[HEADS][64];
+shared float halves[HEADS][PLACES][2];
+shared float weight[HEADS][PLACES];
+shared float reduced[HEADS][32];
+shared vec4 parts[128];
+
+// Elements at..at+3 of a head of which `left` follow, at least one; the others are 0.
+#define DEFINE_LOAD4(name, data, data4)                                       \
+  vec4 name(uint at, uint left) {                                             \
+    if (left >= 4) {                                                          \
+      if (ALIGNED) return data4[at >> 2];                                     \
+      return vec4(data[at], data[at + 1], data[at + 2], data[at + 3]);        \
+    }                                                                         \
+    vec4 x = vec4(data[at], 0, 0, 0);                                         \
+    if (left > 1) x.y = data[at + 1];                                         \
+    if (left > 2) x.z = data[at + 2];                                         \
+    return x;                                                                 \
+  }
+DEFINE_LOAD4(load_q, q, q4)
+DEFINE_LOAD4(load_k, k, k4)
+DEFINE_LOAD4(load_v, v, v4)
+DEFINE_LOAD4(load_k_cache, k_cache, k_cache4)
+DEFINE_LOAD4(load_v_cache, v_cache, v_cache4)
+
+// A tree over the 32 values of each head, the same bits in all of them. Every invocation takes part.
+#ifdef FAULT_LAST_PARTIALS_LOST
+#define REDUCE_END 1
+#else
+#define REDUCE_END 0
+#endif
+#define DEFINE_REDUCE(name, COMBINE)                                                                                \
+  float name(float value) {                                                                                         \
+    const uint h = gl_LocalInvocationID.x / 32, lane = gl_LocalInvocationID.x % 32;                                 \
+    barrier(); /* the value of the reduction before has been read */                                                \
+    reduced[h][lane] = value;                                                                                       \
+    barrier();                                                                                                      \
+    for (uint width = 16; width > REDUCE_END; width >>= 1) {                                                        \
+      if (lane < width) reduced[h][lane] = COMBINE(reduced[h][lane], reduced[h][lane + width]);                     \
+      barrier();                                                                                                    \
+    }                                                                                                               \
+    return reduced[h][0];                                                                                           \
+  }
+#define PLUS(a, b) ((a) + (b))
+DEFINE_REDUCE(sum_of_head, PLUS)
+DEFINE_REDUCE(largest_of_head, LARGER)
+
+// exp of x - shift; what a driver makes of exp(NaN) is its own, so NaN goes round it.
+float power(float x, float shift) {
+  const float below = x - shift;
+  return below != below ? below : exp(below);
+}
+
+void main() {
+  const uint own = gl_LocalInvocationID.x, b = gl_WorkGroupID.y;
+  const uint g = gl_WorkGroupID.x / chunks, in_group = gl_WorkGroupID.x % chunks * HEADS;
+  const uint heads = min(group - in_group, HEADS), h0 = g * group + in_group;
+#ifdef FAULT_LENGTHS_OF_FIRST
+  const uint last = uint(lengths[lengths_first]);
+#else
+  const uint last = uint(lengths[lengths_first + b]);
+#endif
+  const uint new_key = k_first + b * k_batch + g * k_head, new_value = v_first + b * v_batch + g * v_head;
+  const uint keys = k_cache_first + b * k_cache_batch + g * k_cache_head;
+  const uint values = v_cache_first + b * v_cache_batch + g * v_cache_head;
+#ifdef FAULT_FIRST_HEAD_APPENDED
+  if (in_group == 0 && g == 0)
+#else
+  if (in_group == 0)
+#endif
+    for (uint c = own; c < d; c += 128) {
+      k_cache_bits[keys + last * k_cache_place + c] = k_bits[new_key + c];
+      v_cache_bits[values + last * v_cache_place + c] = v_bits[new_value + c];
+    }
+  for (uint e = own; e < HEADS * 64; e += 128) {
+    const uint h = e / 64, c = e % 64 * 4;
+    query[h][e % 64] = h < heads && c < d ? scale * load_q(q_first + b * q_batch + (h0 + h) * q_head + c, d - c) : vec4(0);
+  }
+  uint width = 8;  // invocations that share a value's elements, four each
+  while (4 * width < d) width *= 2;
+  const uint slot = own / width, slots = 128 / width, column = own % width * 4;
+  // Of the head that this invocation weighs: own / 32.
+  const uint weighed = own / 32, lane = own % 32;
+  float largest = MASKED, total = 0;
+  vec4 sum[HEADS];
+  for (uint h = 0; h < HEADS; ++h) sum[h] = vec4(0);
+  barrier();
+
+#ifdef FAULT_STALE_PLACE
+  const uint end = last + 2;
+#else
+  const uint end = last + 1;
+#endif
+  for (uint tile = 0; tile < end; tile += PLACES) {
+    const uint places = min(end - tile, PLACES);
+    const uint j = own / 2;  // two invocations a place, every other four elements each
+    float dots[HEADS];
+    for (uint h = 0; h < HEADS; ++h) dots[h] = 0;
+    if (j < places) {
+      const bool is_new = tile + j == last;
+      const uint key = keys + (tile + j) * k_cache_place;
+      for (uint c = own % 2 * 4; c < d; c += 8) {
+        const vec4 x = is_new ? load_k(new_key + c, d - c) : load_k_cache(key + c, d - c);
+        for (uint h = 0; h < HEADS; ++h) {
+          const vec4 p = x * query[h][c / 4];
+          dots[h] += (p.x + p.y) + (p.z + p.w);
+        }
+      }
+    }
+    for (uint h = 0; h < HEADS; ++h) halves[h][j][own % 2] = dots[h];
+#ifndef FAULT_NO_BARRIER
+    barrier();
+#endif
+    const float first = lane < places ? halves[weighed][lane][0] + halves[weighed][lane][1] : MASKED;
+    const float second = lane + 32 < places ? halves[weighed][lane + 32][0] + halves[weighed][lane + 32][1] : MASKED;
+    const float of_tile = largest_of_head(LARGER(first, second));
+    const float grown = LARGER(largest, of_tile), shift = grown == MASKED ? 0 : grown;
+    const float w = power(first, shift), x = power(second, shift);
+    weight[weighed][lane] = w;
+    weight[weighed][lane + 32] = x;
+    // Before the first score above -inf the sums hold 0, or NaN of what is not finite.
+#ifdef FAULT_NOT_RESCALED
+    const float rescale = 1;
+#else
+    const float rescale = largest < grown && largest > MASKED ? power(largest, grown) : 1;
+#endif
+    const float of_weights = sum_of_head(w + x);
+    total = total * rescale + of_weights;
+    largest = grown;
+    barrier();  // the sum has been read
+    if (lane == 0) reduced[weighed][0] = rescale;
+    barrier();
+    for (uint h = 0; h < HEADS; ++h) sum[h] *= reduced[h][0];
+    if (column < d)
+      for (uint p = slot; p < places; p += slots) {
+        const vec4 value = tile + p == last ? load_v(new_value + column, d - column)
+                                            : load_v_cache(values + (tile + p) * v_cache_place + column, d - column);
+        for (uint h = 0; h < HEADS; ++h) sum[h] += weight[h][p] * value;
+      }
+    barrier();  // before the next tile's scores and weights
+  }
+
+  if (lane == 0) reduced[weighed][0] = total;
+  for (uint h = 0; h < HEADS; ++h) {
+    parts[own] = sum[h];
+    barrier();
+    if (h < heads && slot == 0 && column < d) {
+      vec4 all = parts[own];
+      for (uint s = 1; s < slots; ++s) all += parts[s * width + own];
+      const float of_head = reduced[h][0];
+      all = of_head == 0 ? vec4(0) : all / of_head;
+      const uint at = y_first + b * y_batch + (h0 + h) * y_head + column, left = d - column;
+      if (left >= 4 && ALIGNED) {
+        y4[at >> 2] = all;
+      } else {
+        y[at] = all.x;
+        if (left > 1) y[at + 1] = all.y;
+        if (left > 2) y[at + 2] = all.z;
+        if (left > 3) y[at + 3] = all.w;
+      }
+    }
+    barrier();
+  }
+}

@@ -1,0 +1,99 @@
+// The launcher of attention_decode, shared with its mutants.
+#pragma once
+
+#include "kernels/vulkan/rows.hpp"
+#include "ops/attention_decode.hpp"
+
+namespace assay::vulkan {
+
+/// Heads and places that attention_decode.comp takes at a time.
+inline constexpr Index kDecodeHeads = 4, kDecodePlaces = 64;
+
+/// Push constants of attention_decode.comp.
+struct DecodePush {
+  std::uint32_t group, chunks, d;
+  float scale;
+  std::uint32_t lengths_first;
+  std::uint32_t q_first, q_batch, q_head, k_first, k_batch, k_head, v_first, v_batch, v_head;
+  std::uint32_t k_cache_first, k_cache_batch, k_cache_place, k_cache_head;
+  std::uint32_t v_cache_first, v_cache_batch, v_cache_place, v_cache_head;
+  std::uint32_t y_first, y_batch, y_head;
+};
+
+/// True where every head starts at a multiple of 16 bytes.
+inline bool heads_aligned(const View<float>& view, const StorageBinding& binding) {
+  bool aligned = binding.first % 4 == 0;
+  for (int axis = 0; axis + 1 < view.rank(); ++axis) aligned = aligned && step(view, axis) % 4 == 0;
+  return aligned;
+}
+
+template <const Shader& shader, bool first_sequence_only = false>
+void run_attention_decode(const ops::AttentionDecodeArgs& args, Device& device) {
+  VulkanDevice& target = vulkan_device(device);
+  const View<float> q = f32(args.q), k = f32(args.k), v = f32(args.v), y = f32(args.y);
+  const View<float> k_cache = f32(args.k_cache), v_cache = f32(args.v_cache);
+  const std::array bindings{bind(target, q),       bind(target, k),       bind(target, v), bind(target, args.lengths),
+                            bind(target, k_cache), bind(target, v_cache), bind(target, y)};
+  const std::array<std::uint32_t, 1> aligned{heads_aligned(q, bindings[0]) && heads_aligned(k, bindings[1]) &&
+                                             heads_aligned(v, bindings[2]) && heads_aligned(k_cache, bindings[4]) &&
+                                             heads_aligned(v_cache, bindings[5]) && heads_aligned(y, bindings[6])};
+  const Index group = args.heads / args.kv_heads, chunks = (group + kDecodeHeads - 1) / kDecodeHeads;
+  const DecodePush push{.group = u32(group),
+                        .chunks = u32(chunks),
+                        .d = u32(args.d),
+                        .scale = static_cast<float>(args.scale),
+                        .lengths_first = bindings[3].first,
+                        .q_first = bindings[0].first,
+                        .q_batch = step(q, 0),
+                        .q_head = step(q, 1),
+                        .k_first = bindings[1].first,
+                        .k_batch = step(k, 0),
+                        .k_head = step(k, 1),
+                        .v_first = bindings[2].first,
+                        .v_batch = step(v, 0),
+                        .v_head = step(v, 1),
+                        .k_cache_first = bindings[4].first,
+                        .k_cache_batch = step(k_cache, 0),
+                        .k_cache_place = step(k_cache, 1),
+                        .k_cache_head = step(k_cache, 2),
+                        .v_cache_first = bindings[5].first,
+                        .v_cache_batch = step(v_cache, 0),
+                        .v_cache_place = step(v_cache, 1),
+                        .v_cache_head = step(v_cache, 2),
+                        .y_first = bindings[6].first,
+                        .y_batch = step(y, 0),
+                        .y_head = step(y, 1)};
+  const Index sequences = first_sequence_only ? std::min<Index>(args.batch, 1) : args.batch;
+  target.dispatch({.name = shader.name,
+                   .module = shader.module,
+                   .specialization = aligned,
+                   .bindings = bindings,
+                   .push = bytes_of(push),
+                   .groups = {u32(args.kv_heads * chunks), u32(sequences), 1}});
+}
+
+inline std::optional<std::string> refuse_attention_decode(const ops::AttentionDecodeArgs& args) {
+  // Of a tile: elements of keys, steps of two reductions, heads, values; around them the query, heads and slots.
+  Index width = 8;
+  while (4 * width < args.d) width *= 2;
+  const Index elements = (args.d + 7) / 8, places = (kDecodePlaces * width + 127) / 128;
+  const Index tile = elements * (1 + kDecodeHeads) + places * (1 + kDecodeHeads) + 3 * kDecodeHeads + 10;
+  if (auto why = refuse_long((args.capacity + kDecodePlaces - 1) / kDecodePlaces * (tile + 1) + 128)) return why;
+  return refuse_large(f32(args.q), f32(args.k), f32(args.v), args.lengths, f32(args.k_cache), f32(args.v_cache), f32(args.y));
+}
+
+template <const Shader& shader, bool first_sequence_only = false>
+Kernel attention_decode_row(std::string_view id) {
+  Arithmetic arithmetic = kShaderArithmetic;
+  arithmetic.online_tile = kDecodePlaces;
+  return {.op = "attention_decode",
+          .id = id,
+          .backend = Backend::vulkan,
+          .arithmetic = arithmetic,
+          .source = "kernels/vulkan/attention_decode.comp",
+          .summary = "a workgroup for up to four heads that share keys and values, online softmax by tiles of 64 places",
+          .run = &run_typed<ops::AttentionDecodeArgs, &run_attention_decode<shader, first_sequence_only>>,
+          .refuse = &refuse_typed<ops::AttentionDecodeArgs, &refuse_attention_decode>};
+}
+
+}  // namespace assay::vulkan
