@@ -58,7 +58,8 @@ Bounded attention_weight(const Bounded& score, const Bounded& shift, double term
     argument.error += beside;
     argument.statistical += beside;
   }
-  return softmax_term(argument, shift, terms);
+  // Of a saved logsumexp, which is rounded: scores may lie above it, and powers overflow.
+  return terms > 0 ? softmax_term(argument, shift, terms) : exp(argument - shift);
 }
 
 // shift c is rounded, as is its sum with log2; the product with 1 / c costs that constant's rounding and its own.

@@ -38,7 +38,8 @@ T shift_by(const T& x) {
 }
 inline Bounded shift_by(const Bounded& x) { return {x.value, 0, 0, false}; }
 
-/// exp(score - shift), one of `terms` terms (softmax_term), in base e or in base 2: 2^(score c - shift c), c = log2 e.
+/// exp(score - shift), one of `terms` terms under their own maximum (softmax_term) or, if 0, under any shift, in base e or in
+/// base 2: 2^(score c - shift c), c = log2 e.
 template <class T>
 T attention_weight(const T& score, const T& shift, double terms) {
   return softmax_term(score, shift, terms);

@@ -12,6 +12,7 @@
 
 #include "runtime/cuda/cuda_device.hpp"
 #include "runtime/registry.hpp"
+#include "tests/bench/cuda_timing.hpp"
 
 namespace assay::bench {
 namespace {
@@ -47,22 +48,6 @@ struct DeviceCall {
   }
 };
 
-/// Milliseconds of one call, from a run of `repeats`.
-float time_once(CudaDevice& device, const Kernel& kernel, const Call& call, int repeats) {
-  cudaEvent_t begin = nullptr, end = nullptr;
-  device.check("cudaEventCreate", cudaEventCreate(&begin));
-  device.check("cudaEventCreate", cudaEventCreate(&end));
-  device.check("cudaEventRecord", cudaEventRecord(begin, device.stream()));
-  for (int r = 0; r < repeats; ++r) kernel.run(call, device);
-  device.check("cudaEventRecord", cudaEventRecord(end, device.stream()));
-  device.check("cudaEventSynchronize", cudaEventSynchronize(end));
-  float milliseconds = 0;
-  device.check("cudaEventElapsedTime", cudaEventElapsedTime(&milliseconds, begin, end));
-  device.check("cudaEventDestroy", cudaEventDestroy(begin));
-  device.check("cudaEventDestroy", cudaEventDestroy(end));
-  return milliseconds / static_cast<float>(repeats);
-}
-
 double required(const Kernel& kernel, const std::vector<Index>& dims) {
   if (std::ranges::count(dims, 4096) != 3) return 0;
   if (kernel.id.ends_with("/register_tiled")) return 0.7;
@@ -81,7 +66,7 @@ bool compare(CudaDevice& device, const std::string& op, const std::string& only,
   for (int round = -2; round < kRounds; ++round)
     for (Contender& c : contenders) {
       const int repeats = round < 0 ? 1 : std::clamp(static_cast<int>(2.0 / c.milliseconds[0]), 1, 200);
-      const float ms = time_once(device, *c.kernel, call, repeats);
+      const float ms = time_once(device, repeats, [&] { c.kernel->run(call, device); });
       if (round == -1) c.milliseconds = {ms};  // only for the number of repeats
       if (round == 0) c.milliseconds.clear();
       if (round >= 0) c.milliseconds.push_back(ms);
