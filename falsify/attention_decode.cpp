@@ -70,7 +70,7 @@ Outcome attends(const Trial& trial, const Problem& problem, const Run& run) {
   return compare(Tier::worst_case, "y", problem.shape(kY), run.outputs[kResult], want[0], problem.dtype(kY));
 }
 
-Outcome same_within(const Trial& trial, const Problem& problem, const Run& run, const Run& other) {
+Outcome agree(const Trial& trial, const Problem& problem, const Run& run, const Run& other) {
   return same_within("y", problem.shape(kY), widened(other.outputs[kResult]), widened(run.outputs[kResult]), trial.oracle(problem)[kResult]);
 }
 
@@ -113,7 +113,7 @@ Outcome attention_decode::repeated_heads(Trial& trial) {
     repeated.values[tensor] = std::move(rows);
   }
   const Run run = trial.run(shared), other = trial.run(repeated);
-  return same_within(trial, shared, run, other);
+  return agree(trial, shared, run, other);
 }
 
 /// Several steps on one cache, the sequences at lengths of their own: each goes on, starts again, goes back to an earlier place,
@@ -198,7 +198,7 @@ Outcome attention_decode::key_permutation(Trial& trial) {
                     place[j] == a.length(b) ? to.new_row(which, b) : to.place(which, b, place[j]));
   }
   const Run run = trial.run(plain), other = trial.run(permuted);
-  return same_within(trial, plain, run, other);
+  return agree(trial, plain, run, other);
 }
 
 }  // namespace assay::falsify

@@ -254,11 +254,16 @@ Outcome product_large(Trial& trial, ProductForm form) {
   // Drawn values are exact by their strategy; those of a replay file need not be.
   if ((!is_exact(trial.the_case().strategy) || !trial.the_case().values.empty()) && !sums_are_exact(whole))
     return Outcome::not_applicable("the inputs are not integers whose sums of products are exact");
+  return exact_product(product_name(trial), product_shape(problem).rank(), whole.a, whole.b, whole.c);
+}
+
+Outcome exact_product(std::string_view tensor, int rank, View<const float> a, View<const float> b, View<const float> c) {
+  const Block whole{a, b, c};
   const contract::Certified certified = whole.check();
-  if (!certified.holds)
-    return Outcome::falsify(wrong_element(whole, product_name(trial), product_shape(problem).rank(), certified.values));
+  if (!certified.holds) return Outcome::falsify(wrong_element(whole, tensor, rank, certified.values));
   Outcome outcome;
-  for (const float x : run.outputs[0]) ++outcome.elements, outcome.nonzero += x != 0;
+  for (Index i = 0; i < c.dim(0); ++i)
+    for (Index j = 0; j < c.dim(1); ++j) ++outcome.elements, outcome.nonzero += c(i, j) != 0;
   return outcome;
 }
 

@@ -29,6 +29,9 @@ Outcome product_block_additivity(Trial& trial, ProductForm form);
 /// On exact integers C is right in every element, at sizes without a cubic oracle: Freivalds' check modulo 2^61 - 1 costs
 /// O(mk + kn + mn), misses a wrong product with a chance of 2^-61, and bisection finds the element.
 Outcome product_large(Trial& trial, ProductForm form);
+/// The same of any matrices: c [m, n] = a [m, k] · b [k, n], where integers make every sum of products a float; `rank` is
+/// that of the tensor that c is.
+Outcome exact_product(std::string_view tensor, int rank, View<const float> a, View<const float> b, View<const float> c);
 /// The result equals the oracle of the plain product of the factors laid out as [m, k] and [k, n].
 Outcome product_equals_matmul(Trial& trial, ProductForm form);
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/view.hpp"
+#include "kernels/affine_product.hpp"
 
 namespace assay::cpu {
 
@@ -17,8 +18,9 @@ struct GemmOperand {
   bool transposed = false;
 };
 
-/// C[m,n] = op(A)[m,k] · op(B)[k,n], all float32; C is overwritten, never read. C shares no memory with A or
-/// B; A and B may be the same. Addresses need no more than the alignment of float. k = 0 gives C = 0.
+/// C[m,n] = scale op(A)[m,k] · op(B)[k,n] + addend, all float32; C is overwritten, and read only where it is the addend.
+/// C shares no memory with A or B; A and B may be the same. Addresses need no more than the alignment of float. k = 0
+/// gives the addend, or 0.
 struct GemmCall {
   Index m = 0;
   Index k = 0;
@@ -27,6 +29,9 @@ struct GemmCall {
   GemmOperand b;
   float* c = nullptr;
   Index ldc = 1;
+  float scale = 1;
+  const float* addend = nullptr;  ///< element (i, j) is addend[i * addend_ld + j]; null: nothing is added
+  Index addend_ld = 0;
 };
 
 /// Leading dimension of a row-major matrix. Where there are fewer than two rows, or no elements, the contract
@@ -36,9 +41,12 @@ Index leading_dimension(const View<T>& matrix) {
   return matrix.dim(0) > 1 && matrix.dim(1) > 0 ? matrix.stride(0) : std::max<Index>(matrix.dim(1), 1);
 }
 
-/// C = 0, the product of matrices with k = 0.
-inline void zero_fill(const GemmCall& call) {
-  for (Index i = 0; i < call.m; ++i) std::fill_n(call.c + i * call.ldc, call.n, 0.0F);
+/// C = addend, or 0: the product of matrices with k = 0.
+inline void fill_with_addend(const GemmCall& call) {
+  if (call.addend == call.c) return;
+  for (Index i = 0; i < call.m; ++i)
+    if (call.addend != nullptr) std::copy_n(call.addend + i * call.addend_ld, call.n, call.c + i * call.ldc);
+    else std::fill_n(call.c + i * call.ldc, call.n, 0.0F);
 }
 
 inline GemmOperand operand(const View<const float>& matrix, bool transposed) {
@@ -57,7 +65,21 @@ GemmCall gemm_call(const Args& args, bool a_transposed, bool b_transposed) {
           leading_dimension(args.c)};
 }
 
-/// cblas_sgemm with alpha = 1, beta = 0. Error at most k·u·|A|·|B| element by element, in OpenBLAS's own order.
+inline GemmCall gemm_call(const AffineProduct& x) {
+  return {.m = x.m(),
+          .k = x.k(),
+          .n = x.n(),
+          .a = operand(x.a, x.a_transposed),
+          .b = operand(x.b, x.b_transposed),
+          .c = x.c.data(),
+          .ldc = leading_dimension(x.c),
+          .scale = x.scale,
+          .addend = x.adds() ? x.addend.data() : nullptr,
+          .addend_ld = x.adds() ? x.addend_step() : 0};
+}
+
+/// cblas_sgemm with alpha = scale, and beta = 1 where something is added. Error at most k·u·|A|·|B| element by element, in
+/// OpenBLAS's own order; the scale and the addend cost one rounding each.
 void openblas_gemm(const GemmCall& call);
 /// Why OpenBLAS cannot take the call: its integers are 32 bits.
 std::optional<std::string> openblas_refusal(const GemmCall& call);

@@ -27,7 +27,7 @@ inline constexpr Index tile_rows(Index vectors) {
   return vectors == 1 ? 12 : 6;
 }
 
-/// One tile: C[rows, cols] (+)= A[rows, k] · B[k, cols]. A is read element by element, B in vectors.
+/// One tile: C[rows, cols] = scale A[rows, k] · B[k, cols] + addend. A is read element by element, B in vectors.
 struct Tile {
   Index k = 0;
   const float* a = nullptr;
@@ -36,8 +36,10 @@ struct Tile {
   Index b_step = 0;
   float* c = nullptr;
   Index c_step = 0;
-  Index last_lanes = 0;     ///< columns in the last vector, 1..kLanes
-  bool accumulate = false;  ///< add to C (which an earlier block of k has written) instead of overwriting it
+  Index last_lanes = 0;           ///< columns in the last vector, 1..kLanes
+  float scale = 1;                ///< of the sums
+  const float* addend = nullptr;  ///< C itself where an earlier block of k has written it; null: nothing is added
+  Index addend_step = 0;
 };
 
 /// Every element of C is one chain over k in ascending order, whatever the tile: the bits of a row of C do not
@@ -81,9 +83,14 @@ HWY_NOINLINE void multiply_tile(const Tile& tile) {
   for (int i = 0; i < kRows; ++i) {
     float* c = t.c + i * t.c_step;
     float* last = c + (kVectors - 1) * kLanes;
-    if (t.accumulate) {
-      if constexpr (kVectors == 2) sum[i][0] = hn::Add(hn::LoadU(d, c), sum[i][0]);
-      sum[i][kVectors - 1] = hn::Add(load_masked(d, last, last_mask), sum[i][kVectors - 1]);
+    if (t.scale != 1) {
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) sum[i][v] = hn::Mul(sum[i][v], hn::Set(d, t.scale));
+    }
+    if (t.addend != nullptr) {
+      const float* addend = t.addend + i * t.addend_step;
+      if constexpr (kVectors == 2) sum[i][0] = hn::Add(hn::LoadU(d, addend), sum[i][0]);
+      sum[i][kVectors - 1] = hn::Add(load_masked(d, addend + (kVectors - 1) * kLanes, last_mask), sum[i][kVectors - 1]);
     }
     if constexpr (kVectors == 2) hn::StoreU(sum[i][0], d, c);
     store_masked(sum[i][kVectors - 1], d, last, last_mask);

@@ -83,14 +83,16 @@ void multiply_direct(const GemmCall& g) {
                                                   .c = g.c + i * g.ldc + j,
                                                   .c_step = g.ldc,
                                                   .last_lanes = last_lanes,
-                                                  .accumulate = false});
+                                                  .scale = g.scale,
+                                                  .addend = g.addend ? g.addend + i * g.addend_ld + j : nullptr,
+                                                  .addend_step = g.addend_ld});
     });
   }
 }
 
-/// One packed block of A against one packed block of B: C[i.., j..] (+)= A[rows, k] · B[k, cols].
-void multiply_packed(const float* a, Index rows, const float* b, Index cols, Index k, float* c, Index ldc,
-                     bool accumulate) {
+/// One packed block of A against one packed block of B: C = scale A[rows, k] · B[k, cols] + addend.
+void multiply_packed(const float* a, Index rows, const float* b, Index cols, Index k, float* c, Index ldc, float scale,
+                     const float* addend, Index addend_ld) {
   for (Index j = 0; j < cols; j += kTileCols) {
     const Index vectors = ceil_div(std::min(kTileCols, cols - j), kLanes);
     const Index last_lanes = std::min(kTileCols, cols - j) - (vectors - 1) * kLanes;
@@ -104,7 +106,9 @@ void multiply_packed(const float* a, Index rows, const float* b, Index cols, Ind
                                           .c = c + i * ldc + j,
                                           .c_step = ldc,
                                           .last_lanes = last_lanes,
-                                          .accumulate = accumulate});
+                                          .scale = scale,
+                                          .addend = addend ? addend + i * addend_ld + j : nullptr,
+                                          .addend_step = addend_ld});
     });
   }
 }
@@ -130,7 +134,10 @@ void multiply_blocked(const GemmCall& g) {
         const Index rows = std::min(kBlockM, g.m - i);
         for_each_row_tile(rows, tile_rows(2),
                           [&](Index r, Index tile) { pack_a(g.a, i + r, tile, p, k, a.get() + r * k); });
-        multiply_packed(a.get(), rows, b.get(), cols, k, g.c + i * g.ldc + j, g.ldc, p > 0);
+        float* const c = g.c + i * g.ldc + j;
+        // Later blocks of k are added to the earlier ones.
+        const float* const addend = p > 0 ? c : g.addend ? g.addend + i * g.addend_ld + j : nullptr;
+        multiply_packed(a.get(), rows, b.get(), cols, k, c, g.ldc, g.scale, addend, p > 0 ? g.ldc : g.addend_ld);
       }
     }
   }
@@ -155,7 +162,7 @@ HWY_EXPORT(multiply);
 
 void tiled_gemm(const GemmCall& call) {
   if (call.m == 0 || call.n == 0) return;
-  if (call.k == 0) return zero_fill(call);
+  if (call.k == 0) return fill_with_addend(call);
   HWY_DYNAMIC_DISPATCH(multiply)(call);
 }
 

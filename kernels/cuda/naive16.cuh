@@ -13,11 +13,11 @@ __device__ inline float rounded_to_bf16(float x) {
   return __uint_as_float((bits + 0x7fffU + (bits >> 16 & 1U)) & 0xffff0000U);
 }
 
-/// c[i,j] = sum_p a[i,p] * b[p,j], p ascending, one fused multiply-add a term. A block of 16x16 threads computes 16x16
+/// c[i,j] = epilogue(sum_p a[i,p] * b[p,j]), p ascending, one fused multiply-add a term. A block of 16x16 threads computes 16x16
 /// outputs, and reads A and B along their rows whichever way they lie. Error at most k·u·sum_p |a[i,p]||b[p,j]|.
 /// Source: CUDA C++ programming guide, "Shared Memory".
-template <bool a_transposed, bool b_transposed, ProductFault fault>
-__global__ void __launch_bounds__(256) naive16_kernel(Product p) {
+template <bool a_transposed, bool b_transposed, ProductFault fault, class Epilogue>
+__global__ void __launch_bounds__(256) naive16_kernel(Product p, Epilogue epilogue) {
   constexpr int kTile = 16;
   ASSAY_SHARED(float, a_tile, [kTile][kTile + 1]);  // [row][p]
   ASSAY_SHARED(float, b_tile, [kTile][kTile + 1]);  // [p][column]
@@ -49,11 +49,12 @@ __global__ void __launch_bounds__(256) naive16_kernel(Product p) {
     }
     if constexpr (fault != ProductFault::no_barrier_after_use) __syncthreads();
   }
-  if (fault == ProductFault::store_not_predicated || (row < p.m && column < p.n)) p.c[row * p.c_ld + column] = sum;
+  if (fault == ProductFault::store_not_predicated || (row < p.m && column < p.n))
+    p.c[row * p.c_ld + column] = epilogue(sum, row, column);
 }
 
-template <bool a_transposed, bool b_transposed, ProductFault fault = ProductFault::none>
-void naive16(const Product& p, Device& device) {
+template <bool a_transposed, bool b_transposed, ProductFault fault, class Epilogue>
+void naive16_with(const Product& p, const Epilogue& epilogue, Device& device) {
   dim3 grid(blocks_for(p.n, 16), blocks_for(p.m, 16));
   if constexpr (fault == ProductFault::grid_swapped) grid = dim3(grid.y, grid.x);
   if constexpr (fault == ProductFault::one_row_of_blocks) grid.y = 1;
@@ -61,7 +62,12 @@ void naive16(const Product& p, Device& device) {
     static const dim3 first = grid;
     grid = first;
   }
-  launch(&naive16_kernel<a_transposed, b_transposed, fault>, {grid, dim3(16, 16)}, device, p);
+  launch(&naive16_kernel<a_transposed, b_transposed, fault, Epilogue>, {grid, dim3(16, 16)}, device, p, epilogue);
+}
+
+template <bool a_transposed, bool b_transposed, ProductFault fault = ProductFault::none>
+void naive16(const Product& p, Device& device) {
+  naive16_with<a_transposed, b_transposed, fault>(p, Plain{}, device);
 }
 
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

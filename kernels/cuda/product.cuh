@@ -20,6 +20,31 @@ struct Product {
   Index a_ld, b_ld, c_ld;
 };
 
+/// What becomes of sums on their way to C: one of them, or four neighbours of a row, from (row, column) on.
+struct Plain {
+  template <class T>
+  __device__ T operator()(T sum, int /*row*/, int /*column*/) const {
+    return sum;
+  }
+};
+
+/// scale sum + addend[row * ld + column]; without an addend (null), scale sum. Rows of the addend are aligned to 16 bytes
+/// where those of C are.
+struct Affine {
+  float scale;
+  const float* addend;
+  Index ld;
+
+  __device__ float operator()(float sum, int row, int column) const {
+    return addend == nullptr ? scale * sum : scale * sum + addend[row * ld + column];
+  }
+  __device__ float4 operator()(float4 v, int row, int column) const {
+    const float4 at = addend == nullptr ? make_float4(0.0f, 0.0f, 0.0f, 0.0f)
+                                        : *reinterpret_cast<const float4*>(addend + row * ld + column);
+    return make_float4(scale * v.x + at.x, scale * v.y + at.y, scale * v.z + at.z, scale * v.w + at.w);
+  }
+};
+
 /// What a kernel does wrong on purpose (falsify/mutants/cuda).
 enum class ProductFault {
   none,
@@ -80,6 +105,9 @@ std::optional<std::string> refuse_large(const Args& args) {
 inline bool vectors(const float* matrix, Index ld) {
   return reinterpret_cast<std::uintptr_t>(matrix) % 16 == 0 && ld % 4 == 0;
 }
+
+inline bool vectors(const Plain&) { return true; }
+inline bool vectors(const Affine& affine) { return affine.addend == nullptr || vectors(affine.addend, affine.ld); }
 
 /// Element (row, column) of a matrix of rows x columns; 0 outside.
 __device__ inline float element_or_zero(const float* matrix, Index ld, int row, int column, int rows, int columns) {

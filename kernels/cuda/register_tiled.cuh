@@ -61,25 +61,25 @@ __device__ inline void load8(float (&v)[8], const float* row, int at, int step) 
   v[4] = high.x, v[5] = high.y, v[6] = high.z, v[7] = high.w;
 }
 
-/// v to elements (row, column..column+3) of C, where they exist.
-template <bool aligned>
-__device__ inline void store4(const Product& p, int row, int column, const float* v) {
+/// Sums v to elements (row, column..column+3) of C, where they exist.
+template <bool aligned, class Epilogue>
+__device__ inline void store4(const Product& p, const Epilogue& epilogue, int row, int column, const float* v) {
   if (row >= p.m) return;
   float* at = p.c + row * p.c_ld + column;
   if (aligned && column + 4 <= p.n) {
-    *reinterpret_cast<float4*>(at) = make_float4(v[0], v[1], v[2], v[3]);
+    *reinterpret_cast<float4*>(at) = epilogue(make_float4(v[0], v[1], v[2], v[3]), row, column);
     return;
   }
 #pragma unroll
   for (int j = 0; j < 4; ++j)
-    if (column + j < p.n) at[j] = v[j];
+    if (column + j < p.n) at[j] = epilogue(v[j], row, column + j);
 }
 
 /// Warps lie 4x2 on the block, 32x64 outputs each; lanes 4x8 on the warp. A thread has rows 4y..4y+3 and 16+4y..,
 /// columns 4x..4x+3 and 32+4x.. of its warp's outputs, so that a warp reads 64 and 128 contiguous bytes of a tile's
 /// row.
-template <bool a_transposed, bool b_transposed, bool aligned, ProductFault fault>
-__global__ void __launch_bounds__(256, 2) register_tiled_kernel(Product p) {
+template <bool a_transposed, bool b_transposed, bool aligned, ProductFault fault, class Epilogue>
+__global__ void __launch_bounds__(256, 2) register_tiled_kernel(Product p, Epilogue epilogue) {
   ASSAY_SHARED(__align__(16) float, a_tile, [2][kDepth][kPitch]);
   ASSAY_SHARED(__align__(16) float, b_tile, [2][kDepth][kPitch]);
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
@@ -114,24 +114,29 @@ __global__ void __launch_bounds__(256, 2) register_tiled_kernel(Product p) {
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
     const int row = row0 + y + i % 4 + i / 4 * 16;
-    store4<aligned>(p, row, column0 + x, sums[i]);
-    store4<aligned>(p, row, column0 + x + 32, sums[i] + 4);
+    store4<aligned>(p, epilogue, row, column0 + x, sums[i]);
+    store4<aligned>(p, epilogue, row, column0 + x + 32, sums[i] + 4);
   }
 }
 
 }  // namespace register_tiled_detail
 
-/// c[i,j] = sum_p a[i,p] * b[p,j], p ascending, one fused multiply-add a term. Error at most k·u·sum_p
+/// c[i,j] = epilogue(sum_p a[i,p] * b[p,j]), p ascending, one fused multiply-add a term. Error at most k·u·sum_p
 /// |a[i,p]||b[p,j]|. Reads each element of A n/128 times and of B m/128 times. Source: Volkov & Demmel, "Benchmarking
 /// GPUs to tune dense linear algebra", SC 2008 (register blocking); NVIDIA, "CUTLASS: Fast linear algebra in CUDA C++"
 /// (thread layout).
-template <bool a_transposed, bool b_transposed, ProductFault fault = ProductFault::none>
-void register_tiled(const Product& p, Device& device) {
+template <bool a_transposed, bool b_transposed, ProductFault fault, class Epilogue>
+void register_tiled_with(const Product& p, const Epilogue& epilogue, Device& device) {
   namespace detail = register_tiled_detail;
   const LaunchShape shape{dim3(blocks_for(p.n, detail::kTile), blocks_for(p.m, detail::kTile)), dim3(256)};
-  if (vectors(p.a, p.a_ld) && vectors(p.b, p.b_ld) && vectors(p.c, p.c_ld))
-    launch(&detail::register_tiled_kernel<a_transposed, b_transposed, true, fault>, shape, device, p);
-  else launch(&detail::register_tiled_kernel<a_transposed, b_transposed, false, fault>, shape, device, p);
+  if (vectors(p.a, p.a_ld) && vectors(p.b, p.b_ld) && vectors(p.c, p.c_ld) && vectors(epilogue))
+    launch(&detail::register_tiled_kernel<a_transposed, b_transposed, true, fault, Epilogue>, shape, device, p, epilogue);
+  else launch(&detail::register_tiled_kernel<a_transposed, b_transposed, false, fault, Epilogue>, shape, device, p, epilogue);
+}
+
+template <bool a_transposed, bool b_transposed, ProductFault fault = ProductFault::none>
+void register_tiled(const Product& p, Device& device) {
+  register_tiled_with<a_transposed, b_transposed, fault>(p, Plain{}, device);
 }
 
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

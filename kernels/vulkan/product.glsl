@@ -1,12 +1,13 @@
 // What the three matrix products share: buffers, push constants, and the choice of algorithm.
 // A stored matrix X starts at element x_first of its buffer; element (r, s) is x_first + r * x_ld + s.
 // Products and sums are plain float32; a driver may fuse them. Subnormals may be flushed.
+// With AFFINE a sum is scaled, and an element of the addend, or of C itself, is added to it.
 // A FAULT_* macro, never defined in a kernel, makes a mutant of it (falsify/mutants/vulkan).
 #include "float_controls.glsl"
 
 layout(set = 0, binding = 0) readonly buffer A { float a[]; };
 layout(set = 0, binding = 1) readonly buffer B { float b[]; };
-#ifdef FAULT_STALE_ACCUMULATOR
+#if defined(FAULT_STALE_ACCUMULATOR) || defined(AFFINE)
 layout(set = 0, binding = 2) buffer C { float c[]; };
 #else
 layout(set = 0, binding = 2) writeonly buffer C { float c[]; };
@@ -16,7 +17,23 @@ layout(push_constant) uniform Push {
   uint a_first, a_ld;
   uint b_first, b_ld;
   uint c_first, c_ld;
+#ifdef AFFINE
+  uint add;  // 0: nothing, 1: the addend, 2: C
+  uint addend_first, addend_ld;
+  float scale;
+#endif
 };
+#ifdef AFFINE
+layout(set = 0, binding = 3) readonly buffer Addend { float addend[]; };
+
+// What C holds at (row, column) once the sum there is known.
+float finished(float sum, uint row, uint column) {
+  if (add == 0) return scale * sum;
+  return fma(scale, sum, add == 1 ? addend[addend_first + row * addend_ld + column] : c[c_first + row * c_ld + column]);
+}
+#else
+float finished(float sum, uint row, uint column) { return sum; }
+#endif
 
 #ifdef BLOCK
 #include "product_tiled.glsl"

@@ -56,8 +56,8 @@ void main() {
     barrier();
   }
 #ifdef FAULT_ROW_PAST_END
-  if (row <= m && column < n) c[c_first + row * c_ld + column] = sum;
+  if (row <= m && column < n) c[c_first + row * c_ld + column] = finished(sum, row, column);
 #else
-  if (row < m && column < n) c[c_first + row * c_ld + column] = sum;
+  if (row < m && column < n) c[c_first + row * c_ld + column] = finished(sum, row, column);
 #endif
 }

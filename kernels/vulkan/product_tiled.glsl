@@ -5,11 +5,16 @@
 #extension GL_EXT_control_flow_attributes : require
 layout(local_size_x = 16, local_size_y = 16) in;
 
-// True where every row of A, B and C starts at a multiple of 16 bytes: four elements move at once.
+// True where every row of A, B, C and the addend starts at a multiple of 16 bytes: four elements move at once.
 layout(constant_id = 0) const bool VECTOR = false;
 layout(set = 0, binding = 0) readonly buffer A4 { vec4 a4[]; };
 layout(set = 0, binding = 1) readonly buffer B4 { vec4 b4[]; };
+#ifdef AFFINE
+layout(set = 0, binding = 2) buffer C4 { vec4 c4[]; };
+layout(set = 0, binding = 3) readonly buffer Addend4 { vec4 addend4[]; };
+#else
 layout(set = 0, binding = 2) writeonly buffer C4 { vec4 c4[]; };
+#endif
 
 const uint S = BLOCK / 64;
 const uint DEPTH = 1024 / BLOCK;   // each of the 256 invocations moves one vector of each operand a step
@@ -68,13 +73,18 @@ void store(uint row, uint column, vec4 v) {
   if (row >= m || column >= n) return;
   const uint at = c_first + row * c_ld + column;
   if (VECTOR && column + 3 < n) {
+#ifdef AFFINE
+    const vec4 plus = add == 0 ? vec4(0) : add == 1 ? addend4[addend_first + row * addend_ld + column >> 2] : c4[at >> 2];
+    c4[at >> 2] = fma(vec4(scale), v, plus);
+#else
     c4[at >> 2] = v;
+#endif
     return;
   }
-  c[at] = v.x;
-  if (column + 1 < n) c[at + 1] = v.y;
-  if (column + 2 < n) c[at + 2] = v.z;
-  if (column + 3 < n) c[at + 3] = v.w;
+  c[at] = finished(v.x, row, column);
+  if (column + 1 < n) c[at + 1] = finished(v.y, row, column + 1);
+  if (column + 2 < n) c[at + 2] = finished(v.z, row, column + 2);
+  if (column + 3 < n) c[at + 3] = finished(v.w, row, column + 3);
 }
 
 void main() {

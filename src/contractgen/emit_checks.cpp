@@ -39,13 +39,21 @@ std::vector<std::string> backward_tensors(const Contract& contract, bool with_ou
   return names;
 }
 
-/// The arguments of reference::<op>_backward: all of them, or those that the backward operation's contract has.
+/// True where the backward operation gives every gradient; what it leaves out (of frozen weights), other calls compose.
+bool gives_every_gradient(const Contract& contract, const Contract& backward) {
+  return std::ranges::all_of(contract.gradients, [&](const auto& gradient) {
+    return std::ranges::any_of(backward.tensors, [&](const Tensor& t) { return t.name.value == "d" + gradient.input.value; });
+  });
+}
+
+/// The arguments of reference::<op>_backward: those that the backward operation's contract has, or all of them, to an
+/// overload, where there is no such contract or it leaves gradients out.
 std::vector<std::string> backward_arguments(const Contract& contract, const Contract* backward) {
   const std::vector<std::string> names = backward_tensors(contract, true);
   std::vector<std::string> wanted = backward_tensors(contract, false), params, arguments;
   for (const auto& param : contract.params) params.push_back(param.name.value);
   std::vector<std::string> wanted_params = params;
-  if (backward != nullptr) {
+  if (backward != nullptr && gives_every_gradient(contract, *backward)) {
     wanted.clear(), wanted_params.clear();
     for (const Tensor& tensor : backward->tensors) wanted.push_back(tensor.name.value);
     for (const auto& param : backward->params) wanted_params.push_back(param.name.value);

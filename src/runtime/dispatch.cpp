@@ -47,7 +47,7 @@ void switch_off(Backend backend, const std::string& why) {
 
 double volume_of(const Call& call) {
   double volume = 1;
-  for (const Index dim : call.dims) volume *= static_cast<double>(dim);
+  for (const Index dim : call.dims) volume *= static_cast<double>(std::max<Index>(dim, 1));  // 0: something absent
   return volume;
 }
 

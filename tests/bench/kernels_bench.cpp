@@ -45,6 +45,19 @@ OwnedCall decoding(std::string_view, const std::vector<Index>& dims) {
   return call;
 }
 
+/// Linear layers and adapters: dims are s, in, out, r; out, in, r of the merges.
+OwnedCall layer(std::string_view op, const std::vector<Index>& dims) {
+  if (op == "lora_merge" || op == "lora_unmerge") {
+    const Shape weight{dims[0], dims[1]};
+    return OwnedCall(dims, {weight, Shape{dims[2], dims[1]}, Shape{dims[0], dims[2]}, weight}, {16});
+  }
+  const Index s = dims[0], in = dims[1], out = dims[2], r = dims[3];
+  const Shape x{s, in}, weight{out, in}, bias{1, out}, a{r, in}, b{out, r}, y{s, out}, t{s, r};
+  if (op == "linear") return OwnedCall({s, in, out, 1}, {x, weight, bias, y});
+  if (op == "lora_linear") return OwnedCall({s, in, out, r, 1}, {x, weight, bias, a, b, y, t}, {16});
+  return OwnedCall(dims, {x, weight, a, b, t, y, x, a, b}, {16});  // lora_linear_backward
+}
+
 struct Comparison {
   std::string kernel;  ///< id
   std::string peer;
@@ -106,6 +119,13 @@ void register_kernels() {
     add({op + "/cpu/highway", op + "/cpu/naive", &rotation, 3}, {512, 16, 128}, 5e-2);
   for (const Index kv_heads : {4, 28})
     add({"attention_decode/cpu/highway", "attention_decode/cpu/naive", &decoding, 3}, {1, 2048, kv_heads, 28, 128}, 5e-2);
+  // At the size of a layer, and at one that divides nothing: at least three times the scalar mirror for the layer alone.
+  for (const std::string op : {"linear", "lora_linear", "lora_linear_backward"}) {
+    add({op + "/cpu/dispatch", op + "/cpu/naive", &layer, op == "linear" ? 3.0 : 0.0}, {128, 896, 896, 16}, 5e-2);
+    add({op + "/cpu/dispatch", op + "/cpu/naive", &layer, 0}, {33, 257, 129, 7}, 2e-3);
+  }
+  for (const std::string op : {"lora_merge", "lora_unmerge"})
+    add({op + "/cpu/dispatch", op + "/cpu/naive", &layer, 0}, {896, 896, 16}, 1e-2);
   const Index matrices[][2] = {{16, 16}, {100, 100}, {256, 256}, {1000, 1000}, {1024, 1024}, {33, 4096}, {4096, 33}};
   for (const auto& [m, n] : matrices) {
     const double seconds = static_cast<double>(m * n) / 1e9;

@@ -144,6 +144,17 @@ TEST(Dispatch, SmallProductsStayOnTheCpu) {
   });
 }
 
+/// An extent of 0 is often that of something absent, such as the bias of a linear layer: the rest may be large.
+TEST(Dispatch, AnAbsentExtentMakesNoCallSmall) {
+  in_child([] {
+    behaviour(Backend::cuda).absent = true;
+    std::vector<float> c(256 * 256, -1);
+    const ops::MatmulArgs args{256, 0, 256, {nullptr, {256, 0}}, {nullptr, {0, 256}}, {c.data(), {256, 256}}};
+    EXPECT_EQ(ops::matmul(args, automatic).kernel->id, "matmul/vulkan/far");
+    EXPECT_TRUE(std::ranges::all_of(c, [](float x) { return x == 0; }));
+  });
+}
+
 TEST(Dispatch, ADeviceThatFailsOnceIsNotTriedAgain) {
   for (bool far::Behaviour::*fault : {&far::Behaviour::fails, &far::Behaviour::upload_fails,
                                       &far::Behaviour::download_fails})

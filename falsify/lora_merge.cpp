@@ -1,0 +1,17 @@
+// Properties of weight + alpha / r B · A (obligations of contracts/lora_merge.yaml).
+#include "falsify/lora.hpp"
+#include "lora_merge_obligations.hpp"
+
+namespace assay::falsify {
+
+Outcome lora_merge::exact_at_whole_scales(Trial& trial) { return adapter_exact(trial); }
+Outcome lora_merge::scaling(Trial& trial) { return adapter_scaling(trial); }
+Outcome lora_merge::row_slices(Trial& trial) { return adapter_row_slices(trial); }
+Outcome lora_merge::zero_b(Trial& trial) { return adapter_zero_b(trial); }
+Outcome lora_merge::round_trip(Trial& trial) { return adapter_round_trip(trial); }
+Outcome lora_merge::rank_doubled(Trial& trial) { return adapter_rank_doubled(trial); }
+Outcome lora_merge::ranks_add(Trial& trial) { return adapter_ranks_add(trial); }
+Outcome lora_merge::transposition(Trial& trial) { return adapter_transposition(trial); }
+Outcome lora_merge::large(Trial& trial) { return adapter_large(trial, 1.0f); }
+
+}  // namespace assay::falsify

@@ -1,0 +1,17 @@
+// Properties of merged - alpha / r B · A (obligations of contracts/lora_unmerge.yaml).
+#include "falsify/lora.hpp"
+#include "lora_unmerge_obligations.hpp"
+
+namespace assay::falsify {
+
+Outcome lora_unmerge::exact_at_whole_scales(Trial& trial) { return adapter_exact(trial); }
+Outcome lora_unmerge::scaling(Trial& trial) { return adapter_scaling(trial); }
+Outcome lora_unmerge::row_slices(Trial& trial) { return adapter_row_slices(trial); }
+Outcome lora_unmerge::zero_b(Trial& trial) { return adapter_zero_b(trial); }
+Outcome lora_unmerge::round_trip(Trial& trial) { return adapter_round_trip(trial); }
+Outcome lora_unmerge::rank_doubled(Trial& trial) { return adapter_rank_doubled(trial); }
+Outcome lora_unmerge::ranks_add(Trial& trial) { return adapter_ranks_add(trial); }
+Outcome lora_unmerge::transposition(Trial& trial) { return adapter_transposition(trial); }
+Outcome lora_unmerge::large(Trial& trial) { return adapter_large(trial, -1.0f); }
+
+}  // namespace assay::falsify

@@ -1,0 +1,28 @@
+// The product of which linear layers and LoRA are made, in words that belong to no back end.
+#pragma once
+
+#include "core/view.hpp"
+
+namespace assay {
+
+/// C = scale op(A) · op(B) + addend for C [m,n], op(A) [m,k], op(B) [k,n], all float32 with rows of unit stride. C
+/// shares no memory with A or B. k = 0 gives C = addend.
+struct AffineProduct {
+  View<const float> a;
+  bool a_transposed = false;  ///< A is stored [k,m]
+  View<const float> b;
+  bool b_transposed = false;  ///< B is stored [n,k]
+  View<float> c;
+  float scale = 1;
+  /// [m,n], C itself among them; [1,n]: added to every row; no rows, or none given: 0.
+  View<const float> addend{};
+
+  Index m() const { return c.dim(0); }
+  Index n() const { return c.dim(1); }
+  Index k() const { return a.dim(a_transposed ? 0 : 1); }
+  bool adds() const { return addend.rank() == 2 && addend.dim(0) > 0; }
+  /// From row to row of what is added.
+  Index addend_step() const { return addend.dim(0) == 1 ? 0 : addend.stride(0); }
+};
+
+}  // namespace assay

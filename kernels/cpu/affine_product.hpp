@@ -1,0 +1,28 @@
+// The products of gemm.hpp, called by their neutral description.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "kernels/cpu/gemm.hpp"
+#include "runtime/device.hpp"
+
+namespace assay::cpu {
+
+inline void multiply_openblas(const AffineProduct& x, Device&) { openblas_gemm(gemm_call(x)); }
+inline void multiply_tiled(const AffineProduct& x, Device&) { tiled_gemm(gemm_call(x)); }
+inline void multiply_dispatch(const AffineProduct& x, Device&) { dispatch_gemm(gemm_call(x)); }
+
+/// Why OpenBLAS cannot take matrices of these strides; extents are those of contracts, at most 16384.
+template <class... T>
+std::optional<std::string> openblas_refuses(const View<T>&... matrices) {
+  GemmCall call;
+  call.ldc = std::max({leading_dimension(matrices)...});
+  return openblas_refusal(call);
+}
+
+inline constexpr std::string_view kOpenblas = "cblas_sgemm";
+inline constexpr std::string_view kHighwayTiled = "register tiles of 12x32 (AVX-512) or 6x16 (AVX2), one thread";
+inline constexpr std::string_view kDispatch = "highway_tiled for small products, else OpenBLAS";
+
+}  // namespace assay::cpu

@@ -1,0 +1,49 @@
+// Products with a scale and an addend, launched from their neutral description.
+#pragma once
+
+#include "kernels/affine_product.hpp"
+#include "kernels/cuda/naive16.cuh"
+#include "kernels/cuda/register_tiled.cuh"
+#include "runtime/registry.hpp"
+
+namespace assay::ASSAY_CUDA_NAMESPACE {
+
+inline Product product_of(const AffineProduct& x) {
+  return {static_cast<int>(x.m()), static_cast<int>(x.k()), static_cast<int>(x.n()), x.a.data(), x.b.data(), x.c.data(),
+          leading_dimension(x.a),  leading_dimension(x.b),  leading_dimension(x.c)};
+}
+inline Affine affine_of(const AffineProduct& x) {
+  return {x.scale, x.adds() ? x.addend.data() : nullptr, x.adds() ? x.addend_step() : 0};
+}
+
+/// Extents are those of contracts, at most 16384: far below what grids and 32-bit indices of tiles hold.
+struct Naive16 {
+  template <bool a_transposed, bool b_transposed, ProductFault fault>
+  static void run(const AffineProduct& x, Device& device) {
+    naive16_with<a_transposed, b_transposed, fault>(product_of(x), affine_of(x), device);
+  }
+};
+struct RegisterTiled {
+  template <bool a_transposed, bool b_transposed, ProductFault fault>
+  static void run(const AffineProduct& x, Device& device) {
+    register_tiled_with<a_transposed, b_transposed, fault>(product_of(x), affine_of(x), device);
+  }
+};
+
+template <class Algorithm, ProductFault fault = ProductFault::none>
+void multiply(const AffineProduct& x, Device& device) {
+  if (x.m() == 0 || x.n() == 0) return;
+  if (x.a_transposed && x.b_transposed) Algorithm::template run<true, true, fault>(x, device);
+  else if (x.a_transposed) Algorithm::template run<true, false, fault>(x, device);
+  else if (x.b_transposed) Algorithm::template run<false, true, fault>(x, device);
+  else Algorithm::template run<false, false, fault>(x, device);
+}
+
+/// The registry's row of an operation that is made of products.
+template <class Args, void (*run)(const Args&, Device&)>
+Kernel composed_kernel(std::string_view op, std::string_view id, std::string_view source, std::string_view summary) {
+  return {
+      .op = op, .id = id, .backend = kCudaBackend, .source = source, .summary = summary, .run = &run_typed<Args, run>};
+}
+
+}  // namespace assay::ASSAY_CUDA_NAMESPACE

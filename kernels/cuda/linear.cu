@@ -1,0 +1,16 @@
+// y = x · Wᵀ + bias with CUDA: the kernels of naive16.cuh and register_tiled.cuh, the bias added before the only store.
+#include "kernels/cuda/affine_product.cuh"
+#include "kernels/linear.hpp"
+
+namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace {
+
+using ops::LinearArgs;
+
+const KernelRegistration naive16_row{composed_kernel<LinearArgs, &linear_by<&multiply<Naive16>>>(
+    "linear", "linear/" ASSAY_CUDA_NAME "/naive16", "kernels/cuda/naive16.cuh", kNaive16)};
+const KernelRegistration register_tiled_row{preferred(composed_kernel<LinearArgs, &linear_by<&multiply<RegisterTiled>>>(
+    "linear", "linear/" ASSAY_CUDA_NAME "/register_tiled", "kernels/cuda/register_tiled.cuh", kRegisterTiled))};
+
+}  // namespace
+}  // namespace assay::ASSAY_CUDA_NAMESPACE

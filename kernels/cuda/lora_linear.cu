@@ -1,0 +1,17 @@
+// A linear layer with a low-rank adapter, with CUDA: the kernels of naive16.cuh and register_tiled.cuh.
+#include "kernels/cuda/affine_product.cuh"
+#include "kernels/lora.hpp"
+
+namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace {
+
+using ops::LoraLinearArgs;
+
+const KernelRegistration naive16_row{composed_kernel<LoraLinearArgs, &lora_linear_by<&multiply<Naive16>>>(
+    "lora_linear", "lora_linear/" ASSAY_CUDA_NAME "/naive16", "kernels/lora.hpp", kNaive16)};
+const KernelRegistration register_tiled_row{
+    preferred(composed_kernel<LoraLinearArgs, &lora_linear_by<&multiply<RegisterTiled>>>(
+        "lora_linear", "lora_linear/" ASSAY_CUDA_NAME "/register_tiled", "kernels/lora.hpp", kRegisterTiled))};
+
+}  // namespace
+}  // namespace assay::ASSAY_CUDA_NAMESPACE

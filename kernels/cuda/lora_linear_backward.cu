@@ -1,0 +1,19 @@
+// Gradients of a linear layer with a low-rank adapter, with CUDA: the kernels of naive16.cuh and register_tiled.cuh.
+#include "kernels/cuda/affine_product.cuh"
+#include "kernels/lora.hpp"
+
+namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace {
+
+using ops::LoraLinearBackwardArgs;
+
+const KernelRegistration naive16_row{
+    composed_kernel<LoraLinearBackwardArgs, &lora_linear_backward_by<&multiply<Naive16>>>(
+        "lora_linear_backward", "lora_linear_backward/" ASSAY_CUDA_NAME "/naive16", "kernels/lora.hpp", kNaive16)};
+const KernelRegistration register_tiled_row{
+    preferred(composed_kernel<LoraLinearBackwardArgs, &lora_linear_backward_by<&multiply<RegisterTiled>>>(
+        "lora_linear_backward", "lora_linear_backward/" ASSAY_CUDA_NAME "/register_tiled", "kernels/lora.hpp",
+        kRegisterTiled))};
+
+}  // namespace
+}  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -1,0 +1,17 @@
+// The adapter taken out of the weight, with CUDA: the kernels of naive16.cuh and register_tiled.cuh.
+#include "kernels/cuda/affine_product.cuh"
+#include "kernels/lora.hpp"
+
+namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace {
+
+using ops::LoraUnmergeArgs;
+
+const KernelRegistration naive16_row{composed_kernel<LoraUnmergeArgs, &lora_unmerge_by<&multiply<Naive16>>>(
+    "lora_unmerge", "lora_unmerge/" ASSAY_CUDA_NAME "/naive16", "kernels/lora.hpp", kNaive16)};
+const KernelRegistration register_tiled_row{
+    preferred(composed_kernel<LoraUnmergeArgs, &lora_unmerge_by<&multiply<RegisterTiled>>>(
+        "lora_unmerge", "lora_unmerge/" ASSAY_CUDA_NAME "/register_tiled", "kernels/lora.hpp", kRegisterTiled))};
+
+}  // namespace
+}  // namespace assay::ASSAY_CUDA_NAMESPACE

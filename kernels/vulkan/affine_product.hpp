@@ -1,0 +1,70 @@
+// Products with a scale and an addend (AFFINE of product.glsl), launched from their neutral description.
+#pragma once
+
+#include "kernels/affine_product.hpp"
+#include "kernels/vulkan/product.hpp"
+
+namespace assay::vulkan {
+
+/// Push constants of product.glsl with AFFINE.
+struct AffinePush {
+  ProductPush product;
+  std::uint32_t add, addend_first, addend_ld;
+  float scale;
+};
+
+/// One algorithm's shaders by what is transposed: none, B, A. A null pointer: a form that the operation has no use for.
+struct ProductShaders {
+  const Shader* plain = nullptr;
+  const Shader* b_transposed = nullptr;
+  const Shader* a_transposed = nullptr;
+  Index tile = 16;
+
+  const Shader& of(const AffineProduct& x) const {
+    return *(x.a_transposed ? a_transposed : x.b_transposed ? b_transposed : plain);
+  }
+};
+
+/// Extents are those of contracts, at most 16384: no more workgroups and turns than every device runs.
+template <const ProductShaders& shaders>
+void multiply(const AffineProduct& x, Device& device) {
+  VulkanDevice& target = vulkan_device(device);
+  const Shader& shader = shaders.of(x);
+  const bool in_place = x.adds() && x.addend.data() == x.c.data(), apart = x.adds() && !in_place;
+  const StorageBinding a = bind(target, x.a), b = bind(target, x.b), c = bind(target, x.c),
+                       addend = apart ? bind(target, x.addend) : StorageBinding{};
+  const AffinePush push{
+      {static_cast<std::uint32_t>(x.m()), static_cast<std::uint32_t>(x.k()), static_cast<std::uint32_t>(x.n()), a.first,
+       step(x.a, 0), b.first, step(x.b, 0), c.first, step(x.c, 0)},
+      in_place ? 2U
+      : apart  ? 1U
+               : 0U,
+      addend.first,
+      apart ? step(x.addend, 0) : 0,
+      x.scale};
+  const std::array vector{vectors(x.a, a) & vectors(x.b, b) & vectors(x.c, c) &
+                          (apart ? vectors(x.addend, addend) : 1U)};
+  const std::array bindings{a, b, c, addend};
+  target.dispatch({.name = shader.name,
+                   .module = shader.module,
+                   .specialization = vector,
+                   .bindings = bindings,
+                   .push = bytes_of(push),
+                   .groups = {groups(x.n(), shaders.tile), groups(x.m(), shaders.tile), 1}});
+}
+
+/// The registry's row of an operation that is made of products; `refuse` names the tensors that may reach too far.
+template <class Args, void (*run)(const Args&, Device&), std::optional<std::string> (*refuse)(const Args&)>
+Kernel composed_kernel(std::string_view op, std::string_view id, std::string_view source, std::string_view summary) {
+  return {.op = op,
+          .id = id,
+          .backend = Backend::vulkan,
+          .arithmetic = kShaderArithmetic,
+          .source = source,
+          .summary = summary,
+          .run = &run_typed<Args, run>,
+          .refuse = &refuse_typed<Args, refuse>,
+          .automatic_above = kProductVolume};
+}
+
+}  // namespace assay::vulkan

@@ -1,0 +1,47 @@
+// A sum of which some terms have a common factor: plain terms + factor · sum of products.
+#pragma once
+
+#include "core/bounded.hpp"
+#include "core/forms.hpp"
+
+namespace assay {
+
+/// x where y is the same number evaluated in another order, the bounds being those of both.
+template <class T>
+T in_both_orders(const T& x, const T& /*y*/) {
+  return x;
+}
+inline Bounded in_both_orders(const Bounded& x, const Bounded& y) {
+  return {x.value, x.error > y.error ? x.error : y.error, x.statistical > y.statistical ? x.statistical : y.statistical,
+          x.may_overflow || y.may_overflow};
+}
+
+/// `ScaledSum<T> s(factor); s += x; s.scaled(a, b); s.value()` is x + factor a b + ..
+///
+/// Correct kernels multiply either factor of each product, partial sums or the whole sum of products by the factor. One
+/// sum of all terms x and factor a b, each of these with the two roundings of a product of three, bounds every one of
+/// them: scaling a partial sum of magnitude s (computed with an error of e) costs u factor (s + e), which is the second
+/// rounding of its terms, and e of m additions carries over as factor e <= m u sum |factor a b|, which those additions
+/// were given. What overflows before it is scaled is seen by the second sum.
+template <class T>
+class ScaledSum {
+ public:
+  explicit ScaledSum(const T& factor) : factor_(factor) {}
+  template <class Term>
+  ScaledSum& operator+=(const Term& term) {
+    all_ += term;
+    plain_ += term;
+    return *this;
+  }
+  void scaled(const T& a, const T& b) {
+    all_ += product(factor_, a, b);
+    products_ += a * b;
+  }
+  T value() const { return in_both_orders(all_.value(), T(plain_.value() + T(factor_ * products_.value()))); }
+
+ private:
+  T factor_;
+  Sum<T> all_, plain_, products_;
+};
+
+}  // namespace assay
