@@ -183,6 +183,14 @@ Outcome nf4_equals_dense(Trial& trial, Nf4Product form) {
   return compare(Tier::worst_case, output_name(trial), problem.shape(3), run.outputs[0], trial.oracle(dense)[0]);
 }
 
+Outcome nf4_long_sums(Trial& trial, Nf4Product form) {
+  Random random = trial.random("long sums");
+  const Index few = random.between(1, 6), length = random.chance(0.5) ? random.between(8192, 20000) : 16384 + random.between(-1, 65);
+  const Extents e = form == Nf4Product::nt ? Extents{few, random.between(1, 5), length} : Extents{few, length, random.between(1, 5)};
+  const Problem problem = trial.problem(dims(e, form));
+  return trial.against_oracle(Tier::worst_case, problem, trial.run(problem));
+}
+
 Outcome nf4_large(Trial& trial, Nf4Product form) {
   const Problem problem = trial.problem();
   if (!exact(trial)) return Outcome::not_applicable("the inputs are not integers whose sums of products are exact");

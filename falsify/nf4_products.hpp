@@ -21,6 +21,8 @@ Outcome nf4_single_row(Trial& trial, Nf4Product form);
 Outcome nf4_weight_rows(Trial& trial, Nf4Product form);
 /// Against the oracle of the product with the decoded matrix.
 Outcome nf4_equals_dense(Trial& trial, Nf4Product form);
+/// Sums longer than those that are drawn, of few outputs.
+Outcome nf4_long_sums(Trial& trial, Nf4Product form);
 /// Freivalds' check modulo 2^61 - 1.
 Outcome nf4_large(Trial& trial, Nf4Product form);
 

@@ -67,13 +67,16 @@ enum class Nf4Fault {
   padding_zero,
   // products
   tail_of_k_dropped,
-  transposed,
+  pass_overwritten,
 };
 
-/// Thread t < 16 of a block copies its entry; a barrier follows.
+/// Thread t < 16 of a block copies its entry; a barrier follows. Unrolled: an index that is not known makes nvcc copy the
+/// arguments of the kernel into local memory.
 template <Nf4Fault fault = Nf4Fault::none>
 __device__ inline void load_table(float* shared, const Nf4Table& table, int t) {
-  if (t < 16) shared[t] = table.entry[t];
+#pragma unroll
+  for (int i = 0; i < 16; ++i)
+    if (t == i) shared[i] = table.entry[i];
   if constexpr (fault != Nf4Fault::no_barrier) __syncthreads();
 }
 

@@ -69,8 +69,7 @@ __global__ void __launch_bounds__(256) nf4_naive_kernel(Product p, Nf4Matrix w) 
   const int k = fault == Nf4Fault::tail_of_k_dropped ? p.k / 64 * 64 : p.k;
   float sum = 0.0f;
   for (int q = 0; q < k; ++q) {
-    const bool by_row = nt != (fault == Nf4Fault::transposed && p.k <= w.n && p.n <= w.k && p.n <= w.n && p.k <= w.k);
-    sum += p.a[i * p.a_ld + q] * decode1<fault>(w, table, by_row ? j : q, by_row ? q : j);
+    sum += p.a[i * p.a_ld + q] * decode1<fault>(w, table, nt ? j : q, nt ? q : j);
   }
   p.c[i * p.c_ld + j] = sum;
 }
@@ -169,7 +168,7 @@ __global__ void __launch_bounds__(kGemvThreads) nf4_gemv_kernel(Product p, Nf4Ma
       }
       const float sum = four_warp_sums<fault>(own, lane);
       float& to = sums[warp][r + 2 * (lane / 16) + lane / 8 % 2];
-      if (lane % 8 == 0) to = pass == 0 ? sum : to + sum;
+      if (lane % 8 == 0) to = pass == 0 || fault == Nf4Fault::pass_overwritten ? sum : to + sum;
     }
   }
   if constexpr (fault != Nf4Fault::no_barrier_between) __syncthreads();

@@ -1,4 +1,4 @@
-// Wrong codecs of NF4.
+// Wrong codecs of NF4, and wrong products with a matrix in its codes.
 #include <algorithm>
 #include <cmath>
 
@@ -6,6 +6,8 @@
 #include "falsify/mutants/cpu/mutant.hpp"
 #include "falsify/mutants/cpu/rounding.hpp"
 #include "ops/nf4_dequantize.hpp"
+#include "ops/nf4_matmul.hpp"
+#include "ops/nf4_matmul_nt.hpp"
 #include "ops/nf4_quantize.hpp"
 
 namespace assay::mutants {
@@ -109,6 +111,74 @@ KernelRegistration add_encoder(std::string_view id, std::string_view fault) {
   return cpu_mutant<ops::Nf4QuantizeArgs, &encode<F>>("nf4_quantize", id, fault);
 }
 
+enum class Product {
+  nibbles_swapped, blocks_over_rows, scale_of_32, tail_dropped, padding_multiplied, transposed, bf16_weights,
+  f16_weights, first_row_only, zeros_skipped, stale, one_element_at_large, nothing, last_scale_of_row, long_sum_cut, bf16_x,
+  small_scale_kept
+};
+
+/// Element (j, p) of W.
+template <Product F, class Args>
+float weight(const Args& args, Index j, Index p) {
+  const Index blocks = nf4_blocks(args.k);
+  Index row = j, b = p / kNf4Block;
+  if (F == Product::blocks_over_rows) row = (j * args.k + p) / kNf4Block / blocks, b = (j * args.k + p) / kNf4Block % blocks;
+  if (F == Product::scale_of_32) b = std::min(p / 32, blocks - 1);
+  if (F == Product::last_scale_of_row) b = blocks - 1;
+  const float absmax = args.absmax(row, b);
+  const float w = kNf4[nf4_code(&args.codes(j, 0), F == Product::nibbles_swapped ? p ^ 1 : p)] *
+                  (F == Product::small_scale_kept ? absmax : nf4_scale(absmax));
+  if (F == Product::bf16_weights) return rounded(w, 8);
+  if (F == Product::f16_weights) return rounded(w, 11);
+  return w;
+}
+
+/// c[i,o] = sum over `terms` of a[i,t] w, where at(o, t) is the element of W.
+template <Product F, class A, class C, class At>
+void multiply(const A& a, const C& c, Index terms, At at) {
+  if (F == Product::nothing) return;
+  if (F == Product::tail_dropped && terms > 32) terms = terms / 32 * 32;
+  if (F == Product::long_sum_cut) terms = std::min<Index>(terms, 8192);
+  for (Index i = 0; i < (F == Product::first_row_only ? std::min<Index>(1, c.dim(0)) : c.dim(0)); ++i)
+    for (Index o = 0; o < c.dim(1); ++o) {
+      float sum = 0;
+      for (Index t = 0; t < terms; ++t) {
+        const float x = F == Product::bf16_x ? rounded(a(i, t), 8) : a(i, t);
+        if (F == Product::zeros_skipped && x == 0) continue;
+        sum += x * at(o, t);
+      }
+      if (F == Product::one_element_at_large && o == 512 && i > 512) sum += 1;
+      c(i, o) = F == Product::stale ? c(i, o) + sum : sum;
+    }
+}
+
+template <Product F>
+void product_nt(const ops::Nf4MatmulNtArgs& args, Device&) {
+  const bool exchange = F == Product::transposed && args.n == args.k;
+  multiply<F>(args.x, args.y, args.k,
+              [&](Index j, Index p) { return exchange ? weight<F>(args, p, j) : weight<F>(args, j, p); });
+  if (F == Product::padding_multiplied)  // as if x had zeros there
+    for (Index i = 0; i < args.m; ++i)
+      for (Index j = 0; j < args.n; ++j)
+        for (Index p = args.k; p < nf4_blocks(args.k) * kNf4Block; ++p) args.y(i, j) += 0.0F * weight<F>(args, j, p);
+}
+
+template <Product F>
+void product_plain(const ops::Nf4MatmulArgs& args, Device&) {
+  const bool exchange = F == Product::transposed && args.n == args.k;
+  multiply<F>(args.dy, args.dx, args.n,
+              [&](Index p, Index j) { return exchange ? weight<F>(args, p, j) : weight<F>(args, j, p); });
+}
+
+template <Product F>
+KernelRegistration add_nt(std::string_view id, std::string_view fault) {
+  return cpu_mutant<ops::Nf4MatmulNtArgs, &product_nt<F>>("nf4_matmul_nt", id, fault);
+}
+template <Product F>
+KernelRegistration add_plain(std::string_view id, std::string_view fault) {
+  return cpu_mutant<ops::Nf4MatmulArgs, &product_plain<F>>("nf4_matmul", id, fault);
+}
+
 const KernelRegistration registrations[] = {
     add<Decode::nibbles_swapped>("mutant/cpu/nf4_dequantize/nibbles_swapped", "the earlier element in the low bits (bug 83)"),
     add<Decode::halves_apart>("mutant/cpu/nf4_dequantize/halves_apart", "a byte holds elements half a block apart (bugs 83, 84)"),
@@ -139,6 +209,33 @@ const KernelRegistration registrations[] = {
     add_encoder<Encode::tiny_kept>("mutant/cpu/nf4_quantize/tiny_kept", "absmax below 2^-120 is kept"),
     add_encoder<Encode::last_of_block_not_in_max>("mutant/cpu/nf4_quantize/last_of_block_not_in_max", "the maximum leaves out element 63"),
     add_encoder<Encode::truncated>("mutant/cpu/nf4_quantize/f16_limits", "midpoints times absmax with 11 bits"),
+    add_nt<Product::nibbles_swapped>("mutant/cpu/nf4_matmul_nt/nibbles_swapped", "the earlier element in the low bits (bug 84)"),
+    add_nt<Product::blocks_over_rows>("mutant/cpu/nf4_matmul_nt/blocks_over_rows", "blocks counted over rows (bug 7)"),
+    add_nt<Product::scale_of_32>("mutant/cpu/nf4_matmul_nt/scale_of_32", "a scale for 32 elements (bug 86)"),
+    add_nt<Product::last_scale_of_row>("mutant/cpu/nf4_matmul_nt/last_scale_of_row", "the last scale for all blocks (bug 85)"),
+    add_nt<Product::tail_dropped>("mutant/cpu/nf4_matmul_nt/tail_dropped", "floor instead of ceiling of k / 32 (bug 8)"),
+    add_nt<Product::padding_multiplied>("mutant/cpu/nf4_matmul_nt/padding_multiplied", "weights behind the row's end times 0: NaN of infinite scales"),
+    add_nt<Product::transposed>("mutant/cpu/nf4_matmul_nt/transposed", "W read as its transpose where it is square (bug 4)"),
+    add_nt<Product::bf16_weights>("mutant/cpu/nf4_matmul_nt/bf16_weights", "weights are rounded to bf16 on the way"),
+    add_nt<Product::f16_weights>("mutant/cpu/nf4_matmul_nt/f16_weights", "weights are rounded to f16 on the way"),
+    add_nt<Product::bf16_x>("mutant/cpu/nf4_matmul_nt/bf16_x", "x is rounded to bf16"),
+    add_nt<Product::first_row_only>("mutant/cpu/nf4_matmul_nt/first_row_only", "the kernel of one row is launched for a batch (bug 43)"),
+    add_nt<Product::zeros_skipped>("mutant/cpu/nf4_matmul_nt/zeros_skipped", "terms with x = 0 are left out: NaN is lost"),
+    add_nt<Product::stale>("mutant/cpu/nf4_matmul_nt/stale", "adds to what y held (bug 23)"),
+    add_nt<Product::small_scale_kept>("mutant/cpu/nf4_matmul_nt/small_scale_kept", "scales below 2^-120 multiply"),
+    add_nt<Product::long_sum_cut>("mutant/cpu/nf4_matmul_nt/long_sum_cut", "a sum ends after 8192 terms"),
+    add_nt<Product::one_element_at_large>("mutant/cpu/nf4_matmul_nt/one_element_at_large", "y[i,512] is 1 too large where i > 512"),
+    add_plain<Product::nothing>("mutant/cpu/nf4_matmul/nothing", "a stub: nothing is computed, and no error is raised (bug 52)"),
+    add_plain<Product::nibbles_swapped>("mutant/cpu/nf4_matmul/nibbles_swapped", "the earlier element in the low bits (bug 84)"),
+    add_plain<Product::blocks_over_rows>("mutant/cpu/nf4_matmul/blocks_over_rows", "blocks counted over rows (bug 7)"),
+    add_plain<Product::scale_of_32>("mutant/cpu/nf4_matmul/scale_of_32", "a scale for 32 elements (bug 86)"),
+    add_plain<Product::tail_dropped>("mutant/cpu/nf4_matmul/tail_dropped", "floor instead of ceiling of n / 32 (bug 8)"),
+    add_plain<Product::transposed>("mutant/cpu/nf4_matmul/transposed", "dy · Wᵀ instead of dy · W where W is square (bug 3)"),
+    add_plain<Product::f16_weights>("mutant/cpu/nf4_matmul/f16_weights", "weights are rounded to f16 on the way"),
+    add_plain<Product::first_row_only>("mutant/cpu/nf4_matmul/first_row_only", "one row is launched for a batch (bug 43)"),
+    add_plain<Product::stale>("mutant/cpu/nf4_matmul/stale", "adds to what dx held (bug 23)"),
+    add_plain<Product::zeros_skipped>("mutant/cpu/nf4_matmul/zeros_skipped", "terms with dy = 0 are left out: NaN is lost"),
+    add_plain<Product::long_sum_cut>("mutant/cpu/nf4_matmul/long_sum_cut", "a sum ends after 8192 terms"),
 };
 
 }  // namespace
