@@ -26,7 +26,11 @@ void count_through_codes(Problem& problem, int codes) {
 }
 
 void make_codes(Problem& problem, int codes, int absmax, int other, Index k, Strategy strategy, Random& random) {
-  if (strategy == Strategy::directed) count_through_codes(problem, codes);
+  if (strategy == Strategy::directed) {
+    count_through_codes(problem, codes);
+    if (random.chance(0.2))  // the largest scale that counts as 0
+      for (float& scale : problem.values[static_cast<std::size_t>(absmax)]) scale = std::nextafter(kNf4Smallest, 0.0F);
+  }
   if (!is_exact(strategy)) return;
   const std::vector<float>& scales = problem.values[static_cast<std::size_t>(absmax)];
   const std::vector<float>& factor = problem.values[static_cast<std::size_t>(other)];

@@ -74,16 +74,17 @@ __global__ void __launch_bounds__(256) nf4_naive_kernel(Product p, Nf4Matrix w) 
   p.c[i * p.c_ld + j] = sum;
 }
 
-/// Sixteen bytes, 32 codes: half a block.
-struct alignas(16) HalfBlock {
-  unsigned word[4];
+/// Elements of x, and of a row of W, that a thread has: a quarter of a block, whose codes are eight bytes.
+constexpr int kQuarter = 16;
+struct alignas(8) QuarterBlock {
+  unsigned word[2];
 };
 
 template <bool aligned>
-__device__ inline HalfBlock load_codes(const std::uint8_t* from) {
-  if constexpr (aligned) return *reinterpret_cast<const HalfBlock*>(from);
+__device__ inline QuarterBlock load_codes(const std::uint8_t* from) {
+  if constexpr (aligned) return *reinterpret_cast<const QuarterBlock*>(from);
   const unsigned* const words = reinterpret_cast<const unsigned*>(from);
-  return {{words[0], words[1], words[2], words[3]}};
+  return {{words[0], words[1]}};
 }
 
 /// The entry of the codebook for the four bits of `word` from `bit` on.
@@ -92,12 +93,12 @@ __device__ inline float entry(const float* table, unsigned word, int bit) {
   return *reinterpret_cast<const float*>(reinterpret_cast<const char*>(table) + offset);
 }
 
-/// Half a block times 32 elements of x; one rounding a weight, one fused multiply-add a term.
+/// A quarter of a block times its elements of x; one rounding a weight, one fused multiply-add a term.
 template <Nf4Fault fault>
-__device__ inline float dot_half(const HalfBlock& codes, float scale, const float* table, const float (&x)[32]) {
+__device__ inline float dot_quarter(const QuarterBlock& codes, float scale, const float* table, const float (&x)[kQuarter]) {
   float sum = 0.0f;
 #pragma unroll
-  for (int i = 0; i < 4; ++i)
+  for (int i = 0; i < 2; ++i)
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
       const int bit = fault == Nf4Fault::nibbles_swapped ? 4 * e : 4 * (e ^ 1);
@@ -106,76 +107,82 @@ __device__ inline float dot_half(const HalfBlock& codes, float scale, const floa
   return sum;
 }
 
-constexpr int kGemvRows = 16, kGemvAtOnce = 4, kGemvThreads = 512;
+constexpr int kGemvRows = 16, kGemvAtOnce = 8, kGemvThreads = 512;
 
-/// Sums over the lanes of four values: that of v[2 * (lane / 16) + lane / 8 % 2] in each lane. All 32 lanes take part.
+/// Sums over the lanes of eight values, that of v[lane / 4] in lane: lanes halve the values between them until each has one.
+/// All 32 lanes take part.
 template <Nf4Fault fault>
-__device__ inline float four_warp_sums(const float (&v)[4], int lane) {
+__device__ inline float eight_warp_sums(float (&v)[kGemvAtOnce], int lane) {
   constexpr unsigned kAllLanes = 0xffffffffU;
-  const bool upper = lane & 16, odd = lane & 8;
-  const float first = (upper ? v[2] : v[0]) + __shfl_xor_sync(kAllLanes, upper ? v[0] : v[2], 16);
-  const float second = (upper ? v[3] : v[1]) + __shfl_xor_sync(kAllLanes, upper ? v[1] : v[3], 16);
-  float sum = (odd ? second : first) + __shfl_xor_sync(kAllLanes, odd ? first : second, 8);
 #pragma unroll
-  for (int step = fault == Nf4Fault::half_the_lanes_lost ? 2 : 4; step > 0; step /= 2)
+  for (int half = kGemvAtOnce / 2, step = 16; half > 0; half /= 2, step /= 2)
+#pragma unroll
+    for (int i = 0; i < half; ++i) {
+      const bool upper = lane & step;
+      v[i] = (upper ? v[i + half] : v[i]) + __shfl_xor_sync(kAllLanes, upper ? v[i] : v[i + half], step);
+    }
+  float sum = v[0];
+#pragma unroll
+  for (int step = fault == Nf4Fault::half_the_lanes_lost ? 1 : 2; step > 0; step /= 2)
     sum += __shfl_xor_sync(kAllLanes, sum, step);
   return sum;
 }
 
-/// y[i,j] for 16 rows j of W and one row i of X. Each thread keeps 32 elements of x in registers and multiplies them with half
-/// a block of each row; warps' sums meet in shared memory, where they are added in order.
+/// y[i,j] for 16 rows j of W and one row i of X. Each thread keeps 16 elements of x in registers and multiplies them with a
+/// quarter of a block of each row, eight rows at once; warps' sums meet in shared memory, where they are added in order.
 template <bool aligned, Nf4Fault fault>
-__global__ void __launch_bounds__(kGemvThreads) nf4_gemv_kernel(Product p, Nf4Matrix w) {
+__global__ void __launch_bounds__(kGemvThreads, 2) nf4_gemv_kernel(Product p, Nf4Matrix w) {
   ASSAY_SHARED(float, table, [16]);
   ASSAY_SHARED(float, sums, [kGemvThreads / 32][kGemvRows]);
   load_table<fault>(table, w.table, static_cast<int>(threadIdx.x));
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-  const int halves = static_cast<int>(2 * nf4_blocks(w.k)), row0 = static_cast<int>(blockIdx.x) * kGemvRows;
+  const int quarters = static_cast<int>(4 * nf4_blocks(w.k)), row0 = static_cast<int>(blockIdx.x) * kGemvRows;
   const int k = fault == Nf4Fault::tail_of_k_dropped ? p.k / 64 * 64 : p.k;
   const float* const x_row = p.a + blockIdx.y * p.a_ld;
-  for (int pass = 0; pass < halves; pass += static_cast<int>(blockDim.x)) {
-    const int half = pass + static_cast<int>(threadIdx.x), from = half * 32;
-    const bool whole = from + 32 <= k;
-    float x[32];
+  for (int pass = 0; pass < quarters; pass += static_cast<int>(blockDim.x)) {
+    const int from = (pass + static_cast<int>(threadIdx.x)) * kQuarter;
+    const bool whole = from + kQuarter <= k;
+    float x[kQuarter];
     if (aligned && whole) {
 #pragma unroll
-      for (int i = 0; i < 8; ++i) {
+      for (int i = 0; i < kQuarter / 4; ++i) {
         const float4 v = reinterpret_cast<const float4*>(x_row + from)[i];
         x[4 * i] = v.x, x[4 * i + 1] = v.y, x[4 * i + 2] = v.z, x[4 * i + 3] = v.w;
       }
     } else {
 #pragma unroll
-      for (int i = 0; i < 32; ++i) x[i] = from + i < k ? x_row[from + i] : 0.0f;
+      for (int i = 0; i < kQuarter; ++i) x[i] = from + i < k ? x_row[from + i] : 0.0f;
     }
     for (int r = 0; r < kGemvRows; r += kGemvAtOnce) {
       float own[kGemvAtOnce] = {};
       if (whole) {
-        HalfBlock codes[kGemvAtOnce];
+        QuarterBlock codes[kGemvAtOnce];
         float scales[kGemvAtOnce];
 #pragma unroll
         for (int i = 0; i < kGemvAtOnce; ++i) {
           const Index j = min(Index{row0} + r + i, w.n - 1);
-          codes[i] = load_codes<aligned>(w.codes + j * w.codes_ld + half * 16);
+          codes[i] = load_codes<aligned>(w.codes + j * w.codes_ld + from / 2);
           scales[i] = scale_of<fault>(w, j, from);
         }
 #pragma unroll
-        for (int i = 0; i < kGemvAtOnce; ++i) own[i] = dot_half<fault>(codes[i], scales[i], table, x);
+        for (int i = 0; i < kGemvAtOnce; ++i) own[i] = dot_quarter<fault>(codes[i], scales[i], table, x);
       } else if (from < k) {  // what lies behind the row's end may be infinite: it is left out, not multiplied by 0
+#pragma unroll
         for (int i = 0; i < kGemvAtOnce; ++i) {
           const Index j = min(Index{row0} + r + i, w.n - 1);
           for (int q = from; q < k; ++q) own[i] += x_row[q] * decode1<fault>(w, table, j, q);
         }
       }
-      const float sum = four_warp_sums<fault>(own, lane);
-      float& to = sums[warp][r + 2 * (lane / 16) + lane / 8 % 2];
-      if (lane % 8 == 0) to = pass == 0 || fault == Nf4Fault::pass_overwritten ? sum : to + sum;
+      const float sum = eight_warp_sums<fault>(own, lane);
+      float& to = sums[warp][r + lane / 4];
+      if (lane % 4 == 0) to = pass == 0 || fault == Nf4Fault::pass_overwritten ? sum : to + sum;
     }
   }
   if constexpr (fault != Nf4Fault::no_barrier_between) __syncthreads();
   const int j = row0 + static_cast<int>(threadIdx.x);
   if (threadIdx.x >= kGemvRows || j >= p.n) return;
   float total = 0.0f;
-  if (halves > 0)
+  if (quarters > 0)
     for (int i = 0; i < static_cast<int>(blockDim.x) / 32; ++i) total += sums[i][threadIdx.x];
   p.c[blockIdx.y * p.c_ld + j] = total;
 }
@@ -197,14 +204,14 @@ void nf4_tiled(const Product& p, const Nf4Matrix& w, Device& device) {
          p, w);
 }
 
-/// y[i,j] = sum_p x[i,p] w[j,p], W read once for each row of X: for few of them. A warp of 16 bytes a lane holds 1024 weights.
+/// y[i,j] = sum_p x[i,p] w[j,p], W read once for each row of X: for few of them. Passes over k are as equal as warps allow.
 template <Nf4Fault fault = Nf4Fault::none>
 void nf4_gemv(const Product& p, const Nf4Matrix& w, Device& device) {
   namespace detail = nf4_detail;
-  const Index halves = (2 * nf4_blocks(w.k) + 31) / 32 * 32;
-  const auto threads = static_cast<unsigned>(std::clamp<Index>(halves, 32, detail::kGemvThreads));
+  const Index warps = (4 * nf4_blocks(w.k) + 31) / 32, most = detail::kGemvThreads / 32, passes = (warps + most - 1) / most;
+  const auto threads = static_cast<unsigned>(32 * std::max<Index>(1, passes > 0 ? (warps + passes - 1) / passes : 1));
   const unsigned rows = fault == Nf4Fault::first_row_only ? 1 : static_cast<unsigned>(p.m);
-  const bool aligned = vectors(p.a, p.a_ld) && reinterpret_cast<std::uintptr_t>(w.codes) % 16 == 0 && w.codes_ld % 16 == 0;
+  const bool aligned = vectors(p.a, p.a_ld) && reinterpret_cast<std::uintptr_t>(w.codes) % 8 == 0 && w.codes_ld % 8 == 0;
   launch(aligned ? &detail::nf4_gemv_kernel<true, fault> : &detail::nf4_gemv_kernel<false, fault>,
          {dim3(blocks_for(p.n, detail::kGemvRows), rows), dim3(threads)}, device, p, w);
 }

@@ -25,6 +25,10 @@ class OwnedCall {
   }
 
   const Call& get() const { return call_; }
+  /// Makes a tensor the packed bytes [shape] that its floats are made of.
+  void pack(std::size_t tensor, const Shape& shape) {
+    call_.tensors[tensor] = {DType::u8, call_.tensors[tensor].data, shape, row_major_strides(shape)};
+  }
 
  private:
   std::mt19937 random_{1};
