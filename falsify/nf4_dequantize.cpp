@@ -2,6 +2,7 @@
 #include "nf4_dequantize_obligations.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "falsify/elementwise.hpp"
 #include "falsify/nf4.hpp"
@@ -13,8 +14,12 @@ void nf4_dequantize::chosen_codes(Problem& problem, Strategy strategy, Random& r
   count_through_codes(problem, 0);
   // Scales on both sides of the one that counts as 0.
   for (float& scale : problem.values[1])
-    if (random.chance(0.3)) scale = std::nextafter(kNf4Smallest, random.chance(0.5) ? 0.0F : 1.0F) * (random.chance(0.5) ? 1.0F : -1.0F);
-    else if (random.chance(0.2)) scale = kNf4Smallest;
+    if (random.chance(0.3)) {
+      const float beside = std::nextafter(kNf4Smallest, random.chance(0.5) ? 0.0F : 1.0F);
+      scale = random.chance(0.5) ? beside : -beside;
+    } else if (random.chance(0.2)) {
+      scale = kNf4Smallest;
+    }
 }
 
 Outcome nf4_dequantize::codebook(Trial& trial) {

@@ -120,7 +120,8 @@ double copy_milliseconds(CudaDevice& device, std::size_t bytes) {
   std::vector<float> times;
   for (int round = 0; round < kRounds; ++round) {
     device.check("cudaEventRecord", cudaEventRecord(begin, device.stream()));
-    device.check("cudaMemcpyAsync", cudaMemcpyAsync(to.address(), from.address(), bytes, cudaMemcpyDeviceToDevice, device.stream()));
+    device.check("cudaMemcpyAsync",
+                 cudaMemcpyAsync(to.address(), from.address(), bytes, cudaMemcpyDeviceToDevice, device.stream()));
     device.check("cudaEventRecord", cudaEventRecord(end, device.stream()));
     device.check("cudaEventSynchronize", cudaEventSynchronize(end));
     float milliseconds = 0;
@@ -182,8 +183,8 @@ bool nf4_products(CudaDevice& device, const std::string& only) {
       const double bytes = static_cast<double>(n) * static_cast<double>((k + 63) / 64) * 36;
       const double rate = bytes / ms * 1e-6, flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
       std::printf("{\"kernel\":\"%s\",\"dims\":[%lld,%lld,%lld],\"ms\":%.5f,\"gbytes_per_s\":%.1f,\"gflops\":%.1f,\"ratio\":%.3f",
-                  std::string(kernel->id).c_str(), static_cast<long long>(m), static_cast<long long>(k), static_cast<long long>(n), ms,
-                  rate, flops / ms * 1e-6, rate / copied);
+                  std::string(kernel->id).c_str(), static_cast<long long>(m), static_cast<long long>(k),
+                  static_cast<long long>(n), ms, rate, flops / ms * 1e-6, rate / copied);
       if (best && m == 1) {
         std::printf(",\"required\":0.60");
         met = met && rate >= 0.6 * copied;
