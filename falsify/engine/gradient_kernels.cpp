@@ -78,7 +78,16 @@ void by_name(const Infos& wanted, const Infos& given, const std::vector<Value>& 
       if (wanted[i].name == given[j].name) out[i] = values[j];
 }
 
-/// The composed call. Dims and params of the same name carry over; other dims follow from the shapes of arguments.
+/// Which output of the composed call is the gradient: d<input>, or the only one.
+std::size_t gradient_output(const OpDescriptor& composed, std::string_view input) {
+  const std::vector<int> outputs = outputs_of(composed);
+  for (std::size_t o = 0; o < outputs.size(); ++o)
+    if (composed.tensors[static_cast<std::size_t>(outputs[o])].name == fmt::format("d{}", input)) return o;
+  return 0;
+}
+
+/// The composed call. Dims and params of the same name carry over; other dims follow from the shapes of arguments and of the
+/// gradient, which is the input's.
 Problem compose(const GradientPoint& at, const Composition& composition, const Values<double>& kept,
                 const Values<double>& upstream) {
   const OpDescriptor& op = operation(composition.op);
@@ -87,6 +96,8 @@ Problem compose(const GradientPoint& at, const Composition& composition, const V
   by_name(op.params, at.c.op->params, at.c.params, problem.params);
   const bool own_backward = composition.op == fmt::format("{}_backward", at.c.op->name);
   if (own_backward) by_name(op.dims, at.c.op->dims, at.c.dims, problem.dims);
+  const auto gradient = static_cast<std::size_t>(outputs_of(op)[gradient_output(op, at.info(at.c.input).name)]);
+  if (!own_backward) bind_dims(op, op.tensors[gradient].shape_text, at.shape(at.c.input), problem.dims);
   const std::vector<int> inputs = inputs_of(op);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const auto t = static_cast<std::size_t>(inputs[i]);
@@ -95,14 +106,6 @@ Problem compose(const GradientPoint& at, const Composition& composition, const V
     problem.values[t] = std::move(value.values);
   }
   return problem;
-}
-
-/// Which output of the composed call is the gradient: d<input>, or the only one.
-std::size_t gradient_output(const OpDescriptor& composed, std::string_view input) {
-  const std::vector<int> outputs = outputs_of(composed);
-  for (std::size_t o = 0; o < outputs.size(); ++o)
-    if (composed.tensors[static_cast<std::size_t>(outputs[o])].name == fmt::format("d{}", input)) return o;
-  return 0;
 }
 
 /// Saved values reach the kernel rounded to float: the bound counts that rounding as an error of theirs.

@@ -75,18 +75,18 @@ __device__ inline void store4(const Product& p, const Epilogue& epilogue, int ro
     if (column + j < p.n) at[j] = epilogue(v[j], row, column + j);
 }
 
+/// C from operands that load and store as Operand does; `p` has its extents and C.
+///
 /// Warps lie 4x2 on the block, 32x64 outputs each; lanes 4x8 on the warp. A thread has rows 4y..4y+3 and 16+4y..,
 /// columns 4x..4x+3 and 32+4x.. of its warp's outputs, so that a warp reads 64 and 128 contiguous bytes of a tile's
 /// row.
-template <bool a_transposed, bool b_transposed, bool aligned, ProductFault fault, class Epilogue>
-__global__ void __launch_bounds__(256, 2) register_tiled_kernel(Product p, Epilogue epilogue) {
+template <bool aligned, ProductFault fault, class A, class B, class Epilogue = Plain>
+__device__ inline void register_tiled_block(const Product& p, A a, B b, const Epilogue& epilogue = {}) {
   ASSAY_SHARED(__align__(16) float, a_tile, [2][kDepth][kPitch]);
   ASSAY_SHARED(__align__(16) float, b_tile, [2][kDepth][kPitch]);
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const int y = warp / 2 * 32 + lane / 8 * 4, x = warp % 2 * 64 + lane % 8 * 4;
   const int row0 = static_cast<int>(blockIdx.y) * kTile, column0 = static_cast<int>(blockIdx.x) * kTile;
-  Operand<!a_transposed, aligned> a(p.a, p.a_ld, p.m, row0);
-  Operand<b_transposed, aligned> b(p.b, p.b_ld, p.n, column0);
 
   float sums[8][8] = {};
   a.store(a_tile[0], a.load(p.k));
@@ -117,6 +117,13 @@ __global__ void __launch_bounds__(256, 2) register_tiled_kernel(Product p, Epilo
     store4<aligned>(p, epilogue, row, column0 + x, sums[i]);
     store4<aligned>(p, epilogue, row, column0 + x + 32, sums[i] + 4);
   }
+}
+
+template <bool a_transposed, bool b_transposed, bool aligned, ProductFault fault, class Epilogue>
+__global__ void __launch_bounds__(256, 2) register_tiled_kernel(Product p, Epilogue epilogue) {
+  const int row0 = static_cast<int>(blockIdx.y) * kTile, column0 = static_cast<int>(blockIdx.x) * kTile;
+  register_tiled_block<aligned, fault>(p, Operand<!a_transposed, aligned>(p.a, p.a_ld, p.m, row0),
+                                       Operand<b_transposed, aligned>(p.b, p.b_ld, p.n, column0), epilogue);
 }
 
 }  // namespace register_tiled_detail

@@ -5,8 +5,11 @@
 // A FAULT_* macro, never defined in a kernel, makes a mutant of it (falsify/mutants/vulkan).
 #include "float_controls.glsl"
 
+// B_NF4 makes B a matrix in NF4 codes.
 layout(set = 0, binding = 0) readonly buffer A { float a[]; };
+#ifndef B_NF4
 layout(set = 0, binding = 1) readonly buffer B { float b[]; };
+#endif
 #if defined(FAULT_STALE_ACCUMULATOR) || defined(AFFINE)
 layout(set = 0, binding = 2) buffer C { float c[]; };
 #else
@@ -22,7 +25,15 @@ layout(push_constant) uniform Push {
   uint addend_first, addend_ld;
   float scale;
 #endif
+#ifdef B_NF4
+  uint absmax_first, absmax_ld;
+  uint w_k;  // columns of W
+  float codebook[16];
+#endif
 };
+#ifdef B_NF4
+#include "nf4_operand.glsl"
+#endif
 #ifdef AFFINE
 layout(set = 0, binding = 3) readonly buffer Addend { float addend[]; };
 

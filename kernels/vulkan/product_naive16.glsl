@@ -23,7 +23,11 @@ float load_a(uint row, uint p) {
 
 float load_b(uint p, uint column) {
   if (p >= k || column >= n) return 0;
-#if B_TRANSPOSED
+#if defined(B_NF4) && B_TRANSPOSED
+  return weight(column, p);
+#elif defined(B_NF4)
+  return weight(p, column);
+#elif B_TRANSPOSED
   return b[b_first + column * b_ld + p];
 #else
   return b[b_first + p * b_ld + column];
@@ -47,6 +51,9 @@ void main() {
   float sum = row < m && column < n ? c[c_first + row * c_ld + column] : 0;
 #else
   float sum = 0;
+#endif
+#ifdef B_NF4
+  load_table();
 #endif
   for (uint p0 = 0; p0 < k; p0 += 16) {
     tile_a[ly][lx] = load_a(row, p0 + lx);

@@ -8,7 +8,9 @@ layout(local_size_x = 16, local_size_y = 16) in;
 // True where every row of A, B, C and the addend starts at a multiple of 16 bytes: four elements move at once.
 layout(constant_id = 0) const bool VECTOR = false;
 layout(set = 0, binding = 0) readonly buffer A4 { vec4 a4[]; };
+#ifndef B_NF4
 layout(set = 0, binding = 1) readonly buffer B4 { vec4 b4[]; };
+#endif
 #ifdef AFFINE
 layout(set = 0, binding = 2) buffer C4 { vec4 c4[]; };
 layout(set = 0, binding = 3) readonly buffer Addend4 { vec4 addend4[]; };
@@ -60,11 +62,19 @@ DEFINE_FETCH(fetch_a, a, a4, a_first, a_ld, m, k)
 #define STORE_A(v) ALONG_P_STORE(tile_a, v)
 #endif
 #if B_TRANSPOSED
+#ifdef B_NF4
+#define fetch_b(r, s) weight4(r, s, n, k)
+#else
 DEFINE_FETCH(fetch_b, b, b4, b_first, b_ld, n, k)
+#endif
 #define FETCH_B(p0) ALONG_P_FETCH(fetch_b, column0, p0)
 #define STORE_B(v) ALONG_P_STORE(tile_b, v)
 #else
+#ifdef B_NF4
+#define fetch_b(r, s) weight4(r, s, k, n)
+#else
 DEFINE_FETCH(fetch_b, b, b4, b_first, b_ld, k, n)
+#endif
 #define FETCH_B(p0) ACROSS_P_FETCH(fetch_b, column0, p0)
 #define STORE_B(v) ACROSS_P_STORE(tile_b, v)
 #endif
@@ -96,6 +106,9 @@ void main() {
   const uint end = k / DEPTH * DEPTH;
 #else
   const uint end = k;
+#endif
+#ifdef B_NF4
+  load_table();
 #endif
   vec4 next_a = FETCH_A(0), next_b = FETCH_B(0);
   for (uint p0 = 0; p0 < end; p0 += DEPTH) {

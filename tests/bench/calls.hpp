@@ -27,6 +27,10 @@ class OwnedCall {
   }
 
   const Call& get() const { return call_; }
+  /// Makes a tensor the packed bytes [shape] that its floats are made of.
+  void pack(std::size_t tensor, const Shape& shape) {
+    call_.tensors[tensor] = {DType::u8, call_.tensors[tensor].data, shape, row_major_strides(shape)};
+  }
 
   /// Makes a tensor one of int32, every element this.
   OwnedCall& integers(std::size_t tensor, std::int32_t value) {

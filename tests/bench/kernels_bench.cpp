@@ -32,6 +32,19 @@ OwnedCall rows_call(std::string_view op, const std::vector<Index>& dims) {
   if (op == "softmax_backward" || op == "silu_mul") return OwnedCall(dims, {matrix, matrix, matrix});
   return OwnedCall(dims, {matrix, matrix, matrix, matrix, matrix});  // silu_mul_backward
 }
+/// Operations on a matrix [n, k] in NF4 codes, k a multiple of 64: dims n, k of a codec, m, n, k of a product.
+OwnedCall nf4_call(std::string_view op, const std::vector<Index>& dims) {
+  const bool product = dims.size() == 3;
+  const Index n = dims[product ? 1 : 0], k = dims[product ? 2 : 1];
+  const Shape words{n, k / 8}, absmax{n, k / 64}, dense{n, k};
+  const std::size_t codes = op == "nf4_dequantize" ? 0 : 1;
+  OwnedCall call = op == "nf4_dequantize" ? OwnedCall(dims, {words, absmax, dense})
+                   : op == "nf4_quantize" ? OwnedCall(dims, {dense, words, absmax})
+                   : op == "nf4_matmul"   ? OwnedCall(dims, {Shape{dims[0], n}, words, absmax, Shape{dims[0], k}})
+                                          : OwnedCall({dims[0], k, n}, {Shape{dims[0], k}, words, absmax, Shape{dims[0], n}});
+  call.pack(codes, Shape{n, k / 2});
+  return call;
+}
 OwnedCall rotation(std::string_view, const std::vector<Index>& dims) {
   const Shape heads{dims[0], dims[1], dims[2]};
   return OwnedCall(dims, {heads, heads}, {10000, 0, 0, 4096});
@@ -126,6 +139,10 @@ void register_kernels() {
   }
   for (const std::string op : {"lora_merge", "lora_unmerge"})
     add({op + "/cpu/dispatch", op + "/cpu/naive", &layer, 0}, {896, 896, 16}, 1e-2);
+  for (const std::string op : {"nf4_quantize", "nf4_dequantize"})
+    add({op + "/cpu/highway", op + "/cpu/naive", &nf4_call, 3}, {1024, 1024}, 5e-3);
+  for (const std::string op : {"nf4_matmul_nt", "nf4_matmul"})
+    for (const Index m : {1, 32}) add({op + "/cpu/highway", op + "/cpu/naive", &nf4_call, 3}, {m, 512, 1024}, 1e-2);
   const Index matrices[][2] = {{16, 16}, {100, 100}, {256, 256}, {1000, 1000}, {1024, 1024}, {33, 4096}, {4096, 33}};
   for (const auto& [m, n] : matrices) {
     const double seconds = static_cast<double>(m * n) / 1e9;

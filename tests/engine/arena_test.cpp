@@ -45,6 +45,24 @@ TEST_F(StageTest, AnUntouchedStageIsUndamagedAndReadsBack) {
   });
 }
 
+TEST_F(StageTest, PackedBytesAndTheirRowsAreAlignedToWords) {
+  const OpDescriptor& packed = operation("nf4_dequantize");
+  bool padded = false;
+  each_variant([&](Layout layout, Placement placement, std::uint64_t seed) {
+    for (const Index k : {0, 1, 65}) {
+      Case c = make(layout, placement, seed);
+      c.dims = {3, k};
+      const Problem problem = make_problem(packed, c, {});
+      const Stage stage(arena_, 4096, problem, c, Poison::finite);
+      const Placed& codes = stage.tensors()[0];
+      EXPECT_EQ(codes.data % 4, 0U) << describe(packed, c);
+      EXPECT_EQ(codes.strides[0] % 4, 0) << describe(packed, c);
+      padded = padded || codes.strides[0] != codes.shape[1];
+    }
+  });
+  EXPECT_TRUE(padded);
+}
+
 TEST_F(StageTest, AWriteBesideATensorIsSeen) {
   each_variant([&](Layout layout, Placement placement, std::uint64_t seed) {
     const Case c = make(layout, placement, seed);

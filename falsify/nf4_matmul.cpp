@@ -1,0 +1,26 @@
+// Properties of DX = DY · W with W in NF4 codes (obligations of contracts/nf4_matmul.yaml).
+#include "nf4_matmul_obligations.hpp"
+
+#include "falsify/nf4.hpp"
+#include "falsify/nf4_products.hpp"
+
+namespace assay::falsify {
+namespace {
+constexpr Nf4Product kForm = Nf4Product::plain;
+}  // namespace
+
+void nf4_matmul::exact_codes(Problem& problem, Strategy strategy, Random& random) {
+  nf4_exact_codes(problem, kForm, strategy, random);
+}
+
+Outcome nf4_matmul::decodes(Trial& trial) { return nf4_decodes(trial, kForm); }
+Outcome nf4_matmul::scaling(Trial& trial) { return nf4_scaling(trial, kForm); }
+Outcome nf4_matmul::linearity(Trial& trial) { return nf4_linearity(trial, kForm); }
+Outcome nf4_matmul::single_row(Trial& trial) { return nf4_single_row(trial, kForm); }
+Outcome nf4_matmul::weight_rows(Trial& trial) { return nf4_weight_rows(trial, kForm); }
+Outcome nf4_matmul::padding(Trial& trial) { return padding_does_not_matter(trial, 1, trial.the_case().dims[2]); }
+Outcome nf4_matmul::equals_dense(Trial& trial) { return nf4_equals_dense(trial, kForm); }
+Outcome nf4_matmul::long_sums(Trial& trial) { return nf4_long_sums(trial, kForm); }
+Outcome nf4_matmul::large(Trial& trial) { return nf4_large(trial, kForm); }
+
+}  // namespace assay::falsify

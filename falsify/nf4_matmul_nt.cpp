@@ -1,0 +1,26 @@
+// Properties of Y = X · Wᵀ with W in NF4 codes (obligations of contracts/nf4_matmul_nt.yaml).
+#include "nf4_matmul_nt_obligations.hpp"
+
+#include "falsify/nf4.hpp"
+#include "falsify/nf4_products.hpp"
+
+namespace assay::falsify {
+namespace {
+constexpr Nf4Product kForm = Nf4Product::nt;
+}  // namespace
+
+void nf4_matmul_nt::exact_codes(Problem& problem, Strategy strategy, Random& random) {
+  nf4_exact_codes(problem, kForm, strategy, random);
+}
+
+Outcome nf4_matmul_nt::decodes(Trial& trial) { return nf4_decodes(trial, kForm); }
+Outcome nf4_matmul_nt::scaling(Trial& trial) { return nf4_scaling(trial, kForm); }
+Outcome nf4_matmul_nt::linearity(Trial& trial) { return nf4_linearity(trial, kForm); }
+Outcome nf4_matmul_nt::single_row(Trial& trial) { return nf4_single_row(trial, kForm); }
+Outcome nf4_matmul_nt::weight_rows(Trial& trial) { return nf4_weight_rows(trial, kForm); }
+Outcome nf4_matmul_nt::padding(Trial& trial) { return padding_does_not_matter(trial, 1, trial.the_case().dims[1]); }
+Outcome nf4_matmul_nt::equals_dense(Trial& trial) { return nf4_equals_dense(trial, kForm); }
+Outcome nf4_matmul_nt::long_sums(Trial& trial) { return nf4_long_sums(trial, kForm); }
+Outcome nf4_matmul_nt::large(Trial& trial) { return nf4_large(trial, kForm); }
+
+}  // namespace assay::falsify

@@ -1,0 +1,66 @@
+// y = code[q]·absmax on the CPU.
+#include "ops/nf4_dequantize.hpp"
+
+#include <algorithm>
+
+#include "kernels/cpu/elementwise.hpp"
+#include "runtime/registry.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/nf4_dequantize.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/nf4-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace assay::cpu::HWY_NAMESPACE {
+namespace {
+
+void decode_rows(Index n, Index k, Rows<const std::uint8_t> codes, Rows<const float> absmax, Rows<float> y) {
+  for (Index j = 0; j < n; ++j)
+    for (Index b = 0; b < nf4_blocks(k); ++b)
+      decode_nf4_block(codes.data + j * codes.ld + b * kNf4Bytes, nf4_scale(absmax.data[j * absmax.ld + b]),
+                       std::min(kNf4Block, k - b * kNf4Block), y.data + j * y.ld + b * kNf4Block);
+}
+
+}  // namespace
+}  // namespace assay::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace assay::cpu {
+namespace {
+
+HWY_EXPORT(decode_rows);
+
+using ops::Nf4DequantizeArgs;
+
+/// y[j,p] = code[q[j,p]] absmax[j, p/64]
+///   codes (n, 32 b), absmax (n, b), y (n, k), b = ceil(k/64): row-major, any leading dimension; y shares no memory.
+/// One rounding: bits are the contract's. Cost 4.6 n k bytes.
+void naive(const Nf4DequantizeArgs& args, Device&) {
+  for (Index j = 0; j < args.n; ++j)
+    for (Index p = 0; p < args.k; ++p)
+      args.y(j, p) = kNf4[nf4_code(&args.codes(j, 0), p)] * nf4_scale(args.absmax(j, p / kNf4Block));
+}
+
+/// The same in SIMD: a table in registers, block by block.
+void highway(const Nf4DequantizeArgs& args, Device&) {
+  HWY_DYNAMIC_DISPATCH(decode_rows)(args.n, args.k, rows_of(args.codes), rows_of(args.absmax), rows_of(args.y));
+}
+
+const KernelRegistration naive_kernel{{.op = "nf4_dequantize",
+                                       .id = "nf4_dequantize/cpu/naive",
+                                       .source = "kernels/cpu/nf4_dequantize.cpp",
+                                       .summary = "two loops, a table in memory",
+                                       .run = &run_typed<Nf4DequantizeArgs, &naive>}};
+const KernelRegistration highway_kernel{{.op = "nf4_dequantize",
+                                         .id = "nf4_dequantize/cpu/highway",
+                                         .source = "kernels/cpu/nf4_dequantize.cpp",
+                                         .summary = "SIMD, the table in registers",
+                                         .run = &run_typed<Nf4DequantizeArgs, &highway>,
+                                         .priority = 1}};
+
+}  // namespace
+}  // namespace assay::cpu
+#endif

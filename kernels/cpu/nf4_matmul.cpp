@@ -1,0 +1,121 @@
+// DX = DY·W on the CPU, W in NF4 codes.
+#include "ops/nf4_matmul.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "kernels/cpu/nf4_product.hpp"
+#include "runtime/registry.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/nf4_matmul.cpp"
+#include "hwy/aligned_allocator.h"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/nf4-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace assay::cpu::HWY_NAMESPACE {
+namespace {
+
+/// dx += dy[j] w[j,:] for a row of W and m rows, 1 to 4; the rows of dx stay in a cache.
+void add_row(const Nf4Operand& w, Index j, Index m, const float* dy, Index dy_ld, Rows<float> dx) {
+  const Nf4Tag d;
+  const std::uint8_t* codes = w.codes.data + j * w.codes.ld;
+  for (Index p = 0; p < w.k; p += kNf4Block)
+    for_each_nf4_vector(codes + p / 2, nf4_scale(w.absmax.data[j * w.absmax.ld + p / kNf4Block]), [&](int v, Nf4Vec weights) {
+      const Index at = p + v * kNf4Lanes, left = w.k - at;
+      if (left <= 0) return;
+      for (Index i = 0; i < m; ++i) {
+        float* const to = dx.data + i * dx.ld + at;
+        const Nf4Vec factor = hn::Set(d, dy[i * dy_ld]);
+        if (left >= kNf4Lanes) {
+          hn::StoreU(hn::MulAdd(factor, weights, hn::LoadU(d, to)), d, to);
+        } else {
+          const auto mask = hn::FirstN(d, static_cast<std::size_t>(left));
+          store_masked(hn::MulAdd(factor, weights, load_masked(d, to, mask)), d, to, mask);
+        }
+      }
+    });
+}
+
+/// m from 1 to 4.
+void multiply_few_plain(const Nf4Operand& w, Index m, Rows<const float> dy, Rows<float> dx) {
+  for (Index i = 0; i < m; ++i) std::fill_n(dx.data + i * dx.ld, w.k, 0.0F);
+  for (Index j = 0; j < w.n; ++j) add_row(w, j, m, dy.data + j, dy.ld, dx);
+}
+
+/// Columns [from, from + count) of W as floats [n, count]; from is a multiple of 64.
+void decode_columns(const Nf4Operand& w, Index from, Index count, float* to) {
+  for (Index j = 0; j < w.n; ++j)
+    for (Index p = 0; p < count; p += kNf4Block)
+      decode_nf4_block(w.codes.data + j * w.codes.ld + (from + p) / 2,
+                       nf4_scale(w.absmax.data[j * w.absmax.ld + (from + p) / kNf4Block]), std::min(kNf4Block, count - p),
+                       to + j * count + p);
+}
+
+}  // namespace
+}  // namespace assay::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace assay::cpu {
+namespace {
+
+HWY_EXPORT(multiply_few_plain);
+HWY_EXPORT(decode_columns);
+
+using ops::Nf4MatmulArgs;
+
+/// dx[i,p] = sum_j dy[i,j] w[j,p], w[j,p] = code[q[j,p]] absmax[j, p/64]
+///   dy (m,n), codes (n, 32 b), absmax (n, b), dx (m,k), b = ceil(k/64): row-major, any leading dimension; dx shares no
+///   memory.
+/// j ascending. Error at most n·u·sum_j |dy[i,j]||w[j,p]|. Cost 2mkn flops.
+void naive(const Nf4MatmulArgs& args, Device&) {
+  for (Index i = 0; i < args.m; ++i)
+    for (Index p = 0; p < args.k; ++p) {
+      float sum = 0.0F;
+      for (Index j = 0; j < args.n; ++j)
+        sum += args.dy(i, j) * (kNf4[nf4_code(&args.codes(j, 0), p)] * nf4_scale(args.absmax(j, p / kNf4Block)));
+      args.dx(i, p) = sum;
+    }
+}
+
+/// The same in SIMD: up to four rows of DY with weights that stay in registers; more by register tiles over panels of 128
+/// columns of W, which are decoded once into scratch memory of 512 n bytes.
+void highway(const Nf4MatmulArgs& args, Device&) {
+  constexpr Index kPanel = 2 * kNf4Block;
+  if (args.m == 0 || args.k == 0) return;
+  const Nf4Operand w = nf4_operand(args);
+  if (args.m <= 4 || args.n == 0) {
+    for (Index i = 0; i < args.m; i += 4)
+      HWY_DYNAMIC_DISPATCH(multiply_few_plain)
+      (w, std::min<Index>(4, args.m - i), {args.dy.data() + i * rows_of(args.dy).ld, rows_of(args.dy).ld},
+       {args.dx.data() + i * rows_of(args.dx).ld, rows_of(args.dx).ld});
+    return;
+  }
+  const auto panel = hwy::AllocateAligned<float>(static_cast<std::size_t>(std::min(kPanel, args.k) * args.n));
+  if (!panel) throw std::bad_alloc();
+  for (Index p = 0; p < args.k; p += kPanel) {
+    const Index columns = std::min(kPanel, args.k - p);
+    HWY_DYNAMIC_DISPATCH(decode_columns)(w, p, columns, panel.get());
+    tiled_gemm({args.m, args.n, columns, operand(args.dy, false), {panel.get(), columns, false}, args.dx.data() + p,
+                leading_dimension(args.dx)});
+  }
+}
+
+const KernelRegistration naive_kernel{{.op = "nf4_matmul",
+                                       .id = "nf4_matmul/cpu/naive",
+                                       .source = "kernels/cpu/nf4_matmul.cpp",
+                                       .summary = "three loops, every weight decoded where it is used",
+                                       .run = &run_typed<Nf4MatmulArgs, &naive>}};
+const KernelRegistration highway_kernel{{.op = "nf4_matmul",
+                                         .id = "nf4_matmul/cpu/highway",
+                                         .source = "kernels/cpu/nf4_matmul.cpp",
+                                         .summary = "up to four rows from registers, more over panels of 128 decoded columns",
+                                         .run = &run_typed<Nf4MatmulArgs, &highway>,
+                                         .priority = 1}};
+
+}  // namespace
+}  // namespace assay::cpu
+#endif

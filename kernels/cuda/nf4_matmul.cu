@@ -1,0 +1,17 @@
+// DX = DY·W with CUDA, W in NF4 codes.
+#include "ops/nf4_matmul.hpp"
+
+#include "kernels/cuda/nf4_product.cuh"
+
+namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace {
+
+using ops::Nf4MatmulArgs;
+
+const KernelRegistration naive_row{nf4_product_kernel<Nf4MatmulArgs, &nf4_naive<false>>(
+    "nf4_matmul", "nf4_matmul/" ASSAY_CUDA_NAME "/naive", "one thread an output")};
+const KernelRegistration tiled_row{preferred(nf4_product_kernel<Nf4MatmulArgs, &nf4_tiled<false>>(
+    "nf4_matmul", "nf4_matmul/" ASSAY_CUDA_NAME "/register_tiled", "128x128 tiles, decoded into shared memory"))};
+
+}  // namespace
+}  // namespace assay::ASSAY_CUDA_NAMESPACE

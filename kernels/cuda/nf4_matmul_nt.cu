@@ -1,0 +1,18 @@
+// Y = X·Wᵀ with CUDA, W in NF4 codes.
+#include "ops/nf4_matmul_nt.hpp"
+
+#include "kernels/cuda/nf4_product.cuh"
+
+namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace {
+
+using ops::Nf4MatmulNtArgs;
+
+const KernelRegistration naive_row{nf4_product_kernel<Nf4MatmulNtArgs, &nf4_naive<true>>(
+    "nf4_matmul_nt", "nf4_matmul_nt/" ASSAY_CUDA_NAME "/naive", "one thread an output")};
+const KernelRegistration by_rows_row{preferred(nf4_product_kernel<Nf4MatmulNtArgs, &nf4_by_rows<>>(
+    "nf4_matmul_nt", "nf4_matmul_nt/" ASSAY_CUDA_NAME "/by_rows",
+    "up to 4 rows: x in registers, eight rows of W at once; more: 128x128 tiles, decoded into shared memory"))};
+
+}  // namespace
+}  // namespace assay::ASSAY_CUDA_NAMESPACE

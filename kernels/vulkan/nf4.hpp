@@ -1,0 +1,28 @@
+// What the launchers of NF4 kernels share.
+#pragma once
+
+#include <algorithm>
+
+#include "core/nf4.hpp"
+#include "kernels/vulkan/launch.hpp"
+
+namespace assay::vulkan {
+
+/// The codebook as shaders' push constants have it.
+struct Nf4Codebook {
+  float entry[16];
+};
+inline Nf4Codebook nf4_codebook() {
+  Nf4Codebook codebook;
+  std::ranges::copy(kNf4, codebook.entry);
+  return codebook;
+}
+
+/// Words from row to row of packed bytes.
+template <class T>
+std::uint32_t word_step(const View<T>& codes) {
+  static_assert(sizeof(T) == 1);
+  return step(codes, 0) / 4;
+}
+
+}  // namespace assay::vulkan

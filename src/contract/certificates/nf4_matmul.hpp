@@ -1,0 +1,15 @@
+// The certificates of products with a matrix in NF4 codes.
+#pragma once
+
+#include <cstdint>
+
+#include "contract/certificates.hpp"
+
+namespace assay::contract {
+
+/// freivalds(dy, W, dx) and freivalds(x, Wᵀ, y) of contract/certificates.hpp, W [n, k] decoded: the weights are exact floats, so
+/// that the bound is that of a product. O(n k) memory beside.
+Certified freivalds_nf4(View<const float> dy, View<const std::uint8_t> codes, View<const float> absmax, View<const float> dx);
+Certified freivalds_nf4_nt(View<const float> x, View<const std::uint8_t> codes, View<const float> absmax, View<const float> y);
+
+}  // namespace assay::contract

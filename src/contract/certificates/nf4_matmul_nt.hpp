@@ -1,0 +1,3 @@
+#pragma once
+
+#include "contract/certificates/nf4_matmul.hpp"

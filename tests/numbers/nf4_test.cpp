@@ -1,0 +1,110 @@
+// NF4 against what it is defined by: the codebook from quantiles of the normal distribution, as its authors compute it
+// (bitsandbytes, functional.create_normal_map with offset 0.9677083: quantiles in double of levels in float32, scaled in
+// float32), and codes worked out by hand.
+#include "core/nf4.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <boost/math/distributions/normal.hpp>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "reference/nf4_dequantize.hpp"
+#include "reference/nf4_matmul.hpp"
+#include "reference/nf4_matmul_nt.hpp"
+#include "reference/nf4_quantize.hpp"
+
+namespace assay::numbers {
+namespace {
+
+using Values = std::vector<double>;
+View<const double> in(const Values& v, const Shape& shape) { return {v.data(), shape}; }
+View<double> out(Values& v, const Shape& shape) { return {v.data(), shape}; }
+
+/// `count` levels from 0.9677083 to 1/2, both in, as torch.linspace has them in float32: steps from the nearer end.
+std::vector<float> levels(int count) {
+  const float from = 0.9677083F, to = 0.5F, step = (to - from) / static_cast<float>(count - 1);
+  std::vector<float> list;
+  for (int i = 0; i < count; ++i)
+    list.push_back(i < count / 2 ? from + step * static_cast<float>(i) : to - step * static_cast<float>(count - 1 - i));
+  return list;
+}
+
+TEST(Nf4, TheCodebookIsThatOfNormalQuantiles) {
+  const boost::math::normal normal;
+  std::vector<float> values{0};
+  const std::vector<float> above = levels(9), below = levels(8);
+  for (std::size_t i = 0; i + 1 < above.size(); ++i)
+    values.push_back(static_cast<float>(boost::math::quantile(normal, static_cast<double>(above[i]))));
+  for (std::size_t i = 0; i + 1 < below.size(); ++i)
+    values.push_back(static_cast<float>(-boost::math::quantile(normal, static_cast<double>(below[i]))));
+  std::ranges::sort(values);
+  ASSERT_EQ(values.size(), kNf4.size());
+  for (std::size_t i = 0; i < values.size(); ++i) EXPECT_EQ(kNf4[i], values[i] / values.back()) << "entry " << i;
+}
+
+TEST(Nf4, MidpointsAreThePublishedOnes) {
+  // dQuantizeNF4 of bitsandbytes (csrc/kernels.cu), from the lowest to the highest.
+  constexpr float kPublished[] = {
+      -0.8480964004993439F, -0.6106329262256622F,   -0.4599952697753906F, -0.33967943489551544F, -0.23460740596055984F,
+      -0.13791173323988914F, -0.045525018125772476F, 0.03979014977812767F, 0.1202552504837513F,   0.2035212516784668F,
+      0.2920137718319893F,   0.3893125355243683F,    0.5016634166240692F,  0.6427869200706482F,   0.8614784181118011F};
+  for (std::size_t i = 0; i < kNf4Midpoints.size(); ++i) {
+    // Some lie half-way between two floats, and their 16 digits round the other way: both are as near.
+    const double midpoint = (static_cast<double>(kNf4[i]) + static_cast<double>(kNf4[i + 1])) / 2;
+    EXPECT_EQ(std::fabs(kNf4Midpoints[i] - midpoint), std::fabs(kPublished[i] - midpoint)) << "midpoint " << i;
+  }
+}
+
+/// Two rows of 65 columns: rows share no block, and element 64 stands in a block of its own.
+TEST(Nf4, CodesByHand) {
+  Values x(2 * 65);
+  x[0] = -4, x[1] = 4, x[2] = 1, x[3] = -1, x[4] = 0.15, x[5] = 0.16;  // of 4: -1, 1, 0.25, -0.25, 0.0375, 0.04
+  x[64] = -0.5;
+  x[65] = 0.001, x[66] = -0.0007;  // of 0.001: 1, -0.7
+  x[129] = std::numeric_limits<double>::infinity();
+  Values codes(2 * 64, 99), absmax(2 * 2, 99);
+  reference::nf4_quantize<double>(in(x, {2, 65}), out(codes, {2, 64}), out(absmax, {2, 2}));
+  Values want(2 * 64, 0x77);
+  want[0] = 0x0f;       // -1, 1
+  want[1] = 10 * 16 + 4;  // 0.246, -0.284: 0.25 is below 0.292, -0.25 below -0.2346
+  want[2] = 7 * 16 + 8;   // the midpoint 0.03979 lies between them
+  want[32] = 0x07;
+  want[64] = 0xf1;  // 1, -0.696
+  EXPECT_EQ(codes, want);
+  EXPECT_EQ(absmax[0], 4);
+  EXPECT_EQ(absmax[1], 0.5);
+  EXPECT_EQ(absmax[2], 0.001F);
+  EXPECT_TRUE(std::isnan(absmax[3]));
+}
+
+TEST(Nf4, DecodedAndMultipliedByHand) {
+  // W = [2, -2 0.6961928, 0 | 0 ..] in its first row, [-0.5 .., .. | 3] in its second; 65 columns.
+  Values codes(2 * 64, 0x77);
+  codes[0] = 0xf1;
+  codes[64] = 0x07;
+  codes[64 + 32] = 0xf7;
+  const Values absmax{2, 7, 0.5, 3};
+  const Shape matrix{2, 65}, packed{2, 64}, blocks{2, 2};
+  Values w(2 * 65, 99);
+  reference::nf4_dequantize<double>(in(codes, packed), in(absmax, blocks), out(w, matrix));
+  Values want(2 * 65);
+  want[0] = 2, want[1] = -2 * static_cast<double>(0.6961928009986877F);
+  want[65] = -0.5, want[129] = 3;
+  EXPECT_EQ(w, want);
+
+  Values x(65), y(2), dx(65);
+  x[0] = 3, x[1] = 10, x[64] = 100;
+  reference::nf4_matmul_nt<double>(in(x, {1, 65}), in(codes, packed), in(absmax, blocks), out(y, {1, 2}));
+  EXPECT_EQ(y, (Values{6 + 10 * want[1], -1.5 + 300}));
+  const Values dy{10, 4};
+  reference::nf4_matmul<double>(in(dy, {1, 2}), in(codes, packed), in(absmax, blocks), out(dx, {1, 65}));
+  Values gradient(65);
+  gradient[0] = 20 - 2, gradient[1] = 10 * want[1], gradient[64] = 12;
+  EXPECT_EQ(dx, gradient);
+}
+
+}  // namespace
+}  // namespace assay::numbers
