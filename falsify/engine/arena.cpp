@@ -35,8 +35,9 @@ void for_each_element(const Shape& shape, const Shape& strides, F f) {
   }
 }
 
-/// Strides of a layout; with `any_strides`, inner strides above 1 and transposed storage too.
-Shape draw_strides(const Shape& shape, Layout layout, bool any_strides, Random& random) {
+/// Strides of a layout; with `any_strides`, inner strides above 1 and transposed storage too. Padded rows are multiples of
+/// `unit` elements.
+Shape draw_strides(const Shape& shape, Layout layout, bool any_strides, Index unit, Random& random) {
   Shape strides = row_major_strides(shape);
   if (layout == Layout::tight || layout == Layout::offset || shape.rank() == 0) return strides;
   const int inner = shape.rank() - 1;
@@ -48,6 +49,7 @@ Shape draw_strides(const Shape& shape, Layout layout, bool any_strides, Random& 
     const int axis = column_major ? n : inner - n;
     strides[axis] = step;
     step = step * std::max<Index>(shape[axis], 1) + (n == 0 ? pad : 0);
+    if (n == 0) step = (step + unit - 1) / unit * unit;
   }
   return strides;
 }
@@ -147,12 +149,13 @@ void Stage::fill(const Placed& placed, std::span<const float> values) {
 }
 
 void Stage::place(Placed& placed, const TensorInfo& info, const Case& c, Random& random, std::size_t& cursor) {
-  placed.strides = draw_strides(placed.shape, c.layout, !info.unit_inner_stride, random);
+  // Packed bytes are read as words by devices: they, and their rows where those are padded, stay aligned to one.
+  const std::size_t unit = placed.dtype == DType::u8 ? kWord : size_of(placed.dtype);
+  placed.strides = draw_strides(placed.shape, c.layout, !info.unit_inner_stride,
+                                static_cast<Index>(unit / size_of(placed.dtype)), random);
   const View<float> view(nullptr, placed.shape, placed.strides);
   const std::size_t extent = static_cast<std::size_t>(view.extent()) * size_of(placed.dtype);
   const bool offset = c.layout == Layout::offset || c.layout == Layout::mixed;
-  // Packed bytes are read as words by devices: they stay aligned to one.
-  const std::size_t unit = placed.dtype == DType::u8 ? kWord : size_of(placed.dtype);
   const std::size_t shift = offset ? static_cast<std::size_t>(random.between(1, 15)) * unit : 0;
   placed.fence_before = c.placement == Placement::page_start;
   placed.fence_after = c.placement == Placement::page_end;
