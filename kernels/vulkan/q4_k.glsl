@@ -1,0 +1,40 @@
+// Q4_K super-blocks as shaders read them: 36 words. The including shader has `uint blocks[]` bound.
+
+// A binary16 of either sign by integers: a device may flush the subnormals of its own conversion.
+float half_value(uint bits) {
+  const uint sign = (bits & 0x8000u) << 16, exponent = bits >> 10 & 31u, fraction = bits & 0x3ffu;
+#ifdef FAULT_SUBNORMALS_HALVED
+  const float tiny = float(fraction) * (0.5 / 16777216.0);
+#else
+  const float tiny = float(fraction) * (1.0 / 16777216.0);  // 2^-24
+#endif
+  const uint magnitude = exponent == 0 ? floatBitsToUint(tiny)
+                         : exponent == 31 ? 0x7f800000u | fraction << 13 : (exponent + 112u) << 23 | fraction << 13;
+  return uintBitsToFloat(sign | magnitude);
+}
+
+// value = x q - y, of sub-block b of the super-block whose first word is at `at`. Both are exact.
+vec2 line_of(uint at, uint b) {
+  const uint halves = blocks[at], shift = 8 * (b & 3u);
+  uint scale, minimum;
+  if (b < 4) {
+    scale = blocks[at + 1] >> shift & 63u;
+    minimum = blocks[at + 2] >> shift & 63u;
+  } else {
+    const uint rest = blocks[at + 3] >> shift;
+    scale = rest & 15u;
+    minimum = rest >> 4 & 15u;
+#ifndef FAULT_HIGH_SCALES_SHORT
+    scale |= (blocks[at + 1] >> (shift + 6) & 3u) << 4;
+    minimum |= (blocks[at + 2] >> (shift + 6) & 3u) << 4;
+#endif
+  }
+  return vec2(half_value(halves & 0xffffu) * float(scale), half_value(halves >> 16) * float(minimum));
+}
+
+// Four values of one sub-block: the nibbles at `shift` (0 or 4) of a word of codes.
+vec4 values_of(vec2 line, uint word, uint shift) {
+  const uint codes = word >> shift & 0x0f0f0f0fu;
+  const vec4 q = vec4(codes & 255u, codes >> 8 & 255u, codes >> 16 & 255u, codes >> 24);
+  return line.x * q - line.y;
+}
