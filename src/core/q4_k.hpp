@@ -75,4 +75,35 @@ constexpr float value_at(const std::uint8_t* block, Index i) {
   return line.step * static_cast<float>(code_at(block, i)) - line.minimum;
 }
 
+// Encoding (contracts/q4_k_quantize.yaml). Every choice is pinned by a comparison of floats that are exact, so that a
+// quotient need only come near: it is corrected by the comparison.
+
+/// The smallest half h >= 0 with factor h >= reach, or infinity; factor h is exact, reach >= 0.
+constexpr Half smallest_half(float factor, float reach) {
+  Half h = to_half(reach / factor);  // that one, or the one before
+  if (factor * widen(h) < reach) ++h.bits;
+  return h;
+}
+
+/// The smallest s with s step >= reach, which 63 reaches.
+constexpr unsigned smallest_code(float step, float reach) {
+  if (!(reach > 0)) return 0;
+  const auto near = static_cast<unsigned>(reach / step);
+  const unsigned s = near < kLargestScale ? near : kLargestScale;
+  return s < kLargestScale && static_cast<float>(s) * step < reach ? s + 1 : s;
+}
+
+/// The code q whose q step is nearest to v >= 0, the smaller of two: how many j in 1..15 have (2j - 1) step < 2v.
+constexpr unsigned nearest_code(float step, float v) {
+  if (!(step > 0)) return 0;
+  const auto near = static_cast<unsigned>(v / step + 0.5F);
+  const unsigned q = near < kLargestCode ? near : kLargestCode;
+  if (q > 0 && static_cast<float>(2 * q - 1) * step >= 2 * v) return q - 1;
+  return q < kLargestCode && static_cast<float>(2 * q + 1) * step < 2 * v ? q + 1 : q;
+}
+
+/// d of a super-block whose values are not finite or out of range: all its other bytes are 0, and its values NaN.
+inline constexpr Half kUndefined{0x7e00};
+inline constexpr float kScaleReach = 63, kValueReach = 15 * 63;  ///< what d and dmin are multiplied with at most
+
 }  // namespace assay::q4_k
