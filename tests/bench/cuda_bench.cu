@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/q4_k.hpp"
 #include "runtime/cuda/cuda_device.hpp"
 #include "runtime/registry.hpp"
 
@@ -46,6 +47,45 @@ struct DeviceCall {
     }
   }
 };
+
+/// y = W x for W in random super-blocks: codes and scales any, d and dmin 2^-8.
+DeviceCall q4_k_gemv_call(CudaDevice& device, Index rows, Index k) {
+  DeviceCall call(device, {rows, k}, {Shape{k}, Shape{rows}});
+  const Shape shape{rows, q4_k::row_bytes(k)};
+  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(shape.size()));
+  std::mt19937 random(2);
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = i % q4_k::kBytes < 4 ? (i % 2 ? 0x1c : 0) : static_cast<std::uint8_t>(random());
+  call.buffers.push_back(device.allocate(bytes.size()));
+  void* const address = call.buffers.back().address();
+  device.upload(address, bytes.data(), bytes.size());
+  call.call.tensors.insert(call.call.tensors.begin(),
+                           {.dtype = DType::u8, .data = address, .shape = shape, .strides = row_major_strides(shape)});
+  return call;
+}
+
+/// Bytes per nanosecond that a copy within device memory reads and writes.
+double copy_bandwidth(CudaDevice& device) {
+  constexpr std::size_t kBytes = std::size_t{1} << 30;
+  const Buffer from = device.allocate(kBytes), to = device.allocate(kBytes);
+  std::vector<float> milliseconds;
+  for (int round = 0; round < kRounds; ++round) {
+    cudaEvent_t begin = nullptr, end = nullptr;
+    device.check("cudaEventCreate", cudaEventCreate(&begin));
+    device.check("cudaEventCreate", cudaEventCreate(&end));
+    device.check("cudaEventRecord", cudaEventRecord(begin, device.stream()));
+    device.check("cudaMemcpyAsync",
+                 cudaMemcpyAsync(to.address(), from.address(), kBytes, cudaMemcpyDeviceToDevice, device.stream()));
+    device.check("cudaEventRecord", cudaEventRecord(end, device.stream()));
+    device.check("cudaEventSynchronize", cudaEventSynchronize(end));
+    milliseconds.push_back(0);
+    device.check("cudaEventElapsedTime", cudaEventElapsedTime(&milliseconds.back(), begin, end));
+    device.check("cudaEventDestroy", cudaEventDestroy(begin));
+    device.check("cudaEventDestroy", cudaEventDestroy(end));
+  }
+  std::ranges::sort(milliseconds);
+  return 2.0 * kBytes / static_cast<double>(milliseconds[kRounds / 2]) * 1e-6;
+}
 
 /// Milliseconds of one call, from a run of `repeats`.
 float time_once(CudaDevice& device, const Kernel& kernel, const Call& call, int repeats) {
@@ -129,6 +169,12 @@ bool run(CudaDevice& device, const std::string& only) {
             "gbytes_per_s");
     compare(device, "tensor_layout", only, DeviceCall(device, {m, k}, {Shape{m, k}, Shape{m, k}}), 2 * matrix,
             "gbytes_per_s");
+  }
+  if (std::string("q4_k_gemv").find(only) != std::string::npos || only.starts_with("q4_k_gemv")) {
+    std::printf("{\"copy_gbytes_per_s\":%.1f}\n", copy_bandwidth(device));
+    for (const auto& [rows, k] : {std::pair<Index, Index>{4096, 14336}, {14336, 4096}, {16384, 57344}})
+      compare(device, "q4_k_gemv", only, q4_k_gemv_call(device, rows, k), static_cast<double>(rows * q4_k::row_bytes(k)),
+              "gbytes_per_s");
   }
   return met;
 }
