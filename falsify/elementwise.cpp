@@ -55,10 +55,11 @@ Outcome scales_with(Trial& trial, std::initializer_list<int> inputs, std::option
   return outcome;
 }
 
-Outcome independent_of_batch(Trial& trial) {
+Outcome independent_of_batch(Trial& trial, Sizes sizes) {
   const OpDescriptor& op = trial.op();
   Random random = trial.random("batch");
-  const Problem whole = random.chance(1.0 / 16) ? trial.problem(enlarged(op, trial.the_case().dims)) : trial.problem();
+  const bool large = random.chance(1.0 / 16) && sizes == Sizes::enlarged;
+  const Problem whole = large ? trial.problem(enlarged(op, trial.the_case().dims)) : trial.problem();
   const Index extent = whole.dims[0], from = random.between(0, extent), to = random.between(from, extent);
   Problem part = whole;
   part.dims[0] = std::max(to - from, op.dims[0].min);

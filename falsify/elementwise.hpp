@@ -13,8 +13,10 @@ Outcome scales_with(Trial& trial, std::initializer_list<int> inputs, std::option
 
 /// Indices [from, to) of the first dim alone give the bits that they give among the others. Tensors whose first axis is
 /// that dim are cut; the others are passed whole. One case in sixteen has millions of elements, where kernels may take
-/// another path than with few.
-Outcome independent_of_batch(Trial& trial);
+/// another path than with few; not with `Sizes::drawn`: blocks of bytes hold so much more than elementwise operations take
+/// that a kernel on cuda-host would not be done within a case's limit.
+enum class Sizes { drawn, enlarged };
+Outcome independent_of_batch(Trial& trial, Sizes sizes = Sizes::enlarged);
 
 /// Makes positive integers small enough that `terms` of them add exactly in every order.
 void keep_sums_exact(std::vector<float>& values, Index terms);

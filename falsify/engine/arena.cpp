@@ -35,8 +35,8 @@ void for_each_element(const Shape& shape, const Shape& strides, F f) {
   }
 }
 
-/// Strides of a layout; with `any_strides`, inner strides above 1 and transposed storage too. Rows are padded by multiples
-/// of `unit` elements.
+/// Strides of a layout; with `any_strides`, inner strides above 1 and transposed storage too. Padded rows are multiples of
+/// `unit` elements.
 Shape draw_strides(const Shape& shape, Layout layout, bool any_strides, Index unit, Random& random) {
   Shape strides = row_major_strides(shape);
   if (layout == Layout::tight || layout == Layout::offset || shape.rank() == 0) return strides;
@@ -48,7 +48,8 @@ Shape draw_strides(const Shape& shape, Layout layout, bool any_strides, Index un
   for (int n = 0; n <= inner; ++n) {
     const int axis = column_major ? n : inner - n;
     strides[axis] = step;
-    step = step * std::max(shape[axis], unit) + (n == 0 ? pad : 0);
+    step = step * std::max<Index>(shape[axis], 1) + (n == 0 ? pad : 0);
+    if (n == 0) step = (step + unit - 1) / unit * unit;
   }
   return strides;
 }
@@ -148,7 +149,7 @@ void Stage::fill(const Placed& placed, std::span<const float> values) {
 }
 
 void Stage::place(Placed& placed, const TensorInfo& info, const Case& c, Random& random, std::size_t& cursor) {
-  // Packed bytes are read as words by devices: tensors of them, and rows of whole words, stay aligned to one.
+  // Packed bytes are read as words by devices: they, and their rows where those are padded, stay aligned to one.
   const std::size_t unit = placed.dtype == DType::u8 ? kWord : size_of(placed.dtype);
   placed.strides = draw_strides(placed.shape, c.layout, !info.unit_inner_stride,
                                 static_cast<Index>(unit / size_of(placed.dtype)), random);

@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <random>
 #include <string_view>
@@ -24,6 +25,15 @@ class OwnedCall {
       for (float& value : values) value = uniform(random_);
       call_.tensors.push_back({DType::f32, values.data(), shape, row_major_strides(shape)});
     }
+  }
+
+  /// Inserts a tensor of bytes.
+  OwnedCall& with_bytes(std::size_t position, const Shape& shape, const std::vector<std::uint8_t>& bytes) {
+    std::vector<float>& words = memory_.emplace_back((bytes.size() + 3) / 4);
+    std::memcpy(words.data(), bytes.data(), bytes.size());
+    call_.tensors.insert(call_.tensors.begin() + static_cast<std::ptrdiff_t>(position),
+                         {DType::u8, words.data(), shape, row_major_strides(shape)});
+    return *this;
   }
 
   const Call& get() const { return call_; }

@@ -1,13 +1,10 @@
 // The CUDA kernels beside cuBLAS on this machine's device, timed with CUDA events: one JSON line per kernel and shape.
-// Exit code 1 where a bar is missed: float32 at least 0.7x cuBLAS at 4096³, TF32 at least 0.2x cuBLAS with TF32, one row times a
-// matrix in NF4 codes at 0.6x the rate of a copy.
+// Exit code 1 where a bar is missed: float32 at least 0.7x cuBLAS at 4096³, TF32 at least 0.2x cuBLAS with TF32.
 //
 //     assay_cuda_bench [kernel id or part of one]
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
 #include <cstdio>
 #include <random>
 #include <string>
@@ -96,91 +93,6 @@ bool compare(CudaDevice& device, const std::string& op, const std::string& only,
   return met;
 }
 
-/// Milliseconds of copying `bytes` from device memory to device memory, over enough memory that no cache holds it.
-double copy_milliseconds(CudaDevice& device, std::size_t bytes) {
-  const Buffer from = device.allocate(bytes), to = device.allocate(bytes);
-  cudaEvent_t begin = nullptr, end = nullptr;
-  device.check("cudaEventCreate", cudaEventCreate(&begin));
-  device.check("cudaEventCreate", cudaEventCreate(&end));
-  std::vector<float> times;
-  for (int round = 0; round < kRounds; ++round) {
-    device.check("cudaEventRecord", cudaEventRecord(begin, device.stream()));
-    device.check("cudaMemcpyAsync",
-                 cudaMemcpyAsync(to.address(), from.address(), bytes, cudaMemcpyDeviceToDevice, device.stream()));
-    device.check("cudaEventRecord", cudaEventRecord(end, device.stream()));
-    device.check("cudaEventSynchronize", cudaEventSynchronize(end));
-    float milliseconds = 0;
-    device.check("cudaEventElapsedTime", cudaEventElapsedTime(&milliseconds, begin, end));
-    times.push_back(milliseconds);
-  }
-  device.check("cudaEventDestroy", cudaEventDestroy(begin));
-  device.check("cudaEventDestroy", cudaEventDestroy(end));
-  std::ranges::sort(times);
-  return static_cast<double>(times[times.size() / 2]);
-}
-
-/// A call of nf4_matmul_nt: random codes, scales of 1/64.
-struct Nf4Call : DeviceCall {
-  Nf4Call(CudaDevice& device, Index m, Index n, Index k)
-      : DeviceCall(device, {m, k, n}, {Shape{m, k}, Shape{n, (k + 63) / 64 * 32 / 4}, Shape{n, (k + 63) / 64}, Shape{m, n}}) {
-    std::mt19937 random(2);
-    std::vector<std::uint32_t> words(static_cast<std::size_t>(n * ((k + 63) / 64) * 8));
-    for (std::uint32_t& word : words) word = static_cast<std::uint32_t>(random());
-    device.upload(buffers[1].address(), words.data(), words.size() * sizeof(std::uint32_t));
-    call.tensors[1] = {.dtype = DType::u8, .data = buffers[1].address(), .shape = Shape{n, (k + 63) / 64 * 32},
-                       .strides = Shape{(k + 63) / 64 * 32, 1}};
-  }
-};
-
-/// y = x · Wᵀ with W in NF4 codes. Of one row, the bytes of codes and scales are read at 0.6x of what copying reads and writes,
-/// or a bar is missed: eight matrices in turn, more than a cache of 60 MB holds.
-bool nf4_products(CudaDevice& device, const std::string& only) {
-  constexpr std::size_t kCopied = std::size_t{1} << 30;
-  const double copied = 2 * static_cast<double>(kCopied) / copy_milliseconds(device, kCopied) * 1e-6;
-  std::printf("{\"copy\":\"device to device\",\"gbytes_per_s\":%.1f}\n", copied);
-  bool met = true;
-  for (const Kernel* kernel : kernels_of("nf4_matmul_nt")) {
-    if (kernel->backend != Backend::cuda || kernel->role != KernelRole::kernel || kernel->id.find(only) == std::string_view::npos)
-      continue;
-    const bool best = kernel->priority > 0;
-    for (const auto& [m, n, k] : {std::array<Index, 3>{1, 4096, 14336}, {1, 14336, 4096}, {4, 4096, 14336}, {128, 4096, 14336}}) {
-      if (!best && m > 1) continue;
-      std::vector<Nf4Call> calls;
-      for (int i = 0; i < (m == 1 ? 8 : 1); ++i) calls.emplace_back(device, m, n, k);
-      std::vector<float> times;
-      for (int round = -1; round < kRounds; ++round) {
-        float sum = 0;
-        cudaEvent_t begin = nullptr, end = nullptr;
-        device.check("cudaEventCreate", cudaEventCreate(&begin));
-        device.check("cudaEventCreate", cudaEventCreate(&end));
-        device.check("cudaEventRecord", cudaEventRecord(begin, device.stream()));
-        for (int repeat = 0; repeat < 4; ++repeat)
-          for (const Nf4Call& call : calls) kernel->run(call.call, device);
-        device.check("cudaEventRecord", cudaEventRecord(end, device.stream()));
-        device.check("cudaEventSynchronize", cudaEventSynchronize(end));
-        device.check("cudaEventElapsedTime", cudaEventElapsedTime(&sum, begin, end));
-        device.check("cudaEventDestroy", cudaEventDestroy(begin));
-        device.check("cudaEventDestroy", cudaEventDestroy(end));
-        if (round >= 0) times.push_back(sum / static_cast<float>(4 * calls.size()));
-      }
-      std::ranges::sort(times);
-      const double ms = static_cast<double>(times[times.size() / 2]);
-      const double bytes = static_cast<double>(n) * static_cast<double>((k + 63) / 64) * 36;
-      const double rate = bytes / ms * 1e-6, flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-      std::printf("{\"kernel\":\"%s\",\"dims\":[%lld,%lld,%lld],\"ms\":%.5f,\"gbytes_per_s\":%.1f,\"gflops\":%.1f,\"ratio\":%.3f",
-                  std::string(kernel->id).c_str(), static_cast<long long>(m), static_cast<long long>(k),
-                  static_cast<long long>(n), ms, rate, flops / ms * 1e-6, rate / copied);
-      if (best && m == 1) {
-        std::printf(",\"required\":0.60");
-        met = met && rate >= 0.6 * copied;
-      }
-      std::printf("}\n");
-    }
-  }
-  std::fflush(stdout);
-  return met;
-}
-
 bool run(CudaDevice& device, const std::string& only) {
   bool met = true;
   for (const std::string op : {"matmul", "matmul_nt", "matmul_tn"}) {
@@ -194,7 +106,6 @@ bool run(CudaDevice& device, const std::string& only) {
                      2.0 * static_cast<double>(m) * static_cast<double>(k) * static_cast<double>(n), "gflops");
     }
   }
-  met &= nf4_products(device, only);
   for (const auto& [m, k] : {std::pair<Index, Index>{4096, 4096}, {16384, 16384}, {128, 16384}, {16384, 128}}) {
     const double matrix = static_cast<double>(m) * static_cast<double>(k) * sizeof(float);
     compare(device, "gemv", only, DeviceCall(device, {m, k}, {Shape{m, k}, Shape{k}, Shape{m}}), matrix,

@@ -101,7 +101,8 @@ std::vector<Setting> settings() {
           {"adamw_step", {{"n", Index{1} << 26}}, {}},
           {"attention", heads, {{"scale", 0.08838834764F}, {"causal", 0}}, 4 * pairs},
           {"attention_backward", heads, {{"scale", 0.08838834764F}, {"causal", 0}}, 10 * pairs},
-          {"q4_k_gemv", {{"rows", 4096}, {"k", 14336}}, {}}};
+          {"q4_k_gemv", {{"rows", 4096}, {"k", 14336}}, {}},
+          {"nf4_matmul_nt", {{"m", 1}, {"n", 4096}, {"k", 14336}}, {}}};
 }
 
 void run(CudaDevice& device, const std::string& only) {

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "calls.hpp"
+#include "core/q4_k.hpp"
 #include "paired.hpp"
 #include "runtime/registry.hpp"
 
@@ -69,6 +70,17 @@ OwnedCall layer(std::string_view op, const std::vector<Index>& dims) {
   if (op == "linear") return OwnedCall({s, in, out, 1}, {x, weight, bias, y});
   if (op == "lora_linear") return OwnedCall({s, in, out, r, 1}, {x, weight, bias, a, b, y, t}, {16});
   return OwnedCall(dims, {x, weight, a, b, t, y, x, a, b}, {16});  // lora_linear_backward
+}
+
+/// Super-blocks with any codes and scales, d and dmin 2^-8; rows of dims[1] values.
+OwnedCall super_blocks(std::string_view op, const std::vector<Index>& dims) {
+  const Shape shape{dims[0], q4_k::row_bytes(dims[1])}, matrix{dims[0], dims[1]};
+  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(shape.size()));
+  std::mt19937 random(2);
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = i % q4_k::kBytes < 4 ? (i % 2 ? 0x1c : 0) : static_cast<std::uint8_t>(random());
+  if (op == "q4_k_gemv") return std::move(OwnedCall(dims, {Shape{dims[1]}, Shape{dims[0]}}).with_bytes(0, shape, bytes));
+  return std::move(OwnedCall(dims, {matrix}).with_bytes(op == "q4_k_quantize" ? 1 : 0, shape, bytes));
 }
 
 struct Comparison {
@@ -143,6 +155,8 @@ void register_kernels() {
     add({op + "/cpu/highway", op + "/cpu/naive", &nf4_call, 3}, {1024, 1024}, 5e-3);
   for (const std::string op : {"nf4_matmul_nt", "nf4_matmul"})
     for (const Index m : {1, 32}) add({op + "/cpu/highway", op + "/cpu/naive", &nf4_call, 3}, {m, 512, 1024}, 1e-2);
+  for (const std::string op : {"q4_k_dequantize", "q4_k_gemv", "q4_k_quantize"})
+    add({op + "/cpu/highway", op + "/cpu/naive", &super_blocks, 3}, {512, 4096}, 5e-2);
   const Index matrices[][2] = {{16, 16}, {100, 100}, {256, 256}, {1000, 1000}, {1024, 1024}, {33, 4096}, {4096, 33}};
   for (const auto& [m, n] : matrices) {
     const double seconds = static_cast<double>(m * n) / 1e9;

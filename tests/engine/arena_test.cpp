@@ -124,6 +124,25 @@ TEST_F(StageTest, PoisonsDifferAndSentinelsAreFinite) {
   }
 }
 
+TEST_F(StageTest, PaddedRowsOfPackedBytesStartAtWords) {
+  TensorInfo codes;
+  codes.name = "codes";
+  codes.dtype = DType::u8;
+  codes.shape = [](std::span<const Index> dims) { return Shape{dims[0], dims[1]}; };
+  OpDescriptor packed{};
+  packed.tensors = {&codes, 1};
+  each_variant([&](Layout layout, Placement placement, std::uint64_t seed) {
+    const Problem problem{&packed, {3, 5}, {}, {std::vector<float>(15, 200)}};
+    const Stage stage(arena_, 4096, problem, make(layout, placement, seed), Poison::finite);
+    const Placed& placed = stage.tensors()[0];
+    const bool padded = layout == Layout::padded || layout == Layout::mixed;
+    EXPECT_EQ(placed.data % 4, 0u);
+    EXPECT_EQ(placed.strides[0] > 5, padded);
+    EXPECT_TRUE(!padded || placed.strides[0] % 4 == 0) << placed.strides[0];
+    EXPECT_EQ(stage.read(0), problem.values[0]);
+  });
+}
+
 TEST_F(StageTest, ACaseThatDoesNotFitIsRefusedWithItsSize) {
   Case c = make(Layout::tight, Placement::sentinels, 3);
   c.dims = {2048, 2048, 2048};

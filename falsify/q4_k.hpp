@@ -1,0 +1,63 @@
+// Q4_K super-blocks as inputs: valid ones of every kind, and their parts changed one at a time.
+#pragma once
+
+#include <vector>
+
+#include "core/q4_k.hpp"
+#include "falsify/engine/case.hpp"
+#include "falsify/engine/random.hpp"
+
+namespace assay::falsify::q4_k {
+
+using namespace assay::q4_k;
+
+/// One super-block among the values of a u8 tensor, a byte in each.
+class Block {
+ public:
+  explicit Block(float* bytes) : bytes_(bytes) {}
+
+  Half d() const { return half(0); }
+  Half dmin() const { return half(2); }
+  void set_d(Half x) { set_half(0, x); }
+  void set_dmin(Half x) { set_half(2, x); }
+  Scale scale(Index b) const;
+  void set_scale(Index b, Scale s);
+  unsigned code(Index i) const;
+  void set_code(Index i, unsigned code);
+  /// As core/q4_k.hpp decodes it.
+  float value(Index i) const;
+
+ private:
+  Half half(Index at) const;
+  void set_half(Index at, Half x);
+  void packed(std::uint8_t (&to)[kBytes]) const;
+
+  float* bytes_;
+};
+
+/// Super-block n of a row of a tensor [rows, row_bytes(k)].
+inline Block block_of(std::vector<float>& bytes, Index k, Index row, Index n) {
+  return Block(bytes.data() + row * row_bytes(k) + n * kBytes);
+}
+
+/// f(block, row, number of the super-block in it).
+template <class F>
+void for_each_block(std::vector<float>& bytes, Index rows, Index k, F f) {
+  for (Index i = 0; i < rows; ++i)
+    for (Index n = 0; n < blocks_of(k); ++n) f(block_of(bytes, k, i, n), i, n);
+}
+
+/// Makes random bytes blocks of the strategy: d and dmin ordinary, of any exponent, subnormal, near the largest half,
+/// zeros of both signs, or (nonfinite) some NaN and infinite; for exact strategies 1, so that values are integers.
+void make_blocks(std::vector<float>& bytes, Index rows, Index k, Strategy strategy, Random& random);
+
+/// Random codes for the padding of every row, and random scales for sub-blocks of padding alone.
+void scramble_padding(std::vector<float>& bytes, Index rows, Index k, Random& random);
+
+/// The values [rows, k], as core/q4_k.hpp decodes them.
+std::vector<float> values_of(const std::vector<float>& bytes, Index rows, Index k);
+
+/// k, or where its rows have no padding, a smaller or larger one whose rows have some.
+Index ragged(Index k, Random& random);
+
+}  // namespace assay::falsify::q4_k

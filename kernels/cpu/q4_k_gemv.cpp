@@ -1,0 +1,88 @@
+// y = W·x for W in Q4_K super-blocks on the CPU: decoded in registers, never stored.
+#include "ops/q4_k_gemv.hpp"
+
+#include "core/q4_k.hpp"
+#include "kernels/cpu/elementwise.hpp"
+#include "runtime/registry.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/q4_k_gemv.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/q4_k-inl.hpp"
+#include "kernels/cpu/simd-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace assay::cpu::HWY_NAMESPACE {
+namespace {
+
+/// One row: a vector sum of its low nibbles and one of its high ones; the values of a last ragged super-block are decoded
+/// apart, and those behind k multiplied by nothing.
+float dot_row(Index k, const std::uint8_t* block, const float* x) {
+  const Q4kTag d;
+  auto low = hn::Zero(d), high = low;
+  const auto take = [&](Index at, hn::Vec<Q4kTag> v, hn::Vec<Q4kTag> w) HWY_ATTR {
+    low = hn::MulAdd(v, hn::LoadU(d, x + at), low);
+    high = hn::MulAdd(w, hn::LoadU(d, x + at + 32), high);
+  };
+  for (; k >= q4_k::kValues; k -= q4_k::kValues, block += q4_k::kBytes, x += q4_k::kValues) for_each_value(block, take);
+  if (k > 0) {
+    HWY_ALIGN float values[q4_k::kValues];
+    decode(block, values);
+    const auto lanes = static_cast<Index>(hn::Lanes(d));
+    for (Index j = 0; j < k; j += lanes) {
+      const auto mask = hn::FirstN(d, static_cast<std::size_t>(std::min(lanes, k - j)));
+      low = hn::MulAdd(hn::IfThenElseZero(mask, hn::Load(d, values + j)), load_masked(d, x + j, mask), low);
+    }
+  }
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(low, high)));
+}
+
+void multiply(Index rows, Index k, Rows<const std::uint8_t> blocks, const float* x, float* y) {
+  for (Index i = 0; i < rows; ++i) y[i] = dot_row(k, blocks.data + i * blocks.ld, x);
+}
+
+}  // namespace
+}  // namespace assay::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace assay::cpu {
+namespace {
+
+HWY_EXPORT(multiply);
+
+using ops::Q4KGemvArgs;
+
+/// y[i] = sum_p w[i,p] x[p]
+///   blocks (rows, ceil(k/256)*144): bytes, rows at multiples of 4, of which w (rows,k) are the values; x (k), y (rows):
+///   float32. y shares no memory with blocks or x. One sum over p in ascending order. Error at most k·u·sum_p |w||x|.
+void naive(const Q4KGemvArgs& args, Device&) {
+  for (Index i = 0; i < args.rows; ++i) {
+    float sum = 0.0F;
+    for (Index p = 0; p < args.k; ++p)
+      sum += q4_k::value_at(&args.blocks(i, p / q4_k::kValues * q4_k::kBytes), p % q4_k::kValues) * args.x(p);
+    args.y(i) = sum;
+  }
+}
+
+/// The same in SIMD, two vector sums a row.
+void highway(const Q4KGemvArgs& args, Device&) {
+  HWY_DYNAMIC_DISPATCH(multiply)(args.rows, args.k, rows_of(args.blocks), args.x.data(), args.y.data());
+}
+
+const KernelRegistration naive_kernel{{.op = "q4_k_gemv",
+                                       .id = "q4_k_gemv/cpu/naive",
+                                       .source = "kernels/cpu/q4_k_gemv.cpp",
+                                       .summary = "two loops, one sum per row",
+                                       .run = &run_typed<Q4KGemvArgs, &naive>}};
+const KernelRegistration highway_kernel{{.op = "q4_k_gemv",
+                                         .id = "q4_k_gemv/cpu/highway",
+                                         .source = "kernels/cpu/q4_k_gemv.cpp",
+                                         .summary = "super-blocks decoded in registers, two vector sums per row, one thread",
+                                         .run = &run_typed<Q4KGemvArgs, &highway>,
+                                         .priority = 1}};
+
+}  // namespace
+}  // namespace assay::cpu
+#endif

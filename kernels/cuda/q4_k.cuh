@@ -1,0 +1,113 @@
+// Q4_K super-blocks as device code reads them: words, from rows that start at multiples of 4 bytes.
+#pragma once
+
+#include <algorithm>
+
+#include "core/q4_k.hpp"
+#include "core/view.hpp"
+#include "kernels/storage.hpp"
+#include "runtime/cuda/launch.hpp"
+#include "runtime/registry.hpp"
+// After launch.hpp, which names the namespace.
+#include "kernels/cuda/storage.cuh"
+
+namespace assay::ASSAY_CUDA_NAMESPACE {
+
+/// What a kernel over super-blocks does wrong on purpose (falsify/mutants/cuda).
+enum class Q4kFault {
+  none,
+  nibbles_interleaved,   ///< the two nibbles of a byte are neighbours
+  high_scales_short,     ///< sub-blocks 4 to 7 lack the upper two bits
+  subnormals_halved,     ///< exponent 0 decoded as 2^-15
+  last_block_dropped,    ///< floor(k / 256) super-blocks
+  rows_joined,           ///< a row starts where the values before it end
+  first_row_only,
+  alignment_unchecked,
+  tail_unguarded,        ///< values behind k take part
+  half_the_lanes_lost,
+  no_barrier,
+};
+
+/// Rows of super-blocks: row i starts at data + i * ld, a multiple of 4 bytes.
+struct Q4kRows {
+  const std::uint8_t* data;
+  Index ld;
+};
+
+inline Q4kRows q4k_rows(const View<const std::uint8_t>& blocks) { return {blocks.data(), row_stride(blocks)}; }
+
+/// Device words are aligned: what the contract says of rows holds of the first one too.
+inline std::optional<std::string> refuse_bytes(const std::uint8_t* data) {
+  if (reinterpret_cast<std::uintptr_t>(data) % 4 == 0) return std::nullopt;
+  return "blocks start at no multiple of 4 bytes";
+}
+
+/// First byte of super-block n of row i.
+template <Q4kFault fault>
+__device__ inline const std::uint8_t* q4k_block(const Q4kRows& rows, Index i, Index k, Index n) {
+  if constexpr (fault == Q4kFault::rows_joined) return rows.data + (i * k / q4_k::kValues + n) * q4_k::kBytes;
+  return rows.data + i * rows.ld + n * q4_k::kBytes;
+}
+
+/// d and dmin, and the packed scales.
+struct Q4kHeader {
+  unsigned halves, scales, minima, rest;
+};
+
+/// `aligned`: the super-block starts at a multiple of 16 bytes.
+__device__ inline Q4kHeader q4k_header(const std::uint8_t* block, bool aligned) {
+  if (aligned) {
+    const uint4 v = *reinterpret_cast<const uint4*>(block);
+    return {v.x, v.y, v.z, v.w};
+  }
+  const auto* const words = reinterpret_cast<const unsigned*>(block);
+  return {words[0], words[1], words[2], words[3]};
+}
+
+template <Q4kFault fault>
+__device__ inline float q4k_half(unsigned bits) {
+  const float x = load(Half{static_cast<std::uint16_t>(bits)});
+  return fault == Q4kFault::subnormals_halved && (bits & 0x7c00U) == 0 ? 0.5f * x : x;
+}
+
+/// value = step q - minimum: both exact.
+struct Q4kLine {
+  float step, minimum;
+};
+
+template <Q4kFault fault>
+__device__ inline Q4kLine q4k_line(const Q4kHeader& h, int b) {
+  unsigned scale, minimum;
+  if (b < 4) {
+    scale = h.scales >> 8 * b & 63U;
+    minimum = h.minima >> 8 * b & 63U;
+  } else {
+    const int at = 8 * (b - 4);
+    scale = h.rest >> at & 15U;
+    minimum = h.rest >> (at + 4) & 15U;
+    if constexpr (fault != Q4kFault::high_scales_short) {
+      scale |= (h.scales >> (at + 6) & 3U) << 4;
+      minimum |= (h.minima >> (at + 6) & 3U) << 4;
+    }
+  }
+  return {q4k_half<fault>(h.halves & 0xffffU) * static_cast<float>(scale),
+          q4k_half<fault>(h.halves >> 16) * static_cast<float>(minimum)};
+}
+
+/// One rounding, fused or not.
+__device__ inline float q4k_value(const Q4kLine& line, unsigned code) {
+  return __fmaf_rn(line.step, static_cast<float>(code), -line.minimum);
+}
+
+/// The number in byte t of four: 2^23 with it as lowest bits, less 2^23. No conversion, which devices do at a quarter of
+/// the rate.
+__device__ inline float q4k_number(unsigned bytes, int t) {
+  return __uint_as_float(__byte_perm(bytes, 0x4b000000U, 0x7440U + static_cast<unsigned>(t))) - 8388608.0f;
+}
+
+/// True where every super-block starts at a multiple of 16 bytes.
+inline bool q4k_aligned(const Q4kRows& rows) {
+  return reinterpret_cast<std::uintptr_t>(rows.data) % 16 == 0 && rows.ld % 16 == 0;
+}
+
+}  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -1,0 +1,31 @@
+// Values of Q4_K super-blocks.
+#pragma once
+
+#include "core/forms.hpp"
+#include "core/half.hpp"
+#include "core/view.hpp"
+
+namespace assay::reference {
+
+/// Value p of a row of super-blocks: d sc q - dmin m. Both products are floats, so that one rounding is all there is.
+/// Source: ggml, block_q4_K and get_scale_min_k4.
+template <class T>
+float q4_k_value(View<const T> blocks, Index row, Index p) {
+  const Index first = p / 256 * 144, b = p % 256 / 32;
+  const auto byte = [&](Index at) { return static_cast<unsigned>(whole(blocks(row, first + at))); };
+  const auto half = [&](Index at) { return widen(Half{static_cast<std::uint16_t>(byte(at) | byte(at + 1) << 8)}); };
+  const auto scale = b < 4 ? byte(4 + b) & 63 : (byte(8 + b) & 15) | byte(b) >> 6 << 4;
+  const auto minimum = b < 4 ? byte(8 + b) & 63 : byte(8 + b) >> 4 | byte(4 + b) >> 6 << 4;
+  const auto pair = byte(16 + p % 256 / 64 * 32 + p % 32);
+  const auto code = p % 64 < 32 ? pair & 15 : pair >> 4;
+  return half(0) * static_cast<float>(scale) * static_cast<float>(code) - half(2) * static_cast<float>(minimum);
+}
+
+/// y[i,p] = d sc q - dmin m for blocks [rows, ceil(k / 256) 144], y [rows, k]. O(rows k).
+template <class T>
+void q4_k_dequantize(View<const T> blocks, View<T> y) {
+  for (Index i = 0; i < y.dim(0); ++i)
+    for (Index p = 0; p < y.dim(1); ++p) y(i, p) = T(q4_k_value(blocks, i, p));
+}
+
+}  // namespace assay::reference
