@@ -9,7 +9,8 @@
 
 namespace assay::ASSAY_CUDA_NAMESPACE {
 
-inline constexpr int kDecodeThreads = 128, kDecodeWarps = kDecodeThreads / 32;
+inline constexpr int kDecodeThreads = 128;  ///< of a block; one warp where a cache has few places of narrow heads
+inline constexpr Index kWarpPlaces = 32, kWarpHead = 128;
 inline constexpr int kPlaces = 64;        ///< of a tile
 inline constexpr int kLanesOfKey = 8;     ///< threads that share a dot product
 inline constexpr int kHeadVectors = 64;   ///< groups of four elements in the widest head
@@ -64,13 +65,13 @@ __device__ inline float reduce_warp(float value) {
 
 /// Block (split, chunk of a group, sequence): kHeads heads that share keys and values against the split's places, with an
 /// online softmax by tiles. The new row is read where it came from: other blocks may not have seen it appended.
-template <class S, int kHeads, DecodeFault fault>
-__global__ void __launch_bounds__(kDecodeThreads) decode_split_kernel(DecodeCall<S> a) {
+template <class S, int kHeads, int kThreads, DecodeFault fault>
+__global__ void __launch_bounds__(kThreads) decode_split_kernel(DecodeCall<S> a) {
   using enum DecodeFault;
   ASSAY_SHARED(float4, query, [kHeads][kHeadVectors]);
   ASSAY_SHARED(float, weight, [kHeads][kPlaces]);
   ASSAY_SHARED(float, rescale, [kHeads]);
-  ASSAY_SHARED(float4, parts, [kDecodeThreads]);
+  ASSAY_SHARED(float4, parts, [kHeads][kThreads]);
   const int own = static_cast<int>(threadIdx.x), lane = own % 32, warp = own / 32;
   const Index b = blockIdx.z, last = a.lengths[fault == lengths_of_first ? 0 : b];
   const Index from = blockIdx.x * a.split;
@@ -85,12 +86,12 @@ __global__ void __launch_bounds__(kDecodeThreads) decode_split_kernel(DecodeCall
   const S* const new_value = a.v.at(b, 0, g);
   if (in_group == 0 && from <= last && last < from + a.split && (fault != first_head_appended || g == 0)) {
     const Index place = fault == appended_a_place_early && last > 0 ? last - 1 : last;
-    for (Index c = own; c < a.d; c += kDecodeThreads) {
+    for (Index c = own; c < a.d; c += kThreads) {
       a.k_cache.at(b, place, g)[c] = new_key[c];
       a.v_cache.at(b, place, g)[c] = new_value[c];
     }
   }
-  for (int e = own; e < heads * kHeadVectors; e += kDecodeThreads) {
+  for (int e = own; e < heads * kHeadVectors; e += kThreads) {
     const int h = e / kHeadVectors;
     const Index c = e % kHeadVectors * 4;
     if (c >= a.d) continue;
@@ -99,10 +100,11 @@ __global__ void __launch_bounds__(kDecodeThreads) decode_split_kernel(DecodeCall
   }
   int width = kLanesOfKey;  // threads that share a value's elements, four each
   while (4 * width < a.d) width *= 2;
-  const int slot = own / width, slots = kDecodeThreads / width;
+  const int slot = own / width, slots = kThreads / width;
   const Index column = own % width * 4;
-  constexpr int kOfWarp = (kHeads + kDecodeWarps - 1) / kDecodeWarps;
-  float largest[kOfWarp], total[kOfWarp];  // of the warp's heads: warp, warp + kDecodeWarps, ..
+  constexpr int kWarps = kThreads / 32;
+  constexpr int kOfWarp = (kHeads + kWarps - 1) / kWarps;
+  float largest[kOfWarp], total[kOfWarp];  // of the warp's heads: warp, warp + kWarps, ..
 #pragma unroll
   for (int i = 0; i < kOfWarp; ++i) largest[i] = -INFINITY, total[i] = 0.0f;
   float4 sum[kHeads];
@@ -112,7 +114,7 @@ __global__ void __launch_bounds__(kDecodeThreads) decode_split_kernel(DecodeCall
 
   for (Index tile = from; tile < to; tile += kPlaces) {
     const int places = static_cast<int>(to - tile < kPlaces ? to - tile : kPlaces);
-    for (int first = 0; first < places; first += kDecodeThreads / kLanesOfKey) {
+    for (int first = 0; first < places; first += kThreads / kLanesOfKey) {
       const int j = first + own / kLanesOfKey;
       float dot[kHeads] = {};
       if (j < places) {
@@ -139,7 +141,7 @@ __global__ void __launch_bounds__(kDecodeThreads) decode_split_kernel(DecodeCall
     if constexpr (fault != no_barrier) __syncthreads();
 #pragma unroll
     for (int i = 0; i < kOfWarp; ++i) {
-      const int h = i * kDecodeWarps + warp;
+      const int h = i * kWarps + warp;
       if (h >= heads) break;  // whole warps
       const float first = lane < places ? weight[h][lane] : -INFINITY;
       const float second = lane + 32 < places ? weight[h][lane + 32] : -INFINITY;
@@ -178,23 +180,20 @@ __global__ void __launch_bounds__(kDecodeThreads) decode_split_kernel(DecodeCall
   const auto result = [&](int h) { return (b * a.heads + head(h)) * a.splits + blockIdx.x; };
 #pragma unroll
   for (int i = 0; i < kOfWarp; ++i) {
-    const int h = i * kDecodeWarps + warp;
+    const int h = i * kWarps + warp;
     if (h < heads && lane == 0) a.stats[result(h)] = make_float2(largest[i], total[i]);
   }
 #pragma unroll
-  for (int h = 0; h < kHeads; ++h) {
-    if (h >= heads) break;
-    parts[own] = sum[h];
-    __syncthreads();
-    if (slot == 0 && column < a.d) {
-      float4 all = parts[own];
-      for (int s = 1; s < slots; ++s) {
-        const float4 x = parts[s * width + own];
-        all = make_float4(all.x + x.x, all.y + x.y, all.z + x.z, all.w + x.w);
-      }
-      a.sums[result(h) * (a.d4 / 4) + column / 4] = all;
+  for (int h = 0; h < kHeads; ++h) parts[h][own] = sum[h];
+  __syncthreads();
+  if (slot > 0 || column >= a.d) return;
+  for (int h = 0; h < heads; ++h) {
+    float4 all = parts[h][own];
+    for (int s = 1; s < slots; ++s) {
+      const float4 x = parts[h][s * width + own];
+      all = make_float4(all.x + x.x, all.y + x.y, all.z + x.z, all.w + x.w);
     }
-    __syncthreads();
+    a.sums[result(h) * (a.d4 / 4) + column / 4] = all;
   }
 }
 
@@ -264,7 +263,10 @@ void run_decode(const Args& args, Device& device) {
   const auto split = [&]<int kHeads>(std::integral_constant<int, kHeads>) {
     a.chunks = (a.group + kHeads - 1) / kHeads;
     const dim3 grid(static_cast<unsigned>(a.splits), static_cast<unsigned>(args.kv_heads * a.chunks), sequences);
-    launch(&decode_split_kernel<S, kHeads, fault>, {grid, dim3(kDecodeThreads)}, device, a);
+    if (args.capacity <= kWarpPlaces && a.d <= kWarpHead)
+      launch(&decode_split_kernel<S, kHeads, 32, fault>, {grid, dim3(32)}, device, a);
+    else
+      launch(&decode_split_kernel<S, kHeads, kDecodeThreads, fault>, {grid, dim3(kDecodeThreads)}, device, a);
   };
   if (a.group == 1) split(std::integral_constant<int, 1>{});
   else if (a.group <= 4) split(std::integral_constant<int, 4>{});
