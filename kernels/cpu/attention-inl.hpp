@@ -63,7 +63,8 @@ void multiply(Index rows, Index columns, Index k, const float* a, Index a_step, 
                                                   .c = c + i * c_step + j,
                                                   .c_step = c_step,
                                                   .last_lanes = width - (vectors - 1) * kLanes,
-                                                  .accumulate = accumulate});
+                                                  .addend = accumulate ? c + i * c_step + j : nullptr,
+                                                  .addend_step = c_step});
     }
   }
 }
