@@ -82,7 +82,8 @@ KernelRegistration add(std::string_view id, std::string_view fault) {
 }
 
 const KernelRegistration registrations[] = {
-    add<Fault::padding_multiplied>("mutant/cpu/q4_k_gemv/padding_multiplied", "padding times zeros behind x: NaN where d is infinite"),
+    add<Fault::padding_multiplied>("mutant/cpu/q4_k_gemv/padding_multiplied",
+                                   "padding times zeros behind x: NaN where d is infinite"),
     add<Fault::floor_of_blocks>("mutant/cpu/q4_k_gemv/floor_of_blocks", "floor instead of ceiling of k / 256 (bug 8)"),
     add<Fault::rows_joined>("mutant/cpu/q4_k_gemv/rows_joined",
                             "a ragged row starts in the last super-block of the row before (bug 7)"),
