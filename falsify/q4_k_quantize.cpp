@@ -156,7 +156,8 @@ Outcome q4_k_quantize::padding(Trial& trial) {
   const Index rows = dims[0], k = dims[1], whole = q4_k::blocks_of(k) * kValues;
   std::vector<float> prolonged;
   for (Index row = 0; row < rows; ++row)
-    for (Index p = 0; p < whole; ++p) prolonged.push_back(problem.values[0][static_cast<std::size_t>(row * k + std::min(p, k - 1))]);
+    for (Index p = 0; p < whole; ++p)
+      prolonged.push_back(problem.values[0][static_cast<std::size_t>(row * k + std::min(p, k - 1))]);
   problem.dims[1] = whole;
   problem.values[0].swap(prolonged);
   return compare_blocks(problem, trial.run(problem), run.outputs[0], "ragged rows prolonged by their last value");

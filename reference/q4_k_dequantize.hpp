@@ -7,10 +7,14 @@
 
 namespace assay::reference {
 
-/// Value p of a row of super-blocks: d sc q - dmin m. Both products are floats, so that one rounding is all there is.
-/// Source: ggml, block_q4_K and get_scale_min_k4.
+/// What value p of a row of super-blocks is made of: step · code - offset, step = d sc and offset = dmin m. Both products are
+/// floats, so that one rounding is all there is. Source: ggml, block_q4_K and get_scale_min_k4.
+struct Q4KParts {
+  float step, code, offset;
+};
+
 template <class T>
-float q4_k_value(View<const T> blocks, Index row, Index p) {
+Q4KParts q4_k_parts(View<const T> blocks, Index row, Index p) {
   const Index first = p / 256 * 144, b = p % 256 / 32;
   const auto byte = [&](Index at) { return static_cast<unsigned>(whole(blocks(row, first + at))); };
   const auto half = [&](Index at) { return widen(Half{static_cast<std::uint16_t>(byte(at) | byte(at + 1) << 8)}); };
@@ -18,7 +22,13 @@ float q4_k_value(View<const T> blocks, Index row, Index p) {
   const auto minimum = b < 4 ? byte(8 + b) & 63 : byte(8 + b) >> 4 | byte(4 + b) >> 6 << 4;
   const auto pair = byte(16 + p % 256 / 64 * 32 + p % 32);
   const auto code = p % 64 < 32 ? pair & 15 : pair >> 4;
-  return half(0) * static_cast<float>(scale) * static_cast<float>(code) - half(2) * static_cast<float>(minimum);
+  return {half(0) * static_cast<float>(scale), static_cast<float>(code), half(2) * static_cast<float>(minimum)};
+}
+
+template <class T>
+float q4_k_value(View<const T> blocks, Index row, Index p) {
+  const Q4KParts parts = q4_k_parts(blocks, row, p);
+  return parts.step * parts.code - parts.offset;
 }
 
 /// y[i,p] = d sc q - dmin m for blocks [rows, ceil(k / 256) 144], y [rows, k]. O(rows k).

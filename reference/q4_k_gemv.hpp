@@ -1,19 +1,34 @@
 // y = W · x for W in Q4_K super-blocks, and the gradient of x.
 #pragma once
 
+#include <algorithm>
+
+#include "core/either.hpp"
+#include "core/forms.hpp"
 #include "core/sum.hpp"
 #include "reference/q4_k_dequantize.hpp"
 
 namespace assay::reference {
 
 /// y[i] = sum_p w[i,p] x[p] for blocks [rows, ceil(k / 256) 144] of which w [rows, k] are the values, x [k], y [rows]; y
-/// is overwritten and shares nothing with blocks, x. O(rows k).
+/// is overwritten and shares nothing with blocks, x. Kernels may also sum codes times x, and x, by sub-blocks, and apply the scales
+/// to these sums, d and dmin last: a rounding for each. O(rows k).
 template <class T>
 void q4_k_gemv(View<const T> blocks, View<const T> x, View<T> y) {
   for (Index i = 0; i < y.dim(0); ++i) {
-    Sum<T> sum;
-    for (Index p = 0; p < x.dim(0); ++p) sum += T(q4_k_value(blocks, i, p)) * x(p);
-    y(i) = sum.value();
+    Sum<T> sum, apart;
+    for (Index first = 0; first < x.dim(0); first += 32) {
+      Sum<T> codes, elements;
+      const Q4KParts of = q4_k_parts(blocks, i, first);  // all 32 have one step and one offset
+      for (Index p = first; p < std::min<Index>(first + 32, x.dim(0)); ++p) {
+        sum += T(q4_k_value(blocks, i, p)) * x(p);
+        codes += T(q4_k_parts(blocks, i, p).code) * x(p);
+        elements += x(p);
+      }
+      apart += T(T(of.step) * codes.value()) * T(1);
+      apart += T(T(-of.offset) * elements.value()) * T(1);
+    }
+    y(i) = either(sum.value(), apart.value());
   }
 }
 

@@ -151,15 +151,15 @@ std::optional<ContractViolation> run_probe(const OpDescriptor& op, const Call& c
   }
 }
 
-/// Strides that leave gaps: one element after each row (a word of packed bytes, whose rows stay aligned to words), and where the
+/// Strides that leave gaps: one element after each row, of packed bytes as many as lead to the next word, and where the
 /// tensor allows it two between neighbours.
 Shape padded_strides(const TensorInfo& info, const Shape& shape) {
-  const Index pad = info.dtype == DType::u8 ? 4 : 1;
   Shape strides = shape;
   Index step = info.unit_inner_stride ? 1 : 3;
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
     strides[axis] = step;
-    step = step * shape[axis] + pad;
+    step = step * shape[axis] + 1;
+    if (info.dtype == DType::u8) step = (step + 3) / 4 * 4;
   }
   return strides;
 }

@@ -66,6 +66,26 @@ void naive(const Q4KGemvArgs& args, Device&) {
   }
 }
 
+/// The same from sums of codes times x and of x, a sub-block at a time, as integer kernels form them: scales are applied to 32
+/// terms at once, and errors are relative to both parts of a weight.
+void by_sub_blocks(const Q4KGemvArgs& args, Device&) {
+  for (Index i = 0; i < args.rows; ++i) {
+    float sum = 0.0F;
+    for (Index first = 0; first < args.k; first += q4_k::kSubBlock) {
+      const std::uint8_t* const block = &args.blocks(i, first / q4_k::kValues * q4_k::kBytes);
+      const Index place = first % q4_k::kValues;
+      float codes = 0.0F, elements = 0.0F;
+      for (Index p = 0; p < std::min(q4_k::kSubBlock, args.k - first); ++p) {
+        codes += static_cast<float>(q4_k::code_at(block, place + p)) * args.x(first + p);
+        elements += args.x(first + p);
+      }
+      const q4_k::Line line = q4_k::line_of(block, place / q4_k::kSubBlock);
+      sum += line.step * codes - line.minimum * elements;
+    }
+    args.y(i) = sum;
+  }
+}
+
 /// The same in SIMD, two vector sums a row.
 void highway(const Q4KGemvArgs& args, Device&) {
   HWY_DYNAMIC_DISPATCH(multiply)(args.rows, args.k, rows_of(args.blocks), args.x.data(), args.y.data());
@@ -76,6 +96,11 @@ const KernelRegistration naive_kernel{{.op = "q4_k_gemv",
                                        .source = "kernels/cpu/q4_k_gemv.cpp",
                                        .summary = "two loops, one sum per row",
                                        .run = &run_typed<Q4KGemvArgs, &naive>}};
+const KernelRegistration by_sub_blocks_kernel{{.op = "q4_k_gemv",
+                                               .id = "q4_k_gemv/cpu/by_sub_blocks",
+                                               .source = "kernels/cpu/q4_k_gemv.cpp",
+                                               .summary = "sums of codes and of x by sub-blocks, scaled once each",
+                                               .run = &run_typed<Q4KGemvArgs, &by_sub_blocks>}};
 const KernelRegistration highway_kernel{{.op = "q4_k_gemv",
                                          .id = "q4_k_gemv/cpu/highway",
                                          .source = "kernels/cpu/q4_k_gemv.cpp",

@@ -105,6 +105,22 @@ __device__ inline float q4k_number(unsigned bytes, int t) {
   return __uint_as_float(__byte_perm(bytes, 0x4b000000U, 0x7440U + static_cast<unsigned>(t))) - 8388608.0f;
 }
 
+/// Those of the two sub-blocks whose codes share bytes, 2 group and 2 group + 1: scales two at a time, and no conversion.
+template <Q4kFault fault>
+__device__ inline void q4k_lines(const Q4kHeader& h, int group, Q4kLine (&lines)[2]) {
+  const int at = 16 * (group & 1);
+  const unsigned first = h.scales >> at, second = h.minima >> at, rest = h.rest >> at;
+  unsigned scales = first & 0x3f3fU, minima = second & 0x3f3fU;
+  if (group >= 2) {
+    const unsigned top = fault == Q4kFault::high_scales_short ? 0 : 0x3030U;
+    scales = (rest & 0x0f0fU) | (first >> 2 & top);
+    minima = (rest >> 4 & 0x0f0fU) | (second >> 2 & top);
+  }
+  const float d = q4k_half<fault>(h.halves & 0xffffU), dmin = q4k_half<fault>(h.halves >> 16);
+#pragma unroll
+  for (int n = 0; n < 2; ++n) lines[n] = {d * q4k_number(scales, n), dmin * q4k_number(minima, n)};
+}
+
 /// True where every super-block starts at a multiple of 16 bytes.
 inline bool q4k_aligned(const Q4kRows& rows) {
   return reinterpret_cast<std::uintptr_t>(rows.data) % 16 == 0 && rows.ld % 16 == 0;

@@ -18,93 +18,121 @@ struct Q4kGemv {
 
 namespace q4k_gemv_detail {
 
-constexpr int kThreads = 256, kWarps = kThreads / 32;
-constexpr int kTileBlocks = 16;  ///< super-blocks of x in shared memory at a time
+constexpr int kThreads = 512, kWarps = kThreads / 32;
+constexpr int kTileBlocks = 32;  ///< super-blocks of x in shared memory at a time
+constexpr int kBlocksOfWarp = 8;  ///< super-blocks that a warp takes at a time, four lanes each
 
-/// Where 4 values of x, the f-th of their super-block, lie in shared memory: the eight lanes of a super-block read 16 bytes
-/// each from different banks.
-__device__ inline int place(int f) { return f ^ (f >> 4 & 3); }
-
-/// Elements of x of one tile, zeros behind k.
-template <Q4kFault fault>
-__device__ inline void stage(const Q4kGemv& a, Index first, float4* tile) {
+/// x of one tile, zeros behind k. Four values lie where the eight lanes that read together find theirs in different banks:
+/// lanes of two super-blocks, each of them 64 values from its neighbour.
+inline __device__ void stage(const Q4kGemv& a, Index first, float4* tile) {
   for (int f = static_cast<int>(threadIdx.x); f < kTileBlocks * 64; f += kThreads) {
     const Index p = first * q4_k::kValues + 4 * f;
-    tile[f / 64 * 64 + place(f % 64)] = p < a.k ? load4(a.x, p, a.k, a.aligned_x) : make_float4(0, 0, 0, 0);
+    tile[f ^ (f >> 4 & 7)] = p < a.k ? load4(a.x, p, a.k, a.aligned_x) : make_float4(0, 0, 0, 0);
   }
 }
 
-struct Codes {
-  unsigned word[4];
+/// What a lane reads of a super-block: the header, and the 32 bytes of one group of 64 codes.
+struct Lot {
+  Q4kHeader header;
+  unsigned word[8];
 };
-__device__ inline Codes load_codes(const std::uint8_t* at, bool aligned) {
-  if (aligned) {
-    const uint4 v = *reinterpret_cast<const uint4*>(at);
-    return {{v.x, v.y, v.z, v.w}};
+
+__device__ inline Lot load_lot(const std::uint8_t* block, int group, bool aligned) {
+  Lot lot{q4k_header(block, aligned), {}};
+  const std::uint8_t* const codes = block + q4_k::kCodes + 32 * group;
+#pragma unroll
+  for (int n = 0; n < 2; ++n) {
+    const Q4kHeader four = q4k_header(codes + 16 * n, aligned);  // four words like any
+    lot.word[4 * n] = four.halves, lot.word[4 * n + 1] = four.scales;
+    lot.word[4 * n + 2] = four.minima, lot.word[4 * n + 3] = four.rest;
   }
-  const auto* const words = reinterpret_cast<const unsigned*>(at);
-  return {{words[0], words[1], words[2], words[3]}};
+  return lot;
 }
 
-/// sum += w x for four values, of which `left` are in the row.
-template <bool whole>
-__device__ inline float take(float sum, const Q4kLine& line, unsigned codes, const float4& x, Index left) {
+/// Byte t of four as the third of a float: 2^-133 times its number, below the normal floats. A step that is 2^133 times as
+/// large makes the same product of it, exactly, and no conversion is needed.
+__device__ inline float tiny_number(unsigned bytes, int t) {
+  return __uint_as_float(__byte_perm(bytes, 0, 0x4044U + (static_cast<unsigned>(t) << 8)));
+}
+/// Steps below this can be so scaled.
+constexpr float kSmallStep = 0x1p-6f;
+
+/// sum += w x for four values in whose byte lies the code, or 16 times it: step has the factor.
+__device__ inline float take(float sum, float step, float minimum, unsigned bytes, const float4& x) {
+  const float values[4] = {x.x, x.y, x.z, x.w};
+#pragma unroll
+  for (int t = 0; t < 4; ++t) sum = __fmaf_rn(__fmaf_rn(step, tiny_number(bytes, t), -minimum), values[t], sum);
+  return sum;
+}
+/// The same with steps of any size, of the `left` values that are in the row.
+__device__ inline float take_some(float sum, const Q4kLine& line, unsigned codes, const float4& x, Index left) {
   const float values[4] = {x.x, x.y, x.z, x.w};
 #pragma unroll
   for (int t = 0; t < 4; ++t)
-    if (whole || t < left) sum = __fmaf_rn(__fmaf_rn(line.step, q4k_number(codes, t), -line.minimum), values[t], sum);
+    if (t < left) sum = __fmaf_rn(__fmaf_rn(line.step, q4k_number(codes, t), -line.minimum), values[t], sum);
   return sum;
 }
 
-/// What a lane adds of its 32 values of one super-block: 16 low nibbles and the 16 high ones of the same bytes.
-template <bool whole, Q4kFault fault>
-__device__ inline void take_lane(float (&sum)[2], const Q4kHeader& header, const Codes& codes, const float4* x, int part,
-                                 Index left) {
-  const int group = part / 2, first = 16 * group + 4 * (part % 2);
-  const Q4kLine low = q4k_line<fault>(header, 2 * group), high = q4k_line<fault>(header, 2 * group + 1);
+/// What a lane adds of its 64 values: 32 low nibbles and the 32 high ones of the same bytes. `left` counts from the first of
+/// the super-block. Both ways round the same numbers in the same order.
+template <Q4kFault fault>
+__device__ inline void take_lot(float (&sum)[2], const Lot& lot, const float4* x, int group, int key, Index left) {
+  Q4kLine lines[2];
+  q4k_lines<fault>(lot.header, group, lines);
+  if (left >= q4_k::kValues && fabsf(lines[0].step) < kSmallStep && fabsf(lines[1].step) < kSmallStep) {
+    const float low = lines[0].step * 0x1p100f * 0x1p33f, high = lines[1].step * 0x1p100f * 0x1p29f;
 #pragma unroll
-  for (int j = 0; j < 4; ++j) {
-    const unsigned word = codes.word[j];
-    sum[0] = take<whole>(sum[0], low, word & 0x0f0f0f0fU, x[place(first + j)], left - 4 * (first + j));
-    sum[1] = take<whole>(sum[1], high, word >> 4 & 0x0f0f0f0fU, x[place(first + 8 + j)], left - 4 * (first + 8 + j));
+    for (int j = 0; j < 8; ++j) {
+      sum[0] = take(sum[0], low, lines[0].minimum, lot.word[j] & 0x0f0f0f0fU, x[j ^ key]);
+      sum[1] = take(sum[1], high, lines[1].minimum, lot.word[j] & 0xf0f0f0f0U, x[8 + (j ^ key)]);
+    }
+    return;
+  }
+#pragma unroll
+  for (int j = 0; j < 8; ++j) {
+    const Index behind = left - 64 * group - 4 * j;
+    sum[0] = take_some(sum[0], lines[0], lot.word[j] & 0x0f0f0f0fU, x[j ^ key], behind);
+    sum[1] = take_some(sum[1], lines[1], lot.word[j] >> 4 & 0x0f0f0f0fU, x[8 + (j ^ key)], behind - 32);
   }
 }
 
 }  // namespace q4k_gemv_detail
 
-/// A warp sums `owned` rows: eight lanes a super-block, 16 bytes of codes each; then a tree over the lanes. The warps of a
-/// block share x, a tile of which stands in shared memory at a time; all of them come to every barrier.
+/// A warp sums `owned` rows: four lanes a super-block, 32 bytes of codes each, of which the next are on their way while
+/// these are used; then a tree over the lanes. The warps of a block share x, a tile of which stands in shared memory at a
+/// time; all of them come to every barrier.
 template <int owned, Q4kFault fault>
-__global__ void __launch_bounds__(256) q4k_gemv_kernel(Q4kGemv a) {
+__global__ void __launch_bounds__(q4k_gemv_detail::kThreads) q4k_gemv_kernel(Q4kGemv a) {
   using namespace q4k_gemv_detail;
   ASSAY_SHARED(float4, tile, [kTileBlocks * 64]);
-  const int lane = static_cast<int>(threadIdx.x) % 32, part = lane % 8;
+  const int lane = static_cast<int>(threadIdx.x) % 32, group = lane % 4, key = lane % 8;
   const Index first_row = (Index{blockIdx.x} * kWarps + threadIdx.x / 32) * owned;
   const Index count = fault == Q4kFault::last_block_dropped ? a.k / q4_k::kValues : q4_k::blocks_of(a.k);
   float sum[owned][2] = {};
+  Lot next[owned];
+  const auto load_next = [&](Index n) {
+#pragma unroll
+    for (int r = 0; r < owned; ++r) {
+      const Index row = min(first_row + r, a.rows - 1);
+      next[r] = load_lot(q4k_block<fault>(a.blocks, row, a.k, min(n, count - 1)), group, a.aligned_blocks);
+    }
+  };
+  if (count > 0) load_next(lane / 4);
   for (Index first = 0; first < count; first += kTileBlocks) {
-    if constexpr (fault != Q4kFault::no_barrier) __syncthreads();  // the tile before has been read
-    stage<fault>(a, first, tile);
-    __syncthreads();
-#pragma unroll 2
-    for (int n = lane / 8; n < kTileBlocks; n += 4) {
-      if (first + n >= count) break;
+    __syncthreads();  // the tile before has been read
+    stage(a, first, tile);
+    if constexpr (fault != Q4kFault::no_barrier) __syncthreads();
+    const int here = static_cast<int>(min(Index{kTileBlocks}, count - first));
+    for (int i = 0; i < here; i += kBlocksOfWarp) {
+      const int n = i + lane / 4;
+      Lot lot[owned];
+#pragma unroll
+      for (int r = 0; r < owned; ++r) lot[r] = next[r];
+      load_next(first + n + kBlocksOfWarp);
+      if (n >= here) continue;
       const Index left = fault == Q4kFault::tail_unguarded ? q4_k::kValues : a.k - (first + n) * q4_k::kValues;
-      const float4* const x = tile + n * 64;
-      Q4kHeader header[owned];
-      Codes codes[owned];
 #pragma unroll
-      for (int r = 0; r < owned; ++r) {
-        const Index row = min(first_row + r, a.rows - 1);
-        const std::uint8_t* const block = q4k_block<fault>(a.blocks, row, a.k, first + n);
-        header[r] = q4k_header(block, a.aligned_blocks);
-        codes[r] = load_codes(block + q4_k::kCodes + 16 * part, a.aligned_blocks);
-      }
-#pragma unroll
-      for (int r = 0; r < owned; ++r) {
-        if (left >= q4_k::kValues) take_lane<true, fault>(sum[r], header[r], codes[r], x, part, left);
-        else take_lane<false, fault>(sum[r], header[r], codes[r], x, part, left);
-      }
+      for (int r = 0; r < owned; ++r) take_lot<fault>(sum[r], lot[r], tile + n * 64 + 16 * group, group, key, left);
     }
   }
 #pragma unroll
@@ -126,7 +154,8 @@ void q4k_gemv(const ops::Q4KGemvArgs& args, Device& device) {
                   args.y.data(), fault == Q4kFault::alignment_unchecked || q4k_aligned(blocks),
                   rows_aligned(args.x.data(), 0)};
   constexpr int kOwned = 2;
-  launch(&q4k_gemv_kernel<kOwned, fault>, {dim3(blocks_for(a.rows, q4k_gemv_detail::kWarps * kOwned)), dim3(256)}, device, a);
+  const dim3 grid(blocks_for(a.rows, q4k_gemv_detail::kWarps * kOwned)), block(q4k_gemv_detail::kThreads);
+  launch(&q4k_gemv_kernel<kOwned, fault>, {grid, block}, device, a);
 }
 
 template <void (*run)(const ops::Q4KGemvArgs&, Device&)>

@@ -22,7 +22,7 @@ std::string told(const GradientReport& report) {
 /// Extents that show every transposition, and those where a side is 1, or as near as the contract admits.
 std::vector<std::vector<Index>> dims_of(const OpDescriptor& op) {
   std::vector<std::vector<Index>> all;
-  for (const auto& extents : {std::vector<Index>{3, 4, 5, 2, 1}, {1, 6, 2, 3, 1}, {5, 1, 3, 1, 1}, {7, 9, 1, 4, 1}}) {
+  for (const auto& extents : {std::vector<Index>{3, 4, 5, 2, 4, 3}, {1, 6, 2, 3, 1, 2}, {5, 1, 3, 1, 1, 4}, {7, 9, 1, 4, 1, 1}}) {
     all.emplace_back(extents.begin(), extents.begin() + static_cast<Index>(op.dims.size()));
     make_valid(op, all.back());
   }

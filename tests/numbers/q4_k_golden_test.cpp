@@ -110,7 +110,8 @@ TEST(GoldenQ4K, CorrectedQuotientsAreTheOnesOfTheDefinition) {
   for (int round = 0; round < 20000; ++round) {
     const float step = widen(Half{static_cast<std::uint16_t>(1 + random() % 0x7bff)}) * static_cast<float>(1 + random() % 63);
     const float half_steps = static_cast<float>(random() % 31) * step / 2;
-    for (const float v : {half_steps, std::nextafter(half_steps, 0.0F), std::nextafter(half_steps, INFINITY), 15 * step * uniform(random)}) {
+    const float below = std::nextafter(half_steps, 0.0F), above = std::nextafter(half_steps, INFINITY);
+    for (const float v : {half_steps, below, above, 15 * step * uniform(random)}) {
       unsigned code = 0;
       while (code < 15 && static_cast<float>(2 * code + 1) * step < 2 * v) ++code;
       ASSERT_EQ(q4_k::nearest_code(step, v), code) << step << ' ' << v;

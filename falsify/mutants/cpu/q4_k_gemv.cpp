@@ -14,7 +14,7 @@ namespace {
 using namespace q4_k;
 
 enum class Fault {
-  padding_multiplied, floor_of_blocks, rows_joined, nibbles_swapped, high_scales_short, x_bf16, x_int8, factored, f16_sum,
+  padding_multiplied, floor_of_blocks, rows_joined, nibbles_swapped, high_scales_short, x_bf16, x_int8, f16_sum,
   accumulates, zeros_skipped, first_row_for_all, read_as_q4_0, weight_bf16, one_element_at_large, minimum_dropped,
 };
 
@@ -39,18 +39,6 @@ float weight(const std::uint8_t* row, Index k, Index p) {
   return F == Fault::weight_bf16 ? rounded(w, 8) : w;
 }
 
-/// Both sums of a row apart, as integer kernels form them.
-float factored(const std::uint8_t* row, const ops::Q4KGemvArgs& args) {
-  float scaled = 0, offset = 0;
-  for (Index p = 0; p < args.k; ++p) {
-    const std::uint8_t* const block = row + p / kValues * kBytes;
-    const Line line = line_of(block, p % kValues / kSubBlock);
-    scaled += line.step * static_cast<float>(code_at(block, p % kValues)) * args.x(p);
-    offset += line.minimum * args.x(p);
-  }
-  return scaled - offset;
-}
-
 template <Fault F>
 void mutant(const ops::Q4KGemvArgs& args, Device&) {
   float largest = 0;
@@ -70,7 +58,6 @@ void mutant(const ops::Q4KGemvArgs& args, Device&) {
       sum += weight<F>(row, args.k, p) * x;
       if (F == Fault::f16_sum) sum = rounded(sum, 11);
     }
-    if (F == Fault::factored) sum = factored(row, args);
     if (F == Fault::one_element_at_large && i == 512 && args.k > 512) sum += 1;
     args.y(i) = F == Fault::accumulates ? args.y(i) + sum : sum;
   }
@@ -82,7 +69,8 @@ KernelRegistration add(std::string_view id, std::string_view fault) {
 }
 
 const KernelRegistration registrations[] = {
-    add<Fault::padding_multiplied>("mutant/cpu/q4_k_gemv/padding_multiplied", "padding times zeros behind x: NaN where d is infinite"),
+    add<Fault::padding_multiplied>("mutant/cpu/q4_k_gemv/padding_multiplied",
+                                   "padding times zeros behind x: NaN where d is infinite"),
     add<Fault::floor_of_blocks>("mutant/cpu/q4_k_gemv/floor_of_blocks", "floor instead of ceiling of k / 256 (bug 8)"),
     add<Fault::rows_joined>("mutant/cpu/q4_k_gemv/rows_joined",
                             "a ragged row starts in the last super-block of the row before (bug 7)"),
@@ -92,7 +80,6 @@ const KernelRegistration registrations[] = {
     add<Fault::x_bf16>("mutant/cpu/q4_k_gemv/x_bf16", "x rounded to bfloat16"),
     add<Fault::x_int8>("mutant/cpu/q4_k_gemv/x_int8", "x quantized to 8 bits"),
     add<Fault::weight_bf16>("mutant/cpu/q4_k_gemv/weight_bf16", "weights rounded to bfloat16"),
-    add<Fault::factored>("mutant/cpu/q4_k_gemv/factored", "sums of d sc q x and of dmin m x formed apart"),
     add<Fault::f16_sum>("mutant/cpu/q4_k_gemv/f16_sum", "partial sums held with 11 bits"),
     add<Fault::accumulates>("mutant/cpu/q4_k_gemv/accumulates", "adds to what y held (bug 23)"),
     add<Fault::zeros_skipped>("mutant/cpu/q4_k_gemv/zeros_skipped", "zeros of x are left out: 0 * Inf is no NaN"),

@@ -14,8 +14,9 @@ namespace {
 using namespace q4_k;
 
 enum class Fault {
-  halves_to_nearest, codes_to_nearest, ties_up, ties_to_even, unrounded_scale, scale_over_16, zero_in_maximum, padding_counted,
-  padding_without_codes, nibbles_interleaved, one_scale, nan_to_zero, clamped_range, subnormals_kept, floor_of_blocks, negative_zero,
+  halves_to_nearest, codes_to_nearest, ties_up, ties_to_even, unrounded_scale, scale_over_16, zero_in_maximum,
+  padding_counted, padding_without_codes, nibbles_interleaved,
+  one_scale, nan_to_zero, clamped_range, subnormals_kept, floor_of_blocks, negative_zero,
   minimum_not_decoded, first_left_out,
 };
 
@@ -107,7 +108,8 @@ const KernelRegistration registrations[] = {
     add<Fault::ties_up>("mutant/cpu/q4_k_quantize/ties_up", "halfway goes to the larger code"),
     add<Fault::ties_to_even>("mutant/cpu/q4_k_quantize/ties_to_even", "halfway goes to the even code"),
     add<Fault::unrounded_scale>("mutant/cpu/q4_k_quantize/unrounded_scale", "codes by the scale before it is rounded to d sc"),
-    add<Fault::minimum_not_decoded>("mutant/cpu/q4_k_quantize/minimum_not_decoded", "codes by the minimum before it is rounded to dmin m"),
+    add<Fault::minimum_not_decoded>("mutant/cpu/q4_k_quantize/minimum_not_decoded",
+                                    "codes by the minimum before it is rounded to dmin m"),
     add<Fault::scale_over_16>("mutant/cpu/q4_k_quantize/scale_over_16", "16 steps for 16 codes"),
     add<Fault::zero_in_maximum>("mutant/cpu/q4_k_quantize/zero_in_maximum", "a maximum that starts at 0"),
     add<Fault::first_left_out>("mutant/cpu/q4_k_quantize/first_left_out", "minimum and maximum without the first value"),

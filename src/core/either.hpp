@@ -1,0 +1,29 @@
+// A value that correct kernels reach by two formulas.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/bounded.hpp"
+
+namespace assay {
+
+/// x; `other` is the same number by another formula.
+template <class T>
+T either(const T& x, const T& /*other*/) {
+  return x;
+}
+/// The bound of x that holds for both; where they are of different classes, neither finite, any such class is right.
+inline Bounded either(const Bounded& x, const Bounded& other) {
+  const bool finite = std::fabs(x.value) <= DBL_MAX, other_finite = std::fabs(other.value) <= DBL_MAX;
+  const bool overflows = x.may_overflow || other.may_overflow;
+  if (finite && other_finite) {
+    const double apart = std::fabs(x.value - other.value);
+    return {x.value, std::max(x.error, other.error + apart), std::max(x.statistical, other.statistical + apart), overflows};
+  }
+  if (finite || other_finite) return {x.value, x.error, x.statistical, true};
+  const bool same = std::isnan(x.value) ? std::isnan(other.value) : x.value == other.value;
+  return {std::isnan(x.value) ? other.value : x.value, 0, 0, overflows || !same};
+}
+
+}  // namespace assay
