@@ -1,5 +1,5 @@
 // Wrong attentions: the right kernels, each with one fault.
-#include "kernels/cuda/attention.cuh"
+#include "kernels/cuda/attention_wmma.cuh"
 #include "falsify/mutants/cuda/mutant.cuh"
 #include "ops/attention.hpp"
 
@@ -15,6 +15,11 @@ KernelRegistration wrong(std::string_view id, std::string_view says) {
 template <F fault>
 KernelRegistration wrong_warp(std::string_view id, std::string_view says) {
   return KernelRegistration(mutant(attention_warp_row<ops::AttentionArgs, float, fault>(""), id, says));
+}
+
+template <F fault>
+KernelRegistration wrong_wmma(std::string_view id, std::string_view says) {
+  return KernelRegistration(mutant(attention_wmma_row<ops::AttentionArgs, BFloat16, fault>(""), id, says));
 }
 
 const KernelRegistration registrations[] = {
@@ -41,6 +46,12 @@ const KernelRegistration registrations[] = {
     wrong_warp<F::half_the_lanes_lost>(ASSAY_MUTANT("attention", "warp_half_the_lanes_lost"), "the sum over lanes leaves out its first step"),
     wrong_warp<F::sum_not_rescaled>(ASSAY_MUTANT("attention", "warp_sum_not_rescaled"), "the sum of weights is not rescaled where a maximum grows"),
     wrong_warp<F::heads_by_modulo>(ASSAY_MUTANT("attention", "warp_heads_by_modulo"), "head h reads key-value head h % kv_heads (bug 15)"),
+    wrong_wmma<F::no_barrier_before_keys>(ASSAY_MUTANT("attention", "wmma_no_barrier_before_keys"),
+                                          "tiles are overwritten that other warps still read (bug 28)"),
+    wrong_wmma<F::mean_not_rescaled>(ASSAY_MUTANT("attention", "wmma_mean_not_rescaled"), "fragments are not rescaled where a maximum grows"),
+    wrong_wmma<F::masked_values_multiplied>(ASSAY_MUTANT("attention", "wmma_masked_values_multiplied"),
+                                            "a weight of zero times NaN of a value that the query does not see (bug 40)"),
+    wrong_wmma<F::masked_row_nan>(ASSAY_MUTANT("attention", "wmma_masked_row_nan"), "a row that sees nothing is 0 / 0 (bug 40)"),
 };
 
 }  // namespace
