@@ -18,9 +18,9 @@ Index Heads::visible(Index b, Index i) const {
 void sensible_heads(Problem& problem, Strategy strategy, Random& random) {
   const Heads a(problem);
   for (std::size_t b = 0; b < a.lengths.size(); ++b) {
-    if (random.chance(0.5)) a.lengths[b] = static_cast<float>(a.t);
-    if (random.chance(0.25)) a.starts[b] = 0;
-    else if (random.chance(0.5)) a.starts[b] = a.lengths[b] - static_cast<float>(a.s);
+    if (random.chance(0.7)) a.lengths[b] = static_cast<float>(a.t);
+    if (random.chance(0.35)) a.starts[b] = 0;
+    else if (random.chance(0.6)) a.starts[b] = a.lengths[b] - static_cast<float>(a.s);
   }
   if (strategy != Strategy::directed) return;
   const double scale = problem.params[0];

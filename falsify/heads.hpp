@@ -22,7 +22,7 @@ struct Heads {
   std::vector<float>&q, &k, &v, &lengths, &starts;
 };
 
-/// Half of the sequences as models have them: all places used, or queries that are the last positions. For `directed`,
+/// Most of the sequences as models have them: all places used, or queries that are the last positions. For `directed`,
 /// scores at which online kernels are most sensitive: rising along the keys, the largest first or last, far apart, tied, all
 /// alike, or large with small differences; and values that are nearly alike.
 void sensible_heads(Problem& problem, Strategy strategy, Random& random);

@@ -20,7 +20,7 @@ struct Attention {
   const int* lengths;
   const int* starts;
   HeadRows<S> y;
-  HeadRows<float> logsumexp;  ///< at(b, h, i)
+  HeadRows<float> logsumexp;  ///< at(b, i, h)
   float scale;
   bool causal;
   bool q_aligned, k_aligned, v_aligned, y_aligned;  ///< rows start at multiples of four elements

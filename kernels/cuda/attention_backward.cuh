@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(256) attention_backward_queries(AttentionBackw
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const Index row = first_row + 4 * ty + i, h = head(row), position = row / a.group;
-    logsumexp[i] = row < rows ? *a.logsumexp.at(b, h, position) : -INFINITY;
+    logsumexp[i] = row < rows ? *a.logsumexp.at(b, position, h) : -INFINITY;
     along[i] = row < rows && fault != AttentionBackwardFault::along_dropped ? p.along[(b * heads + h) * a.s + position] : 0.0f;
     keys[i] = row < rows ? pairs_of<fault>(a, b, position, logsumexp[i]) : 0;
   }
@@ -163,7 +163,7 @@ __global__ void __launch_bounds__(256) attention_backward_keys(AttentionBackward
     if (threadIdx.x < 64) {
       const int r = static_cast<int>(threadIdx.x);
       const Index row = first + r, position = row / a.group, h = head(row);
-      logsumexp[r] = r < here ? *a.logsumexp.at(b, h, position) : -INFINITY;
+      logsumexp[r] = r < here ? *a.logsumexp.at(b, position, h) : -INFINITY;
       along[r] = r < here && fault != AttentionBackwardFault::along_dropped ? p.along[(b * heads + h) * a.s + position] : 0.0f;
       const bool left_out = fault == AttentionBackwardFault::first_head_of_group && row % a.group != 0;
       const Index sees = r < here && !left_out ? pairs_of<fault>(a, b, position, logsumexp[r]) - first_key : 0;
