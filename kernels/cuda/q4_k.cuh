@@ -23,7 +23,6 @@ enum class Q4kFault {
   rows_joined,           ///< a row starts where the values before it end
   first_row_only,
   alignment_unchecked,
-  tail_unguarded,        ///< values behind k take part
   half_the_lanes_lost,
   no_barrier,
 };

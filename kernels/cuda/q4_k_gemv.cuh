@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(q4k_gemv_detail::kThreads) q4k_gemv_kernel(Q4k
       for (int r = 0; r < owned; ++r) lot[r] = next[r];
       load_next(first + n + kBlocksOfWarp);
       if (n >= here) continue;
-      const Index left = fault == Q4kFault::tail_unguarded ? q4_k::kValues : a.k - (first + n) * q4_k::kValues;
+      const Index left = a.k - (first + n) * q4_k::kValues;
 #pragma unroll
       for (int r = 0; r < owned; ++r) take_lot<fault>(sum[r], lot[r], tile + n * 64 + 16 * group, group, key, left);
     }

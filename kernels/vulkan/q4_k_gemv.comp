@@ -49,12 +49,10 @@ void main() {
 #else
           vec4 w = values_of(line_of(block, 2 * group + high), word, 4 * high);
 #endif
-#ifndef FAULT_TAIL_UNGUARDED
           // Padding may be NaN or infinite.
           if (p + 1 >= k) w.y = 0;
           if (p + 2 >= k) w.z = 0;
           if (p + 3 >= k) w.w = 0;
-#endif
           sum = fma(w, load_x(x_first + p, k - p), sum);
         }
       }

@@ -51,7 +51,7 @@ void mutant(const ops::Q4KGemvArgs& args, Device&) {
     const std::uint8_t* const row = args.blocks.data() + (F == Fault::first_row_for_all ? 0 : start);
     float sum = 0;
     for (Index p = 0; p < k; ++p) {
-      float x = p < args.k ? args.x(p) : 0.0F;
+      float x = args.x(std::min(p, args.k - 1));
       if (F == Fault::x_bf16) x = rounded(x, 8);
       if (F == Fault::x_int8 && largest > 0) x = std::round(x / largest * 127) * (largest / 127);
       if (F == Fault::zeros_skipped && x == 0) continue;
@@ -70,7 +70,7 @@ KernelRegistration add(std::string_view id, std::string_view fault) {
 
 const KernelRegistration registrations[] = {
     add<Fault::padding_multiplied>("mutant/cpu/q4_k_gemv/padding_multiplied",
-                                   "padding times zeros behind x: NaN where d is infinite"),
+                                   "padding takes part, times the last x (bug 7)"),
     add<Fault::floor_of_blocks>("mutant/cpu/q4_k_gemv/floor_of_blocks", "floor instead of ceiling of k / 256 (bug 8)"),
     add<Fault::rows_joined>("mutant/cpu/q4_k_gemv/rows_joined",
                             "a ragged row starts in the last super-block of the row before (bug 7)"),

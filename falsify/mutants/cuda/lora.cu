@@ -57,8 +57,10 @@ const KernelRegistration rows[] = {
                                                 "no __syncthreads between filling the tiles and reading them (bug 28)"),
     forward<Naive16, F::return_before_barrier>(ASSAY_MUTANT("lora_linear", "return_before_barrier"),
                                                "threads outside a result return before the barrier (bug 14)"),
+#if !defined(__CUDACC__)  // a device's fresh memory is zeros
     backward<RegisterTiled, F::none, L::stale_scratch>(ASSAY_MUTANT("lora_linear_backward", "stale_scratch"),
                                                        "dy · B added to what scratch memory held (bugs 23, 24)"),
+#endif
     backward<RegisterTiled, F::none, L::da_not_scaled>(ASSAY_MUTANT("lora_linear_backward", "da_not_scaled"),
                                                        "dA without alpha / r (bug 48)"),
     backward<RegisterTiled, F::none, L::dx_of_layer_alone>(ASSAY_MUTANT("lora_linear_backward", "dx_of_layer_alone"),

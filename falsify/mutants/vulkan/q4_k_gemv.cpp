@@ -10,7 +10,6 @@
 #include "shaders/mutant_q4_k_gemv_no_barrier.hpp"
 #include "shaders/mutant_q4_k_gemv_rows_joined.hpp"
 #include "shaders/mutant_q4_k_gemv_subnormals_halved.hpp"
-#include "shaders/mutant_q4_k_gemv_tail_unguarded.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -32,8 +31,6 @@ const KernelRegistration registrations[] = {
                                                         "floor instead of ceiling of k / 256 (bug 8)"),
     wrong<shaders::mutant_q4_k_gemv_rows_joined>(
         "mutant/vulkan/q4_k_gemv/rows_joined", "a ragged row starts in the last super-block of the row before (bug 7)"),
-    wrong<shaders::mutant_q4_k_gemv_tail_unguarded>("mutant/vulkan/q4_k_gemv/tail_unguarded",
-                                                    "padding times the zeros behind x: NaN where d is infinite"),
     wrong<shaders::mutant_q4_k_gemv_first_rows_only>("mutant/vulkan/q4_k_gemv/first_rows_only",
                                                      "one workgroup of rows is launched for a batch (bug 43)"),
     wrong<shaders::mutant_q4_k_gemv_last_partials_lost>("mutant/vulkan/q4_k_gemv/last_partials_lost",

@@ -70,8 +70,10 @@ Certified within_hull(const StorageView& v, View<const std::int32_t> lengths, Vi
             if (masked || !hull.finite || std::isnan(logsumexp(b, h, i)) || logsumexp(b, h, i) == INFINITY ||
                 size * static_cast<double>(keys) > FLT_MAX / 2)
               continue;
+            // A flush takes a subnormal value, or a subnormal mean, away whole.
+            const double flushed = Roundings::current().of.flushes_subnormals ? 2 * stored.smallest : 0;
             const double bound = roundings[static_cast<std::size_t>(keys)] * (size + stored.smallest) + stored.unit * size * (1 + 0x1p-10) +
-                                 stored.unit * stored.smallest;
+                                 stored.unit * stored.smallest + flushed;
             if (result >= hull.least - bound && result <= hull.largest + bound) continue;
             return {false, fmt::format("y[{}, {}, {}, {}] = {:.9g} lies outside of the visible values, {:.9g} to {:.9g}, by more "
                                        "than {:.4g}", b, i, h, c, result, hull.least, hull.largest, bound)};
