@@ -115,9 +115,8 @@ Outcome attention::selection(Trial& trial) {
 }
 
 Outcome attention::value_scaling(Trial& trial) {
-  Problem plain = trial.problem();
+  const Problem plain = weights_of_normal_size(trial);
   const int by = static_cast<int>(trial.random("scaling").between(1, 2));
-  if (!scales_exactly(plain, 2, by)) plain = trial.problem(Strategy::gaussian);
   if (!scales_exactly(plain, 2, by)) return Outcome::not_applicable("a value of v that its storage cannot scale");
   Problem scaled = plain;
   for (float& x : scaled.values[2]) x = std::ldexp(x, by);

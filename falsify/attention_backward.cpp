@@ -59,7 +59,7 @@ Outcome attention_backward::repeated_heads(Trial& trial) {
 }
 
 Outcome attention_backward::upstream_scaling(Trial& trial) {
-  const Problem plain = trial.problem();
+  const Problem plain = weights_of_normal_size(trial);
   const int by = static_cast<int>(trial.random("scaling").between(1, 4));
   if (!scales_exactly(plain, 7, by)) return Outcome::not_applicable("an upstream gradient that its storage cannot scale");
   Problem scaled = plain;

@@ -59,6 +59,14 @@ void sensible_heads(Problem& problem, Strategy strategy, Random& random) {
         }
 }
 
+Problem weights_of_normal_size(const Trial& trial) {
+  Case c = trial.the_case();
+  c.strategy = Strategy::gaussian;
+  c.values.clear();
+  c.params[0] = std::min(c.params[0], 0.125);  // scores stay within a few tens
+  return make_problem(trial.op(), c, trial.kernel().arithmetic, trial.kernel().storage);
+}
+
 Problem repeated_key_value_heads(const Problem& problem) {
   Problem from = problem, to = problem;
   const Heads a(from);

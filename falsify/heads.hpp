@@ -27,6 +27,10 @@ struct Heads {
 /// alike, or large with small differences; and values that are nearly alike.
 void sensible_heads(Problem& problem, Strategy strategy, Random& random);
 
+/// A case whose weights stay far from the smallest numbers, so that powers of two scale what they weigh bit for bit: a subnormal
+/// product is rounded otherwise when it is scaled, and may decide a tie.
+Problem weights_of_normal_size(const Trial& trial);
+
 /// The same call with as many key-value heads as query heads, each a copy of the one it stood for.
 Problem repeated_key_value_heads(const Problem& problem);
 
