@@ -103,13 +103,11 @@ void Block::run_block(unsigned long long number) {
   blockIdx = unflatten(number, grid_.blocks);
   ++block_serial;
   if (shared_ != nullptr) poison(shared_, grid_.shared_bytes);
-  ready_.clear();
   for (Thread& thread : threads()) {
-    thread.state = Thread::State::ready;
     thread.copies.clear();
     thread.batch = 0;
-    ready_.push_back(&thread);
   }
+  make_all_ready();
   while (true) {
     scheduler_.switch_to(choose());
     if (failure_)
@@ -140,10 +138,18 @@ void Block::release_barrier() {
     const bool in_warp = std::ranges::any_of(threads(), [](const Thread& t) { return t.state == Thread::State::warp; });
     abandon(in_warp ? "warp divergence" : "barrier divergence", describe());
   }
+  make_all_ready();
+}
+
+void Block::make_all_ready() {
+  const unsigned warps = (threads_ + warpSize - 1) / warpSize;
+  leader_ = static_cast<unsigned>(random_.below(2 * warps));  // none half of the time
+  ready_.clear();
   for (Thread& thread : threads()) {
     thread.state = Thread::State::ready;
     ready_.push_back(&thread);
   }
+  std::ranges::stable_partition(ready_, [&](const Thread* t) { return t->rank / warpSize != leader_; });
 }
 
 void Block::release(unsigned mask) {

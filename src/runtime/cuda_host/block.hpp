@@ -1,6 +1,7 @@
 // The block that runs now: its threads and the scheduler between them. Internal to the execution model.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <ranges>
@@ -80,10 +81,11 @@ class Block {
   void* shared() { return shared_; }
 
  private:
-  /// A thread that can run, taken off the list; the scheduler where there is none.
+  /// A thread that can run, taken off the list; the scheduler where there is none. A leading warp goes first as long as it can:
+  /// it comes to the next barrier before others have started, which threads in any order hardly ever do.
   Fiber& choose() {
     if (ready_.empty()) return scheduler_;
-    std::swap(ready_.back(), ready_[random_.below(ready_.size())]);
+    std::swap(ready_.back(), ready_[from_leader()]);
     current_ = ready_.back();
     ready_.pop_back();
     threadIdx = current_->index;
@@ -92,6 +94,14 @@ class Block {
   /// Those of the running block, x fastest.
   auto threads() const {
     return std::views::transform(std::span(pool_).first(threads_), [](const auto& t) -> Thread& { return *t; });
+  }
+  /// All threads can run: the leading warp's, of one drawn anew between two barriers or none, stand last.
+  void make_all_ready();
+  /// Place in the list of a thread of the leading warp, among the last 32, or of any.
+  std::size_t from_leader() {
+    for (std::size_t back = 1; back <= std::min<std::size_t>(ready_.size(), warpSize); ++back)
+      if (ready_[ready_.size() - back]->rank / warpSize == leader_) return ready_.size() - back;
+    return random_.below(ready_.size());
   }
   bool all_are(Thread::State state) const;
   void run_block(unsigned long long number);
@@ -107,6 +117,7 @@ class Block {
   std::vector<std::unique_ptr<Thread>> pool_;
   std::vector<Thread*> ready_;
   Thread* current_ = nullptr;
+  unsigned leader_ = 0;  ///< number of the leading warp; that of none is too large
   Random random_;
   void* shared_ = nullptr;
   struct Failure {
