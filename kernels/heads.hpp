@@ -20,9 +20,11 @@ struct HeadRows {
   ASSAY_HOST_DEVICE S* at(Index b, Index i, Index h) const { return data + b * per_batch + i * per_position + h * per_head; }
 };
 
+/// Strides of axes with a single index mean nothing and are taken as 0.
 template <class S>
 HeadRows<S> head_rows(const StorageView& v) {
-  return {static_cast<S*>(v.data()), v.stride(0), v.stride(1), v.stride(2)};
+  const auto step = [&](int axis) { return v.dim(axis) > 1 ? v.stride(axis) : 0; };
+  return {static_cast<S*>(v.data()), step(0), step(1), step(2)};
 }
 
 /// How many keys query i of a sequence sees: the first so many.

@@ -1,8 +1,12 @@
 // What the references of NF4 share: numbers of every type as the floats that they stand for.
 #pragma once
 
+#include <algorithm>
+
+#include "core/either.hpp"
 #include "core/forms.hpp"
 #include "core/nf4.hpp"
+#include "core/sum.hpp"
 #include "core/view.hpp"
 
 namespace assay::reference {
@@ -36,12 +40,37 @@ struct Given<Dual<T>> {
   static Dual<T> value(float x) { return Given<T>::value(x); }
 };
 
+/// The entry of the codebook that stands for element (j, p) of codes [n, 32 blocks].
+template <class T>
+float nf4_entry(View<const T> codes, Index j, Index p) {
+  const Index pair = whole(codes(j, p / 2));
+  return kNf4[static_cast<std::size_t>(p % 2 == 0 ? pair / 16 : pair % 16)];
+}
+
 /// Element (j, p) of the matrix that codes [n, 32 blocks] and absmax [n, blocks] stand for: an entry of the codebook times
 /// the scale of its block, rounded once to float.
 template <class T>
 T nf4_weight(View<const T> codes, View<const T> absmax, Index j, Index p) {
-  const Index pair = whole(codes(j, p / 2)), code = p % 2 == 0 ? pair / 16 : pair % 16;
-  return Given<T>::value(kNf4[static_cast<std::size_t>(code)] * nf4_scale(held(absmax(j, p / kNf4Block))));
+  return Given<T>::value(nf4_entry(codes, j, p) * nf4_scale(held(absmax(j, p / kNf4Block))));
+}
+
+/// sum_p x(p) w[j,p] over the k elements of row j. Kernels may also multiply entries of the codebook with x first and scale these
+/// products, or sums of them within a block: of three factors instead of two, and with what overflows before it is scaled.
+template <class T, class X>
+T nf4_dot(View<const T> codes, View<const T> absmax, Index j, Index k, X x) {
+  Sum<T> sum, scaled, by_blocks;
+  for (Index first = 0; first < k; first += kNf4Block) {
+    const T scale = Given<T>::value(nf4_scale(held(absmax(j, first / kNf4Block))));
+    Sum<T> entries;
+    for (Index p = first; p < std::min(first + kNf4Block, k); ++p) {
+      const T entry = Given<T>::value(nf4_entry(codes, j, p));
+      sum += x(p) * nf4_weight(codes, absmax, j, p);
+      scaled += product(scale, entry, x(p));
+      entries += entry * x(p);
+    }
+    by_blocks += T(scale * entries.value());
+  }
+  return either(sum.value(), either(scaled.value(), by_blocks.value()));
 }
 
 }  // namespace assay::reference

@@ -23,11 +23,8 @@ template <class T>
 void nf4_matmul_backward(View<const T> /*dy*/, View<const T> codes, View<const T> absmax, View<const T> ddx, View<T> ddy) {
   if (ddy.data() == nullptr) return;
   for (Index i = 0; i < ddy.dim(0); ++i)
-    for (Index j = 0; j < ddy.dim(1); ++j) {
-      Sum<T> sum;
-      for (Index p = 0; p < ddx.dim(1); ++p) sum += ddx(i, p) * nf4_weight(codes, absmax, j, p);
-      ddy(i, j) = sum.value();
-    }
+    for (Index j = 0; j < ddy.dim(1); ++j)
+      ddy(i, j) = nf4_dot(codes, absmax, j, ddx.dim(1), [&](Index p) { return ddx(i, p); });
 }
 
 }  // namespace assay::reference

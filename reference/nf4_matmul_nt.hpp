@@ -11,11 +11,7 @@ namespace assay::reference {
 template <class T>
 void nf4_matmul_nt(View<const T> x, View<const T> codes, View<const T> absmax, View<T> y) {
   for (Index j = 0; j < y.dim(1); ++j)
-    for (Index i = 0; i < y.dim(0); ++i) {
-      Sum<T> sum;
-      for (Index p = 0; p < x.dim(1); ++p) sum += x(i, p) * nf4_weight(codes, absmax, j, p);
-      y(i, j) = sum.value();
-    }
+    for (Index i = 0; i < y.dim(0); ++i) y(i, j) = nf4_dot(codes, absmax, j, x.dim(1), [&](Index p) { return x(i, p); });
 }
 
 /// dx[i,p] = sum_j dy[i,j] w[j,p], overwritten; null data: not wanted. Source: y is linear in x; this is the transposed map.

@@ -31,6 +31,7 @@ enum class AttentionFault {
   none,
   no_barrier_before_values,
   no_barrier_before_keys,
+  no_wait,
   sum_not_rescaled,
   mean_not_rescaled,
   mask_off_by_one,
@@ -53,18 +54,11 @@ bool heads_aligned(const HeadRows<S>& rows) {
          rows.per_head % 4 == 0;
 }
 
-/// Strides of axes with a single index mean nothing and are taken as 0.
-template <class S>
-HeadRows<S> stepping(const StorageView& v) {
-  const auto step = [&](int axis) { return v.dim(axis) > 1 ? v.stride(axis) : 0; };
-  return {static_cast<S*>(v.data()), step(0), step(1), step(2)};
-}
-
 /// Args: AttentionArgs, or AttentionBackwardArgs, whose y and logsumexp are only read.
 template <class S, class Args>
 Attention<S> attention_of(const Args& args) {
-  const auto q = stepping<const S>(args.q), k = stepping<const S>(args.k), v = stepping<const S>(args.v);
-  const auto y = stepping<S>(args.y);
+  const auto q = head_rows<const S>(args.q), k = head_rows<const S>(args.k), v = head_rows<const S>(args.v);
+  const auto y = head_rows<S>(args.y);
   const auto step = [&](int axis) { return args.logsumexp.dim(axis) > 1 ? args.logsumexp.stride(axis) : 0; };
   return {args.batch,  args.s,     args.t, args.kv_heads, args.heads / args.kv_heads, args.d, q, k, v, args.lengths.data(),
           args.starts.data(), y, {const_cast<float*>(args.logsumexp.data()), step(0), step(2), step(1)}, static_cast<float>(args.scale),

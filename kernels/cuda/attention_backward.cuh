@@ -36,12 +36,137 @@ enum class AttentionBackwardFault {
   first_sequence_only,
 };
 
-/// Keys that row `row` (query row / group of its head) of a key-value head sees; none where its logsumexp is -inf.
+/// Keys that sequence b has.
+template <AttentionBackwardFault fault, class S>
+__device__ Index keys_of(const Attention<S>& a, Index b) {
+  return fault == AttentionBackwardFault::lengths_ignored ? a.t : a.lengths[b];
+}
+
+/// Head of row `row` (query row / group) of a key-value head.
+template <AttentionBackwardFault fault, class S>
+__device__ Index head_of(const Attention<S>& a, Index g, Index row) {
+  return fault == AttentionBackwardFault::heads_by_modulo ? row % a.group * a.kv_heads + g : g * a.group + row % a.group;
+}
+
+/// Keys that query i of a sequence sees; none where its logsumexp is -inf.
 template <AttentionBackwardFault fault, class S>
 __device__ Index pairs_of(const Attention<S>& a, Index b, Index i, float logsumexp) {
   if (logsumexp == -INFINITY && fault != AttentionBackwardFault::masked_row_counted) return 0;
-  const Index length = fault == AttentionBackwardFault::lengths_ignored ? a.t : a.lengths[b];
-  return keys_seen(a.causal, length, a.starts[b], fault == AttentionBackwardFault::mask_off_by_one ? i + 1 : i);
+  return keys_seen(a.causal, keys_of<fault>(a, b), a.starts[b], fault == AttentionBackwardFault::mask_off_by_one ? i + 1 : i);
+}
+
+/// First row that may see key j.
+template <AttentionBackwardFault fault, class S>
+__device__ Index first_row_of_keys(const Attention<S>& a, Index b, Index j) {
+  const Index position = a.causal ? j - a.starts[b] - (fault == AttentionBackwardFault::mask_off_by_one ? 1 : 0) : 0;
+  return position <= 0 ? 0 : position * a.group;
+}
+
+/// What is known of a row beside its elements.
+struct QueryRow {
+  float logsumexp, along;  ///< along: dy · y
+  Index keys;              ///< that it sees
+};
+/// Of row `row` of a key-value head; those from `rows` on see nothing.
+template <AttentionBackwardFault fault, class S>
+__device__ QueryRow query_row(const AttentionBackward<S>& p, Index b, Index g, Index row, Index rows) {
+  if (row >= rows) return {-INFINITY, 0.0f, 0};
+  const Attention<S>& a = p.forward;
+  const Index h = head_of<fault>(a, g, row), i = row / a.group;
+  const float logsumexp = *a.logsumexp.at(b, i, h);
+  return {logsumexp, fault == AttentionBackwardFault::along_dropped ? 0.0f : p.along[(b * a.kv_heads * a.group + h) * a.s + i],
+          pairs_of<fault>(a, b, i, logsumexp)};
+}
+
+/// p and ds of a row and a key that it sees, by one thread.
+struct Pair {
+  float weight, ds;
+};
+template <AttentionBackwardFault fault, class S>
+__device__ Pair pair_of(const AttentionBackward<S>& p, Index b, Index g, Index row, Index j, const QueryRow& known) {
+  const Attention<S>& a = p.forward;
+  const Index h = head_of<fault>(a, g, row), i = row / a.group;
+  const S *const q = a.q.at(b, i, h), *const dy = p.dy.at(b, i, h), *const k = a.k.at(b, j, g), *const v = a.v.at(b, j, g);
+  float score = 0.0f, dp = 0.0f;
+  for (Index c = 0; c < a.d; ++c) {
+    score += load(q[c]) * load(k[c]);
+    dp += load(dy[c]) * load(v[c]);
+  }
+  const float weight = expf(score * a.scale - known.logsumexp);
+  return {weight, weight * (dp - known.along)};
+}
+
+/// dq of one row by a warp: a lane for each of 32 keys at a time, then for every 32nd element.
+template <AttentionBackwardFault fault, class S>
+__device__ void query_gradient(const AttentionBackward<S>& p, Index b, Index g, Index row) {
+  const Attention<S>& a = p.forward;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const QueryRow known = query_row<fault>(p, b, g, row, a.s * a.group);
+  float sums[kLargestD / 32] = {};
+  for (Index first = 0; first < known.keys; first += 32) {
+    const float own = first + lane < known.keys ? pair_of<fault>(p, b, g, row, first + lane, known).ds : 0.0f;
+    for (int n = 0; n < 32 && first + n < known.keys; ++n) {
+      const float ds = __shfl_sync(0xffffffffU, own, n);
+      const S* const k = a.k.at(b, first + n, g);
+#pragma unroll
+      for (int e = 0; e < kLargestD / 32; ++e)
+        if (lane + 32 * e < a.d) sums[e] += ds * load(k[lane + 32 * e]);
+    }
+  }
+  S* const dq = p.dq.at(b, row / a.group, head_of<fault>(a, g, row));
+#pragma unroll
+  for (int e = 0; e < kLargestD / 32; ++e)
+    if (lane + 32 * e < a.d) store(dq[lane + 32 * e], sums[e] * (fault == AttentionBackwardFault::query_scale_missing ? 1.0f : a.scale));
+}
+
+/// `columns` elements from `from` on of dk and dv of one key by a warp: a lane for each of 32 rows at a time, then for every 32nd
+/// element.
+template <AttentionBackwardFault fault, class S>
+__device__ void key_gradients(const AttentionBackward<S>& p, Index b, Index g, Index j, Index from, Index columns) {
+  const Attention<S>& a = p.forward;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const Index rows = a.s * a.group;
+  float of_key[kLargestD / 32] = {}, of_value[kLargestD / 32] = {};
+  for (Index first = j < keys_of<fault>(a, b) ? first_row_of_keys<fault>(a, b, j) : rows; first < rows; first += 32) {
+    const QueryRow known = query_row<fault>(p, b, g, first + lane, rows);
+    const bool sees = j < known.keys;
+    const Pair own = sees ? pair_of<fault>(p, b, g, first + lane, j, known) : Pair{0.0f, 0.0f};
+    const unsigned seeing = __ballot_sync(0xffffffffU, sees);
+    for (int n = 0; n < 32; ++n) {
+      if (!(seeing >> n & 1U)) continue;
+      const float weight = __shfl_sync(0xffffffffU, own.weight, n), ds = __shfl_sync(0xffffffffU, own.ds, n);
+      const Index i = (first + n) / a.group, h = head_of<fault>(a, g, first + n);
+      const S *const q = a.q.at(b, i, h) + from, *const dy = p.dy.at(b, i, h) + from;
+#pragma unroll
+      for (int e = 0; e < kLargestD / 32; ++e)
+        if (lane + 32 * e < columns) {
+          of_key[e] += ds * load(q[lane + 32 * e]);
+          of_value[e] += weight * load(dy[lane + 32 * e]);
+        }
+    }
+  }
+  S *const dk = p.dk.at(b, j, g) + from, *const dv = p.dv.at(b, j, g) + from;
+#pragma unroll
+  for (int e = 0; e < kLargestD / 32; ++e)
+    if (lane + 32 * e < columns) {
+      store(dk[lane + 32 * e], of_key[e] * (fault == AttentionBackwardFault::key_scale_missing ? 1.0f : a.scale));
+      store(dv[lane + 32 * e], of_value[e]);
+    }
+}
+
+/// A warp a row of dq.
+template <class S, AttentionBackwardFault fault>
+__global__ void __launch_bounds__(32 * kWarpQueries) attention_backward_warp_queries(AttentionBackward<S> p) {
+  const Index rows = p.forward.s * p.forward.group, number = Index{blockIdx.x} * kWarpQueries + static_cast<int>(threadIdx.x) / 32;
+  const Index at = number / rows;
+  if (at < p.forward.batch * p.forward.kv_heads) query_gradient<fault>(p, at / p.forward.kv_heads, at % p.forward.kv_heads, number % rows);
+}
+/// A warp a key.
+template <class S, AttentionBackwardFault fault>
+__global__ void __launch_bounds__(32 * kWarpQueries) attention_backward_warp_keys(AttentionBackward<S> p) {
+  const Index t = p.forward.t, number = Index{blockIdx.x} * kWarpQueries + static_cast<int>(threadIdx.x) / 32, at = number / t;
+  if (at < p.forward.batch * p.forward.kv_heads)
+    key_gradients<fault>(p, at / p.forward.kv_heads, at % p.forward.kv_heads, number % t, 0, p.forward.d);
 }
 
 /// along[b,h,i] = dy · y, a warp a row.
@@ -74,8 +199,8 @@ __global__ void __launch_bounds__(256) attention_backward_queries(AttentionBackw
   int* const special = reinterpret_cast<int*>(weights + 64 * Tiles::kWeightPitch);
   const int tx = static_cast<int>(threadIdx.x) % 16, ty = static_cast<int>(threadIdx.x) / 16;
   const Index first_row = (Index{gridDim.x} - 1 - blockIdx.x) * 64, rows = a.s * a.group;
-  const Index b = blockIdx.z, g = blockIdx.y, heads = a.kv_heads * a.group;
-  const auto head = [&](Index row) { return fault == AttentionBackwardFault::heads_by_modulo ? row % a.group * a.kv_heads + g : g * a.group + row % a.group; };
+  const Index b = blockIdx.z, g = blockIdx.y;
+  const auto head = [&](Index row) { return head_of<fault>(a, g, row); };
   const Index count = rows - first_row < 64 ? rows - first_row : 64;
   load_rows<kD, S>(queries, count, a.d, a.q_aligned, [&](int r) { return a.q.at(b, (first_row + r) / a.group, head(first_row + r)); });
   load_rows<kD, S>(upstream, count, a.d, p.dy_aligned, [&](int r) { return p.dy.at(b, (first_row + r) / a.group, head(first_row + r)); });
@@ -83,10 +208,8 @@ __global__ void __launch_bounds__(256) attention_backward_queries(AttentionBackw
   Index keys[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    const Index row = first_row + 4 * ty + i, h = head(row), position = row / a.group;
-    logsumexp[i] = row < rows ? *a.logsumexp.at(b, position, h) : -INFINITY;
-    along[i] = row < rows && fault != AttentionBackwardFault::along_dropped ? p.along[(b * heads + h) * a.s + position] : 0.0f;
-    keys[i] = row < rows ? pairs_of<fault>(a, b, position, logsumexp[i]) : 0;
+    const QueryRow row = query_row<fault>(p, b, g, first_row + 4 * ty + i, rows);
+    logsumexp[i] = row.logsumexp, along[i] = row.along, keys[i] = row.keys;
   }
   // Of the positions alone: rows that see nothing for another reason make a tile partly seen below.
   const Index most = pairs_of<fault>(a, b, (first_row + count - 1) / a.group, 0.0f);
@@ -142,18 +265,15 @@ __global__ void __launch_bounds__(256) attention_backward_keys(AttentionBackward
   ASSAY_SHARED(float, along, [64]);
   ASSAY_SHARED(int, seen, [64]);  // of these 64 keys
   const int tx = static_cast<int>(threadIdx.x) % 16, ty = static_cast<int>(threadIdx.x) / 16;
-  const Index first_key = Index{blockIdx.x} * 64, b = blockIdx.z, g = blockIdx.y, heads = a.kv_heads * a.group;
+  const Index first_key = Index{blockIdx.x} * 64, b = blockIdx.z, g = blockIdx.y;
   const Index count = a.t - first_key < 64 ? a.t - first_key : 64;
   const Index rows = fault == AttentionBackwardFault::last_queries_dropped ? a.s * a.group / 64 * 64 : a.s * a.group;
-  const auto head = [&](Index row) { return fault == AttentionBackwardFault::heads_by_modulo ? row % a.group * a.kv_heads + g : g * a.group + row % a.group; };
+  const auto head = [&](Index row) { return head_of<fault>(a, g, row); };
   load_rows<kD, S>(keys, count, a.d, a.k_aligned, [&](int r) { return a.k.at(b, first_key + r, g); });
   load_rows<kD, S>(values, count, a.d, a.v_aligned, [&](int r) { return a.v.at(b, first_key + r, g); });
   float of_keys[4][kD / 16] = {}, of_values[4][kD / 16] = {};
-  // Queries before this position see none of these keys.
-  const Index from = a.causal ? first_key - a.starts[b] - (fault == AttentionBackwardFault::mask_off_by_one ? 1 : 0) : 0;
-  const Index first_tile = from <= 0 ? 0 : from * a.group / 64 * 64;
-  const Index end = first_key < (fault == AttentionBackwardFault::lengths_ignored ? a.t : Index{a.lengths[b]}) ? rows : 0;
-  for (Index first = first_tile; first < end; first += 64) {
+  const Index end = first_key < keys_of<fault>(a, b) ? rows : 0;
+  for (Index first = first_row_of_keys<fault>(a, b, first_key) / 64 * 64; first < end; first += 64) {
     const Index here = end - first < 64 ? end - first : 64;
     const auto load_tile = [&](const HeadRows<const S>& from_rows, bool aligned) {
       load_rows<kD, S>(tile, here, a.d, aligned, [&](int r) { return from_rows.at(b, (first + r) / a.group, head(first + r)); }, 0, special);
@@ -162,11 +282,11 @@ __global__ void __launch_bounds__(256) attention_backward_keys(AttentionBackward
     if (threadIdx.x == 0) *special = 0;
     if (threadIdx.x < 64) {
       const int r = static_cast<int>(threadIdx.x);
-      const Index row = first + r, position = row / a.group, h = head(row);
-      logsumexp[r] = r < here ? *a.logsumexp.at(b, position, h) : -INFINITY;
-      along[r] = r < here && fault != AttentionBackwardFault::along_dropped ? p.along[(b * heads + h) * a.s + position] : 0.0f;
-      const bool left_out = fault == AttentionBackwardFault::first_head_of_group && row % a.group != 0;
-      const Index sees = r < here && !left_out ? pairs_of<fault>(a, b, position, logsumexp[r]) - first_key : 0;
+      const QueryRow row = query_row<fault>(p, b, g, first + r, end);
+      logsumexp[r] = row.logsumexp;
+      along[r] = row.along;
+      const bool left_out = fault == AttentionBackwardFault::first_head_of_group && (first + r) % a.group != 0;
+      const Index sees = left_out ? 0 : row.keys - first_key;
       seen[r] = static_cast<int>(sees < 0 ? 0 : sees < 64 ? sees : 64);
     }
     __syncthreads();
@@ -222,30 +342,48 @@ void launch_attention_backward(const AttentionBackward<S>& p, Device& device) {
   const Attention<S>& a = p.forward;
   const auto heads = static_cast<unsigned>(a.kv_heads), batch = static_cast<unsigned>(a.batch);
   constexpr std::size_t kBytes = sizeof(float) * (3 * 64 * AttentionTiles<kD>::kPitch + 64 * AttentionTiles<kD>::kWeightPitch + 4);
-  if (a.s > 0) {
-    launch(&attention_along<S>, {dim3(blocks_for(a.batch * a.s * a.kv_heads * a.group, 8)), dim3(256)}, device, p);
+  if (a.s > 0)
     launch(&attention_backward_queries<S, kD, fault>, {dim3(blocks_for(a.s * a.group, 64), heads, batch), dim3(256), kBytes}, device, p);
-  }
   if (a.t > 0)
     launch(&attention_backward_keys<S, kD, fault>, {dim3(blocks_for(a.t, 64), heads, batch), dim3(256), kBytes}, device, p);
+}
+
+/// passes(AttentionBackward), with the sums dy · y in its scratch. Args: AttentionBackwardArgs.
+template <class S, AttentionBackwardFault fault, class Args, class Passes>
+void with_row_sums(const Args& args, Device& device, Passes passes) {
+  const auto dy = head_rows<const S>(args.dy);
+  const auto dq = head_rows<S>(args.dq), dk = head_rows<S>(args.dk), dv = head_rows<S>(args.dv);
+  AttentionBackward<S> p{attention_of<S>(args), dy, dq, dk, dv, nullptr, heads_aligned(dy), heads_aligned(dq), heads_aligned(dk), heads_aligned(dv)};
+  if (fault == AttentionBackwardFault::first_sequence_only) p.forward.batch = std::min<Index>(p.forward.batch, 1);
+  if (p.forward.batch == 0) return;
+  const Index rows = args.batch * args.heads * args.s;
+  const Buffer along = device.allocate(static_cast<std::size_t>(rows) * sizeof(float));
+  p.along = static_cast<float*>(along.address());
+  if (rows > 0) launch(&attention_along<S>, {dim3(blocks_for(rows, 8)), dim3(256)}, device, p);
+  passes(p);
 }
 
 /// Args: AttentionBackwardArgs.
 template <class S, AttentionBackwardFault fault = AttentionBackwardFault::none, class Args>
 void run_attention_backward(const Args& args, Device& device) {
-  const auto dy = stepping<const S>(args.dy);
-  const auto dq = stepping<S>(args.dq), dk = stepping<S>(args.dk), dv = stepping<S>(args.dv);
-  AttentionBackward<S> p{attention_of<S>(args), dy, dq, dk, dv, nullptr, heads_aligned(dy), heads_aligned(dq), heads_aligned(dk), heads_aligned(dv)};
-  if (fault == AttentionBackwardFault::first_sequence_only) p.forward.batch = std::min<Index>(p.forward.batch, 1);
-  if (p.forward.batch == 0) return;
-  const Buffer along = device.allocate(static_cast<std::size_t>(args.batch * args.heads * args.s) * sizeof(float));
-  p.along = static_cast<float*>(along.address());
-  if (args.d <= 64) launch_attention_backward<S, 64, fault>(p, device);
-  else if (args.d <= 128) launch_attention_backward<S, 128, fault>(p, device);
-  else launch_attention_backward<S, 256, fault>(p, device);
+  with_row_sums<S, fault>(args, device, [&](const AttentionBackward<S>& p) {
+    if (args.d <= 64) launch_attention_backward<S, 64, fault>(p, device);
+    else if (args.d <= 128) launch_attention_backward<S, 128, fault>(p, device);
+    else launch_attention_backward<S, 256, fault>(p, device);
+  });
 }
 
-/// The registry's row. Args: AttentionBackwardArgs.
+template <class S, AttentionBackwardFault fault = AttentionBackwardFault::none, class Args>
+void run_attention_backward_warp(const Args& args, Device& device) {
+  with_row_sums<S, fault>(args, device, [&](const AttentionBackward<S>& p) {
+    const Index heads = p.forward.batch * args.kv_heads, queries = heads * args.s * p.forward.group, keys = heads * args.t;
+    const dim3 threads(32 * kWarpQueries);
+    if (queries > 0) launch(&attention_backward_warp_queries<S, fault>, {dim3(blocks_for(queries, kWarpQueries)), threads}, device, p);
+    if (keys > 0) launch(&attention_backward_warp_keys<S, fault>, {dim3(blocks_for(keys, kWarpQueries)), threads}, device, p);
+  });
+}
+
+/// The registry's rows. Args: AttentionBackwardArgs.
 template <class Args, class S, AttentionBackwardFault fault = AttentionBackwardFault::none>
 Kernel attention_backward_row(std::string_view id) {
   return {.op = "attention_backward",
@@ -257,6 +395,18 @@ Kernel attention_backward_row(std::string_view id) {
           .summary = "64 queries by 64 keys a block, one pass for dq and one for dk and dv, 4x4 pairs a thread",
           .run = [](const Call& call, Device& device) { run_attention_backward<S, fault>(Args::unpack(call), device); },
           .priority = 1};
+}
+
+template <class Args, class S, AttentionBackwardFault fault = AttentionBackwardFault::none>
+Kernel attention_backward_warp_row(std::string_view id) {
+  return {.op = "attention_backward",
+          .id = id,
+          .backend = kCudaBackend,
+          .arithmetic = {.functions = FunctionLibrary::cuda},
+          .storage = dtype_of<S>,
+          .source = "kernels/cuda/attention_backward.cuh",
+          .summary = "a warp a query for dq, and a key for dk and dv, 32 pairs at a time",
+          .run = [](const Call& call, Device& device) { run_attention_backward_warp<S, fault>(Args::unpack(call), device); }};
 }
 
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -16,7 +16,8 @@ enum class LossFault {
   half_the_lanes_lost,
   first_row_only,
   mean_over_rows,
-  one_warp_of_rows
+  one_warp_of_rows,
+  not_rescaled
 };
 
 template <LossFault fault>
@@ -36,32 +37,35 @@ struct CrossEntropy {
   bool mean;
 };
 
-/// loss[i] = weights[y] ((m - x[y]) + log sum_j exp(x[j] - m)). Two passes over the row, of which the second finds it
-/// in the cache. Elements past the end count as -inf. Error: the contract's bound; the order depends on classes alone.
+/// loss[i] = weights[y] ((m - x[y]) + log sum_j exp(x[j] - m)) in one pass over the row. A thread rescales its sum where its maximum
+/// grows, at most once for 512 entries of the row, and once more for the row's maximum (softmax.cuh has the source). Elements past
+/// the end count as -inf. Error: the contract's bound; the order depends on classes alone.
 template <LossFault fault>
 __global__ void __launch_bounds__(256) cross_entropy_row_kernel(CrossEntropy c) {
   ASSAY_SHARED(float, tops, [8]);
   ASSAY_SHARED(float, sums, [8]);
+  constexpr int kAtOnce = 4;  // loads of 16 bytes on their way together
   const Index row = blockIdx.x;
   const float* const x = c.logits + row * c.ld;
   const bool aligned = aligned16(x);
   const float beyond = fault == LossFault::padded_with_zero ? 0.0f : -INFINITY;
-  const Index n = fault == LossFault::tail_dropped && c.classes > 4 ? c.classes / 4 * 4 : c.classes;
-  float top = -INFINITY;
-  for (Index j = Index{threadIdx.x} * 4; j < n; j += Index{blockDim.x} * 4) {
-    const float4 v = load4(x, n, j, aligned, beyond);
-    top = fmaxf(fmaxf(top, fmaxf(v.x, v.y)), fmaxf(v.z, v.w));
+  const Index n = fault == LossFault::tail_dropped && c.classes > 4 ? c.classes / 4 * 4 : c.classes, step = Index{blockDim.x} * 4;
+  float top = -INFINITY, sum = 0.0f;
+  for (Index j = Index{threadIdx.x} * 4; j < n; j += kAtOnce * step) {
+    float4 v[kAtOnce];
+    float grown = top;
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) v[i] = load4(x, n, j + i * step, aligned, beyond);
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) grown = fmaxf(fmaxf(grown, fmaxf(v[i].x, v[i].y)), fmaxf(v[i].z, v[i].w));
+    if (top < grown) sum *= expf(top - grown);
+    top = grown;
+    const float shift = top == -INFINITY ? 0.0f : top;  // nothing but -inf so far: the sum stays 0, or NaN where a NaN came
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) sum += expf(v[i].x - shift) + expf(v[i].y - shift) + (expf(v[i].z - shift) + expf(v[i].w - shift));
   }
   const float m = block_reduce<loss_reduction<fault>>(top, Larger{}, tops);
-  float sum = 0.0f;
-  for (Index j = Index{threadIdx.x} * 4; j < n; j += Index{blockDim.x} * 4) {
-    const float4 v = load4(x, n, j, aligned, beyond);
-    sum += expf(v.x - m);
-    // What is past the end is no part of the sum, even where m is -inf.
-    if (j + 1 < n || fault == LossFault::padded_with_zero) sum += expf(v.y - m);
-    if (j + 2 < n || fault == LossFault::padded_with_zero) sum += expf(v.z - m);
-    if (j + 3 < n || fault == LossFault::padded_with_zero) sum += expf(v.w - m);
-  }
+  if (fault != LossFault::not_rescaled) sum *= expf(top - m);  // NaN where all of the row is -inf, or some of it inf
   const float log_sum = logf(block_reduce<loss_reduction<fault>>(sum, Plus{}, sums));
   if (threadIdx.x != 0) return;
   const Index y = c.targets[row];
@@ -104,9 +108,9 @@ Kernel cross_entropy_kernel(std::string_view id) {
   return {.op = "cross_entropy",
           .id = id,
           .backend = kCudaBackend,
-          .arithmetic = {.functions = FunctionLibrary::cuda},
+          .arithmetic = {.functions = FunctionLibrary::cuda, .online_tile = 512},
           .source = "kernels/cuda/cross_entropy.cuh",
-          .summary = "one block a row, maximum first; one block for the total",
+          .summary = "one block a row, maximum and sum in one pass; one block for the total",
           .run = &run_typed<ops::CrossEntropyArgs, &cross_entropy_block_per_row<fault>>};
 }
 

@@ -74,45 +74,85 @@ __global__ void __launch_bounds__(256) nf4_naive_kernel(Product p, Nf4Matrix w) 
   p.c[i * p.c_ld + j] = sum;
 }
 
-/// Elements of x, and of a row of W, that a thread has: a quarter of a block, whose codes are eight bytes.
-constexpr int kQuarter = 16;
-struct alignas(8) QuarterBlock {
-  unsigned word[2];
+/// Elements of x, and of a row of W, that a thread has: half a block, whose codes are 16 bytes.
+constexpr int kHalf = 32;
+constexpr int kGemvRows = 16, kGemvAtOnce = 4, kGemvThreads = 448;
+
+/// The two entries of the codebook that a byte stands for, the earlier element's first.
+struct alignas(8) EntryPair {
+  float first, second;
 };
+/// All 256 of them, 32 times: a copy for each lane, so that no two lanes of a warp meet in a bank.
+constexpr std::size_t kPairBytes = 256 * 32 * sizeof(EntryPair);
+static_assert(kGemvThreads * kHalf * sizeof(float) <= kPairBytes, "x passes through the same memory first");
+
+/// Whole warps; each lane holds an entry of the codebook.
+template <Nf4Fault fault>
+__device__ inline void make_pairs(EntryPair* pairs, const float* table) {
+  const int lane = static_cast<int>(threadIdx.x) % 32, warps = static_cast<int>(blockDim.x) / 32;
+  const float entry = table[lane % 16];
+  for (int byte = static_cast<int>(threadIdx.x) / 32; byte < 256; byte += warps) {
+    const float high = __shfl_sync(0xffffffffU, entry, byte / 16), low = __shfl_sync(0xffffffffU, entry, byte % 16);
+    pairs[32 * byte + lane] = fault == Nf4Fault::nibbles_swapped ? EntryPair{low, high} : EntryPair{high, low};
+  }
+}
+
+/// A thread's 32 elements of x, of `k` from `first` on for all threads, zeros behind: coalesced into `staged`, where eight lanes that
+/// read together meet different banks, and from there.
+template <bool aligned>
+__device__ inline void load_x(const float* row, int first, int k, float4* staged, float (&x)[kHalf]) {
+  const int threads = static_cast<int>(blockDim.x);
+  const auto place = [](int f) { return f ^ (f / 8 % 8); };
+  if (aligned && first + threads * kHalf <= k) {
+    const float4* const from = reinterpret_cast<const float4*>(row + first);
+#pragma unroll 2
+    for (int i = 0; i < kHalf / 4; ++i) {
+      const int f = static_cast<int>(threadIdx.x) + i * threads;
+      staged[place(f)] = from[f];
+    }
+  } else {
+    for (int f = static_cast<int>(threadIdx.x); f < threads * (kHalf / 4); f += threads) {
+      const auto at = [&](int n) { return first + 4 * f + n < k ? row[first + 4 * f + n] : 0.0f; };
+      staged[place(f)] = make_float4(at(0), at(1), at(2), at(3));
+    }
+  }
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < kHalf / 4; ++i) {
+    const float4 v = staged[place(static_cast<int>(threadIdx.x) * (kHalf / 4) + i)];
+    x[4 * i] = v.x, x[4 * i + 1] = v.y, x[4 * i + 2] = v.z, x[4 * i + 3] = v.w;
+  }
+  __syncthreads();
+}
 
 template <bool aligned>
-__device__ inline QuarterBlock load_codes(const std::uint8_t* from) {
-  if constexpr (aligned) return *reinterpret_cast<const QuarterBlock*>(from);
+__device__ inline uint4 load_codes(const std::uint8_t* from) {
+  if constexpr (aligned) return *reinterpret_cast<const uint4*>(from);
   const unsigned* const words = reinterpret_cast<const unsigned*>(from);
-  return {{words[0], words[1]}};
+  return {words[0], words[1], words[2], words[3]};
 }
 
-/// The entry of the codebook for the four bits of `word` from `bit` on.
-__device__ inline float entry(const float* table, unsigned word, int bit) {
-  const unsigned offset = (bit >= 2 ? word >> (bit - 2) : word << (2 - bit)) & 60U;  // in bytes
-  return *reinterpret_cast<const float*>(reinterpret_cast<const char*>(table) + offset);
-}
-
-/// A quarter of a block times its elements of x; one rounding a weight, one fused multiply-add a term.
-template <Nf4Fault fault>
-__device__ inline float dot_quarter(const QuarterBlock& codes, float scale, const float* table, const float (&x)[kQuarter]) {
+/// Half a block times its elements of x: entries first, then their scale. `pairs`: as bytes; `copy`: 8 times the lane's number. The byte
+/// of codes, 256 times, and the copy make an offset in one instruction.
+__device__ inline float dot_half(const uint4& codes, float scale, const char* pairs, unsigned copy, const float (&x)[kHalf]) {
+  const unsigned words[4] = {codes.x, codes.y, codes.z, codes.w};
   float sum = 0.0f;
 #pragma unroll
-  for (int i = 0; i < 2; ++i)
+  for (int i = 0; i < 4; ++i)
 #pragma unroll
-    for (int e = 0; e < 8; ++e) {
-      const int bit = fault == Nf4Fault::nibbles_swapped ? 4 * e : 4 * (e ^ 1);
-      sum += x[8 * i + e] * __fmul_rn(entry(table, codes.word[i], bit), scale);
+    for (int n = 0; n < 4; ++n) {
+      const unsigned offset = __byte_perm(words[i], copy, 0x5504U + (static_cast<unsigned>(n) << 4));
+      const EntryPair pair = *reinterpret_cast<const EntryPair*>(pairs + offset);
+      sum += x[8 * i + 2 * n] * pair.first;
+      sum += x[8 * i + 2 * n + 1] * pair.second;
     }
-  return sum;
+  return sum * scale;
 }
 
-constexpr int kGemvRows = 16, kGemvAtOnce = 8, kGemvThreads = 512;
-
-/// Sums over the lanes of eight values, that of v[lane / 4] in lane: lanes halve the values between them until each has one.
-/// All 32 lanes take part.
+/// Sums over the lanes of a few values, that of v[lane / (32 / their number)] in lane: lanes halve the values between them until each
+/// has one. All 32 lanes take part.
 template <Nf4Fault fault>
-__device__ inline float eight_warp_sums(float (&v)[kGemvAtOnce], int lane) {
+__device__ inline float warp_sums(float (&v)[kGemvAtOnce], int lane) {
   constexpr unsigned kAllLanes = 0xffffffffU;
 #pragma unroll
   for (int half = kGemvAtOnce / 2, step = 16; half > 0; half /= 2, step /= 2)
@@ -123,49 +163,45 @@ __device__ inline float eight_warp_sums(float (&v)[kGemvAtOnce], int lane) {
     }
   float sum = v[0];
 #pragma unroll
-  for (int step = fault == Nf4Fault::half_the_lanes_lost ? 1 : 2; step > 0; step /= 2)
+  for (int step = 16 / kGemvAtOnce / (fault == Nf4Fault::half_the_lanes_lost ? 2 : 1); step > 0; step /= 2)
     sum += __shfl_xor_sync(kAllLanes, sum, step);
   return sum;
 }
 
-/// y[i,j] for 16 rows j of W and one row i of X. Each thread keeps 16 elements of x in registers and multiplies them with a
-/// quarter of a block of each row, eight rows at once; warps' sums meet in shared memory, where they are added in order.
+/// y[i,j] for 16 rows j of W and one row i of X. Each thread keeps 32 elements of x in registers and multiplies them with half a
+/// block of each row, four rows at once; warps' sums meet in shared memory, where they are added in order.
 template <bool aligned, Nf4Fault fault>
 __global__ void __launch_bounds__(kGemvThreads, 2) nf4_gemv_kernel(Product p, Nf4Matrix w) {
   ASSAY_SHARED(float, table, [16]);
   ASSAY_SHARED(float, sums, [kGemvThreads / 32][kGemvRows]);
-  load_table<fault>(table, w.table, static_cast<int>(threadIdx.x));
+  EntryPair* const pairs = dynamic_shared<EntryPair>();
+  load_table(table, w.table, static_cast<int>(threadIdx.x));
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-  const int quarters = static_cast<int>(4 * nf4_blocks(w.k)), row0 = static_cast<int>(blockIdx.x) * kGemvRows;
+  const int halves = static_cast<int>(2 * nf4_blocks(w.k)), row0 = static_cast<int>(blockIdx.x) * kGemvRows;
   const int k = fault == Nf4Fault::tail_of_k_dropped ? p.k / 64 * 64 : p.k;
   const float* const x_row = p.a + blockIdx.y * p.a_ld;
-  for (int pass = 0; pass < quarters; pass += static_cast<int>(blockDim.x)) {
-    const int from = (pass + static_cast<int>(threadIdx.x)) * kQuarter;
-    const bool whole = from + kQuarter <= k;
-    float x[kQuarter];
-    if (aligned && whole) {
-#pragma unroll
-      for (int i = 0; i < kQuarter / 4; ++i) {
-        const float4 v = reinterpret_cast<const float4*>(x_row + from)[i];
-        x[4 * i] = v.x, x[4 * i + 1] = v.y, x[4 * i + 2] = v.z, x[4 * i + 3] = v.w;
-      }
-    } else {
-#pragma unroll
-      for (int i = 0; i < kQuarter; ++i) x[i] = from + i < k ? x_row[from + i] : 0.0f;
-    }
+  for (int pass = 0; pass < halves; pass += static_cast<int>(blockDim.x)) {
+    const int from = (pass + static_cast<int>(threadIdx.x)) * kHalf;
+    const bool whole = from + kHalf <= k;
+    float x[kHalf];
+    if (pass > 0) __syncthreads();  // the pairs of the pass before are done with
+    load_x<aligned>(x_row, pass * kHalf, k, reinterpret_cast<float4*>(pairs), x);
+    make_pairs<fault>(pairs, table);
+    if constexpr (fault != Nf4Fault::no_barrier) __syncthreads();
     for (int r = 0; r < kGemvRows; r += kGemvAtOnce) {
       float own[kGemvAtOnce] = {};
       if (whole) {
-        QuarterBlock codes[kGemvAtOnce];
+        uint4 codes[kGemvAtOnce];
         float scales[kGemvAtOnce];
 #pragma unroll
         for (int i = 0; i < kGemvAtOnce; ++i) {
-          const Index j = min(Index{row0} + r + i, w.n - 1);
+          const int j = min(row0 + r + i, static_cast<int>(w.n) - 1);
           codes[i] = load_codes<aligned>(w.codes + j * w.codes_ld + from / 2);
           scales[i] = scale_of<fault>(w, j, from);
         }
 #pragma unroll
-        for (int i = 0; i < kGemvAtOnce; ++i) own[i] = dot_quarter<fault>(codes[i], scales[i], table, x);
+        for (int i = 0; i < kGemvAtOnce; ++i)
+          own[i] = dot_half(codes[i], scales[i], reinterpret_cast<const char*>(pairs), static_cast<unsigned>(8 * lane), x);
       } else if (from < k) {  // what lies behind the row's end may be infinite: it is left out, not multiplied by 0
 #pragma unroll
         for (int i = 0; i < kGemvAtOnce; ++i) {
@@ -173,16 +209,17 @@ __global__ void __launch_bounds__(kGemvThreads, 2) nf4_gemv_kernel(Product p, Nf
           for (int q = from; q < k; ++q) own[i] += x_row[q] * decode1<fault>(w, table, j, q);
         }
       }
-      const float sum = eight_warp_sums<fault>(own, lane);
-      float& to = sums[warp][r + lane / 4];
-      if (lane % 4 == 0) to = pass == 0 || fault == Nf4Fault::pass_overwritten ? sum : to + sum;
+      const float sum = warp_sums<fault>(own, lane);
+      constexpr int kLanesOfRow = 32 / kGemvAtOnce;
+      float& to = sums[warp][r + lane / kLanesOfRow];
+      if (lane % kLanesOfRow == 0) to = pass == 0 || fault == Nf4Fault::pass_overwritten ? sum : to + sum;
     }
   }
   if constexpr (fault != Nf4Fault::no_barrier_between) __syncthreads();
   const int j = row0 + static_cast<int>(threadIdx.x);
   if (threadIdx.x >= kGemvRows || j >= p.n) return;
   float total = 0.0f;
-  if (quarters > 0)
+  if (halves > 0)
     for (int i = 0; i < static_cast<int>(blockDim.x) / 32; ++i) total += sums[i][threadIdx.x];
   p.c[blockIdx.y * p.c_ld + j] = total;
 }
@@ -208,12 +245,12 @@ void nf4_tiled(const Product& p, const Nf4Matrix& w, Device& device) {
 template <Nf4Fault fault = Nf4Fault::none>
 void nf4_gemv(const Product& p, const Nf4Matrix& w, Device& device) {
   namespace detail = nf4_detail;
-  const Index warps = (4 * nf4_blocks(w.k) + 31) / 32, most = detail::kGemvThreads / 32, passes = (warps + most - 1) / most;
+  const Index warps = (2 * nf4_blocks(w.k) + 31) / 32, most = detail::kGemvThreads / 32, passes = (warps + most - 1) / most;
   const auto threads = static_cast<unsigned>(32 * std::max<Index>(1, passes > 0 ? (warps + passes - 1) / passes : 1));
   const unsigned rows = fault == Nf4Fault::first_row_only ? 1 : static_cast<unsigned>(p.m);
-  const bool aligned = vectors(p.a, p.a_ld) && reinterpret_cast<std::uintptr_t>(w.codes) % 8 == 0 && w.codes_ld % 8 == 0;
+  const bool aligned = vectors(p.a, p.a_ld) && reinterpret_cast<std::uintptr_t>(w.codes) % 16 == 0 && w.codes_ld % 16 == 0;
   launch(aligned ? &detail::nf4_gemv_kernel<true, fault> : &detail::nf4_gemv_kernel<false, fault>,
-         {dim3(blocks_for(p.n, detail::kGemvRows), rows), dim3(threads)}, device, p, w);
+         {dim3(blocks_for(p.n, detail::kGemvRows), rows), dim3(threads), detail::kPairBytes}, device, p, w);
 }
 
 /// Rows of X up to which W is read once for each of them rather than tiled.

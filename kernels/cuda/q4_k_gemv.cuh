@@ -18,17 +18,61 @@ struct Q4kGemv {
 
 namespace q4k_gemv_detail {
 
-constexpr int kThreads = 512, kWarps = kThreads / 32;
-constexpr int kTileBlocks = 32;  ///< super-blocks of x in shared memory at a time
-constexpr int kBlocksOfWarp = 8;  ///< super-blocks that a warp takes at a time, four lanes each
+constexpr int kThreads = 1024, kWarps = kThreads / 32;
+constexpr int kShares = 2;                  ///< warps that share rows, each with its super-blocks
+constexpr int kRowWarps = kWarps / kShares;
+constexpr int kTileBlocks = 64;             ///< super-blocks of x in shared memory at a time
+constexpr int kBlocksOfWarp = 8;            ///< super-blocks that a warp takes at a time, four lanes each
 
-/// x of one tile, zeros behind k. Four values lie where the eight lanes that read together find theirs in different banks:
-/// lanes of two super-blocks, each of them 64 values from its neighbour.
-inline __device__ void stage(const Q4kGemv& a, Index first, float4* tile) {
-  for (int f = static_cast<int>(threadIdx.x); f < kTileBlocks * 64; f += kThreads) {
-    const Index p = first * q4_k::kValues + 4 * f;
-    tile[f ^ (f >> 4 & 7)] = p < a.k ? load4(a.x, p, a.k, a.aligned_x) : make_float4(0, 0, 0, 0);
+/// x of one tile, zeros behind k, and the sums of its sub-blocks. Four values lie where the eight lanes that read together find theirs
+/// in different banks: lanes of two super-blocks, each of them 64 values from its neighbour.
+struct Tile {
+  float4* x;      ///< kTileBlocks * 64; times kUp where all of it is usual
+  float* sums;    ///< kTileBlocks * 8
+};
+constexpr int kTileFours = kTileBlocks * 64, kTileSums = kTileBlocks * 8;
+constexpr std::size_t kTileBytes = kTileFours * sizeof(float4) + kTileSums * sizeof(float);
+/// Codes that are tiny numbers times x this much larger are normal: 2^-133 2^96 |x| >= 2^-117 for usual x.
+constexpr float kUp = 0x1p96f, kLargestUsual = 0x1p31f, kSmallestUsual = 0x1p-80f;
+
+__device__ inline int place(int f) { return f ^ (f >> 4 & 7); }
+
+/// True unless some x is NaN, too large or too small: `most` and `least` are of the bits of |x|, those of 0 left out of the latter.
+struct Range {
+  unsigned most = 0, least = 0xffffffffU;
+
+  __device__ void include(float x) {
+    const unsigned bits = __float_as_uint(x) & 0x7fffffffU;
+    most = max(most, bits);
+    least = min(least, bits - 1);  // of 0: the largest
   }
+  __device__ bool usual() const { return most < __float_as_uint(kLargestUsual) && least >= __float_as_uint(kSmallestUsual) - 1; }
+};
+
+/// All threads of the block, whole warps; a barrier, and the caller's behind. True where x is usual.
+__device__ inline bool stage(const Q4kGemv& a, Index first, const Tile& tile) {
+  constexpr int kOwn = kTileFours / kThreads;
+  float4 own[kOwn];
+  Range range;
+#pragma unroll
+  for (int i = 0; i < kOwn; ++i) {
+    const Index p = first * q4_k::kValues + 4 * (static_cast<int>(threadIdx.x) + i * kThreads);
+    own[i] = p < a.k ? load4(a.x, p, a.k, a.aligned_x) : make_float4(0, 0, 0, 0);
+    range.include(own[i].x), range.include(own[i].y), range.include(own[i].z), range.include(own[i].w);
+  }
+  const bool usual = __syncthreads_or(!range.usual()) == 0;
+  const float up = usual ? kUp : 1.0f;
+#pragma unroll
+  for (int i = 0; i < kOwn; ++i) {
+    const int f = static_cast<int>(threadIdx.x) + i * kThreads;
+    const float4 v = own[i];
+    float sum = (v.x + v.y) + (v.z + v.w);
+#pragma unroll
+    for (int step = 4; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffU, sum, step);
+    tile.x[place(f)] = make_float4(v.x * up, v.y * up, v.z * up, v.w * up);
+    if (f % 8 == 0) tile.sums[f / 8] = sum;
+  }
+  return usual;
 }
 
 /// What a lane reads of a super-block: the header, and the 32 bytes of one group of 64 codes.
@@ -36,35 +80,25 @@ struct Lot {
   Q4kHeader header;
   unsigned word[8];
 };
-
 __device__ inline Lot load_lot(const std::uint8_t* block, int group, bool aligned) {
-  Lot lot{q4k_header(block, aligned), {}};
   const std::uint8_t* const codes = block + q4_k::kCodes + 32 * group;
-#pragma unroll
-  for (int n = 0; n < 2; ++n) {
-    const Q4kHeader four = q4k_header(codes + 16 * n, aligned);  // four words like any
-    lot.word[4 * n] = four.halves, lot.word[4 * n + 1] = four.scales;
-    lot.word[4 * n + 2] = four.minima, lot.word[4 * n + 3] = four.rest;
-  }
-  return lot;
+  const Q4kHeader first = q4k_header(codes, aligned), second = q4k_header(codes + 16, aligned);  // four words each, like any
+  return {q4k_header(block, aligned),
+          {first.halves, first.scales, first.minima, first.rest, second.halves, second.scales, second.minima, second.rest}};
 }
 
-/// Byte t of four as the third of a float: 2^-133 times its number, below the normal floats. A step that is 2^133 times as
-/// large makes the same product of it, exactly, and no conversion is needed.
+/// Byte t of four as the third of a float: 2^-133 times its number, below the normal floats. No conversion is needed.
 __device__ inline float tiny_number(unsigned bytes, int t) {
   return __uint_as_float(__byte_perm(bytes, 0, 0x4044U + (static_cast<unsigned>(t) << 8)));
 }
-/// Steps below this can be so scaled.
-constexpr float kSmallStep = 0x1p-6f;
-
-/// sum += w x for four values in whose byte lies the code, or 16 times it: step has the factor.
-__device__ inline float take(float sum, float step, float minimum, unsigned bytes, const float4& x) {
-  const float values[4] = {x.x, x.y, x.z, x.w};
-#pragma unroll
-  for (int t = 0; t < 4; ++t) sum = __fmaf_rn(__fmaf_rn(step, tiny_number(bytes, t), -minimum), values[t], sum);
-  return sum;
+/// sum += tiny numbers times x.
+__device__ inline void take(float& sum, unsigned bytes, const float4& x) {
+  sum = __fmaf_rn(tiny_number(bytes, 0), x.x, sum);
+  sum = __fmaf_rn(tiny_number(bytes, 1), x.y, sum);
+  sum = __fmaf_rn(tiny_number(bytes, 2), x.z, sum);
+  sum = __fmaf_rn(tiny_number(bytes, 3), x.w, sum);
 }
-/// The same with steps of any size, of the `left` values that are in the row.
+/// sum += w x of the `left` values of four that are in the row.
 __device__ inline float take_some(float sum, const Q4kLine& line, unsigned codes, const float4& x, Index left) {
   const float values[4] = {x.x, x.y, x.z, x.w};
 #pragma unroll
@@ -73,75 +107,88 @@ __device__ inline float take_some(float sum, const Q4kLine& line, unsigned codes
   return sum;
 }
 
-/// What a lane adds of its 64 values: 32 low nibbles and the 32 high ones of the same bytes. `left` counts from the first of
-/// the super-block. Both ways round the same numbers in the same order.
-template <Q4kFault fault>
-__device__ inline void take_lot(float (&sum)[2], const Lot& lot, const float4* x, int group, int key, Index left) {
-  Q4kLine lines[2];
-  q4k_lines<fault>(lot.header, group, lines);
-  if (left >= q4_k::kValues && fabsf(lines[0].step) < kSmallStep && fabsf(lines[1].step) < kSmallStep) {
-    const float low = lines[0].step * 0x1p100f * 0x1p33f, high = lines[1].step * 0x1p100f * 0x1p29f;
+/// What a lane adds of its 64 values, 32 low nibbles and the 32 high ones of the same bytes, for each of `owned` rows. Usual x: codes
+/// times x first, then the step, and the minimum times the sum of x; otherwise, and where the row ends here, value by value.
+template <int owned, Q4kFault fault>
+__device__ inline void take_lots(float (&sum)[owned][2], const Lot (&lot)[owned], const Tile& tile, bool usual, int n, int group, int key,
+                                Index left) {
+  const float4* const x = tile.x + n * 64 + 16 * group;
+  Q4kLine lines[owned][2];
+#pragma unroll
+  for (int r = 0; r < owned; ++r) q4k_lines<fault>(lot[r].header, group, lines[r]);
+  if (left >= q4_k::kValues && usual) {
+    float low[owned] = {}, high[owned] = {};
 #pragma unroll
     for (int j = 0; j < 8; ++j) {
-      sum[0] = take(sum[0], low, lines[0].minimum, lot.word[j] & 0x0f0f0f0fU, x[j ^ key]);
-      sum[1] = take(sum[1], high, lines[1].minimum, lot.word[j] & 0xf0f0f0f0U, x[8 + (j ^ key)]);
+      const float4 first = x[j ^ key], second = x[8 + (j ^ key)];
+#pragma unroll
+      for (int r = 0; r < owned; ++r) {
+        take(low[r], lot[r].word[j] & 0x0f0f0f0fU, first);
+        take(high[r], lot[r].word[j] & 0xf0f0f0f0U, second);  // 16 times the code
+      }
+    }
+    const float* const sums = tile.sums + 8 * n + 2 * group;
+#pragma unroll
+    for (int r = 0; r < owned; ++r) {
+      sum[r][0] += __fmaf_rn(low[r] * 0x1p37f, lines[r][0].step, -lines[r][0].minimum * sums[0]);
+      sum[r][1] += __fmaf_rn(high[r] * 0x1p33f, lines[r][1].step, -lines[r][1].minimum * sums[1]);
     }
     return;
   }
+  const float down = usual ? 1 / kUp : 1.0f;
 #pragma unroll
   for (int j = 0; j < 8; ++j) {
     const Index behind = left - 64 * group - 4 * j;
-    sum[0] = take_some(sum[0], lines[0], lot.word[j] & 0x0f0f0f0fU, x[j ^ key], behind);
-    sum[1] = take_some(sum[1], lines[1], lot.word[j] >> 4 & 0x0f0f0f0fU, x[8 + (j ^ key)], behind - 32);
+    float4 first = x[j ^ key], second = x[8 + (j ^ key)];
+    first = make_float4(first.x * down, first.y * down, first.z * down, first.w * down);
+    second = make_float4(second.x * down, second.y * down, second.z * down, second.w * down);
+#pragma unroll
+    for (int r = 0; r < owned; ++r) {
+      sum[r][0] = take_some(sum[r][0], lines[r][0], lot[r].word[j] & 0x0f0f0f0fU, first, behind);
+      sum[r][1] = take_some(sum[r][1], lines[r][1], lot[r].word[j] >> 4 & 0x0f0f0f0fU, second, behind - 32);
+    }
   }
 }
 
 }  // namespace q4k_gemv_detail
 
-/// A warp sums `owned` rows: four lanes a super-block, 32 bytes of codes each, of which the next are on their way while
-/// these are used; then a tree over the lanes. The warps of a block share x, a tile of which stands in shared memory at a
-/// time; all of them come to every barrier.
+/// Two warps sum `owned` rows, by turns of eight super-blocks: four lanes a super-block, 32 bytes of codes each; then a tree over the
+/// lanes, and the two sums in order. The warps of a block share x, a tile of which stands in shared memory at a time; all of them
+/// come to every barrier.
 template <int owned, Q4kFault fault>
 __global__ void __launch_bounds__(q4k_gemv_detail::kThreads) q4k_gemv_kernel(Q4kGemv a) {
   using namespace q4k_gemv_detail;
-  ASSAY_SHARED(float4, tile, [kTileBlocks * 64]);
+  float4* const x = dynamic_shared<float4>();
+  const Tile tile{x, reinterpret_cast<float*>(x + kTileFours)};
+  ASSAY_SHARED(float, sums, [kShares][kRowWarps * owned]);
   const int lane = static_cast<int>(threadIdx.x) % 32, group = lane % 4, key = lane % 8;
-  const Index first_row = (Index{blockIdx.x} * kWarps + threadIdx.x / 32) * owned;
+  const int row_warp = static_cast<int>(threadIdx.x) / 32 % kRowWarps, share = static_cast<int>(threadIdx.x) / 32 / kRowWarps;
+  const Index block_row = Index{blockIdx.x} * (kRowWarps * owned), first_row = block_row + row_warp * owned;
   const Index count = fault == Q4kFault::last_block_dropped ? a.k / q4_k::kValues : q4_k::blocks_of(a.k);
   float sum[owned][2] = {};
-  Lot next[owned];
-  const auto load_next = [&](Index n) {
-#pragma unroll
-    for (int r = 0; r < owned; ++r) {
-      const Index row = min(first_row + r, a.rows - 1);
-      next[r] = load_lot(q4k_block<fault>(a.blocks, row, a.k, min(n, count - 1)), group, a.aligned_blocks);
-    }
-  };
-  if (count > 0) load_next(lane / 4);
   for (Index first = 0; first < count; first += kTileBlocks) {
-    __syncthreads();  // the tile before has been read
-    stage(a, first, tile);
+    // The barrier within comes after the tile before has been read.
+    const bool usual = stage(a, first, tile);
     if constexpr (fault != Q4kFault::no_barrier) __syncthreads();
     const int here = static_cast<int>(min(Index{kTileBlocks}, count - first));
-    for (int i = 0; i < here; i += kBlocksOfWarp) {
-      const int n = i + lane / 4;
+    for (int n = share * kBlocksOfWarp + lane / 4; n < here; n += kShares * kBlocksOfWarp) {
       Lot lot[owned];
 #pragma unroll
-      for (int r = 0; r < owned; ++r) lot[r] = next[r];
-      load_next(first + n + kBlocksOfWarp);
-      if (n >= here) continue;
-      const Index left = a.k - (first + n) * q4_k::kValues;
-#pragma unroll
-      for (int r = 0; r < owned; ++r) take_lot<fault>(sum[r], lot[r], tile + n * 64 + 16 * group, group, key, left);
+      for (int r = 0; r < owned; ++r)
+        lot[r] = load_lot(q4k_block<fault>(a.blocks, min(first_row + r, a.rows - 1), a.k, first + n), group, a.aligned_blocks);
+      take_lots<owned, fault>(sum, lot, tile, usual, n, group, key, a.k - (first + n) * q4_k::kValues);
     }
   }
 #pragma unroll
   for (int r = 0; r < owned; ++r) {
     constexpr auto kReduce = fault == Q4kFault::half_the_lanes_lost ? ReduceFault::half_the_lanes_lost : ReduceFault::none;
     const float total = reduce_row<32, Plus, kReduce>(sum[r][0] + sum[r][1], nullptr);
-    const bool own = first_row + r < (fault == Q4kFault::first_row_only ? 1 : a.rows);
-    if (lane == 0 && own) a.y[first_row + r] = total;
+    if (lane == 0) sums[share][row_warp * owned + r] = total;
   }
+  __syncthreads();
+  const Index row = block_row + threadIdx.x;
+  if (threadIdx.x < kRowWarps * owned && row < (fault == Q4kFault::first_row_only ? 1 : a.rows))
+    a.y[row] = sums[0][threadIdx.x] + sums[1][threadIdx.x];
 }
 
 /// blocks (rows, ceil(k/256)*144): bytes, rows at multiples of 4; x (k), y (rows): float32. 0.5625 bytes a weight.
@@ -154,8 +201,8 @@ void q4k_gemv(const ops::Q4KGemvArgs& args, Device& device) {
                   args.y.data(), fault == Q4kFault::alignment_unchecked || q4k_aligned(blocks),
                   rows_aligned(args.x.data(), 0)};
   constexpr int kOwned = 2;
-  const dim3 grid(blocks_for(a.rows, q4k_gemv_detail::kWarps * kOwned)), block(q4k_gemv_detail::kThreads);
-  launch(&q4k_gemv_kernel<kOwned, fault>, {grid, block}, device, a);
+  const dim3 grid(blocks_for(a.rows, q4k_gemv_detail::kRowWarps * kOwned)), block(q4k_gemv_detail::kThreads);
+  launch(&q4k_gemv_kernel<kOwned, fault>, {grid, block, q4k_gemv_detail::kTileBytes}, device, a);
 }
 
 template <void (*run)(const ops::Q4KGemvArgs&, Device&)>

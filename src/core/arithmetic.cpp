@@ -14,6 +14,7 @@ std::string_view name(Format format) {
     case Format::tf32: return "tf32";
     case Format::f16: return "f16";
     case Format::bf16: return "bf16";
+    case Format::tf32x3: return "tf32x3";
   }
   return "?";
 }

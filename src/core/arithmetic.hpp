@@ -8,15 +8,18 @@
 
 namespace assay {
 
-/// Storage and compute formats; `digits` below counts significant bits, the hidden one included.
-enum class Format { f32, tf32, f16, bf16 };
+/// Storage and compute formats, and tf32x3: float32 numbers as sums of two of TF32, multiplied by three products of four
+/// (bounded.cpp derives what that costs).
+enum class Format { f32, tf32, f16, bf16, tf32x3 };
 
+/// Significant bits, the hidden one included; of tf32x3, as many as make its products' error.
 constexpr int significand_bits(Format format) {
   switch (format) {
     case Format::f32: return 24;
     case Format::tf32: return 11;
     case Format::f16: return 11;
     case Format::bf16: return 8;
+    case Format::tf32x3: return 19;
   }
   return 0;
 }

@@ -26,6 +26,11 @@
 // a sum does. tests/numbers reaches this bound. A kernel that accumulates wider and rounds once errs by
 // u |s| <= u S, which E holds (or n = 1).
 //
+// Three products of TF32 for one (tf32x3): x = h + l + r, h the upper 11 bits of x and l those of x - h, both truncated, so that
+// |l| < 2^-10 |x| and |r| < 2^-20 |x|, or 2^-136 where l is subnormal. x y - (h h' + h l' + l h') = l l' + r y + (x - r) r' is below
+// (3 + 2^-9) 2^-20 |x y| <= 2 v |x y| for v = 2^-19: each factor counts as rounded by v. n terms become 3n, whose magnitudes sum
+// to at most (1 + 2^-9 + 2^-19) S. Parts of one number have one sign: no sum of them overflows where the number does not.
+//
 // Statistical. Assume that signs of terms are independent and fair (products of Gaussian inputs), and that
 // rounding errors to nearest are mean-zero given the earlier ones (Higham & Mary, SIAM J. Sci. Comput. 41
 // (2019)). Let Q^2 = sum t_p^2, s_T the exact sum at node T of the tree and Q_T^2 its sum of squares.
@@ -72,6 +77,8 @@ Range range_of(Format format) {
       return {0x1p-14, 65504};
     case Format::bf16:
       return {FLT_MIN, (2 - 0x1p-7) * 0x1p127};
+    case Format::tf32x3:
+      return {0x1p-116, FLT_MAX};  // below, the lower part is subnormal
   }
   return {};
 }
@@ -99,6 +106,7 @@ Roundings::Roundings(const Arithmetic& arithmetic) : of(arithmetic) {
   input_largest = inputs.largest;
   flush = of.flushes_subnormals ? results.smallest_normal : 0;
   underflow = of.flushes_subnormals ? flush : unit * results.smallest_normal;
+  if (of.inputs == Format::tf32x3) underflow *= 3;
   largest = results.largest;
   nearest = rounding == Rounding::nearest;
   saturates = !nearest;
@@ -113,7 +121,8 @@ const Roundings& Roundings::current() {
 }
 
 double Roundings::growth(double n) const {
-  const double g = std::max(n - 1, 0.0) * unit;
+  const bool parts = of.inputs == Format::tf32x3;
+  const double g = std::max((parts ? 3 * n : n) - 1, 0.0) * unit * (parts ? 1 + 0x1p-8 : 1);
   if (nearest) return g;
   return g < 1 ? g / (1 - g) : kInfinity;
 }
@@ -135,6 +144,7 @@ bool held_by(Format format, float x) {
     case Format::f32:
       return true;
     case Format::tf32:
+    case Format::tf32x3:
       return (std::bit_cast<std::uint32_t>(x) & 0x1fffu) == 0;
     case Format::f16:
       return widen(to_half(x)) == x;

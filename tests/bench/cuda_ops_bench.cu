@@ -48,10 +48,30 @@ struct DeviceCall {
       device.upload(buffers.back().address(), host.data(), host.size());
       bytes += static_cast<double>(host.size()) * (info.role == Role::inout ? 2 : 1);
       call.tensors.push_back({dtype, buffers.back().address(), shape, row_major_strides(shape)});
+      if (info.name == "blocks") quantize(device, setting, call.tensors.back());
     }
   }
 
  private:
+  /// Super-blocks of weights as models have them, normal with deviation 0.02: random bytes would have scales of any size.
+  static void quantize(CudaDevice& device, const Setting& setting, const Tensor& blocks) {
+    const OpDescriptor& op = operation("q4_k_quantize");
+    Call call;
+    for (const DimInfo& dim : op.dims) call.dims.push_back(setting.dims.at(dim.name));
+    const Shape shape = op.tensors[0].shape(call.dims);
+    std::vector<float> weights(static_cast<std::size_t>(shape.size()));
+    std::mt19937 random(2);
+    std::normal_distribution<float> normal(0, 0.02F);
+    for (float& w : weights) w = normal(random);
+    const Buffer on_device = device.allocate(weights.size() * sizeof(float));
+    device.upload(on_device.address(), weights.data(), weights.size() * sizeof(float));
+    call.tensors = {Tensor{DType::f32, on_device.address(), shape, row_major_strides(shape)}, blocks};
+    const auto kernels = kernels_of(op.name);
+    const auto kernel = std::ranges::find(kernels, Backend::cuda, &Kernel::backend);
+    (*kernel)->run(call, device);
+    device.synchronize();
+  }
+
   void fill(const TensorInfo& info, DType dtype, std::size_t size, std::byte* to, std::mt19937& random) const {
     std::normal_distribution<float> normal;
     std::vector<float> drawn(1 << 16);  // over and over: drawing takes longer than what is timed

@@ -140,6 +140,18 @@ float block_fused(const float* x, const float* y, Index n) {
   return sum;
 }
 
+/// Three products of TF32 for each: upper and lower 11 bits, truncated; the product of the lower ones is left out.
+inline float three_products(const float* x, const float* y, Index n) {
+  const auto upper = [](float v) { return round_bits(v, 11, Rounding::toward_zero); };
+  std::vector<float> a, b;
+  for (Index p = 0; p < n; ++p) {
+    const float x_lower = upper(x[p] - upper(x[p])), y_lower = upper(y[p] - upper(y[p]));
+    a.insert(a.end(), {x_lower, upper(x[p]), upper(x[p])});
+    b.insert(b.end(), {upper(y[p]), y_lower, upper(y[p])});
+  }
+  return block_fused<4>(a.data(), b.data(), 3 * n);
+}
+
 struct Reduced {
   std::string_view name;
   Arithmetic arithmetic;
@@ -156,6 +168,7 @@ inline constexpr Reduced kReduced[] = {
     {"toward zero", {.accumulation = Rounding::toward_zero}, toward_zero},
     {"blocks of 4", {.accumulation = Rounding::toward_zero, .block = 4}, block_fused<4>},
     {"blocks of 8", {.accumulation = Rounding::toward_zero, .block = 8}, block_fused<8>},
+    {"three products of TF32", {.inputs = Format::tf32x3, .accumulation = Rounding::toward_zero, .block = 4}, three_products},
     {"subnormals flushed", {.flushes_subnormals = true}, flushing},
 };
 

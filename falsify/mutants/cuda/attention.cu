@@ -1,5 +1,5 @@
 // Wrong attentions: the right kernels, each with one fault.
-#include "kernels/cuda/attention_wmma.cuh"
+#include "kernels/cuda/attention_mma.cuh"
 #include "falsify/mutants/cuda/mutant.cuh"
 #include "ops/attention.hpp"
 
@@ -17,9 +17,9 @@ KernelRegistration wrong_warp(std::string_view id, std::string_view says) {
   return KernelRegistration(mutant(attention_warp_row<ops::AttentionArgs, float, fault>(""), id, says));
 }
 
-template <F fault>
-KernelRegistration wrong_wmma(std::string_view id, std::string_view says) {
-  return KernelRegistration(mutant(attention_wmma_row<ops::AttentionArgs, BFloat16, fault>(""), id, says));
+template <F fault, class S = BFloat16>
+KernelRegistration wrong_mma(std::string_view id, std::string_view says) {
+  return KernelRegistration(mutant(attention_mma_row<ops::AttentionArgs, S, fault>(""), id, says));
 }
 
 const KernelRegistration registrations[] = {
@@ -48,12 +48,19 @@ const KernelRegistration registrations[] = {
     wrong_warp<F::half_the_lanes_lost>(ASSAY_MUTANT("attention", "warp_half_the_lanes_lost"), "the sum over lanes leaves out its first step"),
     wrong_warp<F::sum_not_rescaled>(ASSAY_MUTANT("attention", "warp_sum_not_rescaled"), "the sum of weights is not rescaled where a maximum grows"),
     wrong_warp<F::heads_by_modulo>(ASSAY_MUTANT("attention", "warp_heads_by_modulo"), "head h reads key-value head h % kv_heads (bug 15)"),
-    wrong_wmma<F::no_barrier_before_keys>(ASSAY_MUTANT("attention", "wmma_no_barrier_before_keys"),
-                                          "tiles are overwritten that other warps still read (bug 28)"),
-    wrong_wmma<F::mean_not_rescaled>(ASSAY_MUTANT("attention", "wmma_mean_not_rescaled"), "fragments are not rescaled where a maximum grows"),
-    wrong_wmma<F::masked_values_multiplied>(ASSAY_MUTANT("attention", "wmma_masked_values_multiplied"),
-                                            "a weight of zero times NaN of a value that the query does not see (bug 40)"),
-    wrong_wmma<F::masked_row_nan>(ASSAY_MUTANT("attention", "wmma_masked_row_nan"), "a row that sees nothing is 0 / 0 (bug 40)"),
+#if !defined(__CUDACC__)  // forgiven by the device: mutant.cuh
+    wrong_mma<F::no_barrier_before_keys>(ASSAY_MUTANT("attention", "mma_no_barrier_before_reuse"),
+                                         "tiles are overwritten that other warps still read (bug 28)"),
+    wrong_mma<F::no_barrier_before_values>(ASSAY_MUTANT("attention", "mma_no_barrier_after_arrival"),
+                                           "tiles are read before other threads' copies have arrived (bug 28)"),
+    wrong_mma<F::no_wait>(ASSAY_MUTANT("attention", "mma_no_wait"), "tiles are read before the copies are waited for"),
+#endif
+    wrong_mma<F::mean_not_rescaled>(ASSAY_MUTANT("attention", "mma_mean_not_rescaled"), "outputs are not rescaled where a maximum grows"),
+    wrong_mma<F::sum_not_rescaled, float>(ASSAY_MUTANT("attention", "mma_sum_not_rescaled"), "the sum of weights is not rescaled where a maximum grows"),
+    wrong_mma<F::mask_off_by_one, float>(ASSAY_MUTANT("attention", "mma_mask_off_by_one"), "a query sees the key after its own"),
+    wrong_mma<F::masked_values_multiplied>(ASSAY_MUTANT("attention", "mma_masked_values_multiplied"),
+                                           "a weight of zero times NaN of a value that the query does not see (bug 40)"),
+    wrong_mma<F::masked_row_nan>(ASSAY_MUTANT("attention", "mma_masked_row_nan"), "a row that sees nothing is 0 / 0 (bug 40)"),
 };
 
 }  // namespace

@@ -30,6 +30,8 @@ const KernelRegistration rows[] = {
                                      "the weighted mean divides by rows (bug 58)"),
     wrong<LossFault::one_warp_of_rows>(ASSAY_MUTANT("cross_entropy", "one_warp_of_rows"),
                                        "the total sees the rows of one warp"),
+    wrong<LossFault::not_rescaled>(ASSAY_MUTANT("cross_entropy", "not_rescaled"),
+                                   "a thread's sum is not rescaled to the row's maximum"),
     wrong_backward<LossBackwardFault::onehot_missing>(ASSAY_MUTANT("cross_entropy_backward", "onehot_missing"),
                                                       "p where p - onehot is due"),
     wrong_backward<LossBackwardFault::tail_dropped>(ASSAY_MUTANT("cross_entropy_backward", "tail_dropped"),

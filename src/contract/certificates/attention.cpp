@@ -49,6 +49,9 @@ Certified within_hull(const StorageView& v, View<const std::int32_t> lengths, Vi
                       const StorageView& y, View<const float> logsumexp, double causal) {
   const Index batch = y.dim(0), s = y.dim(1), heads = y.dim(2), d = y.dim(3), group = heads / v.dim(2);
   const StorageRounding stored = storage_rounding(y.dtype());
+  const Roundings& arithmetic = Roundings::current();
+  // A value below the smallest normal input loses an absolute part where the kernel takes it in a shorter format.
+  const double shortened = v.dtype() == DType::f32 && arithmetic.of.inputs != Format::f32 ? arithmetic.input_unit * arithmetic.input_floor : 0;
   std::vector<double> roundings;
   for (Index n = 0; n <= v.dim(1); ++n) roundings.push_back(rounding_of_mean(static_cast<double>(n)));
   for (Index b = 0; b < batch; ++b)
@@ -71,9 +74,9 @@ Certified within_hull(const StorageView& v, View<const std::int32_t> lengths, Vi
                 size * static_cast<double>(keys) > FLT_MAX / 2)
               continue;
             // A flush takes a subnormal value, or a subnormal mean, away whole.
-            const double flushed = Roundings::current().of.flushes_subnormals ? 2 * stored.smallest : 0;
+            const double flushed = arithmetic.of.flushes_subnormals ? 2 * stored.smallest : 0;
             const double bound = roundings[static_cast<std::size_t>(keys)] * (size + stored.smallest) + stored.unit * size * (1 + 0x1p-10) +
-                                 stored.unit * stored.smallest + flushed;
+                                 stored.unit * stored.smallest + flushed + shortened;
             if (result >= hull.least - bound && result <= hull.largest + bound) continue;
             return {false, fmt::format("y[{}, {}, {}, {}] = {:.9g} lies outside of the visible values, {:.9g} to {:.9g}, by more "
                                        "than {:.4g}", b, i, h, c, result, hull.least, hull.largest, bound)};

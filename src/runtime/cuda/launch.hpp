@@ -1,7 +1,6 @@
 // What .cu files need to be compiled twice: by nvcc for a device, and by the C++ compiler for cuda-host. A file that
-// includes this and CUDA's own headers, and starts its kernels with assay::launch, runs on both. What cuda-host lacks
-// (inline PTX, tensor instructions beyond WMMA) does not compile there: such a kernel stands behind __CUDACC__, and its
-// row on cuda-host refuses with that reason.
+// includes this and CUDA's own headers, and starts its kernels with assay::launch, runs on both. Inline PTX does not
+// compile on cuda-host: it stands behind __CUDACC__ beside a call of what does the same there (kernels/cuda/mma.cuh).
 #pragma once
 
 #include <cuda_runtime.h>

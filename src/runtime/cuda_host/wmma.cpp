@@ -5,21 +5,23 @@
 #include <cfloat>
 #include <cmath>
 
+#include "core/half.hpp"
 #include "runtime/cuda_host/model.hpp"
 
 namespace assay::cuda_host {
 namespace {
 
-constexpr int kBlock = 4, kSide = 16;
+constexpr int kBlock = 4, kRows = 16;
 
 float truncated(float x) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0xffffe000U); }
 
 /// d[j] + sum_q a[q] * b[q][j], everything truncated at the largest exponent. All numbers are finite. Double holds the
 /// products and whatever follows exactly; powers of two are made from the bits of the largest, without a branch, so
 /// that the loop is vectorized.
-void add_block(float (&d)[kSide], const float* a, const float (*b)[kSide]) {
+template <int columns>
+void add_block(float (&d)[columns], const float* a, const float (*b)[columns]) {
   constexpr std::uint64_t kExponent = 0x7ffULL << 52, kFraction24 = (1ULL << 29) - 1;
-  for (int j = 0; j < kSide; ++j) {
+  for (int j = 0; j < columns; ++j) {
     double terms[kBlock + 1] = {static_cast<double>(d[j])};
     for (int q = 0; q < kBlock; ++q) terms[q + 1] = static_cast<double>(a[q]) * static_cast<double>(b[q][j]);
     double largest = 0x1p-126;  // the last bit of a subnormal is as far as alignment goes
@@ -34,8 +36,9 @@ void add_block(float (&d)[kSide], const float* a, const float (*b)[kSide]) {
 }
 
 /// The same where something is infinite or NaN: its class is all that matters.
-void add_nonfinite(float (&d)[kSide], const float* a, const float (*b)[kSide]) {
-  for (int j = 0; j < kSide; ++j)
+template <int columns>
+void add_nonfinite(float (&d)[columns], const float* a, const float (*b)[columns]) {
+  for (int j = 0; j < columns; ++j)
     for (int q = 0; q < kBlock; ++q) d[j] = d[j] + a[q] * b[q][j];
 }
 
@@ -45,32 +48,97 @@ bool finite(const float* numbers, int count) {
   return all;
 }
 
-template <int depth, bool truncate>
-void multiply(void* const operands[warpSize], unsigned) {
-  constexpr int kElements = kSide * depth / warpSize;
-  float a[kSide][depth], b[depth][kSide], d[kSide][kSide];
-  const auto lane = [&](int l) { return static_cast<const MmaOperand*>(operands[l]); };
-  const auto held = [](float x) { return truncate ? truncated(x) : x; };
-  for (int l = 0; l < warpSize; ++l) {
-    for (int e = 0; e < kElements; ++e) a[(32 * e + l) / depth][(32 * e + l) % depth] = held(lane(l)->a[e]);
-    for (int e = 0; e < kElements; ++e) b[(32 * e + l) / kSide][l % kSide] = held(lane(l)->b[e]);
-    for (int e = 0; e < 8; ++e) d[(32 * e + l) / kSide][l % kSide] = lane(l)->c[e];
-  }
-  const bool inputs_finite = finite(a[0], kSide * depth) && finite(b[0], depth * kSide);
-  for (int i = 0; i < kSide; ++i)
+/// d += a b.
+template <int depth, int columns>
+void add_product(const float (&a)[kRows][depth], const float (&b)[depth][columns], float (&d)[kRows][columns]) {
+  const bool inputs_finite = finite(a[0], kRows * depth) && finite(b[0], depth * columns);
+  for (int i = 0; i < kRows; ++i)
     for (int k = 0; k < depth; k += kBlock)  // the first block may overflow
-      (inputs_finite && finite(d[i], kSide) ? add_block : add_nonfinite)(d[i], a[i] + k, b + k);
+      (inputs_finite && finite(d[i], columns) ? add_block<columns> : add_nonfinite<columns>)(d[i], a[i] + k, b + k);
+}
+
+void multiply_fragments(void* const operands[warpSize], unsigned) {
+  constexpr int kDepth = 8, kColumns = 16;
+  float a[kRows][kDepth], b[kDepth][kColumns], d[kRows][kColumns];
+  const auto lane = [&](int l) { return static_cast<const WmmaOperand*>(operands[l]); };
+  for (int l = 0; l < warpSize; ++l) {
+    for (int e = 0; e < 4; ++e) a[(32 * e + l) / kDepth][(32 * e + l) % kDepth] = truncated(lane(l)->a[e]);
+    for (int e = 0; e < 4; ++e) b[(32 * e + l) / kColumns][l % kColumns] = truncated(lane(l)->b[e]);
+    for (int e = 0; e < 8; ++e) d[(32 * e + l) / kColumns][l % kColumns] = lane(l)->c[e];
+  }
+  add_product(a, b, d);
   for (int l = 0; l < warpSize; ++l)
-    for (int e = 0; e < 8; ++e) lane(l)->d[e] = d[(32 * e + l) / kSide][l % kSide];
+    for (int e = 0; e < 8; ++e) lane(l)->d[e] = d[(32 * e + l) / kColumns][l % kColumns];
+}
+
+struct MmaOperand {
+  const unsigned* a;
+  const unsigned* b;
+  float* d;
+};
+
+/// Element n of the one or two that a register holds.
+template <MmaInputs inputs>
+float element(unsigned bits, int n) {
+  const auto half = static_cast<std::uint16_t>(bits >> 16 * n);
+  if constexpr (inputs == MmaInputs::f16) return widen(Half{half});
+  else if constexpr (inputs == MmaInputs::bf16) return widen(BFloat16{half});
+  else return truncated(std::bit_cast<float>(bits));
+}
+
+/// Lane l has rows l / 4 and l / 4 + 8 of A and D, and column l / 4 of B.
+template <MmaInputs inputs>
+void multiply_registers(void* const operands[warpSize], unsigned) {
+  constexpr int kHeld = inputs == MmaInputs::tf32 ? 1 : 2, kDepth = 8 * kHeld, kColumns = 8;
+  float a[kRows][kDepth], b[kDepth][kColumns], d[kRows][kColumns];
+  for (int l = 0; l < warpSize; ++l) {
+    const auto& lane = *static_cast<const MmaOperand*>(operands[l]);
+    for (int r = 0; r < 4; ++r)
+      for (int n = 0; n < kHeld; ++n) a[l / 4 + r % 2 * 8][r / 2 * 4 * kHeld + l % 4 * kHeld + n] = element<inputs>(lane.a[r], n);
+    for (int r = 0; r < 2; ++r)
+      for (int n = 0; n < kHeld; ++n) b[r * 4 * kHeld + l % 4 * kHeld + n][l / 4] = element<inputs>(lane.b[r], n);
+    for (int e = 0; e < 4; ++e) d[l / 4 + e / 2 * 8][l % 4 * 2 + e % 2] = lane.d[e];
+  }
+  add_product(a, b, d);
+  for (int l = 0; l < warpSize; ++l)
+    for (int e = 0; e < 4; ++e) static_cast<const MmaOperand*>(operands[l])->d[e] = d[l / 4 + e / 2 * 8][l % 4 * 2 + e % 2];
+}
+
+struct MatrixRow {
+  const std::uint16_t* row;
+  unsigned* to;
+};
+
+/// Row l % 8 of matrix l / 8 is given by lane l; of each matrix lane l gets two neighbours of row l / 4, or of column l / 4.
+template <bool transposed>
+void distribute(void* const operands[warpSize], unsigned) {
+  const auto lane = [&](int l) { return static_cast<const MatrixRow*>(operands[l]); };
+  for (int l = 0; l < warpSize; ++l)
+    for (int m = 0; m < 4; ++m) {
+      const auto at = [&](int i, int j) { return unsigned{lane(8 * m + i)->row[j]}; };
+      const int own = l / 4, first = l % 4 * 2;
+      lane(l)->to[m] = transposed ? at(first, own) | at(first + 1, own) << 16 : at(own, first) | at(own, first + 1) << 16;
+    }
 }
 
 }  // namespace
 
-void mma_tf32(MmaOperand operand, std::source_location site) {
-  together(0xffffffffU, &multiply<8, true>, &operand, site);
+void wmma_tf32(WmmaOperand operand, std::source_location site) {
+  together(0xffffffffU, &multiply_fragments, &operand, site);
 }
-void mma_16_bits(MmaOperand operand, std::source_location site) {
-  together(0xffffffffU, &multiply<16, false>, &operand, site);
+
+void mma(MmaInputs inputs, const unsigned (&a)[4], const unsigned (&b)[2], float (&d)[4], std::source_location site) {
+  MmaOperand operand{a, b, d};
+  const Complete complete = inputs == MmaInputs::tf32  ? &multiply_registers<MmaInputs::tf32>
+                            : inputs == MmaInputs::f16 ? &multiply_registers<MmaInputs::f16>
+                                                       : &multiply_registers<MmaInputs::bf16>;
+  together(0xffffffffU, complete, &operand, site);
+}
+
+void load_matrices(unsigned (&to)[4], const void* row, bool transposed, std::source_location site) {
+  if (reinterpret_cast<std::uintptr_t>(row) % 16 != 0) fail("misaligned address", "ldmatrix needs rows aligned to 16 bytes", site);
+  MatrixRow operand{static_cast<const std::uint16_t*>(row), to};
+  together(0xffffffffU, transposed ? &distribute<true> : &distribute<false>, &operand, site);
 }
 
 void check_fragment(const void* memory, unsigned leading_dimension, std::source_location site) {

@@ -36,6 +36,21 @@ inline float2 make_float2(float x, float y) { return {x, y}; }
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 
 inline void __syncthreads(Site site = Site::current()) { barrier(site); }
+/// A barrier, and whether any thread of the block gave something other than 0.
+inline int __syncthreads_or(int predicate, Site site = Site::current()) {
+  static struct {
+    std::uint64_t block = 0;
+    bool any = false;
+  } gathered;
+  if (gathered.block != block_serial) gathered = {block_serial, false};
+  if (predicate != 0) gathered.any = true;
+  barrier(site);
+  const bool any = gathered.any;
+  barrier(site);
+  gathered.any = false;
+  barrier(site);  // before the next one gathers
+  return any ? 1 : 0;
+}
 inline void __syncwarp(unsigned mask = 0xffffffffU, Site site = Site::current()) {
   together(
       mask, [](void* const*, unsigned) {}, nullptr, site);

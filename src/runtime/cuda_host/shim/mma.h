@@ -1,8 +1,6 @@
-// Stands in for CUDA's mma.h: the WMMA API in software, for TF32, binary16 and bfloat16 (CUDA programming guide, "Warp Matrix
-// Functions"). The 16-bit types are those of core/half.hpp.
+// Stands in for CUDA's mma.h: the WMMA API in software, for TF32 (CUDA programming guide, "Warp Matrix Functions").
 #pragma once
 
-#include "core/half.hpp"
 #include "cuda_runtime.h"
 #include "runtime/cuda_host/wmma.hpp"
 
@@ -31,20 +29,10 @@ struct fragment<matrix_b, 16, 16, 8, precision::tf32, Layout> {
   static constexpr int num_elements = 4, columns = 16;
   float x[num_elements];
 };
-template <int k>
-struct fragment<accumulator, 16, 16, k, float, void> {
+template <>
+struct fragment<accumulator, 16, 16, 8, float, void> {
   static constexpr int num_elements = 8, columns = 16;
   float x[num_elements];
-};
-template <class T, class Layout>
-struct fragment<matrix_a, 16, 16, 16, T, Layout> {
-  static constexpr int num_elements = 8, columns = 16;
-  T x[num_elements];
-};
-template <class T, class Layout>
-struct fragment<matrix_b, 16, 16, 16, T, Layout> {
-  static constexpr int num_elements = 8, columns = 16;
-  T x[num_elements];
 };
 
 /// Offset of element e of this lane in memory.
@@ -62,40 +50,20 @@ void load_matrix_sync(fragment<Use, 16, 16, 8, precision::tf32, Layout>& f, cons
   using Fragment = fragment<Use, 16, 16, 8, precision::tf32, Layout>;
   for (int e = 0; e < f.num_elements; ++e) f.x[e] = memory[offset<Fragment>(e, ld, std::is_same_v<Layout, row_major>)];
 }
-template <class Use, class T, class Layout>
-void load_matrix_sync(fragment<Use, 16, 16, 16, T, Layout>& f, const T* memory, unsigned ld, Site site = Site::current()) {
-  check_fragment(memory, ld / 2, site);
-  using Fragment = fragment<Use, 16, 16, 16, T, Layout>;
-  for (int e = 0; e < f.num_elements; ++e) f.x[e] = memory[offset<Fragment>(e, ld, std::is_same_v<Layout, row_major>)];
-}
-template <int k>
-using Accumulator = fragment<accumulator, 16, 16, k, float>;
-template <int k>
-void load_matrix_sync(Accumulator<k>& f, const float* memory, unsigned ld, layout_t layout, Site site = Site::current()) {
+using Accumulator = fragment<accumulator, 16, 16, 8, float>;
+inline void store_matrix_sync(float* memory, const Accumulator& f, unsigned ld, layout_t layout,
+                              Site site = Site::current()) {
   check_fragment(memory, ld, site);
-  for (int e = 0; e < f.num_elements; ++e) f.x[e] = memory[offset<Accumulator<k>>(e, ld, layout == mem_row_major)];
+  for (int e = 0; e < f.num_elements; ++e) memory[offset<Accumulator>(e, ld, layout == mem_row_major)] = f.x[e];
 }
-template <int k>
-void store_matrix_sync(float* memory, const Accumulator<k>& f, unsigned ld, layout_t layout, Site site = Site::current()) {
-  check_fragment(memory, ld, site);
-  for (int e = 0; e < f.num_elements; ++e) memory[offset<Accumulator<k>>(e, ld, layout == mem_row_major)] = f.x[e];
-}
-template <int k>
-void fill_fragment(Accumulator<k>& f, float value) {
+inline void fill_fragment(Accumulator& f, float value) {
   for (float& x : f.x) x = value;
 }
 template <class LayoutA, class LayoutB>
-void mma_sync(Accumulator<8>& d, const fragment<matrix_a, 16, 16, 8, precision::tf32, LayoutA>& a,
-              const fragment<matrix_b, 16, 16, 8, precision::tf32, LayoutB>& b, const Accumulator<8>& c,
+void mma_sync(Accumulator& d, const fragment<matrix_a, 16, 16, 8, precision::tf32, LayoutA>& a,
+              const fragment<matrix_b, 16, 16, 8, precision::tf32, LayoutB>& b, const Accumulator& c,
               Site site = Site::current()) {
-  mma_tf32({a.x, b.x, c.x, d.x}, site);
-}
-template <class T, class LayoutA, class LayoutB>
-void mma_sync(Accumulator<16>& d, const fragment<matrix_a, 16, 16, 16, T, LayoutA>& a,
-              const fragment<matrix_b, 16, 16, 16, T, LayoutB>& b, const Accumulator<16>& c, Site site = Site::current()) {
-  float left[8], right[8];
-  for (int e = 0; e < 8; ++e) left[e] = widen(a.x[e]), right[e] = widen(b.x[e]);
-  mma_16_bits({left, right, c.x, d.x}, site);
+  wmma_tf32({a.x, b.x, c.x, d.x}, site);
 }
 inline float __float_to_tf32(float x) { return to_tf32(x); }
 
