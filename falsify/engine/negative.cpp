@@ -42,6 +42,7 @@ struct Sample {
   Call call;
   std::vector<std::vector<std::uint32_t>> memory;
   std::vector<Reserved> large{};
+  Index room = 0;  ///< words behind each tensor, so that another one laid over it reaches no third
 
   /// Integers hold the least value that their contract admits.
   void place(std::size_t tensor, const TensorInfo& info, const Shape& shape, const Shape& strides) {
@@ -54,7 +55,7 @@ struct Sample {
       call.tensors[tensor] = {info.dtype, large.back().address(), shape, strides};
       return;
     }
-    words.resize(static_cast<std::size_t>(extent));
+    words.resize(static_cast<std::size_t>(extent + room));
     std::uint32_t word = 0x3f800001 + (static_cast<std::uint32_t>(tensor) << 20);
     if (info.least != nullptr) std::ranges::fill(words, static_cast<std::uint32_t>(info.least(call.dims)));
     else std::ranges::generate(words, [&] { return word++; });
@@ -77,6 +78,9 @@ Sample valid_sample(const OpDescriptor& op, std::vector<Index> dims) {
   Sample sample{{std::move(dims), {}, std::vector<Tensor>(op.tensors.size())}, {}};
   sample.memory.resize(op.tensors.size());
   for (const ParamInfo& param : op.params) sample.call.params.push_back(param.typical);
+  constexpr Index kSmall = Index{1} << 16;
+  for (const TensorInfo& info : op.tensors)
+    if (const Index size = info.shape(sample.call.dims).size(); size <= kSmall) sample.room = std::max(sample.room, size);
   for (std::size_t i = 0; i < op.tensors.size(); ++i) {
     const Shape shape = op.tensors[i].shape(sample.call.dims);
     sample.place(i, op.tensors[i], shape, row_major_strides(shape));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <new>
 #include <numeric>
 #include <utility>
 
@@ -79,8 +80,10 @@ void Block::run(const Grid& grid, std::uint64_t seed) {
     restart(*pool_.emplace_back(std::make_unique<Thread>(static_cast<unsigned>(pool_.size()))));
   for (unsigned t = 0; t < threads_; ++t) pool_[t]->index = unflatten(t, grid.threads);
   // Its own allocation, of exactly this size: the address sanitizer sees its ends.
-  const std::unique_ptr<void, Free> shared(grid.shared_bytes == 0 ? nullptr
-                                                                  : std::aligned_alloc(128, grid.shared_bytes));
+  // Not aligned_alloc: it may refuse sizes that are no multiples, and rounded up they would hide an overrun.
+  void* memory = nullptr;
+  if (grid.shared_bytes > 0 && posix_memalign(&memory, 128, grid.shared_bytes) != 0) throw std::bad_alloc();
+  const std::unique_ptr<void, Free> shared(memory);
   shared_ = shared.get();
   std::vector<unsigned long long> order(count(grid.blocks));
   std::iota(order.begin(), order.end(), 0ULL);
