@@ -64,7 +64,7 @@ Sides sides_of(View<const float> a, View<const float> b, View<const float> c) {
   Vector y = zeros(k), norms = zeros(k);
   Sides s{zeros(m), zeros(m), zeros(m)};
   // C·r waits for nothing: a core that has nothing to do computes it beside the rest.
-  constexpr Index kWorthAThread = Index{1} << 18;
+  constexpr Index kWorthAThread = Index{1} << 20;
   static const bool idle_core = std::thread::hardware_concurrency() > 1;  // asking takes microseconds
   const auto left = [&] { project(Beside::nothing, c, r.data(), nullptr, s.left.data(), nullptr); };
   std::jthread beside;
