@@ -20,15 +20,7 @@ __global__ void __launch_bounds__(MmaPlan<S, kD, 2>::kThreads) attention_backwar
   // Of the positions alone: rows that see nothing for another reason are left out below.
   const Index most = pairs_of<fault>(a, b, (first_row + count - 1) / group, 0.0f);
   const int tiles = static_cast<int>(fault == AttentionBackwardFault::tile_tail_dropped ? most / kTile : (most + kTile - 1) / kTile);
-  const auto fetch = [&](int tile) {
-    if (tile < tiles) {
-      const Index first = Index{tile} * kTile;
-      const int here = static_cast<int>(min(most - first, Index{kTile}));
-      fetch_rows<Plan, kD>(Plan::pair(tile), kTile, here, d, [&](int r) { return a.k.at(b, first + r, g); });
-      fetch_rows<Plan, kD>(Plan::pair(tile) + kTile * kPitch, kTile, here, d, [&](int r) { return a.v.at(b, first + r, g); });
-    }
-    __pipeline_commit();
-  };
+  const auto fetch = [&](int tile) { fetch_keys<Plan, kD>(a, b, g, tile, tiles, most); };
   S *const queries = dynamic_shared<S>(), *const upstream = queries + Plan::kRows * kPitch;
   fetch_rows<Plan, kD>(queries, Plan::kRows, count, d, [&](int r) { return a.q.at(b, (first_row + r) / group, head(first_row + r)); });
   fetch_rows<Plan, kD>(upstream, Plan::kRows, count, d, [&](int r) { return p.dy.at(b, (first_row + r) / group, head(first_row + r)); });
@@ -201,8 +193,8 @@ Kernel attention_backward_mma_row(std::string_view id) {
           .arithmetic = mma_arithmetic<S>(),
           .storage = dtype_of<S>,
           .source = "kernels/cuda/attention_backward_mma.cuh",
-          .summary = sizeof(S) == 2 ? "16-bit tensor cores (mma.sync m16n8k16), 128 rows a block, one pass for dq and one for dk and dv"
-                                    : "three products of TF32 for one (mma.sync m16n8k8), 128 rows a block, one pass for dq and one for dk and dv",
+          .summary = sizeof(S) == 2 ? "16-bit tensor cores (mma.sync m16n8k16), 16 rows a warp, one pass for dq and one for dk and dv"
+                                    : "three products of TF32 for one (mma.sync m16n8k8), 16 rows a warp, one pass for dq and one for dk and dv",
           .run = [](const Call& call, Device& device) { run_attention_backward_mma<S, fault>(Args::unpack(call), device); },
           .priority = 2};
 }

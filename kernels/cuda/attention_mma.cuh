@@ -56,6 +56,19 @@ __device__ void fetch_rows(S* rows, int height, int count, Index d, Row row) {
   }
 }
 
+/// Starts keys and values of one of `tiles` tiles, of the first `most` keys, on their way to their stage, as one batch; an empty one
+/// past the last.
+template <class Plan, int kD, class S>
+__device__ void fetch_keys(const Attention<S>& a, Index b, Index g, int tile, int tiles, Index most) {
+  if (tile < tiles) {
+    const Index first = Index{tile} * Plan::kTile;
+    const int here = static_cast<int>(min(most - first, Index{Plan::kTile}));
+    fetch_rows<Plan, kD>(Plan::pair(tile), Plan::kTile, here, a.d, [&](int r) { return a.k.at(b, first + r, g); });
+    fetch_rows<Plan, kD>(Plan::pair(tile) + Plan::kTile * Plan::kPitch, Plan::kTile, here, a.d, [&](int r) { return a.v.at(b, first + r, g); });
+  }
+  __pipeline_commit();
+}
+
 /// Row and column of output e of a lane among 16 rows and eight columns.
 __device__ inline int output_row(int e) { return static_cast<int>(threadIdx.x) % 32 / 4 + e / 2 * 8; }
 __device__ inline int output_column(int e) { return static_cast<int>(threadIdx.x) % 4 * 2 + e % 2; }
@@ -119,15 +132,7 @@ __global__ void __launch_bounds__(MmaPlan<S, kD, 1>::kThreads) attention_mma(Att
   const auto head = [&](int row) { return fault == AttentionFault::heads_by_modulo ? row % group * a.kv_heads + g : g * group + row % group; };
   const Index most = seen_by<fault>(a, b, (first_row + count - 1) / group);
   const int tiles = static_cast<int>(fault == AttentionFault::tile_tail_dropped ? most / kTile : (most + kTile - 1) / kTile);
-  const auto fetch = [&](int tile) {
-    if (tile < tiles) {
-      const Index first = Index{tile} * kTile;
-      const int here = static_cast<int>(min(most - first, Index{kTile}));
-      fetch_rows<Plan, kD>(Plan::pair(tile), kTile, here, d, [&](int r) { return a.k.at(b, first + r, g); });
-      fetch_rows<Plan, kD>(Plan::pair(tile) + kTile * kPitch, kTile, here, d, [&](int r) { return a.v.at(b, first + r, g); });
-    }
-    __pipeline_commit();
-  };
+  const auto fetch = [&](int tile) { fetch_keys<Plan, kD>(a, b, g, tile, tiles, most); };
   S* const queries = dynamic_shared<S>();
   fetch_rows<Plan, kD>(queries, Plan::kRows, count, d, [&](int r) { return a.q.at(b, (first_row + r) / group, head(first_row + r)); });
   fetch(0);
@@ -240,8 +245,8 @@ Kernel attention_mma_row(std::string_view id) {
           .arithmetic = arithmetic,
           .storage = dtype_of<S>,
           .source = "kernels/cuda/attention_mma.cuh",
-          .summary = sizeof(S) == 2 ? "16-bit tensor cores (mma.sync m16n8k16), 128 queries a block, scores stay in registers"
-                                    : "three products of TF32 for one (mma.sync m16n8k8), 128 queries a block, scores stay in registers",
+          .summary = sizeof(S) == 2 ? "16-bit tensor cores (mma.sync m16n8k16), 16 queries a warp, scores stay in registers"
+                                    : "three products of TF32 for one (mma.sync m16n8k8), 16 queries a warp, scores stay in registers",
           .run = [](const Call& call, Device& device) { run_attention_mma<S, fault>(Args::unpack(call), device); },
           .priority = 2};
 }
