@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <barrier>
 #include <cmath>
 #include <cstdint>
 #include <stdexcept>
@@ -63,17 +64,31 @@ Sides sides_of(View<const float> a, View<const float> b, View<const float> c) {
   const Vector r = random_signs(n);
   Vector y = zeros(k), norms = zeros(k);
   Sides s{zeros(m), zeros(m), zeros(m)};
-  // C·r waits for nothing: a core that has nothing to do computes it beside the rest.
+  // One core cannot draw all of the memory's bandwidth; below this many elements a thread costs more than it saves.
   constexpr Index kWorthAThread = Index{1} << 20;
-  static const bool idle_core = std::thread::hardware_concurrency() > 1;  // asking takes microseconds
-  const auto left = [&] { project(Beside::nothing, c, r.data(), nullptr, s.left.data(), nullptr); };
-  std::jthread beside;
-  if (idle_core && c.size() >= kWorthAThread) beside = std::jthread(left);
-  else left();
-  project(Beside::squares, b, r.data(), nullptr, y.data(), norms.data());
-  for (double& x : norms) s.norms += x = std::sqrt(x);
-  project(Beside::magnitudes, a, y.data(), norms.data(), s.right.data(), s.magnitude.data());
-  if (beside.joinable()) beside.join();
+  static const Index cores = std::max(1u, std::thread::hardware_concurrency());  // asking takes microseconds
+  const Index threads = std::clamp<Index>((a.size() + b.size() + c.size()) / kWorthAThread, 1, cores);
+  std::barrier y_known(threads);
+  const auto share = [&](Index part) {
+    const auto begin = [&](View<const float> v) { return v.dim(0) * part / threads; };
+    const auto project_share = [&](Beside beside, View<const float> v, const Vector& x, const double* w, Vector& first,
+                                   double* second) {
+      const Index from = begin(v), rows = v.dim(0) * (part + 1) / threads - from;
+      project(beside, {v.data() + from * v.stride(0), {rows, v.dim(1)}, v.strides()}, x.data(), w, first.data() + from,
+              second == nullptr ? nullptr : second + from);
+    };
+    project_share(Beside::nothing, c, r, nullptr, s.left, nullptr);
+    project_share(Beside::squares, b, r, nullptr, y, norms.data());
+    for (Index p = begin(b); p < k * (part + 1) / threads; ++p) norms[static_cast<std::size_t>(p)] = std::sqrt(at(norms, p));
+    y_known.arrive_and_wait();
+    project_share(Beside::magnitudes, a, y, norms.data(), s.right, s.magnitude.data());
+  };
+  {
+    std::vector<std::jthread> others;
+    for (Index part = 1; part < threads; ++part) others.emplace_back([&share, part] { share(part); });
+    share(0);
+  }
+  for (const double x : norms) s.norms += x;
   return s;
 }
 
