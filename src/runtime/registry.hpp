@@ -2,6 +2,7 @@
 // second list.
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
@@ -31,9 +32,9 @@ struct Kernel {
   std::string_view fault{};  ///< of a mutant: what is wrong, with its number in the bug list if it has one
 
   /// Runs on tensors that live on `device`; returns when the outputs may be read after device.synchronize().
-  void (*run)(const Call& call, Device& device) = nullptr;
-  /// Why the kernel cannot take this call (null pointer: it takes every call its contract admits).
-  std::optional<std::string> (*refuse)(const Call& call) = nullptr;
+  std::function<void(const Call& call, Device& device)> run{};
+  /// Why the kernel cannot take this call (empty: it takes every call its contract admits).
+  std::function<std::optional<std::string>(const Call& call)> refuse{};
   int priority = 0;          ///< among those that take a call, the highest serves callers who name no kernel
   /// Automatic dispatch (runtime/dispatch.hpp) of operands in host memory does not offer this kernel calls whose dims
   /// multiply to this or less: moving them would take longer than the work.

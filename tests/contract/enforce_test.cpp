@@ -31,7 +31,7 @@ void leave_zero(const ops::MatmulArgs& args, Device&) {
 void give_up(const ops::MatmulArgs&, Device&) { throw DeviceError("vkQueueSubmit", "VK_ERROR_DEVICE_LOST"); }
 
 template <void (*F)(const ops::MatmulArgs&, Device&)>
-constexpr Kernel kernel_of(int priority = 0, KernelRole role = KernelRole::kernel) {
+Kernel kernel_of(int priority = 0, KernelRole role = KernelRole::kernel) {
   return {.op = "matmul",
           .id = "matmul/cpu/test",
           .source = "tests/contract/enforce_test.cpp",
