@@ -22,7 +22,7 @@ namespace {
 struct Job {
   pid_t pid = -1;
   int pipe = -1;
-  const Kernel* kernel = nullptr;
+  const Task* task = nullptr;
   std::string text;
 };
 
@@ -45,11 +45,9 @@ class SharedCount {
   Counter* counter_;
 };
 
-[[noreturn]] void drive(const Kernel& kernel, const CampaignOptions& options, int pipe, SharedCount& cases) {
+[[noreturn]] void drive(const Task& task, int pipe) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  const OpDescriptor& op = operation(kernel.op);
-  const std::string text =
-      to_json(op, run_campaign(op, kernel, options, [&](const Kernel&, int, int) { cases.add(); })).dump();
+  const std::string text = task.run().dump();
   for (std::size_t sent = 0; sent < text.size();) {
     const ssize_t n = write(pipe, text.data() + sent, text.size() - sent);
     if (n <= 0) leave(1);
@@ -58,7 +56,7 @@ class SharedCount {
   leave(0);
 }
 
-Job start(const Kernel& kernel, const CampaignOptions& options, SharedCount& cases) {
+Job start(const Task& task) {
   int ends[2];
   if (pipe(ends) != 0) throw Unavailable("driver process", std::strerror(errno));
   std::fflush(nullptr);
@@ -66,10 +64,10 @@ Job start(const Kernel& kernel, const CampaignOptions& options, SharedCount& cas
   if (pid < 0) throw Unavailable("driver process", std::strerror(errno));
   if (pid == 0) {
     close(ends[0]);
-    drive(kernel, options, ends[1], cases);
+    drive(task, ends[1]);
   }
   close(ends[1]);
-  return {pid, ends[0], &kernel, {}};
+  return {pid, ends[0], &task, {}};
 }
 
 /// Reads what there is; the result once the driver has ended.
@@ -85,44 +83,53 @@ std::optional<nlohmann::json> collect(Job& job) {
   waitpid(job.pid, &status, 0);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
     throw std::logic_error(fmt::format("the driver of {} ended with wait status {:#x}: a defect of assay itself",
-                                       job.kernel->id, status));
+                                       job.task->name, status));
   return nlohmann::json::parse(job.text);
 }
 
 }  // namespace
 
-std::vector<nlohmann::json> run_pool(std::span<const Kernel* const> kernels, const CampaignOptions& options, int jobs,
-                                     const PoolProgress& progress) {
-  SharedCount cases;
-  PoolStatus status{.kernels = static_cast<int>(kernels.size())};
-  for (const Kernel* k : kernels)
-    status.cases_planned += options.cases * static_cast<std::int64_t>(options.only.empty() ? obligations(k->op).size() : 1);
+std::vector<nlohmann::json> run_tasks(std::span<const Task> tasks, int jobs, const Tick& tick) {
   std::vector<Job> running;
   std::vector<nlohmann::json> results;
   std::size_t next = 0;
-  while (next < kernels.size() || !running.empty()) {
-    while (next < kernels.size() && running.size() < static_cast<std::size_t>(std::max(jobs, 1)))
-      running.push_back(start(*kernels[next++], options, cases));
+  while (next < tasks.size() || !running.empty()) {
+    while (next < tasks.size() && running.size() < static_cast<std::size_t>(std::max(jobs, 1)))
+      running.push_back(start(tasks[next++]));
     std::vector<pollfd> fds;
     for (const Job& job : running) fds.push_back({job.pipe, POLLIN, 0});
     poll(fds.data(), fds.size(), 250);
-    status.last = nullptr;
     for (std::size_t j = fds.size(); j-- > 0;) {
       if (fds[j].revents == 0) continue;
       if (auto result = collect(running[j])) {
         results.push_back(std::move(*result));
         running.erase(running.begin() + static_cast<std::ptrdiff_t>(j));
-        ++status.finished;
-        status.last = &results.back();
-        status.cases_done = cases.value();
-        if (progress) progress(status);
-        status.last = nullptr;
+        tick(&results.back());
       }
     }
-    status.cases_done = cases.value();
-    if (progress) progress(status);
+    tick(nullptr);
   }
   return results;
+}
+
+std::vector<nlohmann::json> run_pool(std::span<const Kernel* const> kernels, const CampaignOptions& options, int jobs,
+                                     const PoolProgress& progress) {
+  SharedCount cases;
+  PoolStatus status{.kernels = static_cast<int>(kernels.size())};
+  std::vector<Task> tasks;
+  for (const Kernel* k : kernels) {
+    status.cases_planned += options.cases * static_cast<std::int64_t>(options.only.empty() ? obligations(k->op).size() : 1);
+    tasks.push_back({std::string(k->id), [k, &options, &cases] {
+                       const OpDescriptor& op = operation(k->op);
+                       return to_json(op, run_campaign(op, *k, options, [&](const Kernel&, int, int) { cases.add(); }));
+                     }});
+  }
+  return run_tasks(tasks, jobs, [&](const nlohmann::json* ended) {
+    status.finished += ended != nullptr;
+    status.last = ended;
+    status.cases_done = cases.value();
+    if (progress) progress(status);
+  });
 }
 
 }  // namespace assay::falsify

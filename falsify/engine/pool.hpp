@@ -4,6 +4,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "falsify/engine/campaign.hpp"
@@ -19,6 +20,18 @@ struct PoolStatus {
   const nlohmann::json* last = nullptr;  ///< result of the kernel that has just finished, if any
 };
 using PoolProgress = std::function<void(const PoolStatus&)>;
+
+/// Work for a process of its own; gives one JSON document.
+struct Task {
+  std::string name;  ///< for messages only
+  std::function<nlohmann::json()> run;
+};
+/// Called whenever a task has ended, with its document, and several times a second with null.
+using Tick = std::function<void(const nlohmann::json* ended)>;
+
+/// Runs tasks side by side, as many at once as there are jobs. Documents are in the order in which tasks ended. A process
+/// that dies, or throws, is our own bug and is thrown as std::logic_error.
+std::vector<nlohmann::json> run_tasks(std::span<const Task> tasks, int jobs, const Tick& tick);
 
 /// Results as report objects (report.hpp), in no particular order. Drivers are processes, so that nothing
 /// one campaign does reaches another; a driver that dies is our own bug and is thrown as std::logic_error.

@@ -67,15 +67,6 @@ std::string xml_escape(std::string_view text) {
   return out;
 }
 
-void write_file(const std::filesystem::path& path, const std::string& text) {
-  std::error_code error;
-  std::filesystem::create_directories(path.parent_path(), error);
-  std::ofstream file(path);
-  file << text;
-  if (!file.flush())
-    throw InputError(path.string(), "the file could not be written", "name a directory that can be written to");
-}
-
 std::string file_name(std::string_view kernel, std::string_view obligation) {
   std::string text = fmt::format("{}.{}.json", kernel, obligation);
   std::ranges::replace(text, '/', '-');
@@ -184,6 +175,15 @@ std::string junit_xml(const json& report) {
   return fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"assay\" tests=\"{}\" failures=\"{}\" errors=\"0\" "
                      "skipped=\"{}\" time=\"{:.3f}\">\n{}</testsuites>\n",
                      tests, failures, skips, report["seconds"].get<double>(), suites);
+}
+
+void write_file(const std::filesystem::path& path, const std::string& text) {
+  std::error_code error;
+  std::filesystem::create_directories(path.parent_path(), error);
+  std::ofstream file(path);
+  file << text;
+  if (!file.flush())
+    throw InputError(path.string(), "the file could not be written", "name a directory that can be written to");
 }
 
 void write_replays(json& report, const std::filesystem::path& directory) {

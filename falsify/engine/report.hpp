@@ -29,6 +29,9 @@ std::string junit_xml(const nlohmann::json& report);
 /// For a terminal: one line per kernel, then each finding with its case and replay command.
 std::string table(const nlohmann::json& report);
 
+/// Writes a file, and the folders it is in. Throws InputError if it cannot be written.
+void write_file(const std::filesystem::path& path, const std::string& text);
+
 /// Writes report.json, junit.xml and replay/*.json into `directory` and puts each replay file's path into
 /// the report. Throws InputError if a file cannot be written.
 void write_report(nlohmann::json& report, const std::filesystem::path& directory);

@@ -5,9 +5,11 @@
 #include <chrono>
 #include <memory>
 
+#include "cli/automatic.hpp"
 #include "cli/commands.hpp"
 #include "cli/progress.hpp"
 #include "cli/values.hpp"
+#include "falsify/engine/percentile.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/engine/report.hpp"
 
@@ -20,6 +22,10 @@ struct Options {
   int cases = 50;
   int jobs = 0;
   bool shrink = false, json = false, quiet = false;
+  bool automatic = false;
+  std::string kernel, screened;
+  int sample = 0, attack_cases = 2000;
+  bool matrix = false;
 };
 
 /// What became of one mutant.
@@ -38,12 +44,6 @@ nlohmann::json judge(const nlohmann::json& kernel) {
   return j;
 }
 
-double percentile(std::vector<double> sorted, double p) {
-  if (sorted.empty()) return 0;
-  std::ranges::sort(sorted);
-  return sorted[static_cast<std::size_t>(p * static_cast<double>(sorted.size() - 1) + 0.5)];
-}
-
 void print(const nlohmann::json& summary) {
   std::size_t width = 6;
   for (const auto& m : summary["mutants"]) width = std::max(width, m["mutant"].get<std::string>().size());
@@ -60,6 +60,19 @@ void print(const nlohmann::json& summary) {
   fmt::print("\n{} mutants: {} killed, {} survived, {} unavailable; cases to kill: median {}, 95th percentile {}\n",
              summary["mutants"].size(), summary["killed"].dump(), summary["survived"].dump(), summary["unavailable"].dump(),
              summary["median_cases"].dump(), summary["p95_cases"].dump());
+}
+
+/// What the options mean for automatic mutants: shorter campaigns, since most die in the first cases.
+AutomaticOptions automatic(const Options& o, bool cases_given) {
+  AutomaticOptions a{.ops = o.ops, .backend = o.backend, .kernel = o.kernel, .report = o.report, .screened = o.screened,
+                     .sample = static_cast<std::size_t>(o.sample), .study = {}, .jobs = jobs_for(o.jobs), .json = o.json,
+                     .quiet = o.quiet};
+  if (cases_given) a.study.cases = o.cases;
+  a.study.attack_cases = o.attack_cases;
+  a.study.seed = parse_seed(o.seed);
+  a.study.limit = parse_duration("--limit", o.limit);
+  a.study.matrix = o.matrix;
+  return a;
 }
 
 int run(const Options& o) {
@@ -94,8 +107,8 @@ int run(const Options& o) {
     summary[status] = summary[status].get<int>() + 1;
     if (status == "killed") cases.push_back(m["cases"].get<double>());
   }
-  summary["median_cases"] = percentile(cases, 0.5);
-  summary["p95_cases"] = percentile(cases, 0.95);
+  summary["median_cases"] = falsify::percentile(cases, 0.5);
+  summary["p95_cases"] = falsify::percentile(cases, 0.95);
   if (o.json) fmt::print("{}\n", summary.dump(1));
   else print(summary);
   if (summary["survived"] != 0) return kFalsified;
@@ -109,16 +122,29 @@ Command add_mutants(CLI::App& root) {
   auto o = std::make_shared<Options>();
   app->add_option("OP", o->ops, "Operations (all of them by default)");
   app->add_option("--backend", o->backend, "Only mutants of this back end: cpu, cuda-host, vulkan, cuda");
-  app->add_option("--cases", o->cases, "Cases for each obligation before a mutant counts as surviving")
+  auto* cases = app->add_option("--cases", o->cases, "Cases for each obligation before a mutant counts as surviving")
       ->capture_default_str()->check(CLI::Range(1, 1'000'000));
   app->add_option("--seed", o->seed, "Seed of the campaigns")->capture_default_str();
   app->add_option("--limit", o->limit, "A call that takes longer is a hang")->capture_default_str();
   app->add_option("--report", o->report, "Write report.json, junit.xml and replay files to this folder");
   app->add_option("--jobs", o->jobs, "Campaigns at once (0: one per processor)")->check(CLI::Range(0, 1024));
-  app->add_flag("--shrink", o->shrink, "Shrink each counterexample and print the smallest case");
+  auto* shrink = app->add_flag("--shrink", o->shrink, "Shrink each counterexample and print the smallest case");
   app->add_flag("--json", o->json, "One JSON document on standard output");
   app->add_flag("--quiet", o->quiet, "No progress");
-  return {app, [o] { return run(*o); }};
+  auto* automatic_flag = app->add_flag("--automatic", o->automatic,
+                                       "Mutants of kernels' own code, instruction by instruction (15 cases by default)")
+                             ->excludes(shrink);
+  const auto with_it = [&](CLI::Option* option) { option->needs(automatic_flag); };
+  with_it(app->add_option("--kernel", o->kernel, "--automatic: only mutants of this kernel"));
+  with_it(app->add_option("--sample", o->sample, "--automatic: so many mutants, drawn by the seed (0: all)")
+              ->check(CLI::Range(0, 10'000'000)));
+  with_it(app->add_option("--attack-cases", o->attack_cases,
+                          "--automatic: cases on which a survivor is compared with its kernel, bit by bit")
+              ->capture_default_str()->check(CLI::Range(1, 10'000'000)));
+  with_it(app->add_flag("--matrix", o->matrix, "--automatic: try every obligation on each killed mutant"));
+  with_it(app->add_option("--screened", o->screened,
+                          "--automatic, on a GPU: the JSON report of the same mutants on lavapipe; only those that ended run"));
+  return {app, [o, cases] { return o->automatic ? run_automatic(automatic(*o, cases->count() > 0)) : run(*o); }};
 }
 
 }  // namespace assay::cli

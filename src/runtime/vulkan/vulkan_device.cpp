@@ -62,6 +62,7 @@ struct VulkanDevice::Impl {
   vk::UniqueFence fence;
   std::uint32_t recorded = 0;  ///< commands in the batch
   std::string dead;            ///< why nothing can run any more
+  DispatchFilter filter;       ///< may be empty
   bool preparing = false;      ///< bind and dispatch stop once the pipeline is there
   Impl* next_abandoned = nullptr;
 };
@@ -164,6 +165,12 @@ VulkanDevice::~VulkanDevice() {
 }
 
 std::string VulkanDevice::description() const { return impl_->context.description; }
+bool VulkanDevice::on_processor() const {
+  return impl_->context.physical.getProperties().deviceType == vk::PhysicalDeviceType::eCpu;
+}
+DispatchFilter VulkanDevice::exchange_filter(DispatchFilter filter) {
+  return std::exchange(impl_->filter, std::move(filter));
+}
 MemoryInfo VulkanDevice::memory() const { return impl_->memory.info(); }
 
 void* VulkanDevice::allocate_bytes(std::size_t bytes) {
@@ -240,9 +247,11 @@ StorageBinding VulkanDevice::bind(const void* address, std::size_t bytes) const 
           .elements = static_cast<std::uint32_t>(allocation->bytes / 4)};
 }
 
-void VulkanDevice::dispatch(const SpirvDispatch& work) {
+void VulkanDevice::dispatch(const SpirvDispatch& asked) {
   impl_->require_alive();
-  if (std::ranges::find(work.groups, 0U) != work.groups.end()) return;
+  if (std::ranges::find(asked.groups, 0U) != asked.groups.end()) return;
+  SpirvDispatch work = asked;
+  if (impl_->filter && !impl_->filter(work)) return;
   const vk::PhysicalDeviceLimits& limits = impl_->context.limits;
   const auto refuse = [&](const std::string& why) { return Unavailable("dispatch of " + std::string(work.name), why); };
   for (std::size_t axis = 0; axis < 3; ++axis)

@@ -3,10 +3,12 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/device.hpp"
@@ -46,6 +48,9 @@ struct SpirvDispatch {
   std::array<std::uint32_t, 3> groups{1, 1, 1};
 };
 
+/// Sees a dispatch before a pipeline is looked up for it, and may exchange its module. False leaves the dispatch out.
+using DispatchFilter = std::function<bool(SpirvDispatch& work)>;
+
 /// One Vulkan device and one queue of it; to be used by one thread at a time. Addresses are names for bytes
 /// of device memory: arithmetic on them works, and dereferencing one on the host traps (they are not
 /// canonical). They are never used twice, so that one kept past its buffer's end is reported.
@@ -58,6 +63,8 @@ class VulkanDevice final : public Device {
 
   Backend backend() const override { return Backend::vulkan; }
   std::string description() const override;
+  /// True where it is no GPU but a driver that runs shaders on the processor, such as lavapipe.
+  bool on_processor() const;
   MemoryInfo memory() const override;
   bool host_visible() const override { return false; }
   void synchronize() override;
@@ -75,6 +82,9 @@ class VulkanDevice final : public Device {
   /// where the driver does or where earlier work failed or outran its time limit.
   void dispatch(const SpirvDispatch& work);
 
+  /// Has every dispatch pass the filter from now on (empty: none), and gives back the filter before. Use FilterScope.
+  DispatchFilter exchange_filter(DispatchFilter filter);
+
   /// Forgets the compiled pipelines: for campaigns over thousands of modules.
   void forget_pipelines();
   /// Pipelines compiled so far, forgotten ones included.
@@ -89,6 +99,20 @@ class VulkanDevice final : public Device {
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
+};
+
+/// While it lives, dispatches on one device pass a filter: for experiments that record shaders or exchange one.
+class FilterScope {
+ public:
+  FilterScope(VulkanDevice& device, DispatchFilter filter)
+      : device_(device), before_(device.exchange_filter(std::move(filter))) {}
+  ~FilterScope() { device_.exchange_filter(std::move(before_)); }
+  FilterScope(const FilterScope&) = delete;
+  FilterScope& operator=(const FilterScope&) = delete;
+
+ private:
+  VulkanDevice& device_;
+  DispatchFilter before_;
 };
 
 }  // namespace assay

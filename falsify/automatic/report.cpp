@@ -1,0 +1,198 @@
+#include "falsify/automatic/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "falsify/engine/obligation.hpp"
+#include "falsify/engine/percentile.hpp"
+#include "falsify/engine/report.hpp"
+
+namespace assay::falsify {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kStatuses[] = {"killed", "equivalent", "hole", "unsound", "unavailable"};
+
+json empty_counts() {
+  json counts{{"mutants", 0}};
+  for (const char* status : kStatuses) counts[status] = 0;
+  return counts;
+}
+
+void count(json& counts, const std::string& status) {
+  counts["mutants"] = counts["mutants"].get<int>() + 1;
+  counts[status] = counts[status].get<int>() + 1;
+}
+
+/// Totals of all mutants, or of the families held out or not.
+json totals(const std::vector<json>& mutants, const auto& chosen) {
+  json counts = empty_counts();
+  std::vector<double> cases;
+  int late = 0;
+  for (const json& m : mutants) {
+    if (!chosen(m)) continue;
+    count(counts, m["status"]);
+    if (m["status"] != "killed") continue;
+    cases.push_back(m["cases"].get<double>());
+    late += m["phase"] == "attack";
+  }
+  counts.update({{"killed_in_attack", late}, {"median_cases", percentile(cases, 0.5)}, {"p95_cases", percentile(cases, 0.95)}});
+  return counts;
+}
+
+json by_key(const std::vector<json>& mutants, const char* key) {
+  std::map<std::string, json> groups;
+  for (const json& m : mutants) {
+    json& counts = groups.try_emplace(m[key].get<std::string>(), empty_counts()).first->second;
+    count(counts, m["status"]);
+    if (m["held_out"].get<bool>()) counts["held_out"] = true;
+  }
+  return groups;
+}
+
+/// Obligation by obligation of each operation: first to kill, kills at all (with the matrix), kills alone.
+json by_obligation(const std::vector<json>& mutants) {
+  json ops = json::object();
+  for (const json& m : mutants) {
+    if (m["status"] != "killed") continue;
+    const std::string op = m["op"].get<std::string>();
+    if (!ops.contains(op))
+      for (const Obligation& o : obligations(op))
+        ops[op][std::string(o.info->id)] = {{"by", o.info->by}, {"first", 0}, {"kills", 0}, {"alone", 0}};
+    const auto add = [&](const json& id, const char* what) {
+      json& n = ops[op][id.get<std::string>()][what];
+      n = n.get<int>() + 1;
+    };
+    add(m["by"], "first");
+    if (!m.contains("matrix")) continue;
+    for (const json& id : m["matrix"]) add(id, "kills");
+    if (m["matrix"].size() == 1) add(m["matrix"][0], "alone");
+  }
+  return ops;
+}
+
+std::string counts_text(const json& c) {
+  return fmt::format("{:>7} {:>7} {:>10} {:>6}", c["mutants"].get<int>(), c["killed"].get<int>(), c["equivalent"].get<int>(),
+                     c["hole"].get<int>());
+}
+
+std::string group_text(std::string_view title, const json& groups) {
+  std::size_t width = title.size();
+  for (const auto& [name, counts] : groups.items()) width = std::max(width, name.size() + (counts.contains("held_out") ? 11 : 0));
+  std::string text = fmt::format("\n{:<{}}  mutants  killed equivalent  holes{}\n", title, width,
+                                 title == "kernel" ? "  generated  invalid" : "");
+  for (const auto& [name, counts] : groups.items()) {
+    text += fmt::format("{:<{}}  {}", name + (counts.contains("held_out") ? " (held out)" : ""), width, counts_text(counts));
+    if (counts.contains("generated")) text += fmt::format("  {:>9}  {:>7}", counts["generated"].dump(), counts["invalid"].dump());
+    text += "\n";
+  }
+  return text;
+}
+
+std::string matrix_text(const json& report) {
+  const bool matrix = report["settings"].value("matrix", false);
+  std::string text = matrix ? "\nobligation            first   kills   alone\n" : "\nobligation            first to kill\n";
+  for (const auto& [op, list] : report["obligations"].items())
+    for (const auto& [id, n] : list.items()) {
+      if (!matrix) {
+        if (n["first"] != 0) text += fmt::format("{:<20}  {:>13}\n", id, n["first"].dump());
+        continue;
+      }
+      text += fmt::format("{:<20}  {:>5}   {:>5}   {:>5}{}\n", id, n["first"].dump(), n["kills"].dump(), n["alone"].dump(),
+                          n["kills"] == 0 ? "   kills nothing (" + n["by"].get<std::string>() + ")" : "");
+    }
+  return text;
+}
+
+std::string survivors_text(const json& report) {
+  std::string text;
+  for (const json& m : report["mutants"]) {
+    const std::string status = m["status"].get<std::string>();
+    if (status == "killed") continue;
+    text += fmt::format("\n{:<11} {}  {} of {}\n            {}\n", status == "hole" ? "HOLE" : status == "unsound" ? "UNSOUND" : status,
+                        m["hash"].get<std::string>(), m["family"].get<std::string>(),
+                        m["kernel"].get<std::string>() + (m["part"] == "" ? "" : ", " + m["part"].get<std::string>()),
+                        m["description"].get<std::string>());
+    if (status == "equivalent") text += fmt::format("            the same bits in {} cases\n", m["compared"].dump());
+    if (status == "hole")
+      text += fmt::format("            other bits in {} of {} cases, and no obligation objects: {}\n", m["differs"].dump(),
+                          m["compared"].dump(), m["says"].get<std::string>());
+    if (status == "unsound")
+      text += fmt::format("            the right kernel fails {} too: {}\n", m["by"].get<std::string>(), m["says"].get<std::string>());
+    if (m.contains("why")) text += fmt::format("            {}\n", m["why"].get<std::string>());
+  }
+  return text;
+}
+
+/// The document in the shape that junit_xml takes: a suite a kernel, a case a mutant.
+json suites(const json& report) {
+  std::map<std::string, json> kernels;
+  for (const json& m : report["mutants"]) {
+    json& k = kernels[m["kernel"].get<std::string>()];
+    if (k.is_null()) k = {{"kernel", m["kernel"]}, {"seconds", 0.0}, {"obligations", json::array()}};
+    const std::string status = m["status"].get<std::string>();
+    const bool failed = status == "hole" || status == "unsound";
+    k["seconds"] = k["seconds"].get<double>() + m["seconds"].get<double>();
+    k["obligations"].push_back({{"id", m["hash"]}, {"claim", m["family"].get<std::string>() + ": " + m["description"].get<std::string>()},
+                                {"verdict", failed ? "falsified" : status == "unavailable" ? "unavailable" : "passed"},
+                                {"reason", status + " " + m.value("says", m.value("why", ""))}, {"seconds", m["seconds"]}});
+  }
+  json list = json::array();
+  for (auto& [id, k] : kernels) list.push_back(std::move(k));
+  return {{"seconds", report["seconds"]}, {"kernels", list}};
+}
+
+}  // namespace
+
+json automatic_report(const Survey& survey, const Sample& sample, std::size_t screened_out, std::vector<json> mutants,
+                      json settings, double seconds) {
+  const auto any = [](const json&) { return true; };
+  const auto held_out = [](const json& m) { return m["held_out"].get<bool>(); };
+  json report{{"schema", kAutomaticSchema}, {"settings", std::move(settings)}, {"device", survey.device},
+              {"on_processor", survey.on_processor}, {"generated", sample.generated}, {"invalid", sample.invalid},
+              {"screened_out", screened_out}, {"seconds", seconds}};
+  report["totals"] = totals(mutants, any);
+  report["totals_held_out"] = totals(mutants, held_out);
+  report["kernels"] = by_key(mutants, "kernel");
+  for (auto& [id, counts] : report["kernels"].items()) {
+    const auto& [generated, invalid] = sample.by_kernel.at(id);
+    counts["generated"] = generated, counts["invalid"] = invalid;
+  }
+  report["families"] = by_key(mutants, "family");
+  report["obligations"] = by_obligation(mutants);
+  report["mutants"] = std::move(mutants);
+  return report;
+}
+
+bool automatic_failed(const json& report) { return report["totals"]["hole"] != 0 || report["totals"]["unsound"] != 0; }
+
+std::string automatic_table(const json& report) {
+  const json& t = report["totals"];
+  const json& h = report["totals_held_out"];
+  std::string text = group_text("kernel", report["kernels"]) + group_text("family", report["families"]) + matrix_text(report) +
+                     survivors_text(report);
+  const auto score = [](const json& c) {
+    const int wrong = c["killed"].get<int>() + c["hole"].get<int>();
+    return wrong == 0 ? 100.0 : 100.0 * c["killed"].get<int>() / wrong;
+  };
+  text += fmt::format("\n{} mutants of {} generated ({} invalid ones passed over{}): {} killed ({} of them in the attack), "
+                      "{} equivalent as observed, {} holes, {} unsound, {} unavailable in {:.1f} s\n",
+                      t["mutants"].dump(), report["generated"].dump(), report["invalid"].dump(),
+                      report["screened_out"] == 0 ? "" : ", " + report["screened_out"].dump() + " not screened",
+                      t["killed"].dump(), t["killed_in_attack"].dump(), t["equivalent"].dump(), t["hole"].dump(),
+                      t["unsound"].dump(), t["unavailable"].dump(), report["seconds"].get<double>());
+  text += fmt::format("{:.1f}% of those not equivalent are killed; held-out families: {:.1f}% of {}; cases to kill: median {}, "
+                      "95th percentile {}\n",
+                      score(t), score(h), h["killed"].get<int>() + h["hole"].get<int>(), t["median_cases"].dump(), t["p95_cases"].dump());
+  return text.substr(1);
+}
+
+void write_automatic(const json& report, const std::filesystem::path& directory) {
+  write_file(directory / "automatic.json", report.dump(1) + "\n");
+  write_file(directory / "junit.xml", junit_xml(suites(report)));
+}
+
+}  // namespace assay::falsify

@@ -1,0 +1,233 @@
+#include "falsify/automatic/study.hpp"
+
+#include <fmt/format.h>
+#include <rapidcheck/Random.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "falsify/engine/draw.hpp"
+#include "falsify/engine/trial.hpp"
+
+namespace assay::falsify {
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+/// Cases on which mutant and original differ that obligations are tried on, before the mutant counts as a hole.
+constexpr int kDiffering = 12;
+
+/// All ways to make inputs, and larger dims at times.
+DrawSpec attack_spec(int number) {
+  DrawSpec spec{.strategies = {}, .directed = true};
+  for (int s = 0; s < kStrategies; ++s)
+    if (static_cast<Strategy>(s) != Strategy::directed) spec.strategies.push_back(static_cast<Strategy>(s));
+  if (number % 4 == 1) spec.long_reductions = true;
+  if (number % 16 == 3) spec.volume = 1 << 21;
+  return spec;
+}
+
+/// The obligation could have drawn the case's inputs.
+bool applies(const Obligation& obligation, const Case& c) {
+  const DrawSpec spec = draw_spec(obligation.info->by);
+  return (spec.directed && c.strategy == Strategy::directed) ||
+         std::ranges::find(spec.strategies, c.strategy) != spec.strategies.end();
+}
+
+/// NaN equals NaN unless the operation keeps bits.
+bool same(const OpDescriptor& op, const Run& x, const Run& y) {
+  for (std::size_t o = 0; o < x.outputs.size(); ++o)
+    for (std::size_t i = 0; i < x.outputs[o].size(); ++i) {
+      const float a = x.outputs[o][i], b = y.outputs[o][i];
+      if (std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b)) continue;
+      if (op.copies || !std::isnan(a) || !std::isnan(b)) return false;
+    }
+  return true;
+}
+
+class Study {
+ public:
+  Study(const AutomaticMutant& mutant, const StudyOptions& options, Worker& worker)
+      : mutant_(mutant), wrong_(mutant.kernel), right_(*mutant.original), op_(operation(right_.op)), options_(options),
+        worker_(worker) {}
+
+  json run() {
+    const auto begin = Clock::now();
+    try {
+      if (!campaign() && decided_.empty()) attack();
+      if (options_.matrix && decided_ == "killed") fill_matrix();
+    } catch (const Unavailable& e) {
+      decide("unavailable", {{"why", e.why}});
+    }
+    json j{{"kernel", right_.id},           {"op", right_.op},           {"part", mutant_.part},
+           {"family", mutant_.family},      {"held_out", mutant_.held_out}, {"description", mutant_.description},
+           {"hash", mutant_.hash},          {"status", decided_},        {"ended", ended_},
+           {"seconds", std::chrono::duration<double>(Clock::now() - begin).count()}};
+    j.update(details_);
+    return j;
+  }
+
+ private:
+  void decide(std::string status, json details) {
+    decided_ = std::move(status);
+    details_.update(details);
+  }
+
+  Outcome attempt(const Obligation& obligation, const Kernel& kernel, const Case& c) {
+    return try_obligation(obligation.check, op_, kernel, c, worker_);
+  }
+  bool fails(const Obligation& obligation, const Kernel& kernel, const Case& c) {
+    return attempt(obligation, kernel, c).kind == Outcome::Kind::falsified;
+  }
+
+  void note_end(const Outcome& outcome) {
+    if (!outcome.finding) return;
+    const std::string& kind = outcome.finding->kind;
+    if (kind == "hang" || kind == "crash" || kind == "error") ended_ = false;
+  }
+
+  /// The failure is the mutant's own: the right kernel passes where it failed.
+  bool confirmed(const Obligation& obligation, const Case& c) {
+    if (!fails(obligation, right_, c)) return true;
+    worker_.restart();
+    if (fails(obligation, right_, c)) {
+      decide("unsound", {{"by", obligation.info->id}, {"says", describe(op_, c)}});
+      return false;
+    }
+    worker_.restart();
+    return fails(obligation, wrong_, c);
+  }
+
+  void killed(const Obligation& obligation, const Case& c, const Outcome& outcome, std::string_view phase) {
+    decide("killed", {{"by", obligation.info->id}, {"cases", cases_}, {"kind", outcome.finding->kind},
+                      {"finding", outcome.finding->message}, {"says", describe(op_, c)}, {"phase", phase}});
+  }
+
+  /// Tries an obligation on a case; true where that decides about the mutant.
+  bool decides(const Obligation& obligation, const Case& c, std::string_view phase) {
+    const Outcome outcome = attempt(obligation, wrong_, c);
+    note_end(outcome);
+    if (outcome.kind != Outcome::Kind::falsified) return false;
+    if (confirmed(obligation, c)) killed(obligation, c, outcome, phase);
+    return !decided_.empty();
+  }
+
+  /// Until the first obligation that falsifies it.
+  bool campaign() {
+    for (int number = 0; number < options_.cases; ++number)
+      for (const Obligation& obligation : obligations(op_.name)) {
+        if (number % draw_spec(obligation.info->by).every != 0) continue;
+        const Case c = draw(op_, *obligation.info, options_.seed, static_cast<std::uint64_t>(number)).value();
+        ++cases_;
+        if (decides(obligation, c, "campaign")) return true;
+      }
+    return false;
+  }
+
+  /// One case of the attack, on both kernels: the outputs of a kernel, or how it ended.
+  std::optional<Run> run_on(const Kernel& kernel, const Case& c, Outcome& ending) {
+    Trial trial(op_, kernel, c, worker_);
+    try {
+      return trial.run(trial.problem(), Poison::finite);
+    } catch (const Interrupted& interrupted) {
+      ending = interrupted.outcome;
+      return std::nullopt;
+    }
+  }
+
+  /// On a case where they differ: true where an obligation decides.
+  bool objected(const Case& c) {
+    for (const Obligation& obligation : obligations(op_.name))
+      if (applies(obligation, c) && decides(obligation, c, "attack")) return true;
+    return false;
+  }
+
+  void attack() {
+    int compared = 0, differing = 0;
+    json first;
+    for (int number = 0; number < options_.attack_cases && differing < kDiffering; ++number) {
+      const auto own = scramble(derive(options_.seed, "attack") ^ static_cast<std::uint64_t>(number));
+      const Case c = case_gen(op_, attack_spec(number))(rc::Random(own), 0).value();
+      Outcome ending;
+      const std::optional<Run> want = run_on(right_, c, ending);
+      if (!want) {  // refused; or a worker that a mutant before this one damaged
+        if (ending.kind != Outcome::Kind::refused) worker_.restart();
+        continue;
+      }
+      const std::optional<Run> got = run_on(wrong_, c, ending);
+      note_end(ending);
+      ++cases_;
+      ++compared;
+      if (got && same(op_, *want, *got)) continue;
+      if (first.is_null()) first = {{"says", describe(op_, c)}, {"case", to_json(op_, c)}, {"differs_at", number}};
+      ++differing;
+      if (objected(c)) return;
+    }
+    if (differing == 0) return decide("equivalent", {{"compared", compared}});
+    decide("hole", {{"compared", compared}, {"differs", differing}});
+    details_.update(first);
+  }
+
+  void fill_matrix() {
+    json ids = json::array();
+    for (const Obligation& obligation : obligations(op_.name))
+      for (int number = 0; number < options_.cases; ++number) {
+        if (number % draw_spec(obligation.info->by).every != 0) continue;
+        const Case c = draw(op_, *obligation.info, options_.seed, static_cast<std::uint64_t>(number)).value();
+        if (!fails(obligation, wrong_, c)) continue;
+        ids.push_back(obligation.info->id);
+        break;
+      }
+    details_["matrix"] = ids;
+  }
+
+  const AutomaticMutant& mutant_;
+  const Kernel& wrong_;
+  const Kernel& right_;
+  const OpDescriptor& op_;
+  const StudyOptions& options_;
+  Worker& worker_;
+  std::string decided_;
+  json details_ = json::object();
+  bool ended_ = true;
+  int cases_ = 0;
+};
+
+}  // namespace
+
+json study(const AutomaticMutant& mutant, const StudyOptions& options, Worker& worker) {
+  return Study(mutant, options, worker).run();
+}
+
+std::vector<json> run_study(const MutantList& mutants, const StudyOptions& options, int jobs,
+                            const StudyProgress& progress) {
+  using Batch = std::span<const std::unique_ptr<AutomaticMutant>>;
+  std::vector<Task> tasks;
+  for (std::size_t begin = 0, end = 0; begin < mutants.size(); begin = end) {
+    const Kernel* kernel = mutants[begin]->original;
+    const std::size_t most = begin + static_cast<std::size_t>(std::max(options.batch, 1));
+    while (end < std::min(most, mutants.size()) && mutants[end]->original == kernel) ++end;
+    // Mutants exist before the first worker is forked: it knows them all.
+    tasks.push_back({std::string(kernel->id), [batch = Batch(mutants).subspan(begin, end - begin), &options] {
+                       Worker worker(options.limit);
+                       json results = json::array();
+                       for (const auto& mutant : batch) results.push_back(study(*mutant, options, worker));
+                       return results;
+                     }});
+  }
+  std::size_t done = 0;
+  std::vector<json> results;
+  for (const json& batch : run_tasks(tasks, jobs, [&](const json* ended) {
+         done += ended == nullptr ? 0 : ended->size();
+         if (ended != nullptr) progress(done);
+       }))
+    results.insert(results.end(), batch.begin(), batch.end());
+  std::ranges::sort(results, {}, [](const json& m) {
+    return std::pair(m["kernel"].get<std::string>(), m["hash"].get<std::string>());
+  });
+  return results;
+}
+
+}  // namespace assay::falsify

@@ -1,0 +1,68 @@
+#include "cli/automatic.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+
+#include "cli/commands.hpp"
+#include "falsify/automatic/report.hpp"
+
+namespace assay::cli {
+namespace {
+
+std::vector<const Kernel*> select(const AutomaticOptions& o, Backend backend) {
+  for (const std::string& op : o.ops) operation(op);
+  std::vector<const Kernel*> chosen;
+  if (!o.kernel.empty()) kernel(o.kernel);  // says where there is none
+  for (const Kernel& k : kernels())
+    if (k.role == KernelRole::kernel && k.backend == backend && (o.kernel.empty() || o.kernel == k.id) &&
+        (o.ops.empty() || std::ranges::find(o.ops, k.op) != o.ops.end()))
+      chosen.push_back(&k);
+  if (chosen.empty()) throw InputError("selection", "no kernel matches it", "`assay list` prints what there is");
+  return chosen;
+}
+
+nlohmann::json read_json(const std::string& path) {
+  std::ifstream file(path);
+  const nlohmann::json document = nlohmann::json::parse(file, nullptr, false);
+  if (document.is_discarded())
+    throw InputError(path, "cannot be read as JSON", "name the output of `assay mutants --automatic --json`");
+  return document;
+}
+
+/// Leaves the mutants that may run on this device.
+std::size_t screen(const AutomaticOptions& o, const falsify::Survey& survey, falsify::MutantList& mutants) {
+  if (o.screened.empty() && !survey.on_processor)
+    throw InputError("--automatic", "mutants that never end cost a GPU: " + survey.device + " runs screened ones alone",
+                     "run the same on lavapipe with --json (ASSAY_VULKAN_DEVICE=llvmpipe) and give the report to --screened");
+  return o.screened.empty() ? 0 : falsify::screen(mutants, falsify::ended_in(read_json(o.screened), o.screened));
+}
+
+}  // namespace
+
+int run_automatic(const AutomaticOptions& o) {
+  const auto begin = std::chrono::steady_clock::now();
+  const Backend backend = backend_from(o.backend.empty() ? "vulkan" : o.backend);
+  const falsify::Survey survey = falsify::mutant_source(backend)(select(o, backend));
+  falsify::Sample sample = falsify::draw_mutants(survey, o.sample, o.study.seed);
+  const std::size_t left_out = screen(o, survey, sample.mutants);
+  const bool show = !o.quiet && !o.json && isatty(STDERR_FILENO) != 0;
+  auto results = falsify::run_study(sample.mutants, o.study, o.jobs, [&](std::size_t done) {
+    if (show) fmt::print(stderr, "\r\x1b[K{} of {} mutants", done, sample.mutants.size());
+  });
+  if (show) fmt::print(stderr, "\r\x1b[K");
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const nlohmann::json settings{{"seed", o.study.seed}, {"cases", o.study.cases}, {"attack_cases", o.study.attack_cases},
+                                {"sample", o.sample}, {"ops", o.ops}, {"backend", name(backend)}, {"kernel", o.kernel},
+                                {"matrix", o.study.matrix}, {"screened", o.screened}};
+  const nlohmann::json report = falsify::automatic_report(survey, sample, left_out, std::move(results), settings, seconds);
+  if (!o.report.empty()) falsify::write_automatic(report, o.report);
+  fmt::print("{}", o.json ? report.dump(1) + "\n" : falsify::automatic_table(report));
+  if (falsify::automatic_failed(report)) return kFalsified;
+  return report["totals"]["unavailable"] != 0 ? kUnavailable : kNothingFalsified;
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,84 @@
+// The command on sources of its own: exit codes, and what a GPU is spared.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "cli/automatic.hpp"
+#include "cli/commands.hpp"
+#include "falsify/automatic/report.hpp"
+#include "tests/automatic/sources.hpp"
+
+namespace assay::falsify {
+namespace {
+
+RunFunction planted;
+bool on_processor = true;
+
+Survey planted_survey(std::span<const Kernel* const>) {
+  Survey survey{"a device", on_processor, {}};
+  survey.sets.push_back(std::make_unique<ManyMutants>(3, planted));
+  return survey;
+}
+const MutantSourceRegistration registration(Backend::cpu, planted_survey);
+
+cli::AutomaticOptions options() {
+  cli::AutomaticOptions o;
+  o.backend = "cpu";
+  o.quiet = true;
+  o.study.cases = 4;
+  o.study.attack_cases = 40;
+  return o;
+}
+
+int exit_code(RunFunction run, const cli::AutomaticOptions& o = options()) {
+  planted = std::move(run);
+  testing::internal::CaptureStdout();
+  const int code = cli::run_automatic(o);
+  testing::internal::GetCapturedStdout();
+  return code;
+}
+
+TEST(Command, AHoleIsAnErrorAndNothingElseIs) {
+  EXPECT_EQ(exit_code(run_negated), cli::kNothingFalsified);
+  EXPECT_EQ(exit_code(run_right), cli::kNothingFalsified);
+  EXPECT_EQ(exit_code(run_last_bit), cli::kFalsified);
+}
+
+TEST(Command, ReportsAreWritten) {
+  cli::AutomaticOptions o = options();
+  const auto folder = std::filesystem::temp_directory_path() / "assay-automatic-test";
+  std::filesystem::remove_all(folder);
+  o.report = folder;
+  EXPECT_EQ(exit_code(run_last_bit, o), cli::kFalsified);
+  std::ifstream json(folder / "automatic.json"), xml(folder / "junit.xml");
+  EXPECT_EQ(nlohmann::json::parse(json)["totals"]["hole"], 3);
+  const std::string text((std::istreambuf_iterator<char>(xml)), {});
+  EXPECT_NE(text.find("failures=\"3\""), std::string::npos) << text;
+}
+
+TEST(Command, AGpuRunsScreenedMutantsAlone) {
+  cli::AutomaticOptions o = options();
+  const auto folder = std::filesystem::temp_directory_path() / "assay-automatic-screen";
+  o.report = folder;
+  exit_code(run_forever, o);  // on a processor: nothing ends
+  o.report.clear();
+  on_processor = false;
+  EXPECT_THROW(exit_code(run_right, o), InputError);
+  o.screened = folder / "automatic.json";
+  planted = run_last_bit;  // would be a hole, if it ran
+  EXPECT_EQ(exit_code(run_last_bit, o), cli::kNothingFalsified);
+  on_processor = true;
+}
+
+TEST(Command, ABackEndWithoutASourceAndAKernelThatIsNotThereAreWrongUse) {
+  cli::AutomaticOptions o = options();
+  o.backend = "cuda-host";
+  EXPECT_THROW(exit_code(run_right, o), InputError);
+  o = options();
+  o.kernel = "silu/cpu/none";
+  EXPECT_THROW(exit_code(run_right, o), InputError);
+}
+
+}  // namespace
+}  // namespace assay::falsify

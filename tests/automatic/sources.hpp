@@ -1,0 +1,59 @@
+// Mutants of the tests' own: a right CPU kernel, and run functions that are wrong in a known way.
+#pragma once
+
+#include <cmath>
+#include <csignal>
+#include <unistd.h>
+
+#include "falsify/automatic/mutant.hpp"
+
+namespace assay::falsify {
+
+using RunFunction = std::function<void(const Call&, Device&)>;
+
+inline const Kernel& right_kernel() { return kernel("silu/cpu/naive"); }
+
+inline void run_right(const Call& call, Device& device) { right_kernel().run(call, device); }
+/// The first element moves by its last bit: correct kernels differ by more.
+inline void run_last_bit(const Call& call, Device& device) {
+  run_right(call, device);
+  const View<float> y = call.tensors[1].as<float>();
+  if (y.shape().size() > 0 && std::isnormal(*y.data())) *y.data() = std::nextafter(*y.data(), 0.0f);
+}
+inline void run_negated(const Call& call, Device& device) {
+  run_right(call, device);
+  const View<float> y = call.tensors[1].as<float>();
+  if (y.shape().size() > 0) *y.data() = -*y.data() - 1;
+}
+inline void run_crash(const Call&, Device&) { raise(SIGSEGV); }
+inline void run_forever(const Call&, Device&) { for (;;) pause(); }
+
+inline std::unique_ptr<AutomaticMutant> mutant_of(const Kernel& right, std::string hash, RunFunction run,
+                                                  bool held_out = false) {
+  auto made = std::make_unique<AutomaticMutant>();
+  made->family = held_out ? "reserved" : "planted";
+  made->held_out = held_out;
+  made->description = "planted: " + hash;
+  made->hash = std::move(hash);
+  made->complete(right, std::move(run));
+  return made;
+}
+
+/// So many mutants that are all alike but for their hash; every fifth is invalid.
+class ManyMutants final : public MutantSet {
+ public:
+  ManyMutants(std::size_t size, RunFunction run) : size_(size), run_(std::move(run)) {}
+  const Kernel& original() const override { return right_kernel(); }
+  std::size_t size() const override { return size_; }
+  std::uint64_t key(std::size_t i) const override { return i * 977; }
+  std::string_view family(std::size_t) const override { return "planted"; }
+  std::unique_ptr<AutomaticMutant> make(std::size_t i) const override {
+    return i % 5 == 4 ? nullptr : mutant_of(right_kernel(), std::to_string(i), run_);
+  }
+
+ private:
+  std::size_t size_;
+  RunFunction run_;
+};
+
+}  // namespace assay::falsify

@@ -1,0 +1,164 @@
+// What a study says of mutants whose fault is known.
+#include "falsify/automatic/study.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "falsify/automatic/report.hpp"
+#include "tests/automatic/sources.hpp"
+
+namespace assay::falsify {
+namespace {
+
+StudyOptions quick() {
+  StudyOptions options;
+  options.cases = 6;
+  options.attack_cases = 60;
+  options.limit = std::chrono::milliseconds(1000);
+  return options;
+}
+
+std::vector<nlohmann::json> results_of(std::vector<RunFunction> runs, StudyOptions options = quick()) {
+  MutantList list;
+  for (std::size_t i = 0; i < runs.size(); ++i) list.push_back(mutant_of(right_kernel(), std::to_string(i), std::move(runs[i])));
+  return run_study(list, options, 1, [](std::size_t) {});
+}
+
+nlohmann::json report_of(std::vector<nlohmann::json> results) {
+  Survey survey{"a device", true, {}};
+  Sample sample;
+  sample.by_kernel[std::string(right_kernel().id)] = {9, 2};
+  return automatic_report(survey, sample, 0, std::move(results), {{"seed", 1}}, 1.0);
+}
+
+TEST(Study, AnEquivalentMutantIsNoHole) {
+  const auto results = results_of({run_right});
+  EXPECT_EQ(results[0]["status"], "equivalent");
+  EXPECT_EQ(results[0]["compared"], 60);
+  EXPECT_TRUE(results[0]["ended"]);
+  const auto report = report_of(results);
+  EXPECT_FALSE(automatic_failed(report));
+  EXPECT_NE(automatic_table(report).find("the same bits in 60 cases"), std::string::npos) << automatic_table(report);
+}
+
+TEST(Study, ADifferenceThatNoObligationRejectsIsAHole) {
+  const auto results = results_of({run_last_bit});
+  EXPECT_EQ(results[0]["status"], "hole") << results[0].dump(1);
+  EXPECT_GT(results[0]["differs"], 0);
+  EXPECT_NE(results[0]["says"], "");
+  const auto report = report_of(results);
+  EXPECT_TRUE(automatic_failed(report));
+  EXPECT_NE(automatic_table(report).find("HOLE"), std::string::npos);
+}
+
+TEST(Study, WrongMutantsDieAndTheRightOnesAfterThemDoNot) {
+  const auto results = results_of({run_negated, run_right, run_crash, run_right, run_forever, run_right});
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    EXPECT_EQ(results[i]["status"], i % 2 == 0 ? "killed" : "equivalent") << results[i].dump(1);
+    EXPECT_EQ(results[i]["ended"], i % 2 != 0 || i == 0);
+  }
+  EXPECT_EQ(results[2]["kind"], "crash");
+  EXPECT_EQ(results[4]["kind"], "hang");
+}
+
+bool damaged = false;  // in the worker
+
+TEST(Study, AMutantThatDamagesTheWorkerDoesNotKillTheNextOnes) {
+  Kernel fragile = right_kernel();
+  fragile.run = [](const Call& call, Device& device) { damaged ? run_negated(call, device) : run_right(call, device); };
+  MutantList list;
+  list.push_back(mutant_of(fragile, "0", [](const Call& call, Device& device) {
+    run_negated(call, device);
+    damaged = true;
+  }));
+  list.push_back(mutant_of(fragile, "1", fragile.run));
+  list.push_back(mutant_of(fragile, "2", run_negated));
+  const auto results = run_study(list, quick(), 1, [](std::size_t) {});
+  EXPECT_EQ(results[0]["status"], "killed");
+  EXPECT_EQ(results[1]["status"], "equivalent") << results[1].dump(1);
+  EXPECT_EQ(results[2]["status"], "killed");
+}
+
+TEST(Study, AnOriginalThatFailsIsSaidToFail) {
+  Kernel wrong = right_kernel();
+  wrong.run = run_negated;
+  MutantList list;
+  list.push_back(mutant_of(wrong, "0", run_negated));
+  const auto results = run_study(list, quick(), 1, [](std::size_t) {});
+  EXPECT_EQ(results[0]["status"], "unsound");
+  EXPECT_TRUE(automatic_failed(report_of(results)));
+}
+
+TEST(Study, TheMatrixListsEveryObligationThatKills) {
+  StudyOptions options = quick();
+  options.matrix = true;
+  const auto results = results_of({run_negated}, options);
+  EXPECT_GT(results[0]["matrix"].size(), 1U);
+  const auto& ids = results[0]["matrix"];
+  EXPECT_NE(std::ranges::find(ids, results[0]["by"]), ids.end());
+  const auto report = report_of(results);
+  EXPECT_EQ(report["obligations"]["silu"][results[0]["by"].get<std::string>()]["first"], 1);
+  EXPECT_EQ(report["obligations"]["silu"][results[0]["by"].get<std::string>()]["kills"], 1);
+}
+
+TEST(Report, HeldOutFamiliesAreCountedApart) {
+  MutantList list;
+  list.push_back(mutant_of(right_kernel(), "0", run_negated));
+  list.push_back(mutant_of(right_kernel(), "1", run_last_bit, true));
+  const auto report = report_of(run_study(list, quick(), 1, [](std::size_t) {}));
+  EXPECT_EQ(report["totals"]["mutants"], 2);
+  EXPECT_EQ(report["totals_held_out"]["mutants"], 1);
+  EXPECT_EQ(report["totals_held_out"]["hole"], 1);
+  EXPECT_TRUE(report["families"]["reserved"].contains("held_out"));
+}
+
+std::vector<std::string> hashes(const Sample& sample) {
+  std::vector<std::string> list;
+  for (const auto& m : sample.mutants) list.push_back(m->hash);
+  return list;
+}
+
+TEST(Sampling, IsTheSameForTheSameSeedAndCountsWhatIsInvalid) {
+  Survey survey{"a device", true, {}};
+  survey.sets.push_back(std::make_unique<ManyMutants>(500, run_right));
+  const Sample sample = draw_mutants(survey, 100, 7);
+  EXPECT_EQ(sample.mutants.size(), 100U);
+  EXPECT_EQ(sample.generated, 500U);
+  EXPECT_GT(sample.invalid, 10U);
+  EXPECT_LT(sample.invalid, 50U);
+  EXPECT_EQ(hashes(sample), hashes(draw_mutants(survey, 100, 7)));
+  EXPECT_NE(hashes(sample), hashes(draw_mutants(survey, 100, 8)));
+  // A larger sample of the same seed holds the smaller one.
+  const auto larger = hashes(draw_mutants(survey, 200, 7));
+  for (const std::string& hash : hashes(sample)) EXPECT_NE(std::ranges::find(larger, hash), larger.end());
+  EXPECT_EQ(draw_mutants(survey, 0, 7).mutants.size(), 400U);
+  EXPECT_EQ(draw_mutants(survey, 0, 7).invalid, 100U);
+}
+
+TEST(Sampling, EveryMutantIsAsLikely) {
+  Survey survey{"a device", true, {}};
+  survey.sets.push_back(std::make_unique<ManyMutants>(50, run_right));
+  std::map<std::string, int> drawn;
+  for (std::uint64_t seed = 0; seed < 4000; ++seed)
+    for (const std::string& hash : hashes(draw_mutants(survey, 10, seed))) ++drawn[hash];
+  EXPECT_EQ(drawn.size(), 40U);
+  // Each is drawn in a quarter of the runs; six standard deviations of a binomial are 164.
+  for (const auto& [hash, n] : drawn) EXPECT_NEAR(n, 1000, 164) << hash;
+}
+
+TEST(Screening, LeavesWhatEndedElsewhere) {
+  auto report = report_of(results_of({run_negated, run_forever, run_right}));
+  MutantList list;
+  for (const char* hash : {"0", "1", "2", "3"}) list.push_back(mutant_of(right_kernel(), hash, run_right));
+  EXPECT_EQ(screen(list, ended_in(report, "report")), 2U);
+  ASSERT_EQ(list.size(), 2U);
+  EXPECT_EQ(list[0]->hash, "0");
+  EXPECT_EQ(list[1]->hash, "2");
+  report["on_processor"] = false;
+  EXPECT_THROW(ended_in(report, "report"), InputError);
+  EXPECT_THROW(ended_in(nlohmann::json::array(), "report"), InputError);
+}
+
+}  // namespace
+}  // namespace assay::falsify
