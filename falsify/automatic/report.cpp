@@ -48,7 +48,7 @@ json by_key(const std::vector<json>& mutants, const char* key) {
   for (const json& m : mutants) {
     json& counts = groups.try_emplace(m[key].get<std::string>(), empty_counts()).first->second;
     count(counts, m["status"]);
-    if (m["held_out"].get<bool>()) counts["held_out"] = true;
+    if (key == std::string_view("family") && m["held_out"].get<bool>()) counts["held_out"] = true;
   }
   return groups;
 }
@@ -118,8 +118,10 @@ std::string survivors_text(const json& report) {
                         m["description"].get<std::string>());
     if (status == "equivalent") text += fmt::format("            the same bits in {} cases\n", m["compared"].dump());
     if (status == "hole")
-      text += fmt::format("            other bits in {} of {} cases, and no obligation objects: {}\n", m["differs"].dump(),
-                          m["compared"].dump(), m["says"].get<std::string>());
+      text += fmt::format("            other bits in {} of {} cases, and no obligation objects: {}\n"
+                          "            there its error reaches {:.3g} of the bound, the kernel's own {:.3g}\n", m["differs"].dump(),
+                          m["compared"].dump(), m["says"].get<std::string>(), m["worst"].get<double>(),
+                          m["worst_of_original"].get<double>());
     if (status == "unsound")
       text += fmt::format("            the right kernel fails {} too: {}\n", m["by"].get<std::string>(), m["says"].get<std::string>());
     if (m.contains("why")) text += fmt::format("            {}\n", m["why"].get<std::string>());

@@ -18,15 +18,28 @@ using Clock = std::chrono::steady_clock;
 
 /// Cases on which mutant and original differ that obligations are tried on, before the mutant counts as a hole.
 constexpr int kDiffering = 12;
+/// JSON has no infinity.
+constexpr double kMost = 1e300;
 
-/// All ways to make inputs, and larger dims at times.
-DrawSpec attack_spec(int number) {
+/// A case of the attack: all ways to make inputs and larger dims at times. In every third one dim is long and the others
+/// are small, so that loops over tiles take several turns whatever the operation costs.
+Case attack_case(const OpDescriptor& op, std::uint64_t seed, int number) {
   DrawSpec spec{.strategies = {}, .directed = true};
   for (int s = 0; s < kStrategies; ++s)
     if (static_cast<Strategy>(s) != Strategy::directed) spec.strategies.push_back(static_cast<Strategy>(s));
-  if (number % 4 == 1) spec.long_reductions = true;
   if (number % 16 == 3) spec.volume = 1 << 21;
-  return spec;
+  const auto own = scramble(derive(seed, "attack") ^ static_cast<std::uint64_t>(number));
+  Case c = case_gen(op, spec)(rc::Random(own), 0).value();
+  if (number % 3 != 1 || c.dims.empty()) return c;
+  Random random(derive(own, "one long dim"));
+  const std::size_t longest = random.below(c.dims.size());
+  for (std::size_t d = 0; d < c.dims.size(); ++d) {
+    const Index most = op.dims.size() >= 5 ? 3 : 9;
+    const Index n = d == longest ? random.between(65, 1100) : std::min<Index>(c.dims[d], random.between(1, most));
+    c.dims[d] = std::clamp(n, op.dims[d].min, op.dims[d].max);
+  }
+  make_valid(op, c.dims);
+  return c;
 }
 
 /// The obligation could have drawn the case's inputs.
@@ -45,6 +58,30 @@ bool same(const OpDescriptor& op, const Run& x, const Run& y) {
       if (op.copies || !std::isnan(a) || !std::isnan(b)) return false;
     }
   return true;
+}
+
+/// A call's limit: what is asked for, or ten times the longest call of the right kernel in a fresh worker where that is
+/// more. Compiling a large shader anew, as each mutant must be, takes seconds and is no hang.
+std::chrono::milliseconds call_limit(const Kernel& right, std::chrono::milliseconds asked) {
+  constexpr int kCalls = 2;
+  const OpDescriptor& op = operation(right.op);
+  Worker worker(std::chrono::minutes(5));
+  Clock::duration longest{};
+  for (int number = 0; number < kCalls; ++number) {
+    const Case c = attack_case(op, 0, number);
+    Trial trial(op, right, c, worker);
+    const Problem problem = trial.problem();
+    const auto begin = Clock::now();
+    try {
+      trial.run(problem, Poison::finite);
+    } catch (const Interrupted&) {  // refused, or a finding for the study to make
+    } catch (const InvalidCase&) {
+    } catch (const Unavailable&) {  // the study will say so
+      return asked;
+    }
+    longest = std::max(longest, Clock::now() - begin);
+  }
+  return std::max(asked, std::chrono::duration_cast<std::chrono::milliseconds>(10 * longest));
 }
 
 class Study {
@@ -109,6 +146,7 @@ class Study {
   bool decides(const Obligation& obligation, const Case& c, std::string_view phase) {
     const Outcome outcome = attempt(obligation, wrong_, c);
     note_end(outcome);
+    last_worst_ = outcome.worst;
     if (outcome.kind != Outcome::Kind::falsified) return false;
     if (confirmed(obligation, c)) killed(obligation, c, outcome, phase);
     return !decided_.empty();
@@ -133,14 +171,20 @@ class Study {
       return trial.run(trial.problem(), Poison::finite);
     } catch (const Interrupted& interrupted) {
       ending = interrupted.outcome;
-      return std::nullopt;
+    } catch (const InvalidCase&) {  // a dim that was stretched does not go with the others
+      ending.kind = Outcome::Kind::refused;
     }
+    return std::nullopt;
   }
 
-  /// On a case where they differ: true where an obligation decides.
+  /// On a case where they differ: true where an obligation decides. Otherwise both errors are noted, for whoever judges.
   bool objected(const Case& c) {
-    for (const Obligation& obligation : obligations(op_.name))
-      if (applies(obligation, c) && decides(obligation, c, "attack")) return true;
+    for (const Obligation& obligation : obligations(op_.name)) {
+      if (!applies(obligation, c)) continue;
+      if (decides(obligation, c, "attack")) return true;
+      worst_ = std::max(worst_, last_worst_);
+      worst_of_right_ = std::max(worst_of_right_, attempt(obligation, right_, c).worst);
+    }
     return false;
   }
 
@@ -148,11 +192,10 @@ class Study {
     int compared = 0, differing = 0;
     json first;
     for (int number = 0; number < options_.attack_cases && differing < kDiffering; ++number) {
-      const auto own = scramble(derive(options_.seed, "attack") ^ static_cast<std::uint64_t>(number));
-      const Case c = case_gen(op_, attack_spec(number))(rc::Random(own), 0).value();
+      const Case c = attack_case(op_, options_.seed, number);
       Outcome ending;
       const std::optional<Run> want = run_on(right_, c, ending);
-      if (!want) {  // refused; or a worker that a mutant before this one damaged
+      if (!want) {  // refused, no call of the operation, or a worker that a mutant before this one damaged
         if (ending.kind != Outcome::Kind::refused) worker_.restart();
         continue;
       }
@@ -166,7 +209,8 @@ class Study {
       if (objected(c)) return;
     }
     if (differing == 0) return decide("equivalent", {{"compared", compared}});
-    decide("hole", {{"compared", compared}, {"differs", differing}});
+    decide("hole", {{"compared", compared}, {"differs", differing}, {"worst", std::min(worst_, kMost)},
+                    {"worst_of_original", std::min(worst_of_right_, kMost)}});
     details_.update(first);
   }
 
@@ -193,6 +237,7 @@ class Study {
   json details_ = json::object();
   bool ended_ = true;
   int cases_ = 0;
+  double last_worst_ = 0, worst_ = 0, worst_of_right_ = 0;  ///< errors as shares of the bound, where the two differ
 };
 
 }  // namespace
@@ -211,7 +256,7 @@ std::vector<json> run_study(const MutantList& mutants, const StudyOptions& optio
     while (end < std::min(most, mutants.size()) && mutants[end]->original == kernel) ++end;
     // Mutants exist before the first worker is forked: it knows them all.
     tasks.push_back({std::string(kernel->id), [batch = Batch(mutants).subspan(begin, end - begin), &options] {
-                       Worker worker(options.limit);
+                       Worker worker(call_limit(*batch.front()->original, options.limit));
                        json results = json::array();
                        for (const auto& mutant : batch) results.push_back(study(*mutant, options, worker));
                        return results;

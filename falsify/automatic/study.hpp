@@ -32,7 +32,8 @@ struct StudyOptions {
 ///   killed      `by` an obligation at its case number `cases`, with `kind`, `finding` and `says`; `phase` is "campaign"
 ///               or "attack"; `matrix` lists the ids of all that falsify it, if asked for
 ///   equivalent  as observed: the same bits as the original on `compared` cases
-///   hole        other bits on the case `says`, and no obligation objects; `differs` in how many cases of `compared`
+///   hole        other bits on the case `says`, and no obligation objects; `differs` in how many cases of `compared`;
+///               there its error is `worst` of the bound and its original's `worst_of_original`
 ///   unsound     the right kernel fails the case that fails the mutant
 ///   unavailable, refused
 nlohmann::json study(const AutomaticMutant& mutant, const StudyOptions& options, Worker& worker);

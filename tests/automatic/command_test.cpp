@@ -28,15 +28,17 @@ cli::AutomaticOptions options() {
   o.quiet = true;
   o.study.cases = 4;
   o.study.attack_cases = 40;
+  o.study.limit = std::chrono::milliseconds(500);
   return o;
 }
 
 int exit_code(RunFunction run, const cli::AutomaticOptions& o = options()) {
   planted = std::move(run);
-  testing::internal::CaptureStdout();
-  const int code = cli::run_automatic(o);
-  testing::internal::GetCapturedStdout();
-  return code;
+  struct Capture {
+    Capture() { testing::internal::CaptureStdout(); }
+    ~Capture() { testing::internal::GetCapturedStdout(); }
+  } const capture;
+  return cli::run_automatic(o);
 }
 
 TEST(Command, AHoleIsAnErrorAndNothingElseIs) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 
 #include "falsify/automatic/mutant.hpp"
@@ -115,6 +116,7 @@ class ShaderMutants final : public MutantSet {
 };
 
 Survey survey(std::span<const Kernel* const> kernels) {
+  setenv("MESA_SHADER_CACHE_DISABLE", "true", 0);  // thousands of shaders that nobody will see again
   const Task task{"the survey of shaders", [&] { return examine(kernels); }};
   const json found = run_tasks({&task, 1}, 1, [](const json*) {})[0];
   if (found.contains("unavailable")) throw Unavailable("vulkan", found["unavailable"].get<std::string>());
