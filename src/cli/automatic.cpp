@@ -33,6 +33,13 @@ nlohmann::json read_json(const std::string& path) {
   return document;
 }
 
+/// Leaves the mutants of this hash: one in each kernel that shares its shader.
+void keep_one(const std::string& hash, falsify::MutantList& mutants) {
+  std::erase_if(mutants, [&](const auto& m) { return m->hash != hash; });
+  if (mutants.empty())
+    throw InputError("--mutant " + hash, "no mutant of the selection has this hash", "reports of the same build name the hashes");
+}
+
 /// Leaves the mutants that may run on this device.
 std::size_t screen(const AutomaticOptions& o, const falsify::Survey& survey, falsify::MutantList& mutants) {
   if (o.screened.empty() && !survey.on_processor)
@@ -47,7 +54,8 @@ int run_automatic(const AutomaticOptions& o) {
   const auto begin = std::chrono::steady_clock::now();
   const Backend backend = backend_from(o.backend.empty() ? "vulkan" : o.backend);
   const falsify::Survey survey = falsify::mutant_source(backend)(select(o, backend));
-  falsify::Sample sample = falsify::draw_mutants(survey, o.sample, o.study.seed);
+  falsify::Sample sample = falsify::draw_mutants(survey, o.mutant.empty() ? o.sample : 0, o.study.seed);
+  if (!o.mutant.empty()) keep_one(o.mutant, sample.mutants);
   const std::size_t left_out = screen(o, survey, sample.mutants);
   const bool show = !o.quiet && !o.json && isatty(STDERR_FILENO) != 0;
   auto results = falsify::run_study(sample.mutants, o.study, o.jobs, [&](std::size_t done) {

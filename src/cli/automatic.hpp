@@ -12,6 +12,7 @@ struct AutomaticOptions {
   std::vector<std::string> ops;   ///< empty: all
   std::string backend;            ///< empty: vulkan, the only one with a source
   std::string kernel;             ///< empty: all
+  std::string mutant;             ///< hash of the only one to run; empty: those drawn
   std::string report, screened;
   std::size_t sample = 0;         ///< 0: all mutants
   falsify::StudyOptions study;

@@ -23,7 +23,7 @@ struct Options {
   int jobs = 0;
   bool shrink = false, json = false, quiet = false;
   bool automatic = false;
-  std::string kernel, screened;
+  std::string kernel, mutant, screened;
   int sample = 0, attack_cases = 2000;
   bool matrix = false;
 };
@@ -64,7 +64,7 @@ void print(const nlohmann::json& summary) {
 
 /// What the options mean for automatic mutants: shorter campaigns, since most die in the first cases.
 AutomaticOptions automatic(const Options& o, bool cases_given) {
-  AutomaticOptions a{.ops = o.ops, .backend = o.backend, .kernel = o.kernel, .report = o.report, .screened = o.screened,
+  AutomaticOptions a{.ops = o.ops, .backend = o.backend, .kernel = o.kernel, .mutant = o.mutant, .report = o.report, .screened = o.screened,
                      .sample = static_cast<std::size_t>(o.sample), .study = {}, .jobs = jobs_for(o.jobs), .json = o.json,
                      .quiet = o.quiet};
   if (cases_given) a.study.cases = o.cases;
@@ -136,6 +136,7 @@ Command add_mutants(CLI::App& root) {
                              ->excludes(shrink);
   const auto with_it = [&](CLI::Option* option) { option->needs(automatic_flag); };
   with_it(app->add_option("--kernel", o->kernel, "--automatic: only mutants of this kernel"));
+  with_it(app->add_option("--mutant", o->mutant, "--automatic: only the mutant of this hash (quicker with --kernel)"));
   with_it(app->add_option("--sample", o->sample, "--automatic: so many mutants, drawn by the seed (0: all)")
               ->check(CLI::Range(0, 10'000'000)));
   with_it(app->add_option("--attack-cases", o->attack_cases,

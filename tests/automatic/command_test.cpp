@@ -80,6 +80,11 @@ TEST(Command, ABackEndWithoutASourceAndAKernelThatIsNotThereAreWrongUse) {
   o = options();
   o.kernel = "silu/cpu/none";
   EXPECT_THROW(exit_code(run_right, o), InputError);
+  o = options();
+  o.mutant = "none";
+  EXPECT_THROW(exit_code(run_right, o), InputError);
+  o.mutant = "1";
+  EXPECT_EQ(exit_code(run_last_bit, o), cli::kFalsified);
 }
 
 }  // namespace
