@@ -18,6 +18,8 @@ using Clock = std::chrono::steady_clock;
 
 /// Cases on which mutant and original differ that obligations are tried on, before the mutant counts as a hole.
 constexpr int kDiffering = 12;
+/// Cases of each obligation before bits are compared.
+constexpr int kFirstCases = 4;
 /// JSON has no infinity.
 constexpr double kMost = 1e300;
 
@@ -93,7 +95,10 @@ class Study {
   json run() {
     const auto begin = Clock::now();
     try {
-      if (!campaign() && decided_.empty()) attack();
+      // Most die at once. Comparing bits is then cheaper than oracles, and equal bits leave obligations nothing to see.
+      const int first = std::min(options_.cases, kFirstCases);
+      if (!campaign(0, first) && attack_differs() && decided_.empty()) campaign(first, options_.cases);
+      if (decided_.empty()) decide_survivor();
       if (options_.matrix && decided_ == "killed") fill_matrix();
     } catch (const Unavailable& e) {
       decide("unavailable", {{"why", e.why}});
@@ -152,9 +157,9 @@ class Study {
     return !decided_.empty();
   }
 
-  /// Until the first obligation that falsifies it.
-  bool campaign() {
-    for (int number = 0; number < options_.cases; ++number)
+  /// Rounds of cases of each obligation, until the first that decides.
+  bool campaign(int begin, int end) {
+    for (int number = begin; number < end; ++number)
       for (const Obligation& obligation : obligations(op_.name)) {
         if (number % draw_spec(obligation.info->by).every != 0) continue;
         const Case c = draw(op_, *obligation.info, options_.seed, static_cast<std::uint64_t>(number)).value();
@@ -188,10 +193,9 @@ class Study {
     return false;
   }
 
-  void attack() {
-    int compared = 0, differing = 0;
-    json first;
-    for (int number = 0; number < options_.attack_cases && differing < kDiffering; ++number) {
+  /// Runs the mutant beside its original; true where bits differ. An obligation that objects to them decides.
+  bool attack_differs() {
+    for (int number = 0; number < options_.attack_cases && differing_ < kDiffering; ++number) {
       const Case c = attack_case(op_, options_.seed, number);
       Outcome ending;
       const std::optional<Run> want = run_on(right_, c, ending);
@@ -202,16 +206,20 @@ class Study {
       const std::optional<Run> got = run_on(wrong_, c, ending);
       note_end(ending);
       ++cases_;
-      ++compared;
+      ++compared_;
       if (got && same(op_, *want, *got)) continue;
-      if (first.is_null()) first = {{"says", describe(op_, c)}, {"case", to_json(op_, c)}, {"differs_at", number}};
-      ++differing;
-      if (objected(c)) return;
+      if (differing_++ == 0) first_ = {{"says", describe(op_, c)}, {"case", to_json(op_, c)}, {"differs_at", number}};
+      if (objected(c)) return true;
     }
-    if (differing == 0) return decide("equivalent", {{"compared", compared}});
-    decide("hole", {{"compared", compared}, {"differs", differing}, {"worst", std::min(worst_, kMost)},
+    return differing_ > 0;
+  }
+
+  void decide_survivor() {
+    if (compared_ == 0) return decide("unavailable", {{"why", "the kernel itself takes none of the cases to compare on"}});
+    if (differing_ == 0) return decide("equivalent", {{"compared", compared_}});
+    decide("hole", {{"compared", compared_}, {"differs", differing_}, {"worst", std::min(worst_, kMost)},
                     {"worst_of_original", std::min(worst_of_right_, kMost)}});
-    details_.update(first);
+    details_.update(first_);
   }
 
   void fill_matrix() {
@@ -236,7 +244,8 @@ class Study {
   std::string decided_;
   json details_ = json::object();
   bool ended_ = true;
-  int cases_ = 0;
+  int cases_ = 0, compared_ = 0, differing_ = 0;
+  json first_;              ///< case on which the two differ
   double last_worst_ = 0, worst_ = 0, worst_of_right_ = 0;  ///< errors as shares of the bound, where the two differ
 };
 

@@ -1,5 +1,6 @@
-// What becomes of an automatic mutant. It is tried like any kernel, until an obligation falsifies it; one that survives is
-// run beside its original on many more inputs and compared bit by bit.
+// What becomes of an automatic mutant. It is tried like any kernel for a few rounds, until an obligation falsifies it. One
+// that survives is run beside its original on many more inputs and compared bit by bit: where bits differ the obligations
+// are tried on that case, and at last the rest of the campaign is run.
 //
 // A worker process serves several mutants of a kernel: starting a device costs more than most mutants. A mutant may have
 // damaged it, so that a failure counts only if the right kernel then passes the same case in the same process; otherwise

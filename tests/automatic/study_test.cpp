@@ -62,6 +62,14 @@ TEST(Study, WrongMutantsDieAndTheRightOnesAfterThemDoNot) {
   EXPECT_EQ(results[4]["kind"], "hang");
 }
 
+TEST(Study, WhatCannotBeComparedIsNotEquivalent) {
+  Kernel refusing = right_kernel();
+  refusing.refuse = [](const Call&) -> std::optional<std::string> { return "never"; };
+  MutantList list;
+  list.push_back(mutant_of(refusing, "0", run_right));
+  EXPECT_EQ(run_study(list, quick(), 1, [](std::size_t) {})[0]["status"], "unavailable");
+}
+
 bool damaged = false;  // in the worker
 
 TEST(Study, AMutantThatDamagesTheWorkerDoesNotKillTheNextOnes) {
