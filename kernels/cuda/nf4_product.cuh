@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(256) nf4_naive_kernel(Product p, Nf4Matrix w) 
 
 /// Elements of x, and of a row of W, that a thread has: half a block, whose codes are 16 bytes.
 constexpr int kHalf = 32;
-constexpr int kGemvRows = 16, kGemvAtOnce = 4, kGemvThreads = 448;
+constexpr int kGemvRows = 32, kAtOnce = 4, kGemvThreads = 448;
 
 /// The two entries of the codebook that a byte stands for, the earlier element's first.
 struct alignas(8) EntryPair {
@@ -84,7 +84,11 @@ struct alignas(8) EntryPair {
 };
 /// All 256 of them, 32 times: a copy for each lane, so that no two lanes of a warp meet in a bank.
 constexpr std::size_t kPairBytes = 256 * 32 * sizeof(EntryPair);
-static_assert(kGemvThreads * kHalf * sizeof(float) <= kPairBytes, "x passes through the same memory first");
+/// Lanes of a warp among which a row's sum is spread.
+constexpr int kLanesOfRow = 32 / kAtOnce;
+/// Half of a pass's elements of x, and after them a sum of every row from each of those lanes.
+constexpr std::size_t kStageBytes = kGemvThreads * kHalf / 2 * sizeof(float);
+static_assert(kGemvRows * (kGemvThreads / 32) * kLanesOfRow * sizeof(float) <= kStageBytes);
 
 /// Whole warps; each lane holds an entry of the codebook.
 template <Nf4Fault fault>
@@ -97,32 +101,41 @@ __device__ inline void make_pairs(EntryPair* pairs, const float* table) {
   }
 }
 
-/// A thread's 32 elements of x, of `k` from `first` on for all threads, zeros behind: coalesced into `staged`, where eight lanes that
-/// read together meet different banks, and from there.
+/// A thread's 32 elements of x, of `k` from `first` on for all threads, zeros behind. The block reads them coalesced and passes them
+/// through `staged`, half of them at a time, where eight lanes that read together meet different banks.
 template <bool aligned>
 __device__ inline void load_x(const float* row, int first, int k, float4* staged, float (&x)[kHalf]) {
-  const int threads = static_cast<int>(blockDim.x);
+  constexpr int kRounds = 2, kEach = kHalf / 4 / kRounds;
+  const int threads = static_cast<int>(blockDim.x), round_size = threads * kEach;
   const auto place = [](int f) { return f ^ (f / 8 % 8); };
-  if (aligned && first + threads * kHalf <= k) {
-    const float4* const from = reinterpret_cast<const float4*>(row + first);
-#pragma unroll 2
-    for (int i = 0; i < kHalf / 4; ++i) {
-      const int f = static_cast<int>(threadIdx.x) + i * threads;
-      staged[place(f)] = from[f];
-    }
-  } else {
-    for (int f = static_cast<int>(threadIdx.x); f < threads * (kHalf / 4); f += threads) {
-      const auto at = [&](int n) { return first + 4 * f + n < k ? row[first + 4 * f + n] : 0.0f; };
-      staged[place(f)] = make_float4(at(0), at(1), at(2), at(3));
-    }
-  }
-  __syncthreads();
+  float4 mine[kRounds][kEach];
 #pragma unroll
-  for (int i = 0; i < kHalf / 4; ++i) {
-    const float4 v = staged[place(static_cast<int>(threadIdx.x) * (kHalf / 4) + i)];
-    x[4 * i] = v.x, x[4 * i + 1] = v.y, x[4 * i + 2] = v.z, x[4 * i + 3] = v.w;
+  for (int round = 0; round < kRounds; ++round)
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) {
+      const int f = round * round_size + i * threads + static_cast<int>(threadIdx.x), at = first + 4 * f;
+      if (aligned && at + 4 <= k) {
+        mine[round][i] = *reinterpret_cast<const float4*>(row + at);
+      } else {
+        const auto element = [&](int n) { return at + n < k ? row[at + n] : 0.0f; };
+        mine[round][i] = make_float4(element(0), element(1), element(2), element(3));
+      }
+    }
+#pragma unroll
+  for (int round = 0; round < kRounds; ++round) {
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < kEach; ++i) staged[place(i * threads + static_cast<int>(threadIdx.x))] = mine[round][i];
+    __syncthreads();
+    const int f = static_cast<int>(threadIdx.x) * (kHalf / 4) - round * round_size;
+    if (f >= 0 && f < round_size) {
+#pragma unroll
+      for (int i = 0; i < kHalf / 4; ++i) {
+        const float4 v = staged[place(f + i)];
+        x[4 * i] = v.x, x[4 * i + 1] = v.y, x[4 * i + 2] = v.z, x[4 * i + 3] = v.w;
+      }
+    }
   }
-  __syncthreads();
 }
 
 template <bool aligned>
@@ -149,79 +162,112 @@ __device__ inline float dot_half(const uint4& codes, float scale, const char* pa
   return sum * scale;
 }
 
-/// Sums over the lanes of a few values, that of v[lane / (32 / their number)] in lane: lanes halve the values between them until each
-/// has one. All 32 lanes take part.
-template <Nf4Fault fault>
-__device__ inline float warp_sums(float (&v)[kGemvAtOnce], int lane) {
-  constexpr unsigned kAllLanes = 0xffffffffU;
+/// Codes and scales of half a block of a few rows.
+struct Halves {
+  uint4 codes[kAtOnce];
+  float scales[kAtOnce];
+};
+
+/// Goes down the rows of W at one half block; from the last row on it stays there.
+template <bool aligned, Nf4Fault fault>
+class HalfReader {
+ public:
+  __device__ HalfReader(const Nf4Matrix& w, int row, int from)
+      : w_(w), row_(min(row, static_cast<int>(w.n) - 1)), from_(from), codes_(w.codes + row_ * w.codes_ld + from / 2),
+        scale_(w.absmax + row_ * w.absmax_ld + from / kNf4Block) {}
+  __device__ void next(Halves& to) {
 #pragma unroll
-  for (int half = kGemvAtOnce / 2, step = 16; half > 0; half /= 2, step /= 2)
+    for (int i = 0; i < kAtOnce; ++i) {
+      to.codes[i] = load_codes<aligned>(codes_);
+      to.scales[i] = fault == Nf4Fault::none ? nf4_scale(*scale_) : scale_of<fault>(w_, row_, from_);
+      if (row_ + 1 < w_.n) codes_ += w_.codes_ld, scale_ += w_.absmax_ld, ++row_;
+    }
+  }
+
+ private:
+  const Nf4Matrix& w_;
+  int row_, from_;
+  const std::uint8_t* codes_;
+  const float* scale_;
+};
+
+/// Adds the sums of rows that the lanes left in `sums`, [kGemvRows][slots], in order, to those of the passes before.
+template <Nf4Fault fault>
+__device__ inline void add_sums(const float* sums, int slots, bool first_pass, float* totals) {
+  constexpr unsigned kAllLanes = 0xffffffffU;
+  const int warps = static_cast<int>(blockDim.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+  for (int r = static_cast<int>(threadIdx.x) / 32; r < kGemvRows; r += warps) {
+    float sum = 0.0f;
+    for (int slot = lane; slot < slots; slot += 32) sum += sums[r * slots + slot];
+#pragma unroll
+    for (int step = fault == Nf4Fault::half_the_lanes_lost ? 8 : 16; step > 0; step /= 2)
+      sum += __shfl_xor_sync(kAllLanes, sum, step);
+    if (lane == 0) totals[r] = first_pass || fault == Nf4Fault::pass_overwritten ? sum : totals[r] + sum;
+  }
+}
+
+/// Sums over lanes of a few values, that of v[lane / kLanesOfRow] spread over kLanesOfRow lanes: lanes halve the values between
+/// them until each has one. All 32 lanes take part.
+__device__ inline float spread(float (&v)[kAtOnce], int lane) {
+#pragma unroll
+  for (int half = kAtOnce / 2, step = 16; half > 0; half /= 2, step /= 2)
 #pragma unroll
     for (int i = 0; i < half; ++i) {
       const bool upper = lane & step;
-      v[i] = (upper ? v[i + half] : v[i]) + __shfl_xor_sync(kAllLanes, upper ? v[i] : v[i + half], step);
+      v[i] = (upper ? v[i + half] : v[i]) + __shfl_xor_sync(0xffffffffU, upper ? v[i] : v[i + half], step);
     }
-  float sum = v[0];
-#pragma unroll
-  for (int step = 16 / kGemvAtOnce / (fault == Nf4Fault::half_the_lanes_lost ? 2 : 1); step > 0; step /= 2)
-    sum += __shfl_xor_sync(kAllLanes, sum, step);
-  return sum;
+  return v[0];
 }
 
-/// y[i,j] for 16 rows j of W and one row i of X. Each thread keeps 32 elements of x in registers and multiplies them with half a
-/// block of each row, four rows at once; warps' sums meet in shared memory, where they are added in order.
+/// y[i,j] for 32 rows j of W and one row i of X. A thread keeps 32 elements of x in registers and multiplies them with half a block
+/// of each row, four rows at once, while the codes of the next four are on their way; the first are asked for before all else.
+/// Lanes leave their sums in shared memory, where they are added in order.
 template <bool aligned, Nf4Fault fault>
-__global__ void __launch_bounds__(kGemvThreads, 2) nf4_gemv_kernel(Product p, Nf4Matrix w) {
+__global__ void __launch_bounds__(kGemvThreads, 1) nf4_gemv_kernel(Product p, Nf4Matrix w) {
   ASSAY_SHARED(float, table, [16]);
-  ASSAY_SHARED(float, sums, [kGemvThreads / 32][kGemvRows]);
+  ASSAY_SHARED(float, totals, [kGemvRows]);
   EntryPair* const pairs = dynamic_shared<EntryPair>();
-  load_table(table, w.table, static_cast<int>(threadIdx.x));
-  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-  const int halves = static_cast<int>(2 * nf4_blocks(w.k)), row0 = static_cast<int>(blockIdx.x) * kGemvRows;
+  float* const stage = reinterpret_cast<float*>(pairs + kPairBytes / sizeof(EntryPair));
+  const int threads = static_cast<int>(blockDim.x), t = static_cast<int>(threadIdx.x);
+  const int lane = t % 32, slots = threads / 32 * kLanesOfRow, row0 = static_cast<int>(blockIdx.x) * kGemvRows;
   const int k = fault == Nf4Fault::tail_of_k_dropped ? p.k / 64 * 64 : p.k;
   const float* const x_row = p.a + blockIdx.y * p.a_ld;
-  for (int pass = 0; pass < halves; pass += static_cast<int>(blockDim.x)) {
-    const int from = (pass + static_cast<int>(threadIdx.x)) * kHalf;
+  for (int pass = 0; pass == 0 || pass < k; pass += threads * kHalf) {
+    const int from = pass + t * kHalf;
     const bool whole = from + kHalf <= k;
-    float x[kHalf];
-    if (pass > 0) __syncthreads();  // the pairs of the pass before are done with
-    load_x<aligned>(x_row, pass * kHalf, k, reinterpret_cast<float4*>(pairs), x);
-    make_pairs<fault>(pairs, table);
+    HalfReader<aligned, fault> reader(w, row0, whole ? from : 0);
+    Halves now{}, next{};
+    if (whole) reader.next(now);
+    if (pass == 0) {
+      load_table(table, w.table, t);
+      make_pairs<fault>(pairs, table);
+    }
+    float x[kHalf] = {};
+    load_x<aligned>(x_row, pass, k, reinterpret_cast<float4*>(stage), x);
     if constexpr (fault != Nf4Fault::no_barrier) __syncthreads();
-    for (int r = 0; r < kGemvRows; r += kGemvAtOnce) {
-      float own[kGemvAtOnce] = {};
+    for (int r = 0; r < kGemvRows; r += kAtOnce) {
+      float own[kAtOnce] = {};
       if (whole) {
-        uint4 codes[kGemvAtOnce];
-        float scales[kGemvAtOnce];
+        if (r + kAtOnce < kGemvRows) reader.next(next);
 #pragma unroll
-        for (int i = 0; i < kGemvAtOnce; ++i) {
-          const int j = min(row0 + r + i, static_cast<int>(w.n) - 1);
-          codes[i] = load_codes<aligned>(w.codes + j * w.codes_ld + from / 2);
-          scales[i] = scale_of<fault>(w, j, from);
-        }
-#pragma unroll
-        for (int i = 0; i < kGemvAtOnce; ++i)
-          own[i] = dot_half(codes[i], scales[i], reinterpret_cast<const char*>(pairs), static_cast<unsigned>(8 * lane), x);
+        for (int i = 0; i < kAtOnce; ++i)
+          own[i] = dot_half(now.codes[i], now.scales[i], reinterpret_cast<const char*>(pairs), static_cast<unsigned>(8 * lane), x);
+        now = next;
       } else if (from < k) {  // what lies behind the row's end may be infinite: it is left out, not multiplied by 0
 #pragma unroll
-        for (int i = 0; i < kGemvAtOnce; ++i) {
+        for (int i = 0; i < kAtOnce; ++i) {
           const Index j = min(Index{row0} + r + i, w.n - 1);
           for (int q = from; q < k; ++q) own[i] += x_row[q] * decode1<fault>(w, table, j, q);
         }
       }
-      const float sum = warp_sums<fault>(own, lane);
-      constexpr int kLanesOfRow = 32 / kGemvAtOnce;
-      float& to = sums[warp][r + lane / kLanesOfRow];
-      if (lane % kLanesOfRow == 0) to = pass == 0 || fault == Nf4Fault::pass_overwritten ? sum : to + sum;
+      const float sum = spread(own, lane);
+      stage[(r + lane / kLanesOfRow) * slots + t / 32 * kLanesOfRow + lane % kLanesOfRow] = sum;
     }
+    if constexpr (fault != Nf4Fault::no_barrier_between) __syncthreads();
+    add_sums<fault>(stage, slots, pass == 0, totals);
   }
-  if constexpr (fault != Nf4Fault::no_barrier_between) __syncthreads();
-  const int j = row0 + static_cast<int>(threadIdx.x);
-  if (threadIdx.x >= kGemvRows || j >= p.n) return;
-  float total = 0.0f;
-  if (halves > 0)
-    for (int i = 0; i < static_cast<int>(blockDim.x) / 32; ++i) total += sums[i][threadIdx.x];
-  p.c[blockIdx.y * p.c_ld + j] = total;
+  __syncthreads();
+  if (t < kGemvRows && row0 + t < p.n) p.c[blockIdx.y * p.c_ld + row0 + t] = totals[t];
 }
 
 }  // namespace nf4_detail
@@ -245,12 +291,13 @@ void nf4_tiled(const Product& p, const Nf4Matrix& w, Device& device) {
 template <Nf4Fault fault = Nf4Fault::none>
 void nf4_gemv(const Product& p, const Nf4Matrix& w, Device& device) {
   namespace detail = nf4_detail;
-  const Index warps = (2 * nf4_blocks(w.k) + 31) / 32, most = detail::kGemvThreads / 32, passes = (warps + most - 1) / most;
-  const auto threads = static_cast<unsigned>(32 * std::max<Index>(1, passes > 0 ? (warps + passes - 1) / passes : 1));
+  const Index warps = std::max<Index>(1, (2 * nf4_blocks(w.k) + 31) / 32), most = detail::kGemvThreads / 32;
+  const Index passes = (warps + most - 1) / most;
+  const auto threads = static_cast<unsigned>(32 * ((warps + passes - 1) / passes));
   const unsigned rows = fault == Nf4Fault::first_row_only ? 1 : static_cast<unsigned>(p.m);
   const bool aligned = vectors(p.a, p.a_ld) && reinterpret_cast<std::uintptr_t>(w.codes) % 16 == 0 && w.codes_ld % 16 == 0;
   launch(aligned ? &detail::nf4_gemv_kernel<true, fault> : &detail::nf4_gemv_kernel<false, fault>,
-         {dim3(blocks_for(p.n, detail::kGemvRows), rows), dim3(threads), detail::kPairBytes}, device, p, w);
+         {dim3(blocks_for(p.n, detail::kGemvRows), rows), dim3(threads), detail::kPairBytes + detail::kStageBytes}, device, p, w);
 }
 
 /// Rows of X up to which W is read once for each of them rather than tiled.
