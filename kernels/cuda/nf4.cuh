@@ -80,16 +80,22 @@ __device__ inline void load_table(float* shared, const Nf4Table& table, int t) {
   if constexpr (fault != Nf4Fault::no_barrier) __syncthreads();
 }
 
-/// The scale of element (j, p).
+/// What is stored for the block of element (j, p).
 template <Nf4Fault fault = Nf4Fault::none>
-__device__ inline float scale_of(const Nf4Matrix& w, Index j, Index p) {
+__device__ inline float absmax_of(const Nf4Matrix& w, Index j, Index p) {
   Index block = p / (fault == Nf4Fault::scale_of_32 ? 32 : kNf4Block);
   if constexpr (fault == Nf4Fault::scale_of_32) block = min(block, nf4_blocks(w.k) - 1);
   if constexpr (fault == Nf4Fault::blocks_over_rows) {
     const Index at = (j * w.k + p) / kNf4Block, b = nf4_blocks(w.k);
-    return nf4_scale(w.absmax[at / b * w.absmax_ld + at % b]);
+    return w.absmax[at / b * w.absmax_ld + at % b];
   }
-  const float absmax = w.absmax[j * w.absmax_ld + block];
+  return w.absmax[j * w.absmax_ld + block];
+}
+
+/// The scale of element (j, p).
+template <Nf4Fault fault = Nf4Fault::none>
+__device__ inline float scale_of(const Nf4Matrix& w, Index j, Index p) {
+  const float absmax = absmax_of<fault>(w, j, p);
   return fault == Nf4Fault::small_scale_kept ? absmax : nf4_scale(absmax);
 }
 

@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(256) nf4_naive_kernel(Product p, Nf4Matrix w) 
 
 /// Elements of x, and of a row of W, that a thread has: half a block, whose codes are 16 bytes.
 constexpr int kHalf = 32;
-constexpr int kGemvRows = 16, kGemvAtOnce = 4, kGemvThreads = 448;
+constexpr int kGemvRows = 32, kAtOnce = 4, kGemvThreads = 448;
 
 /// The two entries of the codebook that a byte stands for, the earlier element's first.
 struct alignas(8) EntryPair {
@@ -84,46 +84,65 @@ struct alignas(8) EntryPair {
 };
 /// All 256 of them, 32 times: a copy for each lane, so that no two lanes of a warp meet in a bank.
 constexpr std::size_t kPairBytes = 256 * 32 * sizeof(EntryPair);
-static_assert(kGemvThreads * kHalf * sizeof(float) <= kPairBytes, "x passes through the same memory first");
+/// Half of a pass's elements of x.
+constexpr std::size_t kStageBytes = kGemvThreads * kHalf / 2 * sizeof(float);
 
-/// Whole warps; each lane holds an entry of the codebook.
+/// Whole warps; each writes the pairs of one earlier element with four others at a time.
 template <Nf4Fault fault>
 __device__ inline void make_pairs(EntryPair* pairs, const float* table) {
   const int lane = static_cast<int>(threadIdx.x) % 32, warps = static_cast<int>(blockDim.x) / 32;
-  const float entry = table[lane % 16];
-  for (int byte = static_cast<int>(threadIdx.x) / 32; byte < 256; byte += warps) {
-    const float high = __shfl_sync(0xffffffffU, entry, byte / 16), low = __shfl_sync(0xffffffffU, entry, byte % 16);
-    pairs[32 * byte + lane] = fault == Nf4Fault::nibbles_swapped ? EntryPair{low, high} : EntryPair{high, low};
+  for (int four = static_cast<int>(threadIdx.x) / 32; four < 64; four += warps) {
+    const float high = table[four / 4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float low = table[four % 4 * 4 + i];
+      pairs[(4 * four + i) * 32 + lane] = fault == Nf4Fault::nibbles_swapped ? EntryPair{low, high} : EntryPair{high, low};
+    }
   }
 }
 
-/// A thread's 32 elements of x, of `k` from `first` on for all threads, zeros behind: coalesced into `staged`, where eight lanes that
-/// read together meet different banks, and from there.
+/// A thread's 32 elements of x, of `k` from `first` on for all threads, zeros behind: the block reads them coalesced, and passes
+/// them through `staged`, half of them at a time, where eight lanes that read together meet different banks.
 template <bool aligned>
-__device__ inline void load_x(const float* row, int first, int k, float4* staged, float (&x)[kHalf]) {
-  const int threads = static_cast<int>(blockDim.x);
-  const auto place = [](int f) { return f ^ (f / 8 % 8); };
-  if (aligned && first + threads * kHalf <= k) {
-    const float4* const from = reinterpret_cast<const float4*>(row + first);
-#pragma unroll 2
-    for (int i = 0; i < kHalf / 4; ++i) {
-      const int f = static_cast<int>(threadIdx.x) + i * threads;
-      staged[place(f)] = from[f];
-    }
-  } else {
-    for (int f = static_cast<int>(threadIdx.x); f < threads * (kHalf / 4); f += threads) {
-      const auto at = [&](int n) { return first + 4 * f + n < k ? row[first + 4 * f + n] : 0.0f; };
-      staged[place(f)] = make_float4(at(0), at(1), at(2), at(3));
-    }
-  }
-  __syncthreads();
+class RowOfX {
+ public:
+  __device__ RowOfX(const float* row, int first, int k) {
+    const int threads = static_cast<int>(blockDim.x);
 #pragma unroll
-  for (int i = 0; i < kHalf / 4; ++i) {
-    const float4 v = staged[place(static_cast<int>(threadIdx.x) * (kHalf / 4) + i)];
-    x[4 * i] = v.x, x[4 * i + 1] = v.y, x[4 * i + 2] = v.z, x[4 * i + 3] = v.w;
+    for (int i = 0; i < kRounds * kEach; ++i) {
+      const int at = first + 4 * (i * threads + static_cast<int>(threadIdx.x));
+      if (aligned && at + 4 <= k) {
+        read_[i] = *reinterpret_cast<const float4*>(row + at);
+      } else {
+        const auto element = [&](int n) { return at + n < k ? row[at + n] : 0.0f; };
+        read_[i] = make_float4(element(0), element(1), element(2), element(3));
+      }
+    }
   }
-  __syncthreads();
-}
+  __device__ void exchange(float4* staged, float (&x)[kHalf]) const {
+    const int threads = static_cast<int>(blockDim.x), t = static_cast<int>(threadIdx.x);
+    const auto place = [](int f) { return f ^ (f / 8 % 8); };
+#pragma unroll
+    for (int round = 0; round < kRounds; ++round) {
+      if (round > 0) __syncthreads();
+#pragma unroll
+      for (int i = 0; i < kEach; ++i) staged[place(i * threads + t)] = read_[round * kEach + i];
+      __syncthreads();
+      const int f = t * (kHalf / 4) - round * threads * kEach;
+      if (f >= 0 && f < threads * kEach) {
+#pragma unroll
+        for (int i = 0; i < kHalf / 4; ++i) {
+          const float4 v = staged[place(f + i)];
+          x[4 * i] = v.x, x[4 * i + 1] = v.y, x[4 * i + 2] = v.z, x[4 * i + 3] = v.w;
+        }
+      }
+    }
+  }
+
+ private:
+  static constexpr int kRounds = 2, kEach = kHalf / 4 / kRounds;
+  float4 read_[kRounds * kEach];
+};
 
 template <bool aligned>
 __device__ inline uint4 load_codes(const std::uint8_t* from) {
@@ -149,13 +168,30 @@ __device__ inline float dot_half(const uint4& codes, float scale, const char* pa
   return sum * scale;
 }
 
-/// Sums over the lanes of a few values, that of v[lane / (32 / their number)] in lane: lanes halve the values between them until each
+/// Half a block of a few rows.
+struct Halves {
+  uint4 codes[kAtOnce];
+  float absmax[kAtOnce];
+
+  /// Of rows from `row` on; the last row of W stands in for those behind it.
+  template <bool aligned, Nf4Fault fault>
+  __device__ void load(const Nf4Matrix& w, int row, int from) {
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const int j = min(row + i, static_cast<int>(w.n) - 1);
+      codes[i] = load_codes<aligned>(w.codes + j * w.codes_ld + from / 2);
+      absmax[i] = absmax_of<fault>(w, j, from);
+    }
+  }
+};
+
+/// Sums over lanes of a few values, that of v[lane / (32 / their number)] in lane: lanes halve the values between them until each
 /// has one. All 32 lanes take part.
 template <Nf4Fault fault>
-__device__ inline float warp_sums(float (&v)[kGemvAtOnce], int lane) {
+__device__ inline float warp_sums(float (&v)[kAtOnce], int lane) {
   constexpr unsigned kAllLanes = 0xffffffffU;
 #pragma unroll
-  for (int half = kGemvAtOnce / 2, step = 16; half > 0; half /= 2, step /= 2)
+  for (int half = kAtOnce / 2, step = 16; half > 0; half /= 2, step /= 2)
 #pragma unroll
     for (int i = 0; i < half; ++i) {
       const bool upper = lane & step;
@@ -163,65 +199,84 @@ __device__ inline float warp_sums(float (&v)[kGemvAtOnce], int lane) {
     }
   float sum = v[0];
 #pragma unroll
-  for (int step = 16 / kGemvAtOnce / (fault == Nf4Fault::half_the_lanes_lost ? 2 : 1); step > 0; step /= 2)
+  for (int step = 16 / kAtOnce / (fault == Nf4Fault::half_the_lanes_lost ? 2 : 1); step > 0; step /= 2)
     sum += __shfl_xor_sync(kAllLanes, sum, step);
   return sum;
 }
 
-/// y[i,j] for 16 rows j of W and one row i of X. Each thread keeps 32 elements of x in registers and multiplies them with half a
-/// block of each row, four rows at once; warps' sums meet in shared memory, where they are added in order.
+/// Has the codes of a block's rows brought into the second-level cache, while it prepares.
+__device__ inline void prefetch_codes([[maybe_unused]] const Nf4Matrix& w, [[maybe_unused]] int row0) {
+#ifdef __CUDA_ARCH__
+  constexpr int kLine = 128;
+  const int lines = static_cast<int>((w.k / 2 + kLine - 1) / kLine), rows = min(kGemvRows, static_cast<int>(w.n) - row0);
+  for (int i = static_cast<int>(threadIdx.x); i < rows * lines; i += static_cast<int>(blockDim.x))
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(w.codes + (row0 + i / lines) * w.codes_ld + i % lines * kLine));
+#endif
+}
+
+/// y[i,j] for 32 rows j of W and one row i of X, of 32 elements or more. A thread keeps 32 elements of x in registers and multiplies
+/// them with half a block of each row, four rows at once, while the codes of the next four are on their way; the first are asked
+/// for before all else. Warps' sums meet in shared memory, where they are added in order.
 template <bool aligned, Nf4Fault fault>
-__global__ void __launch_bounds__(kGemvThreads, 2) nf4_gemv_kernel(Product p, Nf4Matrix w) {
+__global__ void __launch_bounds__(kGemvThreads, 1) nf4_gemv_kernel(Product p, Nf4Matrix w) {
   ASSAY_SHARED(float, table, [16]);
   ASSAY_SHARED(float, sums, [kGemvThreads / 32][kGemvRows]);
   EntryPair* const pairs = dynamic_shared<EntryPair>();
-  load_table(table, w.table, static_cast<int>(threadIdx.x));
-  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-  const int halves = static_cast<int>(2 * nf4_blocks(w.k)), row0 = static_cast<int>(blockIdx.x) * kGemvRows;
+  float4* const stage = reinterpret_cast<float4*>(pairs + kPairBytes / sizeof(EntryPair));
+  const int threads = static_cast<int>(blockDim.x), t = static_cast<int>(threadIdx.x), lane = t % 32;
+  const int row0 = static_cast<int>(blockIdx.x) * kGemvRows;
   const int k = fault == Nf4Fault::tail_of_k_dropped ? p.k / 64 * 64 : p.k;
   const float* const x_row = p.a + blockIdx.y * p.a_ld;
-  for (int pass = 0; pass < halves; pass += static_cast<int>(blockDim.x)) {
-    const int from = (pass + static_cast<int>(threadIdx.x)) * kHalf;
+  for (int pass = 0; pass < p.k; pass += threads * kHalf) {
+    const int from = pass + t * kHalf;
     const bool whole = from + kHalf <= k;
-    float x[kHalf];
-    if (pass > 0) __syncthreads();  // the pairs of the pass before are done with
-    load_x<aligned>(x_row, pass * kHalf, k, reinterpret_cast<float4*>(pairs), x);
-    make_pairs<fault>(pairs, table);
-    if constexpr (fault != Nf4Fault::no_barrier) __syncthreads();
-    for (int r = 0; r < kGemvRows; r += kGemvAtOnce) {
-      float own[kGemvAtOnce] = {};
+    const int first = whole ? from : 0;
+    Halves even, odd;
+    even.load<aligned, fault>(w, row0, first);
+    odd.load<aligned, fault>(w, row0 + kAtOnce, first);
+    const RowOfX<aligned> row_of_x(x_row, pass, k);
+    if (pass == 0) {
+      prefetch_codes(w, row0);
+      load_table(table, w.table, t);
+      make_pairs<fault>(pairs, table);
+    }
+    float x[kHalf] = {};
+    if (pass > 0) __syncthreads();  // all have taken their x of the pass before
+    row_of_x.exchange(stage, x);    // a barrier in it: the pairs are there, too
+    const auto work = [&](const Halves& halves, int r) {
+      float own[kAtOnce] = {};
       if (whole) {
-        uint4 codes[kGemvAtOnce];
-        float scales[kGemvAtOnce];
 #pragma unroll
-        for (int i = 0; i < kGemvAtOnce; ++i) {
-          const int j = min(row0 + r + i, static_cast<int>(w.n) - 1);
-          codes[i] = load_codes<aligned>(w.codes + j * w.codes_ld + from / 2);
-          scales[i] = scale_of<fault>(w, j, from);
-        }
-#pragma unroll
-        for (int i = 0; i < kGemvAtOnce; ++i)
-          own[i] = dot_half(codes[i], scales[i], reinterpret_cast<const char*>(pairs), static_cast<unsigned>(8 * lane), x);
+        for (int i = 0; i < kAtOnce; ++i)
+          own[i] = dot_half(halves.codes[i], fault == Nf4Fault::small_scale_kept ? halves.absmax[i] : nf4_scale(halves.absmax[i]),
+                            reinterpret_cast<const char*>(pairs), static_cast<unsigned>(8 * lane), x);
       } else if (from < k) {  // what lies behind the row's end may be infinite: it is left out, not multiplied by 0
 #pragma unroll
-        for (int i = 0; i < kGemvAtOnce; ++i) {
+        for (int i = 0; i < kAtOnce; ++i) {
           const Index j = min(Index{row0} + r + i, w.n - 1);
           for (int q = from; q < k; ++q) own[i] += x_row[q] * decode1<fault>(w, table, j, q);
         }
       }
       const float sum = warp_sums<fault>(own, lane);
-      constexpr int kLanesOfRow = 32 / kGemvAtOnce;
-      float& to = sums[warp][r + lane / kLanesOfRow];
+      constexpr int kLanesOfRow = 32 / kAtOnce;
+      float& to = sums[t / 32][r + lane / kLanesOfRow];
       if (lane % kLanesOfRow == 0) to = pass == 0 || fault == Nf4Fault::pass_overwritten ? sum : to + sum;
+    };
+#pragma unroll 1
+    for (int r = 0; r < kGemvRows; r += 2 * kAtOnce) {
+      const bool more = r + 2 * kAtOnce < kGemvRows;
+      work(even, r);
+      if (more) even.load<aligned, fault>(w, row0 + r + 2 * kAtOnce, first);
+      work(odd, r + kAtOnce);
+      if (more) odd.load<aligned, fault>(w, row0 + r + 3 * kAtOnce, first);
     }
   }
   if constexpr (fault != Nf4Fault::no_barrier_between) __syncthreads();
-  const int j = row0 + static_cast<int>(threadIdx.x);
-  if (threadIdx.x >= kGemvRows || j >= p.n) return;
+  if (t >= kGemvRows || row0 + t >= p.n) return;
   float total = 0.0f;
-  if (halves > 0)
-    for (int i = 0; i < static_cast<int>(blockDim.x) / 32; ++i) total += sums[i][threadIdx.x];
-  p.c[blockIdx.y * p.c_ld + j] = total;
+#pragma unroll 4
+  for (int i = 0; i < threads / 32; ++i) total += sums[i][t];
+  p.c[blockIdx.y * p.c_ld + row0 + t] = total;
 }
 
 }  // namespace nf4_detail
@@ -245,12 +300,14 @@ void nf4_tiled(const Product& p, const Nf4Matrix& w, Device& device) {
 template <Nf4Fault fault = Nf4Fault::none>
 void nf4_gemv(const Product& p, const Nf4Matrix& w, Device& device) {
   namespace detail = nf4_detail;
-  const Index warps = (2 * nf4_blocks(w.k) + 31) / 32, most = detail::kGemvThreads / 32, passes = (warps + most - 1) / most;
-  const auto threads = static_cast<unsigned>(32 * std::max<Index>(1, passes > 0 ? (warps + passes - 1) / passes : 1));
+  if (p.k < detail::kHalf) return nf4_naive<true, fault>(p, w, device);
+  const Index warps = (2 * nf4_blocks(w.k) + 31) / 32, most = detail::kGemvThreads / 32;
+  const Index passes = (warps + most - 1) / most;
+  const auto threads = static_cast<unsigned>(32 * ((warps + passes - 1) / passes));
   const unsigned rows = fault == Nf4Fault::first_row_only ? 1 : static_cast<unsigned>(p.m);
   const bool aligned = vectors(p.a, p.a_ld) && reinterpret_cast<std::uintptr_t>(w.codes) % 16 == 0 && w.codes_ld % 16 == 0;
   launch(aligned ? &detail::nf4_gemv_kernel<true, fault> : &detail::nf4_gemv_kernel<false, fault>,
-         {dim3(blocks_for(p.n, detail::kGemvRows), rows), dim3(threads), detail::kPairBytes}, device, p, w);
+         {dim3(blocks_for(p.n, detail::kGemvRows), rows), dim3(threads), detail::kPairBytes + detail::kStageBytes}, device, p, w);
 }
 
 /// Rows of X up to which W is read once for each of them rather than tiled.

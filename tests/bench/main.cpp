@@ -10,6 +10,7 @@ int main(int argc, char** argv) {
   assay::bench::register_contracts();
   assay::bench::register_certificates();
   assay::bench::register_engine();
+  assay::bench::register_mirrors();
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
 }

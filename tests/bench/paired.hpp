@@ -43,5 +43,6 @@ void register_kernels();
 void register_contracts();
 void register_certificates();
 void register_engine();
+void register_mirrors();
 
 }  // namespace assay::bench
