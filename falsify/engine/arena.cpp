@@ -119,7 +119,7 @@ Arena::Arena(std::size_t bytes) : bytes_(round_up(bytes, kPage)) {
 Arena::~Arena() { munmap(base_, bytes_); }
 
 Stage::Stage(Arena& arena, std::size_t first_byte, const Problem& problem, const Case& c, Poison poison)
-    : arena_(arena), problem_(problem), key_(derive(c.seed, poison == Poison::nan ? "nan" : "finite")) {
+    : arena_(arena), problem_(problem), op_(*problem.op), key_(derive(c.seed, poison == Poison::nan ? "nan" : "finite")) {
   Random random(derive(c.seed, "layout"));
   std::size_t cursor = round_up(first_byte, kPage);
   for (std::size_t t = 0; t < problem.values.size(); ++t) {
@@ -203,16 +203,29 @@ std::optional<std::string> Stage::damage() const {
       restore(data + static_cast<std::size_t>(offset) * size, size);
     });
     if (found) return found;
-    const auto* words = reinterpret_cast<const float*>(arena_.base());
-    for (std::size_t w = placed.region / kWord; w < (placed.region + placed.region_bytes) / kWord; ++w)
-      if (std::bit_cast<std::uint32_t>(words[w]) != std::bit_cast<std::uint32_t>(sentinel(key_, w))) {
-        const auto distance = (static_cast<std::ptrdiff_t>(w * kWord) - static_cast<std::ptrdiff_t>(placed.data)) /
-                              static_cast<std::ptrdiff_t>(size);
-        return fmt::format("memory outside {} was written: element {} counted from its first ({} elements belong to it, "
-                           "leading stride {}) is now {}", name, distance, placed.shape.size(),
-                           placed.strides.rank() ? placed.strides[0] : 1, words[w]);
-      }
+    if (const auto w = written_word(placed)) {
+      const auto distance = (static_cast<std::ptrdiff_t>(*w * kWord) - static_cast<std::ptrdiff_t>(placed.data)) /
+                            static_cast<std::ptrdiff_t>(size);
+      return fmt::format("memory outside {} was written: element {} counted from its first ({} elements belong to it, "
+                         "leading stride {}) is now {}", name, distance, placed.shape.size(),
+                         placed.strides.rank() ? placed.strides[0] : 1,
+                         reinterpret_cast<const float*>(arena_.base())[*w]);
+    }
   }
+  return std::nullopt;
+}
+
+std::optional<std::size_t> Stage::written_word(const Placed& placed) const {
+  const auto* words = reinterpret_cast<const float*>(arena_.base());
+  for (std::size_t w = placed.region / kWord; w < (placed.region + placed.region_bytes) / kWord; ++w)
+    if (std::bit_cast<std::uint32_t>(words[w]) != std::bit_cast<std::uint32_t>(sentinel(key_, w))) return w;
+  return std::nullopt;
+}
+
+std::optional<std::string> Stage::late_damage() const {
+  for (std::size_t t = 0; t < placed_.size(); ++t)
+    if (written_word(placed_[t]))
+      return fmt::format("{} was written after the kernel had returned", op_.tensors[t].name);
   return std::nullopt;
 }
 

@@ -60,16 +60,21 @@ class Stage {
   /// One sentence if anything outside the outputs changed: a sentinel, a gap between rows, an input.
   /// Overwrites the tensors: read outputs before, and ask once.
   std::optional<std::string> damage() const;
+  /// One sentence if anything was written since damage() found nothing. Needs no problem any more.
+  std::optional<std::string> late_damage() const;
 
  private:
   std::byte* at(const Placed& placed) const { return arena_.base() + placed.data; }
   void fill(const Placed& placed, std::span<const float> values);
+  /// The first word of a tensor's region that is not its sentinel.
+  std::optional<std::size_t> written_word(const Placed& placed) const;
   /// The sentinel's bytes where an element lay.
   void restore(std::byte* address, std::size_t size) const;
   void place(Placed& placed, const TensorInfo& info, const Case& c, Random& random, std::size_t& cursor);
 
   Arena& arena_;
   const Problem& problem_;
+  const OpDescriptor& op_;
   std::vector<Placed> placed_;
   std::uint64_t key_;
 };

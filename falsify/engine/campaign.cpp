@@ -19,6 +19,9 @@ using Clock = std::chrono::steady_clock;
 /// at 0.6 and above, so one falls below by chance in none of a great many.
 constexpr double kLeastEvidence = 0.25;
 
+/// Each hang costs several times the limit of a call; a kernel that hangs under one obligation does so under most.
+constexpr int kMostHangs = 2;
+
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 /// State of one campaign.
@@ -36,14 +39,16 @@ class Campaign {
 
   KernelResult run() {
     const auto begin = Clock::now();
+    if (options_.time.count() > 0) deadline_ = begin + options_.time;
     const int planned = options_.cases * static_cast<int>(obligations_.size());
-    for (int number = 0; number < options_.cases && !stop_; ++number) {
+    const auto open = [](const ObligationResult& o) { return o.verdict == Verdict::passed; };
+    for (int number = 0; number < options_.cases && !stop_ && std::ranges::any_of(result_.obligations, open); ++number) {
       for (std::size_t o = 0; o < obligations_.size() && !stop_; ++o) {
         const int every = draw_spec(obligations_[o]->info->by).every;
         if (result_.obligations[o].verdict == Verdict::passed && number % every == 0) one_case(o, number);
+        end_in_time(number);
         if (progress_) progress_(kernel_, number * static_cast<int>(obligations_.size()) + static_cast<int>(o) + 1, planned);
       }
-      if (options_.time.count() > 0 && Clock::now() - begin > options_.time) break;
     }
     for (ObligationResult& o : result_.obligations) judge(o);
     result_.device = worker_.device();
@@ -53,6 +58,14 @@ class Campaign {
   }
 
  private:
+  /// Stops once the time has passed, though not before every obligation has been tried or one has failed. From then on
+  /// calls are given up a second after the end.
+  void end_in_time(int number) {
+    if (!deadline_ || (number == 0 && !result_.falsified())) return;
+    worker_.give_up_at(*deadline_ + std::chrono::seconds(1));
+    stop_ = stop_ || Clock::now() > *deadline_;
+  }
+
   void one_case(std::size_t o, int number) {
     ObligationResult& record = result_.obligations[o];
     const Obligation& obligation = *obligations_[o];
@@ -70,6 +83,9 @@ class Campaign {
       stop_ = true;
       for (ObligationResult& other : result_.obligations)
         if (other.verdict == Verdict::passed) other.verdict = Verdict::unavailable, other.reason = e.why;
+      return;
+    } catch (const TimeIsUp&) {
+      stop_ = true;
       return;
     }
     ++record.cases;
@@ -89,8 +105,9 @@ class Campaign {
       case Outcome::Kind::falsified:
         record.verdict = Verdict::falsified;
         record.worst = std::max(record.worst, outcome.worst);
+        hangs_ += outcome.finding->kind == "hang";
         record.counterexample = examine(obligation, drawn, *outcome.finding);
-        stop_ = stop_ || options_.stop_at_first;
+        stop_ = stop_ || options_.stop_at_first || hangs_ == kMostHangs;
         break;
     }
     previous_ = c.dims;
@@ -104,6 +121,9 @@ class Campaign {
       return outcome.kind == Outcome::Kind::falsified ? outcome.finding : std::nullopt;
     } catch (const InvalidCase&) {
       return std::nullopt;  // a simpler case that the contract does not admit is no counterexample
+    } catch (const TimeIsUp&) {
+      stop_ = true;
+      return std::nullopt;
     }
   }
   std::optional<Finding> failure_afresh(const Obligation& obligation, const Case& c) {
@@ -115,6 +135,7 @@ class Campaign {
   Counterexample examine(const Obligation& obligation, const rc::Shrinkable<Case>& drawn, const Finding& finding) {
     Counterexample example{.first = drawn.value(), .smallest = drawn.value(), .finding = finding, .reproduction = {},
                            .number = total_};
+    end_in_time(0);
     rc::Shrinkable<Case> failing = drawn;
     // With state kept between calls every candidate needs a process of its own.
     bool fresh_each = false;
@@ -123,7 +144,7 @@ class Campaign {
     } else {
       Case with_prelude = drawn.value();
       with_prelude.prelude = previous_.empty() ? drawn.value().dims : previous_;
-      if (failure_afresh(obligation, with_prelude)) {
+      if (!stop_ && failure_afresh(obligation, with_prelude)) {
         example.reproduction = "in a fresh process, after a call with other dims";
         example.smallest = with_prelude;
         fresh_each = true;
@@ -134,17 +155,17 @@ class Campaign {
       } else {
         constexpr int kAttempts = 20;
         int failed = 0;
-        for (int i = 0; i < kAttempts; ++i) failed += failure(obligation, drawn.value()).has_value();
-        example.reproduction = fmt::format("{} of {} further runs: timing or earlier calls decide", failed, kAttempts);
+        for (int i = 0; i < kAttempts && !stop_; ++i) failed += failure(obligation, drawn.value()).has_value();
+        example.reproduction =
+            stop_ ? "once: the time had passed before it was tried again" : fmt::format("{} of {} further runs: timing or earlier calls decide", failed, kAttempts);
         return example;
       }
     }
-    if (!options_.shrink) return example;
+    if (!options_.shrink || stop_) return example;
     const Fails fails = [&](const Case& c) {
       return (fresh_each ? failure_afresh(obligation, c) : failure(obligation, c)).has_value();
     };
-    const Shrunk shrunk = shrink(op_, *obligation.info, failing, kernel_.arithmetic, fails, options_.shrink_budget,
-                                 kernel_.storage);
+    const Shrunk shrunk = shrink(op_, *obligation.info, failing, kernel_.arithmetic, fails, shrink_budget(), kernel_.storage);
     // What is reported must fail on its own: shrinking in a used worker could have led elsewhere.
     if (const auto confirmed = failure_afresh(obligation, shrunk.smallest)) {
       example.smallest = shrunk.smallest;
@@ -156,13 +177,20 @@ class Campaign {
     return example;
   }
 
+  std::chrono::milliseconds shrink_budget() const {
+    if (!deadline_) return options_.shrink_budget;
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(*deadline_ - Clock::now());
+    return std::clamp(left, std::chrono::milliseconds(0), options_.shrink_budget);
+  }
+
   void judge(ObligationResult& record) const {
     if (record.verdict != Verdict::passed) return;
     if (record.cases == 0 && !record.reason.empty()) {
       record.verdict = Verdict::not_applicable;
     } else if (record.cases == 0 && stop_) {
       record.verdict = Verdict::not_applicable;
-      record.reason = "the campaign ended before its first case";
+      record.reason = hangs_ == kMostHangs ? fmt::format("the kernel hung {} times and was not tried further", hangs_)
+                                           : "the campaign ended before its first case";
     } else if (record.cases > 0 && record.refused == record.cases) {
       record.verdict = Verdict::refused;
     } else if (record.elements == 0) {
@@ -183,7 +211,9 @@ class Campaign {
   std::vector<const Obligation*> obligations_;
   KernelResult result_;
   std::vector<Index> previous_;
+  std::optional<Clock::time_point> deadline_;
   int total_ = 0;
+  int hangs_ = 0;
   bool stop_ = false;
 };
 

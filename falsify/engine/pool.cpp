@@ -13,11 +13,15 @@
 #include <optional>
 #include <string>
 
+#include "falsify/engine/contain.hpp"
 #include "falsify/engine/leave.hpp"
 #include "falsify/engine/report.hpp"
 
 namespace assay::falsify {
 namespace {
+
+/// Milliseconds that a driver has for its exit once it has closed its pipe.
+constexpr int kExit = 10'000;
 
 struct Job {
   pid_t pid = -1;
@@ -59,15 +63,26 @@ class SharedCount {
 Job start(const Task& task) {
   int ends[2];
   if (pipe(ends) != 0) throw Unavailable("driver process", std::strerror(errno));
-  std::fflush(nullptr);
-  const pid_t pid = fork();
-  if (pid < 0) throw Unavailable("driver process", std::strerror(errno));
+  const pid_t pid = fork_process();
   if (pid == 0) {
     close(ends[0]);
     drive(task, ends[1]);
   }
   close(ends[1]);
   return {pid, ends[0], &task, {}};
+}
+
+/// The driver of a foreign kernel has died: with no other in its process, the kernel has had a hand in it.
+nlohmann::json not_judged(const Kernel& kernel, int status) {
+  KernelResult result;
+  result.kernel = &kernel;
+  for (const Obligation& obligation : obligations(kernel.op)) {
+    ObligationResult& record = result.obligations.emplace_back();
+    record.info = obligation.info;
+    record.verdict = Verdict::mistrusted;
+    record.reason = fmt::format("the process that judges the kernel ended with wait status {:#x}", status);
+  }
+  return to_json(operation(kernel.op), result);
 }
 
 /// Reads what there is; the result once the driver has ended.
@@ -79,9 +94,11 @@ std::optional<nlohmann::json> collect(Job& job) {
     return std::nullopt;
   }
   close(job.pipe);
-  int status = 0;
-  waitpid(job.pid, &status, 0);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+  has_ended(job.pid, kExit);
+  const int status = end_process(job.pid);
+  const bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  if (!well && job.kernel->id.starts_with("foreign/")) return not_judged(*job.kernel, status);
+  if (!well)
     throw std::logic_error(fmt::format("the driver of {} ended with wait status {:#x}: a defect of assay itself",
                                        job.task->name, status));
   return nlohmann::json::parse(job.text);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -69,7 +70,8 @@ std::string xml_escape(std::string_view text) {
 
 std::string file_name(std::string_view kernel, std::string_view obligation) {
   std::string text = fmt::format("{}.{}.json", kernel, obligation);
-  std::ranges::replace(text, '/', '-');
+  // Names of foreign libraries and symbols may hold anything.
+  std::ranges::replace_if(text, [](unsigned char c) { return std::isalnum(c) == 0 && c != '.' && c != '_' && c != '-'; }, '-');
   return text;
 }
 
@@ -202,37 +204,82 @@ void write_report(json& report, const std::filesystem::path& directory) {
   write_file(directory / "junit.xml", junit_xml(report));
 }
 
-Replay read_replay(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  if (!file) throw InputError(path.string(), "the file cannot be read", "name a file written by `assay falsify`");
-  json document;
-  try {
-    document = json::parse(file);
-  } catch (const json::parse_error& e) {
-    throw InputError(path.string(), fmt::format("is not JSON: {}", e.what()), "name a file written by `assay falsify`");
+void name_foreign(json& report, const plugin::Source& source) {
+  json foreign{{"library", source.library}, {"symbol", source.symbol}, {"declared", source.declared}};
+  if (!source.shim.empty()) foreign.update({{"shim", source.shim}, {"shim_file", source.shim_name}});
+  for (json& k : report["kernels"]) {
+    k["foreign"] = foreign;
+    for (json& o : k["obligations"])
+      if (o.contains("counterexample")) o["counterexample"]["foreign"] = foreign;
   }
-  const auto text = [&](const char* key) {
-    if (!document.is_object() || !document.contains(key) || !document[key].is_string())
-      throw InputError(path.string(), fmt::format("the key '{}' is missing or not text", key), "name a file written by `assay falsify`");
-    return document[key].get<std::string>();
-  };
-  if (text("schema") != kReplaySchema)
-    throw InputError(path.string(), fmt::format("has the schema '{}'", text("schema")), fmt::format("this version reads {}", kReplaySchema));
+}
+
+namespace {
+
+/// A replay file as it stands, with messages that name it.
+class ReplayFile {
+ public:
+  explicit ReplayFile(const std::filesystem::path& path) : path_(path.string()) {
+    std::ifstream file(path);
+    if (!file) fail("the file cannot be read");
+    try {
+      document_ = json::parse(file);
+    } catch (const json::parse_error& e) {
+      fail(fmt::format("is not JSON: {}", e.what()));
+    }
+  }
+
+  [[noreturn]] void fail(const std::string& problem, const std::string& remedy = "name a file written by `assay falsify`") const {
+    throw InputError(path_, problem, remedy);
+  }
+  std::string text(const char* key) const { return text(document_, key); }
+  std::string text(const json& map, const char* key) const {
+    if (!map.is_object() || !map.contains(key) || !map[key].is_string())
+      fail(fmt::format("the key '{}' is missing or not text", key));
+    return map[key].get<std::string>();
+  }
+  const json& document() const { return document_; }
+
+  /// What the file says of a foreign kernel.
+  plugin::Source foreign() const {
+    const json& from = document_["foreign"];
+    plugin::Source source{text(from, "library"), text(from, "symbol"), {}, {}, text(from, "declared")};
+    if (from.contains("shim")) source.shim = text(from, "shim"), source.shim_name = text(from, "shim_file");
+    return source;
+  }
+
+ private:
+  std::string path_;
+  json document_;
+};
+
+}  // namespace
+
+Replay read_replay(const std::filesystem::path& path, const std::string& library) {
+  const ReplayFile file(path);
+  if (file.text("schema") != kReplaySchema)
+    file.fail(fmt::format("has the schema '{}'", file.text("schema")), fmt::format("this version reads {}", kReplaySchema));
   Replay replay;
-  replay.op = &operation(text("op"));
-  replay.kernel = &kernel(text("kernel"));
+  replay.op = &operation(file.text("op"));
+  if (file.document().contains("foreign")) {
+    plugin::Source source = file.foreign();
+    if (!library.empty()) source.library = library;
+    replay.foreign = std::make_unique<plugin::ForeignKernel>(*replay.op, std::move(source));
+    replay.kernel = &replay.foreign->kernel();
+  } else {
+    if (!library.empty()) file.fail("holds no foreign kernel", "leave --lib out");
+    replay.kernel = &kernel(file.text("kernel"));
+  }
   if (replay.kernel->op != replay.op->name)
-    throw InputError(path.string(), fmt::format("names the kernel {}, which is not one of {}", replay.kernel->id, replay.op->name),
-                     "name a file written by `assay falsify`");
-  const std::string id = text("obligation");
+    file.fail(fmt::format("names the kernel {}, which is not one of {}", replay.kernel->id, replay.op->name));
+  const std::string id = file.text("obligation");
   for (const Obligation& o : obligations(replay.op->name))
     if (o.info->id == id) replay.obligation = &o;
   if (replay.obligation == nullptr)
-    throw InputError(path.string(), fmt::format("names the obligation {}, which {} does not have", id, replay.op->file),
-                     fmt::format("`assay explain {}` lists them", replay.op->name));
-  if (!document.contains("case"))
-    throw InputError(path.string(), "the key 'case' is missing", "name a file written by `assay falsify`");
-  replay.the_case = case_from_json(*replay.op, document["case"], path.string() + ": case");
+    file.fail(fmt::format("names the obligation {}, which {} does not have", id, replay.op->file),
+              fmt::format("`assay explain {}` lists them", replay.op->name));
+  if (!file.document().contains("case")) file.fail("the key 'case' is missing");
+  replay.the_case = case_from_json(*replay.op, file.document()["case"], path.string() + ": case");
   return replay;
 }
 

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "falsify/engine/campaign.hpp"
+#include "plugin/foreign.hpp"
 
 namespace assay::falsify {
 
@@ -19,6 +21,9 @@ nlohmann::json to_json(const OpDescriptor& op, const KernelResult& result);
 /// The whole report of a run over several kernels: totals, and clauses that were never evaluated (not judged where
 /// settings["obligation"] names one obligation).
 nlohmann::json make_report(std::vector<nlohmann::json> kernels, const nlohmann::json& settings, double seconds);
+
+/// Writes into every kernel of the report, and into its replay files, what it takes to find the foreign kernel again.
+void name_foreign(nlohmann::json& report, const plugin::Source& source);
 
 /// True where something was falsified or mistrusted, or a clause was never evaluated.
 bool report_failed(const nlohmann::json& report);
@@ -44,8 +49,10 @@ struct Replay {
   const Kernel* kernel = nullptr;
   const Obligation* obligation = nullptr;
   Case the_case;
+  std::unique_ptr<plugin::ForeignKernel> foreign;  ///< owns `kernel`, where that is foreign
 };
-/// Throws InputError naming the file, the key and the remedy.
-Replay read_replay(const std::filesystem::path& file);
+/// `library`, if not empty, takes the place of the foreign kernel's. Throws InputError naming the file, the key and the
+/// remedy.
+Replay read_replay(const std::filesystem::path& file, const std::string& library = {});
 
 }  // namespace assay::falsify

@@ -67,9 +67,11 @@ std::string table(const json& report) {
     double worst = 0;
     std::string note;
     int skipped = 0;
+    std::int64_t refused = 0;
     for (const json& o : k["obligations"]) {
       cases += o["cases"].get<std::int64_t>();
       elements += o["elements"].get<std::int64_t>();
+      refused += o["refused"].get<std::int64_t>();
       if (o["verdict"] == "passed" && o["worst"].is_number()) worst = std::max(worst, o["worst"].get<double>());
       if (o["verdict"] == "not applicable") ++skipped;
       if (note.empty() && (k["status"] == "unavailable" || k["status"] == "refused")) note = o.value("reason", "");
@@ -80,6 +82,7 @@ std::string table(const json& report) {
     std::string verdict = k["status"].get<std::string>();
     if (!note.empty()) verdict += ": " + note;
     else if (skipped > 0) verdict += fmt::format(" ({} of {} obligations not applicable)", skipped, k["obligations"].size());
+    if (note.empty() && refused > 0) verdict += fmt::format(" ({} of {} cases refused)", refused, cases);
     text += fmt::format("{:<{}}  {:>6}  {:>9}  {:>9}  {:>7.1f}  {}\n", k["kernel"].get<std::string>(), width, cases,
                         short_count(static_cast<double>(elements)), figure(worst), k["seconds"].get<double>(), verdict);
   }

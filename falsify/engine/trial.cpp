@@ -54,16 +54,28 @@ Problem Trial::problem(std::vector<Index> dims) const {
 }
 
 Run Trial::run(const Problem& problem, Poison poison, contract::Level level) {
+  expect_quiet();
+  last_.reset();
   Case placed = case_;
   const bool host = kernel_.backend == Backend::cpu || kernel_.backend == Backend::cuda_host;
   if (!host) placed.placement = Placement::sentinels;  // fences protect host pages only
-  const Stage stage(worker_.arena(), worker_.first_byte(), problem, placed, poison);
+  const Stage& stage = last_.emplace(worker_.arena(), worker_.first_byte(), problem, placed, poison);
   const Reply reply = worker_.run(op_, kernel_, problem.dims, problem.params, stage.tensors(), level);
-  if (reply.status != Reply::Status::done) interrupt(reply);
+  std::optional<std::string> damage;
   Run run;
-  for (int t : outputs_of(*problem.op)) run.outputs.push_back(stage.read(t));
-  if (const auto damage = stage.damage()) throw Interrupted{Outcome::falsify(structural("out of bounds", *damage))};
-  return run;
+  if (reply.status == Reply::Status::done) {
+    for (int t : outputs_of(*problem.op)) run.outputs.push_back(stage.read(t));
+    damage = stage.damage();
+  }
+  if (reply.status == Reply::Status::done && !damage) return run;
+  last_.reset();
+  if (damage) throw Interrupted{Outcome::falsify(structural("out of bounds", *damage))};
+  interrupt(reply);
+}
+
+void Trial::expect_quiet() const {
+  if (!last_) return;
+  if (const auto late = last_->late_damage()) throw Interrupted{Outcome::falsify(structural("late write", *late))};
 }
 
 std::vector<std::vector<Bounded>> Trial::oracle(const Problem& problem) const {
@@ -104,7 +116,9 @@ Outcome try_obligation(Check check, const OpDescriptor& op, const Kernel& kernel
   Trial trial(op, kernel, c, worker);
   try {
     if (!c.prelude.empty()) trial.run(trial.problem(c.prelude));
-    return check(trial);
+    const Outcome outcome = check(trial);
+    trial.expect_quiet();
+    return outcome;
   } catch (const Interrupted& interrupted) {
     return interrupted.outcome;
   }

@@ -1,6 +1,7 @@
 // One obligation tried on one case with one kernel: what a check sees.
 #pragma once
 
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
@@ -57,6 +58,9 @@ class Trial {
   /// the kernel, out of its reach.
   std::vector<std::vector<Bounded>> oracle(const Problem& problem) const;
 
+  /// Throws Interrupted where the kernel wrote to tensors of its last run after it had returned.
+  void expect_quiet() const;
+
   /// Compares every output of a run with the oracle.
   Outcome against_oracle(Tier tier, const Problem& problem, const Run& run) const;
 
@@ -65,6 +69,7 @@ class Trial {
   const Kernel& kernel_;
   const Case& case_;
   Worker& worker_;
+  std::optional<Stage> last_;  ///< of the last run that went well
 };
 
 /// Runs one check on one case. A prelude in the case is run first.

@@ -4,16 +4,18 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
+#include "falsify/engine/contain.hpp"
 #include "falsify/engine/leave.hpp"
 
 namespace assay::falsify {
@@ -32,37 +34,40 @@ void set_text(char (&field)[N], std::string_view text) {
   field[n] = '\0';
 }
 
-/// A field that a kernel gone astray may have overwritten: never read past it.
+/// A field that a kernel gone astray may have overwritten: never read past it, and text that JSON can hold.
 template <std::size_t N>
 std::string get_text(const char (&field)[N]) {
-  return {field, strnlen(field, N)};
+  const std::string text(field, strnlen(field, N));
+  using nlohmann::json;
+  return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
 }
 
-/// Pages that must not be touched while a kernel runs. They protect this process's mapping only.
+/// While a kernel runs, all of the arena but the tensors' regions is inaccessible: the engine's own page, the pages that
+/// the case asks for right beside tensors, and everything farther away. This process's mapping only.
 class Fences {
  public:
-  Fences(std::byte* base, std::span<const Placed> tensors) {
+  Fences(const Arena& arena, std::span<const Placed> tensors) : arena_(arena) {
+    std::size_t open = 0;  // regions come in the order of their addresses
     for (const Placed& t : tensors) {
-      if (t.fence_before) forbid(base + t.region - kPage);
-      if (t.fence_after) forbid(base + t.region + t.region_bytes);
+      forbid(open, t.region);
+      open = t.region + t.region_bytes;
     }
+    forbid(open, arena.bytes());
   }
-  ~Fences() {
-    for (std::byte* page : pages_) mprotect(page, kPage, PROT_READ | PROT_WRITE);
-  }
+  ~Fences() { mprotect(arena_.base(), arena_.bytes(), PROT_READ | PROT_WRITE); }
   Fences(const Fences&) = delete;
   Fences& operator=(const Fences&) = delete;
 
  private:
-  void forbid(std::byte* page) {
-    if (mprotect(page, kPage, PROT_NONE) == 0) pages_.push_back(page);
-  }
-  std::vector<std::byte*> pages_;
+  void forbid(std::size_t begin, std::size_t end) { mprotect(arena_.base() + begin, end - begin, PROT_NONE); }
+
+  const Arena& arena_;
 };
 
 /// Runs on tensors where they lie (host) or on copies of their whole regions, sentinels included (devices).
-void run_on(Device& device, const OpDescriptor& op, const Kernel& kernel, Call call, std::byte* base,
+void run_on(Device& device, const OpDescriptor& op, const Kernel& kernel, Call call, const Arena& arena,
             std::span<const Placed> placed) {
+  std::byte* const base = arena.base();
   std::vector<Buffer> buffers;
   for (std::size_t t = 0; t < placed.size(); ++t) {
     const Placed& p = placed[t];
@@ -76,7 +81,7 @@ void run_on(Device& device, const OpDescriptor& op, const Kernel& kernel, Call c
   }
   if (const auto why = refuses(kernel, call)) throw Unavailable(std::string(kernel.id), "\1" + *why);
   {
-    const Fences fences(base, placed);
+    const Fences fences(arena, placed);
     op.checked(call, kernel, device);
   }
   device.synchronize();
@@ -114,8 +119,6 @@ Worker::~Worker() { restart(); }
 
 std::size_t Worker::first_byte() const { return (sizeof(Mailbox) + kPage - 1) / kPage * kPage; }
 
-std::string Worker::device() const { return get_text(mailbox_->device); }
-
 namespace {
 /// Counts of ended workers, and the last seen of the running one.
 struct Tally {
@@ -150,45 +153,41 @@ void Worker::restart() {
   if (pid_ < 0) return;
   close(channel_);
   await_counts(pid_);
-  kill(-pid_, SIGKILL);
-  kill(pid_, SIGKILL);
-  waitpid(pid_, nullptr, 0);
+  end_process(pid_);
   pid_ = channel_ = -1;
   keep_counts();
 }
 
-void Worker::start() {
+void Worker::start(bool host) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     throw Unavailable("worker process", fmt::format("socketpair failed: {}", std::strerror(errno)));
-  std::fflush(nullptr);
-  const pid_t parent = getpid();
-  pid_ = fork();
-  if (pid_ < 0) throw Unavailable("worker process", fmt::format("fork failed: {}", std::strerror(errno)));
+  pid_ = fork_process();
   if (pid_ == 0) {
-    setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) leave(0);
-    close(ends[0]);
+    contain_process(ends[1], host);
     serve(ends[1]);
   }
-  setpgid(pid_, pid_);
   close(ends[1]);
   channel_ = ends[0];
 }
 
 void Worker::serve(int channel) {
+  for (const OpDescriptor* op : operations()) std::ranges::fill(op->counters(), 0);
+  const pid_t self = getpid();
   char byte;
   while (read(channel, &byte, 1) == 1) {
     Mailbox& m = *mailbox_;
+    const OpDescriptor* const op = m.op;
+    const Kernel& kernel = *m.kernel;
+    const std::vector<Placed> placed(m.placed, m.placed + m.tensors);
     const Call call{{m.dim, m.dim + m.dims}, {m.param, m.param + m.params}, std::vector<Tensor>(m.tensors)};
     bool device_is_here = false;
     try {
       contract::set_level(m.level);
-      Device& d = assay::device(m.kernel->backend);
+      Device& d = assay::device(kernel.backend);
       device_is_here = true;
       set_text(m.device, d.description());
-      if (m.op != nullptr) run_on(d, *m.op, *m.kernel, call, arena_.base(), {m.placed, m.tensors});
+      if (op != nullptr) run_on(d, *op, kernel, call, arena_, placed);
       m.status = Reply::Status::done;
     } catch (const Unavailable& e) {
       // A device that is here and lacks something for this call (memory, a limit) passes this one call on.
@@ -201,8 +200,9 @@ void Worker::serve(int channel) {
       m.status = Reply::Status::failed;
       set_text(m.detail, e.what());
     }
-    if (m.op != nullptr) {
-      const std::span<const std::uint64_t> counts = m.op->counters();
+    if (getpid() != self) leave(0);  // a process that the kernel forked has returned from it
+    if (op != nullptr) {
+      const std::span<const std::uint64_t> counts = op->counters();
       std::copy_n(counts.begin(), std::min(counts.size(), kMaxClauses), m.counts);
     }
     if (write(channel, &byte, 1) != 1) break;
@@ -211,47 +211,93 @@ void Worker::serve(int channel) {
 }
 
 Reply Worker::wait(std::chrono::milliseconds limit) {
-  pollfd fd{channel_, POLLIN, 0};
+  // Processes that the kernel started may hold the channel open after it has ended: that is asked for by itself.
+  const int process = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
+  pollfd fds[] = {{channel_, POLLIN, 0}, {process, POLLIN, 0}};
   int ready;
-  do ready = poll(&fd, 1, static_cast<int>(limit.count()));
+  do ready = poll(fds, 2, static_cast<int>(limit.count()));
   while (ready < 0 && errno == EINTR);
+  if (process >= 0) close(process);
   if (ready == 0) {
     restart();
     return {Reply::Status::hung, fmt::format("no answer within {} ms", limit.count())};
   }
   char byte;
-  if (read(channel_, &byte, 1) == 1) return {mailbox_->status, get_text(mailbox_->detail)};
-  int status = 0;
-  waitpid(pid_, &status, 0);
-  kill(-pid_, SIGKILL);  // whatever the kernel left behind
+  if (fds[0].revents == 0 || read(channel_, &byte, 1) != 1) return ended();
+  const Reply::Status status = mailbox_->status;
+  if (status < Reply::Status::done || status >= Reply::Status::hung || status == Reply::Status::crashed)
+    return {Reply::Status::failed, "its process answered what the engine never answers"};
+  return {status, get_text(mailbox_->detail)};
+}
+
+Reply Worker::ended() {
+  constexpr int kExit = 1000;  // milliseconds from closing the channel, which comes with an exit, to the exit itself
+  const bool closed = !has_ended(pid_, kExit);
+  const std::string how = how_it_ended(end_process(pid_));
   close(channel_);
   pid_ = channel_ = -1;
   keep_counts();
-  return {Reply::Status::crashed, how_it_ended(status)};
+  return {Reply::Status::crashed, closed ? "the channel to the engine was closed and the process ran on" : how};
 }
 
-std::optional<Reply> Worker::ask(std::chrono::milliseconds limit) {
+Reply Worker::ask(std::chrono::milliseconds limit) {
   const char byte = 1;
-  if (send(channel_, &byte, 1, MSG_NOSIGNAL) != 1) return std::nullopt;
-  return wait(limit);
+  if (send(channel_, &byte, 1, MSG_NOSIGNAL) == 1) return wait(limit);
+  Reply reply = ended();
+  reply.detail += ", after the call before this one had returned";
+  return reply;
 }
 
 std::optional<Reply> Worker::start_device(const Kernel& kernel) {
-  start();
+  start(kernel.backend == Backend::cpu);
   mailbox_->op = nullptr;
   mailbox_->kernel = &kernel;
   mailbox_->detail[0] = '\0';
-  const std::optional<Reply> reply = ask(kStartLimit);
-  if (reply && reply->status == Reply::Status::done) return std::nullopt;
+  const Reply reply = ask(kStartLimit);
+  if (reply.status == Reply::Status::done) {
+    device_ = get_text(mailbox_->device);
+    return std::nullopt;
+  }
   restart();
-  return Reply{Reply::Status::unavailable, reply ? reply->detail : "its process ended at once"};
+  return Reply{Reply::Status::unavailable, reply.detail};
 }
+
+namespace {
+
+/// What is false of the call's requires clauses, evaluated here: no kernel has a part in it.
+std::optional<std::string> invalid(const OpDescriptor& op, const Kernel& kernel, std::span<const Index> dims,
+                                   std::span<const double> params, std::span<const Placed> tensors, std::byte* base) {
+  Call call{{dims.begin(), dims.end()}, {params.begin(), params.end()}, {}};
+  for (const Placed& t : tensors) call.tensors.push_back({t.dtype, base + t.data, t.shape, t.strides});
+  if (refuses_storage(kernel, call)) return std::nullopt;  // the worker says why
+  Kernel idle;
+  idle.op = kernel.op, idle.id = kernel.id, idle.storage = kernel.storage;
+  idle.run = [](const Call&, Device&) {};
+  const contract::Level before = contract::level();
+  std::optional<std::string> what;
+  try {
+    contract::set_level(contract::Level::pre);
+    op.checked(call, idle, assay::device(Backend::cpu));
+  } catch (const ContractViolation& e) {
+    what = e.what();
+  }
+  contract::set_level(before);
+  return what;
+}
+
+}  // namespace
 
 Reply Worker::run(const OpDescriptor& op, const Kernel& kernel, std::span<const Index> dims,
                   std::span<const double> params, std::span<const Placed> tensors, contract::Level level) {
   if (dims.size() > kMaxExtents || params.size() > kMaxExtents || tensors.size() > kMaxExtents ||
       op.clauses.size() > kMaxClauses)
     throw std::logic_error("worker mailbox: more dims, params, tensors or clauses than it holds");
+  if (const auto what = invalid(op, kernel, dims, params, tensors, arena_.base())) return {Reply::Status::invalid, *what};
+  std::chrono::milliseconds limit = limit_;
+  if (give_up_at_) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(*give_up_at_ - std::chrono::steady_clock::now());
+    limit = std::clamp(left, std::chrono::milliseconds(1), limit_);
+  }
   if (pid_ < 0)
     if (const auto missing = start_device(kernel)) return *missing;
   Mailbox& m = *mailbox_;
@@ -263,15 +309,10 @@ Reply Worker::run(const OpDescriptor& op, const Kernel& kernel, std::span<const 
   std::ranges::copy(dims, m.dim);
   std::ranges::copy(params, m.param);
   std::ranges::copy(tensors, m.placed);
-  std::optional<Reply> answer = ask(limit_);
-  if (!answer) {  // the process ended between two calls
-    restart();
-    if (const auto missing = start_device(kernel)) return *missing;
-    m.op = &op;
-    answer = ask(limit_);
-    if (!answer) throw Unavailable("worker process", "it does not take calls");
-  }
-  const Reply reply = *answer;
+  Reply reply = ask(limit);
+  if (reply.status == Reply::Status::hung && limit < limit_) throw TimeIsUp{};
+  if (reply.status == Reply::Status::invalid)
+    reply = {Reply::Status::failed, "its process calls the call invalid, which it is not: the engine's memory was overwritten"};
   if (pid_ >= 0) tallies()[&op].running.assign(m.counts, m.counts + op.clauses.size());
   // A device that has failed may fail every later call too: those are not to be blamed on their cases.
   if (reply.status == Reply::Status::failed) restart();

@@ -28,10 +28,13 @@ struct Reply {
     violated,     ///< an ensures clause or certificate was false
     failed,       ///< the kernel threw, or its device reported an error or a validation message
     crashed,      ///< the process died
-    hung,         ///< no answer within the limit
+    hung,         ///< no answer within the limit: keep it last
   } status = Status::done;
   std::string detail;  ///< the reason, clause text, error, or signal
 };
+
+/// A call was cut short by give_up_at(): nothing is known about it.
+struct TimeIsUp {};
 
 class Worker {
  public:
@@ -47,21 +50,28 @@ class Worker {
 
   /// Runs the kernel behind its contract, at the level given, on tensors placed in the arena. Both must have
   /// existed when the process started, as registered ones have: call restart() before the first use of another.
+  /// Throws TimeIsUp.
   Reply run(const OpDescriptor& op, const Kernel& kernel, std::span<const Index> dims, std::span<const double> params,
             std::span<const Placed> tensors, contract::Level level = contract::Level::full);
+  /// A call that would have time beyond this, but does not return until then, is given up.
+  void give_up_at(std::chrono::steady_clock::time_point time) { give_up_at_ = time; }
   /// Ends the process, so that the next call starts in a fresh one.
   void restart();
   /// Contract evaluations in all workers so far, by clause of `op`.
   std::vector<std::uint64_t> clause_counts(const OpDescriptor& op) const;
-  /// Description of the device the last call ran on (empty before the first).
-  std::string device() const;
+  /// Description of the device the last process ran on, as it was before any kernel ran there (empty before the first).
+  const std::string& device() const { return device_; }
 
  private:
   struct Mailbox;
-  void start();
+  void start(bool host);
+  /// What its process answers is the word of whatever ran there: every field is read within its bounds, and nothing in it
+  /// makes a wrong result right.
   Reply wait(std::chrono::milliseconds limit);
+  /// The process has ended, or has closed its end.
+  Reply ended();
   /// Has the worker act on the mailbox.
-  std::optional<Reply> ask(std::chrono::milliseconds limit);
+  Reply ask(std::chrono::milliseconds limit);
   /// Starts the process and its device, which takes as long as it takes. Gives the reason where there is none.
   std::optional<Reply> start_device(const Kernel& kernel);
   [[noreturn]] void serve(int channel);
@@ -69,6 +79,8 @@ class Worker {
   Arena arena_;
   Mailbox* mailbox_;
   std::chrono::milliseconds limit_;
+  std::optional<std::chrono::steady_clock::time_point> give_up_at_;
+  std::string device_;
   pid_t pid_ = -1;
   int channel_ = -1;
 };

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "cli/commands.hpp"
+#include "cli/foreign.hpp"
 #include "cli/progress.hpp"
 #include "cli/values.hpp"
 #include "falsify/engine/pool.hpp"
@@ -23,14 +24,17 @@ struct Options {
   int jobs = 0;
   std::string seed = "1";
   bool json = false, quiet = false;
+  ForeignOptions foreign;
 };
 
 /// The kernels asked for, in order of id. Throws InputError where a name matches nothing.
-std::vector<const Kernel*> select(const Options& o) {
+std::vector<const Kernel*> select(const Options& o, const plugin::ForeignKernel* foreign) {
   if (!o.backend.empty()) backend_from(o.backend);
   for (const std::string& op : o.ops) operation(op);
   std::vector<const Kernel*> chosen;
-  if (!o.kernel.empty()) {
+  if (foreign != nullptr) {
+    chosen.push_back(&foreign->kernel());
+  } else if (!o.kernel.empty()) {
     chosen.push_back(&kernel(o.kernel));
   } else {
     for (const Kernel& k : kernels()) {
@@ -52,16 +56,19 @@ std::vector<const Kernel*> select(const Options& o) {
 }
 
 int run(const Options& o) {
-  std::vector<const Kernel*> chosen = select(o);
+  const std::chrono::milliseconds limit = parse_duration("--limit", o.limit);
+  const std::unique_ptr<plugin::ForeignKernel> foreign = foreign_kernel(o.foreign, limit);
+  std::vector<const Kernel*> chosen = select(o, foreign.get());
   if (!o.shard.empty()) chosen = shard_of(chosen, parse_shard(o.shard));
   falsify::CampaignOptions options;
   options.cases = o.cases;
   if (!o.time.empty()) {
-    options.time = parse_duration("--time", o.time) / std::max<std::size_t>(1, chosen.size()) * jobs_for(o.jobs);
+    const auto kernels = std::max(1, static_cast<int>(chosen.size()));
+    options.time = parse_duration("--time", o.time) * std::min(jobs_for(o.jobs), kernels) / kernels;
     options.cases = 1'000'000'000;
   }
   if (!o.kernel_time.empty()) options.time = parse_duration("--kernel-time", o.kernel_time);
-  options.limit = parse_duration("--limit", o.limit);
+  options.limit = limit;
   options.seed = parse_seed(o.seed);
   options.only = o.obligation;
   options.largest = o.largest;
@@ -75,11 +82,13 @@ int run(const Options& o) {
                           {"time", o.time}, {"ops", o.ops}, {"backend", o.backend}, {"kernel", o.kernel},
                           {"obligation", o.obligation}, {"shard", o.shard}};
   nlohmann::json report = falsify::make_report(std::move(results), settings, seconds);
+  if (foreign) falsify::name_foreign(report, foreign->source());
   if (!o.report.empty()) falsify::write_report(report, o.report);
   else if (report["totals"]["falsified"] != 0) falsify::write_replays(report, "assay-replays");
   fmt::print("{}", o.json ? report.dump(1) + "\n" : falsify::table(report));
   if (falsify::report_failed(report)) return kFalsified;
-  const bool named = !o.backend.empty() || !o.kernel.empty();
+  if (foreign && report["totals"]["refused"] != 0) return kUnavailable;  // nothing was tried
+  const bool named = !o.backend.empty() || !o.kernel.empty() || foreign;
   return named && report["totals"]["unavailable"] != 0 ? kUnavailable : kNothingFalsified;
 }
 
@@ -88,14 +97,16 @@ int run(const Options& o) {
 Command add_falsify(CLI::App& root) {
   auto* app = root.add_subcommand("falsify", "Try to prove kernels wrong");
   auto o = std::make_shared<Options>();
-  app->add_option("OP", o->ops, "Operations (all of them by default)");
-  app->add_option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");
-  app->add_option("--kernel", o->kernel, "Only this kernel (an id of `assay list`, or a mutant's)");
+  auto* ops = app->add_option("OP", o->ops, "Operations (all of them by default)");
+  auto* backend = app->add_option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");
+  auto* kernel = app->add_option("--kernel", o->kernel, "Only this kernel (an id of `assay list`, or a mutant's)");
+  add_foreign_options(*app, o->foreign);
+  app->get_option("--lib")->excludes(ops, backend, kernel);
   app->add_option("--obligation", o->obligation, "Only this obligation");
   auto* cases = app->add_option("--cases", o->cases, "Cases for each obligation and kernel")->capture_default_str()
                     ->check(CLI::Range(1, 1'000'000'000));
   app->add_option("--time", o->time, "Run about this long instead, as in 90s, 10m, 2h")->excludes(cases);
-  app->add_option("--kernel-time", o->kernel_time, "End each kernel's campaign after the round that passes this time")
+  app->add_option("--kernel-time", o->kernel_time, "End each kernel's campaign after this time, but not before every obligation was tried")
       ->excludes("--time");
   app->add_option("--seed", o->seed, "Seed of the campaign")->capture_default_str();
   app->add_option("--limit", o->limit, "A call that takes longer is a hang")->capture_default_str();

@@ -5,15 +5,17 @@
 
 #include "cli/commands.hpp"
 #include "cli/values.hpp"
+#include "falsify/engine/probe.hpp"
 #include "falsify/engine/report.hpp"
 
 namespace assay::cli {
 namespace {
 
-int run(const std::string& file, const std::string& limit, bool as_json) {
-  const falsify::Replay replay = falsify::read_replay(file);
-  const falsify::Outcome outcome = falsify::run_case(*replay.op, *replay.obligation, *replay.kernel, replay.the_case,
-                                                     parse_duration("--limit", limit));
+int run(const std::string& file, const std::string& library, const std::string& limit_text, bool as_json) {
+  const falsify::Replay replay = falsify::read_replay(file, library);
+  const std::chrono::milliseconds limit = parse_duration("--limit", limit_text);
+  if (replay.foreign) falsify::probe(replay.foreign->source(), limit);  // what it declared then is in the file
+  const falsify::Outcome outcome = falsify::run_case(*replay.op, *replay.obligation, *replay.kernel, replay.the_case, limit);
   const bool falsified = outcome.kind == falsify::Outcome::Kind::falsified;
   const bool passed = outcome.kind == falsify::Outcome::Kind::passed;
   const std::string verdict = falsified ? "falsified" : passed ? "passed" : "not run: " + outcome.reason;
@@ -36,12 +38,14 @@ int run(const std::string& file, const std::string& limit, bool as_json) {
 Command add_replay(CLI::App& root) {
   auto* app = root.add_subcommand("replay", "Run one stored case again");
   auto file = std::make_shared<std::string>();
+  auto library = std::make_shared<std::string>();
   auto limit = std::make_shared<std::string>("10s");
   auto as_json = std::make_shared<bool>(false);
   app->add_option("FILE", *file, "A file written by `assay falsify`")->required();
+  app->add_option("--lib", *library, "Where the shared library of a foreign kernel is now");
   app->add_option("--limit", *limit, "A call that takes longer is a hang")->capture_default_str();
   app->add_flag("--json", *as_json, "One JSON document on standard output");
-  return {app, [file, limit, as_json] { return run(*file, *limit, *as_json); }};
+  return {app, [file, library, limit, as_json] { return run(*file, *library, *limit, *as_json); }};
 }
 
 }  // namespace assay::cli

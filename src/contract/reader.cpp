@@ -36,16 +36,16 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-std::string read_file(const std::string& path, const std::string& label) {
+}  // namespace
+
+std::string read_file(const std::string& path, const std::string& label, const std::string& what) {
   std::ifstream in(path, std::ios::binary);
   if (!in || std::filesystem::is_directory(path))
-    throw InputError(label, "the file cannot be read", "give the path of a contract");
+    throw InputError(label, "the file cannot be read", "give the path of " + what);
   std::ostringstream text;
   text << in.rdbuf();
   return std::move(text).str();
 }
-
-}  // namespace
 
 void fail_at(const std::string& file, model::Place at, const std::string& problem, const std::string& remedy) {
   std::string sentence = problem;  // may quote the file: one line, whatever that holds
@@ -72,9 +72,12 @@ Node Node::child(const YAML::Node& yaml, const std::string& name, model::Place f
 }
 
 Node Node::load(const std::string& path, const std::string& label) {
-  const std::string text = read_file(path, label);
+  return parse(read_file(path, label), label, "the contract");
+}
+
+Node Node::parse(const std::string& text, const std::string& label, const std::string& name) {
   try {
-    return Node(YAML::Load(text), std::make_shared<const std::string>(label), "the contract", {1, 1});
+    return Node(YAML::Load(text), std::make_shared<const std::string>(label), name, {1, 1});
   } catch (const YAML::Exception& e) {
     const model::Place at = e.mark.is_null() ? model::Place{1, 1} : place(e.mark);
     fail_at(label, at, "this is not YAML: " + e.msg, "check quotes, brackets and indentation");

@@ -19,6 +19,8 @@ class Node {
  public:
   /// Parses the file at `path`; messages call it `label`.
   static Node load(const std::string& path, const std::string& label);
+  /// Parses text that stood in a file; messages call the file `label` and its whole `name`, such as "the contract".
+  static Node parse(const std::string& text, const std::string& label, const std::string& name);
 
   const std::string& name() const { return name_; }  ///< the key it stands under, as messages name it
   model::Place at() const { return at_; }
@@ -67,6 +69,9 @@ class Fields {
   Node map_;
   std::vector<std::pair<model::Text, Node>> entries_;
 };
+
+/// The text of a file. Throws InputError, which calls it `label` and asks for the path of `what`, where it cannot be read.
+std::string read_file(const std::string& path, const std::string& label, const std::string& what = "a contract");
 
 /// Throws InputError at a place of a file.
 [[noreturn]] void fail_at(const std::string& file, model::Place at, const std::string& problem,

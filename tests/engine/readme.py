@@ -10,7 +10,7 @@ binary = sys.argv[1]
 commands = re.findall(r"^\$ (.+)$", (top / "README.md").read_text(), re.MULTILINE)
 failed = 0
 for command in commands:
-    done = subprocess.run(command.replace("build/release/bin/assay", binary), shell=True, executable="/bin/bash", cwd=top,
+    done = subprocess.run(command.replace("build/release", str(pathlib.Path(binary).parents[1])), shell=True, executable="/bin/bash", cwd=top,
                           capture_output=True, text=True)
     if done.returncode != 0:
         failed += 1

@@ -1,0 +1,55 @@
+#include "cli/foreign.hpp"
+
+#include "contract/reader.hpp"
+#include "falsify/engine/probe.hpp"
+#include "falsify/engine/trial.hpp"
+
+namespace assay::cli {
+namespace {
+
+/// A library of functions may promise nothing of those that the operation needs: asked for before any case.
+void expect_bounds(const OpDescriptor& op, const Kernel& kernel) {
+  falsify::Case small;
+  small.dims.assign(op.dims.size(), 2);
+  falsify::make_valid(op, small.dims);
+  for (const ParamInfo& param : op.params) small.params.push_back(param.typical);
+  falsify::Worker worker(std::chrono::seconds(1), std::size_t{1} << 20);  // never asked to run anything
+  falsify::Trial trial(op, kernel, small, worker);
+  try {
+    trial.oracle(trial.problem());
+  } catch (const std::logic_error& e) {
+    throw InputError("--declare", e.what(), "declare other `functions`");
+  }
+}
+
+}  // namespace
+
+void add_foreign_options(CLI::App& app, ForeignOptions& o) {
+  auto* lib = app.add_option("--lib", o.lib, "A shared library with a kernel of your own (src/plugin/assay/plugin.h)");
+  const auto with_lib = [&](const char* name, std::string& value, const std::string& help) {
+    app.add_option(name, value, help)->needs(lib);
+  };
+  with_lib("--symbol", o.symbol, "The function of the library");
+  with_lib("--contract", o.contract, "The operation that it computes");
+  with_lib("--shim", o.shim, "YAML that says which arguments the function takes, where it does not take an assay_call");
+  with_lib("--declare", o.declare, "What the kernel promises, key=value with commas between: " + std::string(plugin::declaration_help()));
+}
+
+std::unique_ptr<plugin::ForeignKernel> foreign_kernel(const ForeignOptions& o, std::chrono::milliseconds limit) {
+  if (o.lib.empty()) return nullptr;
+  if (o.contract.empty()) throw InputError("--lib " + o.lib, "names no operation", "add --contract OP; `assay list` prints them");
+  const OpDescriptor& op = operation(o.contract);
+  plugin::Source source{o.lib, o.symbol, o.shim, {}, o.declare};
+  if (!o.shim.empty()) source.shim = contract::read_file(o.shim, o.shim, "a shim");
+  // First what can be checked without the library.
+  source = plugin::ForeignKernel(op, source).source();
+  plugin::Declaration declaration;
+  plugin::declare(declaration, falsify::probe(source, limit), o.lib + ": " + source.symbol + "_declares");
+  plugin::declare(declaration, o.declare, "--declare");  // the command line has the last word
+  source.declared = plugin::to_text(declaration);
+  auto foreign = std::make_unique<plugin::ForeignKernel>(op, source);
+  expect_bounds(op, foreign->kernel());
+  return foreign;
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,24 @@
+// The options that name a kernel of a shared library.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "plugin/foreign.hpp"
+
+namespace assay::cli {
+
+struct ForeignOptions {
+  std::string lib, symbol, contract, shim, declare;
+};
+
+/// Adds --lib, --symbol, --contract, --shim and --declare.
+void add_foreign_options(CLI::App& app, ForeignOptions& options);
+
+/// The kernel that they name, found in its library and with what the library declares. Null where they name none. Throws
+/// InputError.
+std::unique_ptr<plugin::ForeignKernel> foreign_kernel(const ForeignOptions& options, std::chrono::milliseconds limit);
+
+}  // namespace assay::cli

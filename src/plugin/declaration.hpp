@@ -1,0 +1,31 @@
+// What a kernel of others declares about itself: text on the command line, in replay files and from the library.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/arithmetic.hpp"
+#include "core/dtype.hpp"
+#include "runtime/device.hpp"
+
+namespace assay::plugin {
+
+/// Bounds follow from it (core/arithmetic.hpp). The default is plain float32 on the host with the C library's functions.
+struct Declaration {
+  Arithmetic arithmetic{};
+  DType storage = DType::f32;
+  Backend backend = Backend::cpu;
+  bool deterministic = true;
+};
+
+/// The keys and their values, for a help text.
+std::string_view declaration_help();
+
+/// Applies "accumulator=f32,inputs=tf32,..." to `declaration`; empty text changes nothing. `where` begins messages.
+/// Throws InputError for a key or a value that is none, or a key given twice.
+void declare(Declaration& declaration, std::string_view text, const std::string& where);
+
+/// Text from which declare() makes the same; empty for the default.
+std::string to_text(const Declaration& declaration);
+
+}  // namespace assay::plugin

@@ -1,0 +1,93 @@
+#include "plugin/foreign.hpp"
+
+#include <cfenv>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <stdexcept>
+#include <vector>
+
+#include "assay/plugin.h"
+#include "core/errors.hpp"
+#include "plugin/dlpack_call.hpp"
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+namespace assay::plugin {
+namespace {
+
+/// Rounding mode and treatment of subnormals of this thread: what a called function must leave alone.
+struct Controls {
+  int rounding = std::fegetround();
+#if defined(__x86_64__)
+  unsigned sse = _mm_getcsr() & ~0x3fu;  // without the flags of exceptions
+#endif
+  friend bool operator==(const Controls&, const Controls&) = default;
+};
+
+/// Restores the floating-point environment of the caller, whatever the kernel does to it.
+class KeptEnvironment {
+ public:
+  KeptEnvironment() { std::fegetenv(&environment_); }
+  ~KeptEnvironment() { std::fesetenv(&environment_); }
+  KeptEnvironment(const KeptEnvironment&) = delete;
+  KeptEnvironment& operator=(const KeptEnvironment&) = delete;
+
+  bool changed() const { return Controls{} != controls_; }
+
+ private:
+  std::fenv_t environment_;
+  Controls controls_;
+};
+
+}  // namespace
+
+std::string id_of(const Source& source) {
+  return "foreign/" + std::filesystem::path(source.library).filename().string() + "/" + source.symbol;
+}
+
+ForeignKernel::ForeignKernel(const OpDescriptor& op, Source source) : op_(op), source_(std::move(source)) {
+  Declaration declaration;
+  declare(declaration, source_.declared, "--declare");
+  source_.declared = to_text(declaration);
+  if (!source_.shim.empty()) shim_ = Shim::read(op, source_.shim, source_.shim_name);
+  if (source_.symbol.empty() && shim_) source_.symbol = shim_->symbol;
+  if (source_.symbol.empty())
+    throw InputError("--lib " + source_.library, "names no function of the library", "add --symbol, or `symbol:` to the shim");
+  id_ = id_of(source_);
+  kernel_ = {.op = op.name,
+             .id = id_,
+             .backend = declaration.backend,
+             .arithmetic = declaration.arithmetic,
+             .storage = declaration.storage,
+             .deterministic = declaration.deterministic,
+             .source = source_.library,
+             .summary = "a kernel of a shared library"};
+  kernel_.run = [this](const Call& call, Device& device) { run(call, device); };
+  if (shim_) kernel_.refuse = [this](const Call& call) { return shim_->refuse(op_, call); };
+}
+
+void ForeignKernel::run(const Call& call, Device& device) {
+  if (function_ == nullptr) {
+    library_ = std::make_unique<Library>(source_.library);
+    function_ = library_->require(source_.symbol);
+  }
+  char message[1024] = {};
+  int status = ASSAY_DONE;
+  bool left_changed = false;
+  {
+    const KeptEnvironment kept;
+    status = shim_ ? shim_->call(function_, call, stream_of(device), message, sizeof message)
+                   : call_dlpack(function_, op_, call, device, message, sizeof message);
+    left_changed = kept.changed();
+  }
+  message[sizeof message - 1] = '\0';
+  const std::string said = message[0] != '\0' ? message : "it gave no reason";
+  if (status == ASSAY_REFUSED) throw Unavailable(id_, said);
+  if (status != ASSAY_DONE) throw std::runtime_error(said + " (status " + std::to_string(status) + ")");
+  if (left_changed) throw std::runtime_error("it returned with another rounding mode or treatment of subnormals than it was called with");
+}
+
+}  // namespace assay::plugin

@@ -1,0 +1,52 @@
+// A kernel that is not ours: a function of a shared library, by the interface of assay/plugin.h or through a shim.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "contract/descriptor.hpp"
+#include "plugin/declaration.hpp"
+#include "plugin/library.hpp"
+#include "plugin/shim.hpp"
+#include "runtime/registry.hpp"
+
+namespace assay::plugin {
+
+/// Everything that names a foreign kernel: what the command line gives and replay files hold.
+struct Source {
+  std::string library;    ///< path of the file
+  std::string symbol;     ///< its function
+  std::string shim_name;  ///< file of the shim, as messages name it; empty where there is none
+  std::string shim;       ///< text of the shim
+  std::string declared;   ///< as declare() reads it
+};
+
+/// "foreign/<file of the library>/<symbol>"
+std::string id_of(const Source& source);
+
+/// Holds what its kernel() points to. The library is opened by the first call, never by the constructor: that call must
+/// happen in a process of its own.
+class ForeignKernel {
+ public:
+  /// Throws InputError where the shim or the declarations are not well formed for this operation.
+  ForeignKernel(const OpDescriptor& op, Source source);
+  ForeignKernel(const ForeignKernel&) = delete;
+  ForeignKernel& operator=(const ForeignKernel&) = delete;
+
+  const Kernel& kernel() const { return kernel_; }
+  const Source& source() const { return source_; }
+
+ private:
+  void run(const Call& call, Device& device);
+
+  const OpDescriptor& op_;
+  Source source_;
+  std::string id_;
+  std::optional<Shim> shim_;
+  std::unique_ptr<Library> library_;
+  void* function_ = nullptr;
+  Kernel kernel_;
+};
+
+}  // namespace assay::plugin

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""Kernels of others through the real command: verdict, exit code, time, reports, and no process left behind.
+
+foreign_test.py ASSAY LIBRARIES SOURCES SANITIZERS
+"""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree
+
+assay, libraries, sources, sanitizers = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3]), sys.argv[4]
+only = sys.argv[5] if len(sys.argv) > 5 else ""
+folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-foreign-"))
+passed, failures = 0, []
+
+TIME = 2  # seconds given to a campaign against a hostile kernel; its verdict must be there two seconds later
+SLACK = 2 if not sanitizers else 20  # sanitizers slow every process down, and their reports of crashes more
+
+
+def check(condition, text):
+    global passed
+    if condition:
+        passed += 1
+    else:
+        failures.append(text)
+        print("FAILED:", text, flush=True)
+
+
+def run(*arguments, cwd=folder):
+    begin = time.monotonic()
+    done = subprocess.run([assay, *map(str, arguments)], cwd=cwd, capture_output=True, timeout=600, stdin=subprocess.DEVNULL)
+    return done.returncode, done.stdout, done.stderr.decode(errors="replace"), time.monotonic() - begin
+
+
+def left_behind():
+    """Processes that stem from this test: they carry its folder on their command line."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            command = (entry / "cmdline").read_bytes().decode(errors="replace")
+            if str(folder) in command:
+                found.append(entry.name + " " + (entry / "comm").read_text().strip())
+        except OSError:
+            pass
+    return found
+
+
+def falsify(library, symbol, contract, *more):
+    """Runs a campaign with a report; gives the exit code, the report (None where it is not whole) and the seconds."""
+    report = folder / "reports" / f"{symbol}-{contract}"
+    shutil.rmtree(report, ignore_errors=True)
+    code, out, err, seconds = run("falsify", "--lib", library, "--symbol", symbol, "--contract", contract, "--quiet", "--json",
+                                  "--report", report, *more)
+    try:
+        document = json.loads(out)
+        if json.loads((report / "report.json").read_text())["totals"] != document["totals"]:
+            raise ValueError("report.json and standard output differ")
+        xml.etree.ElementTree.parse(report / "junit.xml")
+    except (ValueError, OSError, xml.etree.ElementTree.ParseError) as error:
+        print(f"  {symbol}: {error}; exit {code}: {err[-500:]}")
+        document = None
+    return code, document, seconds
+
+
+def replays(symbol, contract):
+    return sorted((folder / "reports" / f"{symbol}-{contract}" / "replay").glob("*.json"))
+
+
+def findings(document):
+    return [o["counterexample"]["finding"] for o in document["kernels"][0]["obligations"] if "counterexample" in o]
+
+
+def examples():
+    shim = sources / "rmsnorm.yaml"
+    code, report, _ = falsify(libraries / "matmul.so", "my_matmul", "matmul", "--cases", 20)
+    check(code == 0 and report and report["totals"]["passed"] == 1, "the right product over DLPack passes")
+    check(report and report["kernels"][0]["kernel"] == "foreign/matmul.so/my_matmul", "it is named after its library")
+    check(report and report["never_evaluated"] == [], "every clause was evaluated")
+    code, report, _ = falsify(libraries / "rmsnorm.so", "rms_normalize", "rmsnorm", "--shim", shim, "--cases", 20)
+    check(code == 0 and report and report["totals"]["passed"] == 1, "the right rmsnorm through a shim passes")
+    code, report, _ = falsify(libraries / "rmsnorm.so", "rms_normalize_by_four", "rmsnorm", "--shim", shim, "--cases", 20)
+    check(code == 1 and report and report["totals"]["falsified"] == 1, "the wrong rmsnorm is falsified")
+
+    dense = folder / "dense.yaml"
+    dense.write_text(shim.read_text() + "requires: dense row-major\n")
+    code, report, _ = falsify(libraries / "rmsnorm.so", "rms_normalize", "rmsnorm", "--shim", dense, "--cases", 20)
+    refused = sum(o["refused"] for o in report["kernels"][0]["obligations"]) if report else 0
+    cases = sum(o["cases"] for o in report["kernels"][0]["obligations"]) if report else 0
+    check(code == 0 and 0 < refused < cases, f"a shim that asks for dense rows refuses some calls ({refused} of {cases})")
+    code, out, _, _ = run("falsify", "--lib", libraries / "rmsnorm.so", "--contract", "rmsnorm", "--shim", dense, "--cases", 20, "--quiet")
+    check(code == 0 and f"{refused} of {cases} cases refused".encode() in out, "the verdict says how many were refused")
+
+    # Bounds follow from what is declared: cut inputs pass where they are declared, and there alone.
+    code, _, _ = falsify(libraries / "faults.so", "matmul_bf16_inputs", "matmul", "--cases", 20, "--declare",
+                         "inputs=bf16,input_rounding=toward_zero")
+    check(code == 0, "inputs cut to bfloat16 pass where they are declared")
+
+
+FAULTS = {"matmul_dropped_last_k": "matmul", "matmul_dense_rows": "matmul", "matmul_bf16_inputs": "matmul",
+          "matmul_skipped_zeros": "matmul", "matmul_unwritten_row": "matmul", "softmax_without_maximum": "softmax",
+          "rmsnorm_eps_outside": "rmsnorm", "transpose_of_squares": "transpose", "scale_by_the_first": "scale",
+          "silu_cut_off": "silu"}
+
+
+def planted():
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    moved = shutil.copy(libraries / "faults.so", elsewhere / "moved.so")
+    for symbol, contract in FAULTS.items():
+        # From a path that is gone when the replay file is used.
+        first = shutil.copy(libraries / "faults.so", folder / "first.so")
+        code, report, _ = falsify(first, symbol, contract, "--cases", 60, "--limit", "2s")
+        check(code == 1 and report and report["totals"]["falsified"] == 1, f"{symbol} is falsified (exit {code})")
+        os.remove(first)
+        files = replays(symbol, contract)
+        code, _, _, _ = run("replay", files[0]) if files else (0, 0, 0, 0)
+        check(code == 2, f"{symbol}: a replay without its library is wrong use (exit {code})")
+        codes = [run("replay", file, "--lib", moved, cwd=elsewhere)[0] for file in files]
+        check(codes and all(c == 1 for c in codes), f"{symbol}: every replay file reproduces with the library elsewhere ({codes})")
+
+
+# What each may end as: exit code, and the kinds of findings of which one must be there.
+CRASH, ERROR = (1, {"crash"}), (1, {"error"})
+HOSTILE = {
+    "right": (0, None), "prints": (0, None), "wrong": None, "refuses_all": (3, None), "reports_error": ERROR,
+    "faults": CRASH, "loops": (1, {"hang"}), "exits": CRASH, "exits_at_once": CRASH, "aborts": CRASH, "raises": CRASH,
+    "stops": (1, {"hang"}), "overflows_stack": CRASH, "throws": ERROR, "throws_int": CRASH, "closes_all": CRASH,
+    "closes_all_and_loops": CRASH, "jumps": (None, None),
+    "overruns_1": (1, {"crash", "out of bounds"}), "overruns_4096": (1, {"crash", "out of bounds"}), "overruns_1000000": CRASH,
+    "writes_input": (1, {"out of bounds"}), "leaks": CRASH,
+    "forks": (0, None), "forks_and_dies": CRASH, "forks_and_returns_twice": (0, None), "forks_grandchildren": CRASH,
+    "kills_everyone": (1, {"value", "class", "bits"}), "writes_to_the_oracle": (1, {"value", "class", "bits"}),
+    "rounds_up": ERROR, "flushes": ERROR, "writes_later": (1, {"late write", "out of bounds", "value", "class", "bits"}),
+    "forges_answer": (1, {"value", "class", "unwritten", "bits"}), "overwrites_mailbox": (1, {"value", "class", "unwritten", "bits", "crash"}),
+    "fills_mailbox": (1, {"error"}), "claims_invalid": (1, {"error"}),
+}
+
+
+def hostile():
+    library = shutil.copy(libraries / "hostile.so", folder / "hostile.so")
+    for symbol, want in HOSTILE.items():
+        if want is None or (only and symbol != only):
+            continue
+        if symbol == "leaks" and ("address" in sanitizers or "thread" in sanitizers):
+            print("left out: leaks (no limit on memory beside a sanitizer)")
+            continue
+        code, report, seconds = falsify(library, symbol, "scale", "--time", f"{TIME}s", "--limit", "500ms")
+        kinds = sorted({f["kind"] for f in findings(report)}) if report else None
+        print(f"  {symbol:<26} exit {code}  {seconds:4.1f} s  {kinds}", flush=True)
+        check(report is not None, f"{symbol}: the reports are whole")
+        # Where `jumps` ends nobody knows; that it gives a verdict is what counts.
+        check(code == want[0] or (want[0] is None and code in (0, 1)), f"{symbol}: exit {code}, not {want[0]}")
+        check(report and (want[1] is None or want[1] & set(kinds)), f"{symbol}: one of {want[1]}, not {kinds}")
+        check(seconds <= TIME + SLACK, f"{symbol}: a verdict after {seconds:.1f} s")
+        check(not left_behind(), f"{symbol} leaves {left_behind()}")
+
+
+def wrong_use():
+    library, shim = libraries / "rmsnorm.so", folder / "bad.yaml"
+    text = folder / "text.so"
+    text.write_text("no library\n")
+
+    def expect(code, words, *arguments):
+        got, _, err, _ = run("falsify", *arguments, "--cases", 1, "--quiet")
+        check(got == code and err.count("\n") == 1 and words in err, f"{arguments}: exit {got}, said {err!r}, wanted {code} {words!r}")
+
+    expect(2, "No such file", "--lib", folder / "none.so", "--symbol", "f", "--contract", "matmul")
+    expect(2, "is not a file", "--lib", folder, "--symbol", "f", "--contract", "matmul")
+    expect(2, "cannot be loaded", "--lib", text, "--symbol", "f", "--contract", "matmul")
+    expect(2, "has no symbol 'no_such'", "--lib", library, "--symbol", "no_such", "--contract", "rmsnorm")
+    expect(2, "no contract of this name", "--lib", library, "--symbol", "f", "--contract", "nothing")
+    expect(2, "add --contract", "--lib", library, "--symbol", "f")
+    expect(2, "add --symbol", "--lib", library, "--contract", "rmsnorm")
+    expect(2, "--lib", "--symbol", "f", "--contract", "rmsnorm")
+    expect(2, "--lib", "rmsnorm", "--lib", library, "--symbol", "f", "--contract", "rmsnorm")
+    expect(2, "did not finish loading", "--lib", libraries / "hangs_when_loaded.so", "--symbol", "kernel", "--contract", "scale",
+           "--limit", "500ms")
+    expect(2, "wrong_declares: accumulator cannot be 'f99'", "--lib", libraries / "hostile.so", "--symbol", "wrong", "--contract", "scale")
+    for declared, words in (("accumulator", "declares nothing"), ("acumulator=f32", "did you mean 'accumulator'"),
+                            ("inputs=f33", "did you mean 'f32'"), ("block=0", "block is 0"), ("block=many", "number of terms"),
+                            ("inputs=f32,inputs=f16", "declared twice"), ("functions=octant", "promises no")):
+        expect(2, words, "--lib", library, "--symbol", "rms_normalize", "--contract", "rmsnorm", "--declare", declared)
+    expect(2, "cannot be read", "--lib", library, "--symbol", "f", "--contract", "rmsnorm", "--shim", folder / "none.yaml")
+    good = "args: [y, x, weight, eps, rows, n, rrms]\n"
+    for content, words in (
+            ("", ":1:1: 'the shim' must be a map"), ("args: [y\n", "this is not YAML"), ("symbol: f\n", "lacks 'args'"),
+            ("args: [y, z]\n", ":1:11: 'z' is no dim, param or tensor of rmsnorm"),
+            ("args: [{leading: weight}]\n", ":1:18: weight has no rows"),
+            ("args: [{stride: [x, 2]}]\n", "write an integer from 0 to 1"), ("args: [{stride: [x]}]\n", "one of a tensor and an axis"),
+            ("args: [{tensor: q}]\n", "'q' is no tensor"), ("args: [{dim: n, as: int16}]\n", "'as' cannot be 'int16'"),
+            ("args: [{param: eps, as: int32}]\n", "eps is a real number"), ("args: [{tensor: x, as: float}]\n", "x cannot be passed as float"),
+            ("args: [{constant: 1}]\n", "add `as`"), ("args: [{dim: n, tensor: x}]\n", "an argument is one thing"),
+            ("args: [{size: x}]\n", "unknown key 'size'"), (good + "returns: pointer\n", ":2:10: 'returns' cannot be 'pointer'"),
+            (good + "requires: column-major\n", "'requires' cannot be 'column-major'"), (good + "refused: 3\n", "add `returns: status`"),
+            (good + "integers: float\n", "use int32, int64 or size_t"), (good + "argument: 1\n", ":2:1: unknown key 'argument'")):
+        shim.write_text(content)
+        expect(2, words, "--lib", library, "--symbol", "rms_normalize", "--contract", "rmsnorm", "--shim", shim)
+
+    shim.write_text(good)
+    code, _, _ = falsify(library, "rms_normalize", "rmsnorm", "--shim", shim, "--cases", 3)
+    check(code == 1, "a shim that passes arguments in another order than the function's is falsified")
+
+
+for part in (examples, planted, hostile, wrong_use):
+    if not only or part is hostile:
+        part()
+shutil.rmtree(folder, ignore_errors=True)
+print(f"{passed} passed, {len(failures)} failed")
+sys.exit(1 if failures or not passed else 0)

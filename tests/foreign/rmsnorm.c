@@ -1,0 +1,36 @@
+/* RMSNorm in plain C, with arguments in an order of its own: what rmsnorm.yaml is the shim of. */
+#include <math.h>
+#include <stdint.h>
+
+/* y[i][j] = x[i][j] / sqrt(mean(x[i]^2) + eps) * weight[j]; the reciprocal root goes to `saved` if that is not NULL.
+ * x and y have rows of x_stride and y_stride elements, of which n are used. Returns 0. */
+int rms_normalize(float* y, int64_t y_stride, const float* x, int64_t x_stride, const float* weight, double eps, int rows,
+                  int n, float* saved) {
+  for (int i = 0; i < rows; ++i) {
+    const float* in = x + i * x_stride;
+    float* out = y + i * y_stride;
+    float sum = 0;
+    for (int j = 0; j < n; ++j) sum += in[j] * in[j];
+    const float scale = 1.0f / sqrtf(sum / (float)n + (float)eps);
+    for (int j = 0; j < n; ++j) out[j] = in[j] * scale * weight[j];
+    if (saved) saved[i] = scale;
+  }
+  return 0;
+}
+
+/* The same by four sums, as a vectorized kernel has them. It forgets the columns behind the last multiple of four. */
+int rms_normalize_by_four(float* y, int64_t y_stride, const float* x, int64_t x_stride, const float* weight, double eps,
+                          int rows, int n, float* saved) {
+  for (int i = 0; i < rows; ++i) {
+    const float* in = x + i * x_stride;
+    float* out = y + i * y_stride;
+    float sums[4] = {0, 0, 0, 0};
+    for (int j = 0; j + 4 <= n; j += 4)
+      for (int lane = 0; lane < 4; ++lane) sums[lane] += in[j + lane] * in[j + lane];
+    const float sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    const float scale = 1.0f / sqrtf(sum / (float)n + (float)eps);
+    for (int j = 0; j < n; ++j) out[j] = in[j] * scale * weight[j];
+    if (saved) saved[i] = scale;
+  }
+  return 0;
+}
