@@ -72,19 +72,6 @@ Job start(const Task& task) {
   return {pid, ends[0], &task, {}};
 }
 
-/// The driver of a foreign kernel has died: with no other in its process, the kernel has had a hand in it.
-nlohmann::json not_judged(const Kernel& kernel, int status) {
-  KernelResult result;
-  result.kernel = &kernel;
-  for (const Obligation& obligation : obligations(kernel.op)) {
-    ObligationResult& record = result.obligations.emplace_back();
-    record.info = obligation.info;
-    record.verdict = Verdict::mistrusted;
-    record.reason = fmt::format("the process that judges the kernel ended with wait status {:#x}", status);
-  }
-  return to_json(operation(kernel.op), result);
-}
-
 /// Reads what there is; the result once the driver has ended.
 std::optional<nlohmann::json> collect(Job& job) {
   char buffer[65536];
@@ -97,11 +84,24 @@ std::optional<nlohmann::json> collect(Job& job) {
   has_ended(job.pid, kExit);
   const int status = end_process(job.pid);
   const bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  if (!well && job.kernel->id.starts_with("foreign/")) return not_judged(*job.kernel, status);
+  if (!well && job.task->died) return job.task->died(status);
   if (!well)
     throw std::logic_error(fmt::format("the driver of {} ended with wait status {:#x}: a defect of assay itself",
                                        job.task->name, status));
   return nlohmann::json::parse(job.text);
+}
+
+/// The driver of a foreign kernel has died: with no other in its process, the kernel has had a hand in it.
+nlohmann::json not_judged(const Kernel& kernel, int status) {
+  KernelResult result;
+  result.kernel = &kernel;
+  for (const Obligation& obligation : obligations(kernel.op)) {
+    ObligationResult& record = result.obligations.emplace_back();
+    record.info = obligation.info;
+    record.verdict = Verdict::mistrusted;
+    record.reason = fmt::format("the process that judges the kernel ended with wait status {:#x}", status);
+  }
+  return to_json(operation(kernel.op), result);
 }
 
 }  // namespace
@@ -140,6 +140,7 @@ std::vector<nlohmann::json> run_pool(std::span<const Kernel* const> kernels, con
                        const OpDescriptor& op = operation(k->op);
                        return to_json(op, run_campaign(op, *k, options, [&](const Kernel&, int, int) { cases.add(); }));
                      }});
+    if (k->id.starts_with("foreign/")) tasks.back().died = [k](int status) { return not_judged(*k, status); };
   }
   return run_tasks(tasks, jobs, [&](const nlohmann::json* ended) {
     status.finished += ended != nullptr;

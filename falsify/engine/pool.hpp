@@ -25,16 +25,19 @@ using PoolProgress = std::function<void(const PoolStatus&)>;
 struct Task {
   std::string name;  ///< for messages only
   std::function<nlohmann::json()> run;
+  /// Its document where the process ends otherwise than well, with this wait status; empty: that is a defect of ours.
+  std::function<nlohmann::json(int status)> died{};
 };
 /// Called whenever a task has ended, with its document, and several times a second with null.
 using Tick = std::function<void(const nlohmann::json* ended)>;
 
 /// Runs tasks side by side, as many at once as there are jobs. Documents are in the order in which tasks ended. A process
-/// that dies, or throws, is our own bug and is thrown as std::logic_error.
+/// that dies, or throws, and for which the task has no document is our own bug and is thrown as std::logic_error.
 std::vector<nlohmann::json> run_tasks(std::span<const Task> tasks, int jobs, const Tick& tick);
 
 /// Results as report objects (report.hpp), in no particular order. Drivers are processes, so that nothing
-/// one campaign does reaches another; a driver that dies is our own bug and is thrown as std::logic_error.
+/// one campaign does reaches another; a driver that dies is our own bug and is thrown as std::logic_error, but for
+/// those of foreign kernels, which are mistrusted.
 std::vector<nlohmann::json> run_pool(std::span<const Kernel* const> kernels, const CampaignOptions& options, int jobs,
                                      const PoolProgress& progress);
 
