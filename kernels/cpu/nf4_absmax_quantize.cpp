@@ -31,7 +31,7 @@ float add_group(float* terms) {
   Index width = kAbsmaxGroup / 2;
   for (; width >= kLanes; width /= 2)
     for (Index i = 0; i < width; i += kLanes)
-      hn::Store(hn::Add(hn::Load(d, terms + i), hn::Load(d, terms + i + width)), d, terms + i);
+      hn::StoreU(hn::Add(hn::LoadU(d, terms + i), hn::LoadU(d, terms + i + width)), d, terms + i);
   for (; width > 0; width /= 2)
     for (Index i = 0; i < width; ++i) terms[i] = terms[i] + terms[i + width];
   return terms[0];
@@ -47,7 +47,7 @@ float encode_group(const float* values, float offset, Index count, std::uint8_t*
   auto most = hn::Zero(d32);
   for (Index i = 0; i < kAbsmaxGroup; i += kLanes) {
     const auto v = hn::IfThenElseZero(hn::FirstN(d, static_cast<std::size_t>(std::clamp<Index>(count - i, 0, kLanes))),
-                                      hn::Sub(hn::Load(d, values + i), middle));
+                                      hn::Sub(hn::LoadU(d, values + i), middle));
     hn::Store(v, d, differences + i);
     most = hn::Max(most, hn::BitCast(d32, hn::Abs(v)));
   }
@@ -140,7 +140,7 @@ void load_group(Rows<const float> absmax, Index width, Index first, Index count,
 void highway(const Nf4AbsmaxQuantizeArgs& args, Device&) {
   const Index count = args.n * args.b;
   const Rows<const float> absmax = rows_of(args.absmax);
-  HWY_ALIGN float group[kAbsmaxGroup];
+  float group[kAbsmaxGroup];
   const auto load = [&](Index g) {
     const Index size = std::min(kAbsmaxGroup, count - g * kAbsmaxGroup);
     load_group(absmax, args.b, g * kAbsmaxGroup, size, group);
