@@ -41,7 +41,7 @@ Problem prelude(const OpDescriptor& op, const Kernel& kernel, const Case& c) {
   Case before = c;
   Random random(derive(c.seed, "prelude"));
   before.dims = c.prelude;
-  before.params = draw_params(op, random);
+  for (int attempt = 0; attempt < 10 && before.params == c.params; ++attempt) before.params = draw_params(op, random);
   before.values.clear();
   return make_problem(op, before, kernel.arithmetic, kernel.storage);
 }
