@@ -121,6 +121,8 @@ class Campaign {
       return outcome.kind == Outcome::Kind::falsified ? outcome.finding : std::nullopt;
     } catch (const InvalidCase&) {
       return std::nullopt;  // a simpler case that the contract does not admit is no counterexample
+    } catch (const Unavailable&) {
+      return std::nullopt;  // its process does not start again
     } catch (const TimeIsUp&) {
       stop_ = true;
       return std::nullopt;
@@ -156,8 +158,8 @@ class Campaign {
         constexpr int kAttempts = 20;
         int failed = 0;
         for (int i = 0; i < kAttempts && !stop_; ++i) failed += failure(obligation, drawn.value()).has_value();
-        example.reproduction =
-            stop_ ? "once: the time had passed before it was tried again" : fmt::format("{} of {} further runs: timing or earlier calls decide", failed, kAttempts);
+        example.reproduction = stop_ ? "once: the time had passed before it was tried again"
+                                     : fmt::format("{} of {} further runs: timing or earlier calls decide", failed, kAttempts);
         return example;
       }
     }

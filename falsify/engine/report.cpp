@@ -79,7 +79,7 @@ std::string file_name(std::string_view kernel, std::string_view obligation) {
 json clause_totals(const std::vector<json>& kernels) {
   std::map<std::string, std::map<std::string, std::uint64_t>> sums;
   for (const json& k : kernels)
-    for (const json& c : k["clauses"])
+    for (const json& c : k["status"] == "refused" ? json::array() : k["clauses"])
       sums[k["op"].get<std::string>()][c["id"].get<std::string>()] += c["evaluated"].get<std::uint64_t>();
   json totals = json::array();
   for (const auto& [op, clauses] : sums) {
@@ -206,7 +206,7 @@ void write_report(json& report, const std::filesystem::path& directory) {
 
 void name_foreign(json& report, const plugin::Source& source) {
   json foreign{{"library", source.library}, {"symbol", source.symbol}, {"declared", source.declared}};
-  if (!source.shim.empty()) foreign.update({{"shim", source.shim}, {"shim_file", source.shim_name}});
+  if (!source.shim_name.empty()) foreign.update({{"shim", source.shim}, {"shim_file", source.shim_name}});
   for (json& k : report["kernels"]) {
     k["foreign"] = foreign;
     for (json& o : k["obligations"])

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "falsify/engine/draw.hpp"
+
 namespace assay::falsify {
 namespace {
 
@@ -32,6 +34,16 @@ std::vector<int> tensors_without(const OpDescriptor& op, Role role) {
   for (std::size_t t = 0; t < op.tensors.size(); ++t)
     if (op.tensors[t].role != role) found.push_back(static_cast<int>(t));
   return found;
+}
+
+/// The call before: other dims, and other parameters, which a kernel may have kept as well.
+Problem prelude(const OpDescriptor& op, const Kernel& kernel, const Case& c) {
+  Case before = c;
+  Random random(derive(c.seed, "prelude"));
+  before.dims = c.prelude;
+  for (int attempt = 0; attempt < 10 && before.params == c.params; ++attempt) before.params = draw_params(op, random);
+  before.values.clear();
+  return make_problem(op, before, kernel.arithmetic, kernel.storage);
 }
 
 }  // namespace
@@ -115,7 +127,7 @@ Outcome Trial::against_oracle(Tier tier, const Problem& problem, const Run& run)
 Outcome try_obligation(Check check, const OpDescriptor& op, const Kernel& kernel, const Case& c, Worker& worker) {
   Trial trial(op, kernel, c, worker);
   try {
-    if (!c.prelude.empty()) trial.run(trial.problem(c.prelude));
+    if (!c.prelude.empty()) trial.run(prelude(op, kernel, c));
     const Outcome outcome = check(trial);
     trial.expect_quiet();
     return outcome;

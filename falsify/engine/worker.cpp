@@ -241,8 +241,12 @@ Reply Worker::ended() {
 }
 
 Reply Worker::ask(std::chrono::milliseconds limit) {
-  const char byte = 1;
-  if (send(channel_, &byte, 1, MSG_NOSIGNAL) == 1) return wait(limit);
+  char byte = 1;
+  if (recv(channel_, &byte, 1, MSG_DONTWAIT) == 1) {
+    restart();
+    return {Reply::Status::failed, "its process answered before it was asked"};
+  }
+  if (send(channel_, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1) return wait(limit);
   Reply reply = ended();
   reply.detail += ", after the call before this one had returned";
   return reply;
@@ -250,9 +254,8 @@ Reply Worker::ask(std::chrono::milliseconds limit) {
 
 std::optional<Reply> Worker::start_device(const Kernel& kernel) {
   start(kernel.backend == Backend::cpu);
-  mailbox_->op = nullptr;
+  *mailbox_ = {};  // whatever the process before may have left there
   mailbox_->kernel = &kernel;
-  mailbox_->detail[0] = '\0';
   const Reply reply = ask(kStartLimit);
   if (reply.status == Reply::Status::done) {
     device_ = get_text(mailbox_->device);

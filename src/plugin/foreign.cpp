@@ -52,7 +52,7 @@ ForeignKernel::ForeignKernel(const OpDescriptor& op, Source source) : op_(op), s
   Declaration declaration;
   declare(declaration, source_.declared, "--declare");
   source_.declared = to_text(declaration);
-  if (!source_.shim.empty()) shim_ = Shim::read(op, source_.shim, source_.shim_name);
+  if (!source_.shim_name.empty()) shim_ = Shim::read(op, source_.shim, source_.shim_name);
   if (source_.symbol.empty() && shim_) source_.symbol = shim_->symbol;
   if (source_.symbol.empty())
     throw InputError("--lib " + source_.library, "names no function of the library", "add --symbol, or `symbol:` to the shim");

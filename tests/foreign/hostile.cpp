@@ -135,7 +135,7 @@ int writes_input(const assay_call* call) {
 int leaks(const assay_call* call) {
   scale(call);
   auto* bytes = static_cast<volatile char*>(malloc(std::size_t{1} << 30));
-  for (std::size_t at = 0; at < (std::size_t{1} << 30); at += 4096) bytes[at] = 1;
+  for (std::size_t at = 0; at < (std::size_t{1} << 30); at += 1 << 16) bytes[at] = 1;
   return ASSAY_DONE;
 }
 
@@ -190,9 +190,9 @@ int writes_later(const assay_call* call) {
 }
 
 int forges_answer(const assay_call* call) {
-  answer_on_every_channel();  // before anything has been computed
-  for (;;) pause();
   static_cast<void>(call);
+  answer_on_every_channel();  // nothing has been computed
+  return ASSAY_DONE;
 }
 int overwrites_mailbox(const assay_call* call) {
   scale(call, 1);
@@ -201,13 +201,13 @@ int overwrites_mailbox(const assay_call* call) {
     memset(first, 0, 4096 * 4);  // "done", and no text
   }
   answer_on_every_channel();
-  for (;;) pause();
+  return ASSAY_DONE;
 }
 int fills_mailbox(const assay_call* call) {
   scale(call, 1);
   if (char* first = arena(call)) {
     mprotect(first, 4096 * 4, PROT_READ | PROT_WRITE);
-    memset(first, 0xff, 4096 * 4);
+    memset(first, 0xff, 4096 * 4);  // no status at all, and text without an end
   }
   answer_on_every_channel();
   for (;;) pause();
