@@ -1,6 +1,7 @@
 // NF4 against what it is defined by: the codebook from quantiles of the normal distribution, as its authors compute it
 // (bitsandbytes, functional.create_normal_map with offset 0.9677083: quantiles in double of levels in float32, scaled in
-// float32), and codes worked out by hand.
+// float32), the codebook of its scales as bitsandbytes lays it out (functional.create_dynamic_map, signed), and codes worked
+// out by hand.
 #include "core/nf4.hpp"
 
 #include <gtest/gtest.h>
@@ -11,6 +12,9 @@
 #include <limits>
 #include <vector>
 
+#include "core/nf4_absmax.hpp"
+#include "reference/nf4_absmax_dequantize.hpp"
+#include "reference/nf4_absmax_quantize.hpp"
 #include "reference/nf4_dequantize.hpp"
 #include "reference/nf4_matmul.hpp"
 #include "reference/nf4_matmul_nt.hpp"
@@ -104,6 +108,90 @@ TEST(Nf4, DecodedAndMultipliedByHand) {
   Values gradient(65);
   gradient[0] = 20 - 2, gradient[1] = 10 * want[1], gradient[64] = 12;
   EXPECT_EQ(dx, gradient);
+}
+
+/// Means of neighbouring levels of `count` + 1 from 0.1 to 1, as torch.linspace has them in float32, times 10^exponent: what
+/// create_dynamic_map collects for each decade.
+std::vector<float> means_of_decade(int count, int exponent) {
+  const float step = (1.0F - 0.1F) / static_cast<float>(count);
+  const auto level = [&](int i) {
+    return i < (count + 1) / 2 ? 0.1F + step * static_cast<float>(i) : 1.0F - step * static_cast<float>(count - i);
+  };
+  std::vector<float> means;
+  for (int i = 0; i < count; ++i)
+    means.push_back(static_cast<float>(std::pow(10.0, exponent)) * ((level(i) + level(i + 1)) / 2));
+  return means;
+}
+
+/// bitsandbytes rounds levels, means and products to float32; here an entry is rounded once, and theirs lie within 4 floats.
+TEST(Nf4Absmax, TheCodebookIsTheSignedDynamicMap) {
+  std::vector<float> map{0, 1};
+  for (int e = 0; e < 7; ++e)
+    for (const float mean : means_of_decade(1 << e, e - 6)) map.insert(map.end(), {mean, -mean});
+  std::ranges::sort(map);
+  ASSERT_EQ(map.size(), kAbsmaxCode.size());
+  for (std::size_t i = 0; i < map.size(); ++i)
+    EXPECT_NEAR(kAbsmaxCode[i], map[i], 0x1p-22 * std::fabs(map[i])) << "entry " << i;
+  // As bitsandbytes prints them.
+  EXPECT_EQ(kAbsmaxCode[0], -0.992968738079071F);
+  EXPECT_EQ(kAbsmaxCode[127], 0);
+  EXPECT_EQ(kAbsmaxCode[255], 1);
+}
+
+/// 10^(e-6) (0.1 + 0.9 (j + 1/2) / 2^e) by hand, and every entry the float nearest to that number.
+TEST(Nf4Absmax, EntriesAreRoundedOnce) {
+  EXPECT_EQ(kAbsmaxCode[128], 5.5e-7F);
+  EXPECT_EQ(kAbsmaxCode[129], 3.25e-6F);
+  EXPECT_EQ(kAbsmaxCode[130], 7.75e-6F);
+  EXPECT_EQ(kAbsmaxCode[126], -5.5e-7F);
+  EXPECT_EQ(kAbsmaxCode[191], 0.10703125F);
+  EXPECT_EQ(kAbsmaxCode[254], 0.99296875F);
+  std::size_t code = kAbsmaxZero + 1;
+  for (int e = 0; e < 7; ++e)
+    for (int j = 0; j < 1 << e; ++j, ++code) {
+      const long double exact = std::pow(10.0L, e - 6) * (0.1L + 0.9L * (j + 0.5L) / std::ldexp(1.0L, e));
+      EXPECT_EQ(kAbsmaxCode[code], static_cast<float>(exact)) << "entry " << code;
+      EXPECT_EQ(kAbsmaxCode[254 - code], -kAbsmaxCode[code]);
+    }
+}
+
+/// 1 to 6 around their mean 3.5: -1, -0.6, -0.2, 0.2, 0.6, 1 times 2.5. 0.2 lies in interval 7 of the 64 from 0.1 to 1, 0.6 in
+/// interval 35; -1 has no code, and 0 is the next.
+TEST(Nf4Absmax, CodesByHand) {
+  const Values absmax{1, 2, 3, 4, 5, 6};
+  Values codes(256, 99), absmax2(1, 99), offset(1, 99);
+  reference::nf4_absmax_quantize<double>(in(absmax, {2, 3}), out(codes, {256}), out(absmax2, {1}), out(offset, {1}));
+  Values want(256, 127);
+  want[0] = 0, want[1] = 254 - (127 + 64 + 35), want[2] = 254 - (127 + 64 + 7);
+  want[3] = 127 + 64 + 7, want[4] = 127 + 64 + 35, want[5] = 255;
+  EXPECT_EQ(codes, want);
+  EXPECT_EQ(absmax2[0], 2.5);
+  EXPECT_EQ(offset[0], 3.5);
+
+  Values decoded(6, 99);
+  reference::nf4_absmax_dequantize<double>(in(codes, {256}), in(absmax2, {1}), in(offset, {1}), out(decoded, {2, 3}));
+  const double fifth = 0.1 + 0.9 * 7.5 / 64, three_fifths = 0.1 + 0.9 * 35.5 / 64, most = 0.1 + 0.9 * 63.5 / 64;
+  const Values back{3.5 - 2.5 * most,  3.5 - 2.5 * three_fifths, 3.5 - 2.5 * fifth,
+                    3.5 + 2.5 * fifth, 3.5 + 2.5 * three_fifths, 6};
+  for (std::size_t i = 0; i < back.size(); ++i) EXPECT_NEAR(decoded[i], back[i], 1e-6) << i;
+}
+
+/// 3 rows of 100: row 2 lies in both groups, and 44 scales are left for the second. All are 2 but for one of each group, 0 and 4.
+TEST(Nf4Absmax, GroupsRunOverRows) {
+  Values absmax(300, 2);
+  absmax[255] = 0, absmax[256] = 4;
+  Values codes(512, 99), absmax2(2, 99), offset(1, 99);
+  reference::nf4_absmax_quantize<double>(in(absmax, {3, 100}), out(codes, {512}), out(absmax2, {2}), out(offset, {1}));
+  Values want(512, 127);
+  want[255] = 0, want[256] = 255;
+  EXPECT_EQ(codes, want);
+  EXPECT_EQ(offset[0], 2);
+  EXPECT_EQ(absmax2, (Values{2, 2}));
+
+  absmax[299] = -1;
+  reference::nf4_absmax_quantize<double>(in(absmax, {3, 100}), out(codes, {512}), out(absmax2, {2}), out(offset, {1}));
+  EXPECT_TRUE(std::isnan(offset[0]) && std::isnan(absmax2[0]) && std::isnan(absmax2[1]));
+  EXPECT_EQ(codes, Values(512, 127));
 }
 
 }  // namespace

@@ -1,0 +1,94 @@
+// absmax = code[q]·absmax2 + offset on the CPU.
+#include "ops/nf4_absmax_dequantize.hpp"
+
+#include <algorithm>
+
+#include "core/nf4_absmax.hpp"
+#include "kernels/cpu/elementwise.hpp"
+#include "runtime/registry.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/nf4_absmax_dequantize.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/simd-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace assay::cpu::HWY_NAMESPACE {
+namespace {
+
+/// `count` scales of one group.
+void decode_run(const std::uint8_t* codes, float scale, float offset, Index count, float* to) {
+  const hn::CappedTag<float, 16> d;
+  const hn::RebindToSigned<decltype(d)> d32;
+  const hn::Rebind<std::uint8_t, decltype(d)> d_lane;
+  const auto by = hn::Set(d, scale), middle = hn::Set(d, offset);
+  const auto lanes = static_cast<Index>(hn::Lanes(d));
+  const auto decoded = [&](const std::uint8_t* from) {
+    return hn::MulAdd(hn::GatherIndex(d, kAbsmaxCode.data(), hn::PromoteTo(d32, hn::LoadU(d_lane, from))), by, middle);
+  };
+  Index i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(decoded(codes + i), d, to + i);
+  if (i == count) return;
+  std::uint8_t rest[16] = {};
+  const auto left = static_cast<std::size_t>(count - i);
+  std::memcpy(rest, codes + i, left);
+  store_masked(decoded(rest), d, to + i, hn::FirstN(d, left));
+}
+
+/// Row by row, in runs that end with a row or a group.
+void decode_rows(Index n, Index b, const std::uint8_t* codes, const float* absmax2, float offset, Rows<float> absmax) {
+  for (Index j = 0; j < n; ++j)
+    for (Index c = 0; c < b;) {
+      const Index i = j * b + c, run = std::min(b - c, kAbsmaxGroup - i % kAbsmaxGroup);
+      decode_run(codes + i, absmax2[i / kAbsmaxGroup], offset, run, absmax.data + j * absmax.ld + c);
+      c += run;
+    }
+}
+
+}  // namespace
+}  // namespace assay::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace assay::cpu {
+namespace {
+
+HWY_EXPORT(decode_rows);
+
+using ops::Nf4AbsmaxDequantizeArgs;
+
+/// absmax[j,c] = code[q[i]] absmax2[i/256] + offset, i = j b + c
+///   codes (256 g), absmax2 (g), offset (1), g = ceil(n b / 256): dense; absmax (n, b): row-major, any leading
+///   dimension; it shares no memory. Error: the contract's bound. Cost 5 n b bytes.
+void naive(const Nf4AbsmaxDequantizeArgs& args, Device&) {
+  for (Index j = 0; j < args.n; ++j)
+    for (Index c = 0; c < args.b; ++c) {
+      const Index i = j * args.b + c;
+      args.absmax(j, c) = kAbsmaxCode[args.codes(i)] * args.absmax2(i / kAbsmaxGroup) + args.offset(0);
+    }
+}
+
+/// The same in SIMD, fused: dense matrices are one row.
+void highway(const Nf4AbsmaxDequantizeArgs& args, Device&) {
+  const bool dense = args.absmax.contiguous();
+  HWY_DYNAMIC_DISPATCH(decode_rows)
+  (dense ? 1 : args.n, dense ? args.n * args.b : args.b, args.codes.data(), args.absmax2.data(), args.offset(0),
+   rows_of(args.absmax));
+}
+
+const KernelRegistration naive_kernel{{.op = "nf4_absmax_dequantize",
+                                       .id = "nf4_absmax_dequantize/cpu/naive",
+                                       .source = "kernels/cpu/nf4_absmax_dequantize.cpp",
+                                       .summary = "two loops, a table in memory",
+                                       .run = &run_typed<Nf4AbsmaxDequantizeArgs, &naive>}};
+const KernelRegistration highway_kernel{{.op = "nf4_absmax_dequantize",
+                                         .id = "nf4_absmax_dequantize/cpu/highway",
+                                         .source = "kernels/cpu/nf4_absmax_dequantize.cpp",
+                                         .summary = "SIMD, entries gathered, a fused product",
+                                         .run = &run_typed<Nf4AbsmaxDequantizeArgs, &highway>,
+                                         .priority = 1}};
+
+}  // namespace
+}  // namespace assay::cpu
+#endif
