@@ -13,12 +13,6 @@ namespace {
 enum Tensor { kScales, kCodes, kScalesOfScales, kOffset };
 enum Output { kCodesOut, kScalesOfScalesOut, kOffsetOut };
 
-unsigned code_of(float difference, float scale) {
-  unsigned above = 0;
-  for (const float midpoint : kAbsmaxMidpoints) above += difference > midpoint * scale ? 1U : 0U;
-  return above;
-}
-
 /// A float of few bits in [2^e, 1.5 2^e] that is the mean of `count` values whose sum is exactly `count` times it.
 float exact_mean(Index count, Random& random) {
   for (int exponent = static_cast<int>(random.between(-60, 60));;) {
@@ -28,26 +22,46 @@ float exact_mean(Index count, Random& random) {
   }
 }
 
-/// A midpoint, a scale and their product, which is a multiple of `step` as the scale is: differences that a float holds
-/// beside an offset of that step.
+/// A difference that a float holds beside an offset of that step, and that equals a midpoint times a scale or is the float
+/// before or behind it: a midpoint that is one float off shows.
 struct Tie {
   std::size_t midpoint;
-  float scale, product;
+  float scale, difference;
+
+  float limit() const { return kAbsmaxMidpoints[midpoint] * scale; }
+  bool holds() const {
+    return difference > 0 && std::nextafter(limit(), 0.0F) <= difference && difference <= std::nextafter(limit(), FLT_MAX);
+  }
+  /// The codes of the difference and of its negative.
+  unsigned above() const { return static_cast<unsigned>(midpoint) + (limit() < difference ? 1U : 0U); }
+  unsigned below() const {  // the last midpoint has no negative
+    return midpoint == 254 ? 0 : 253 - static_cast<unsigned>(midpoint) + (limit() > difference ? 1U : 0U);
+  }
 };
+std::size_t positive_midpoint(Random& random) { return static_cast<std::size_t>(random.between(kAbsmaxZero, 254)); }
+
+/// A scale of 2^21 to 2^22 steps that is fit for a midpoint.
 Tie draw_tie(float step, Random& random) {
   for (;;) {
-    const auto i = static_cast<std::size_t>(random.between(kAbsmaxZero, 254));
-    const float wanted = std::rint(kAbsmaxMidpoints[i] * static_cast<float>(random.between(1 << 21, 1 << 22)));
-    const float steps = std::rint(wanted / kAbsmaxMidpoints[i]);
-    const float scale = steps * step, product = wanted * step;
-    if (wanted > 0 && steps >= 1 << 21 && steps < 1 << 22 && kAbsmaxMidpoints[i] * scale == product)
-      return {i, scale, product};
+    const std::size_t i = positive_midpoint(random);
+    const float steps = std::rint(kAbsmaxMidpoints[i] * static_cast<float>(random.between(1 << 21, 1 << 22)));
+    const Tie tie{i, std::rint(steps / kAbsmaxMidpoints[i]) * step, steps * step};
+    if (tie.scale >= 0x1p21F * step && tie.scale < 0x1p22F * step && tie.holds()) return tie;
   }
 }
+/// A midpoint that is fit for a scale, or else the one that is given.
+Tie draw_tie_of(const Tie& given, float step, Random& random) {
+  for (int i = 0; i < 6; ++i) {
+    Tie tie{positive_midpoint(random), given.scale, 0};
+    tie.difference = std::rint(tie.limit() / step) * step;
+    if (tie.holds()) return tie;
+  }
+  return given;
+}
 
-/// Scales whose mean is exact, and whose differences from it are midpoints times the scale of their group, or one step
-/// beside them: offset + d and offset - d stand half a group apart, where every order of the contract's tree adds them
-/// to twice the offset. Values without a partner are the offset. The codes that are right go to `codes`.
+/// Scales whose mean is exact, and whose differences from it are midpoints times the scale of their group, or the floats beside
+/// them: offset + d and offset - d stand half a group apart, where the contract's tree adds them to twice the offset. Values
+/// without a partner are the offset. The codes that are right go to `codes`.
 std::vector<float> around_midpoints(Index count, Random& random, std::vector<float>* codes = nullptr) {
   const float offset = exact_mean(count, random);
   const float step = std::ldexp(1.0F, std::ilogb(offset) - 23);
@@ -60,21 +74,13 @@ std::vector<float> around_midpoints(Index count, Random& random, std::vector<flo
   for (Index first = 0; first < count; first += kAbsmaxGroup) {
     const Index pairs = std::clamp<Index>(count - first - kAbsmaxGroup / 2, 0, kAbsmaxGroup / 2);
     if (pairs == 0) continue;
-    const Tie tie = draw_tie(step, random);
+    const Tie scaled = draw_tie(step, random);
     const Index top = random.between(0, pairs - 1);
     for (Index q = 0; q < pairs; ++q) {
-      const auto side = random.below(3);
-      const float difference = q == top    ? tie.scale
-                               : side == 0 ? tie.product
-                                           : tie.product + (side == 1 ? step : -step);
-      unsigned above = code_of(difference, tie.scale), below = code_of(-difference, tie.scale);
-      if (q != top && side == 0) {  // the lower code by construction, of the midpoint and of its negative
-        above = static_cast<unsigned>(tie.midpoint);
-        below = tie.midpoint == 254 ? 0 : 253 - above;
-      }
-      const bool swapped = random.chance(0.5);
-      place(first + q + (swapped ? kAbsmaxGroup / 2 : 0), difference, above);
-      place(first + q + (swapped ? 0 : kAbsmaxGroup / 2), -difference, below);
+      const Tie tie = random.chance(0.2) ? scaled : draw_tie_of(scaled, step, random);
+      const Index half = random.chance(0.5) ? kAbsmaxGroup / 2 : 0;
+      place(first + q + half, q == top ? tie.scale : tie.difference, q == top ? 255 : tie.above());
+      place(first + q + kAbsmaxGroup / 2 - half, q == top ? -tie.scale : -tie.difference, q == top ? 0 : tie.below());
     }
   }
   return values;

@@ -180,9 +180,9 @@ void launch_offset(const ops::Nf4AbsmaxQuantizeArgs& args, void (*kernel)(Absmax
     const Index groups = std::max<Index>(absmax_groups(terms.count), 1);
     const bool last = groups == 1 || (fault == AbsmaxFault::level_lost && terms.count <= below);
     const dim3 grid(static_cast<unsigned>(std::min<Index>((groups + groups_a_block - 1) / groups_a_block, 1 << 20)));
-    launch(kernel, {last ? dim3(1) : grid, dim3(threads)}, device,
-           AbsmaxSums{last && groups > 1 ? AbsmaxRows<const float>{256, 256, terms.data, 256} : terms,
-                      last ? args.offset.data() : to, last, reciprocal});
+    AbsmaxSums sums{terms, last ? args.offset.data() : to, last, reciprocal};
+    if (last && groups > 1) sums.terms = {256, 256, terms.data, 256};  // the rest is lost
+    launch(kernel, {last ? dim3(1) : grid, dim3(threads)}, device, sums);
     if (last) return;
     terms = {groups, groups, to, groups};
     std::swap(to, next);

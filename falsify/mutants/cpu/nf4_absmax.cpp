@@ -72,7 +72,7 @@ enum class Encode {
   offset_not_subtracted, group_of_64, groups_per_row, unsigned_map, table_off_by_one, tie_goes_up, quotient_compared, garbage_in_tail,
   sum_in_order, neighbours_first, mean_of_256, third_level_lost, last_not_in_mean, divided, zero_divided, negative_kept, magnitude,
   nan_swallowed, infinity_kept, small_kept, padding_zero, tail_unwritten, width_as_stride, signed_max, mean_kept, midpoint_off,
-  f16_differences, entry_below
+  f16_differences, entry_below, epsilon_added
 };
 
 template <Encode F>
@@ -124,6 +124,7 @@ unsigned code_of(float difference, float scale) {
   for (std::size_t i = 0; i < 255; ++i) {
     const float midpoint = midpoint_of<F>(i);
     if (F == Encode::quotient_compared || F == Encode::zero_divided) above += difference / scale > midpoint ? 1U : 0U;
+    else if (F == Encode::epsilon_added) above += difference > midpoint * (scale + 1e-12F) ? 1U : 0U;
     else if (F == Encode::tie_goes_up) above += difference >= midpoint * scale ? 1U : 0U;
     else above += difference > midpoint * scale ? 1U : 0U;
   }
@@ -227,6 +228,7 @@ const KernelRegistration registrations[] = {
     ENCODER(mean_kept, "the mean of the first call of the process is used (bug 27)"),
     ENCODER(midpoint_off, "a midpoint is one float too large"),
     ENCODER(f16_differences, "differences are held with 11 bits"),
+    ENCODER(epsilon_added, "1e-12 is added to absmax2"),
     ENCODER(entry_below, "the entry below, not the nearest"),
 };
 
