@@ -178,13 +178,12 @@ void launch_offset(const ops::Nf4AbsmaxQuantizeArgs& args, void (*kernel)(Absmax
   float* next = to + below;
   for (;;) {
     const Index groups = std::max<Index>(absmax_groups(terms.count), 1);
-    const bool last = groups == 1 || (fault == AbsmaxFault::level_lost && terms.count <= below);
+    const bool last = groups == 1;
     const dim3 grid(static_cast<unsigned>(std::min<Index>((groups + groups_a_block - 1) / groups_a_block, 1 << 20)));
-    launch(kernel, {last ? dim3(1) : grid, dim3(threads)}, device,
-           AbsmaxSums{last && groups > 1 ? AbsmaxRows<const float>{256, 256, terms.data, 256} : terms,
-                      last ? args.offset.data() : to, last, reciprocal});
+    const AbsmaxSums sums{terms, last ? args.offset.data() : to, last, reciprocal};
+    launch(kernel, {grid, dim3(threads)}, device, sums);
     if (last) return;
-    terms = {groups, groups, to, groups};
+    terms = AbsmaxRows<const float>{fault == AbsmaxFault::level_lost ? std::min(groups, kAbsmaxGroup) : groups, groups, to, groups};
     std::swap(to, next);
   }
 }
