@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <deque>
@@ -40,6 +41,11 @@ class OwnedCall {
   /// Makes a tensor the packed bytes [shape] that its floats are made of.
   void pack(std::size_t tensor, const Shape& shape) {
     call_.tensors[tensor] = {DType::u8, call_.tensors[tensor].data, shape, row_major_strides(shape)};
+  }
+
+  /// Leaves a tensor no negative value.
+  void magnitudes(std::size_t tensor) {
+    for (float& x : memory_[tensor]) x = std::fabs(x);
   }
 
   /// Makes a tensor one of int32, every element this.

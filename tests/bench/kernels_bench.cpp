@@ -46,6 +46,16 @@ OwnedCall nf4_call(std::string_view op, const std::vector<Index>& dims) {
   call.pack(codes, Shape{n, k / 2});
   return call;
 }
+/// Scales [n, b] and their codes of 8 bits.
+OwnedCall absmax_call(std::string_view op, const std::vector<Index>& dims) {
+  const Index count = dims[0] * dims[1], groups = (count + 255) / 256;
+  const Shape scales{dims[0], dims[1]}, words{groups * 64}, each{groups}, one{1};
+  const bool decoded = op == "nf4_absmax_dequantize";
+  OwnedCall call = decoded ? OwnedCall(dims, {words, each, one, scales}) : OwnedCall(dims, {scales, words, each, one});
+  call.pack(decoded ? 0 : 1, Shape{groups * 256});
+  if (!decoded) call.magnitudes(0);
+  return call;
+}
 OwnedCall rotation(std::string_view, const std::vector<Index>& dims) {
   const Shape heads{dims[0], dims[1], dims[2]};
   return OwnedCall(dims, {heads, heads}, {10000, 0, 0, 4096});
@@ -153,6 +163,8 @@ void register_kernels() {
     add({op + "/cpu/dispatch", op + "/cpu/naive", &layer, 0}, {896, 896, 16}, 1e-2);
   for (const std::string op : {"nf4_quantize", "nf4_dequantize"})
     add({op + "/cpu/highway", op + "/cpu/naive", &nf4_call, 3}, {1024, 1024}, 5e-3);
+  for (const std::string op : {"nf4_absmax_quantize", "nf4_absmax_dequantize"})
+    add({op + "/cpu/highway", op + "/cpu/naive", &absmax_call, op == "nf4_absmax_quantize" ? 3.0 : 0.0}, {1024, 76}, 1e-3);
   for (const std::string op : {"nf4_matmul_nt", "nf4_matmul"})
     for (const Index m : {1, 32}) add({op + "/cpu/highway", op + "/cpu/naive", &nf4_call, 3}, {m, 512, 1024}, 1e-2);
   for (const std::string op : {"q4_k_dequantize", "q4_k_gemv", "q4_k_quantize"})
