@@ -180,14 +180,8 @@ void launch_offset(const ops::Nf4AbsmaxQuantizeArgs& args, void (*kernel)(Absmax
     const Index groups = std::max<Index>(absmax_groups(terms.count), 1);
     const bool last = groups == 1;
     const dim3 grid(static_cast<unsigned>(std::min<Index>((groups + groups_a_block - 1) / groups_a_block, 1 << 20)));
-<<<<<<< HEAD
-    AbsmaxSums sums{terms, last ? args.offset.data() : to, last, reciprocal};
-    if (last && groups > 1) sums.terms = {256, 256, terms.data, 256};  // the rest is lost
-    launch(kernel, {last ? dim3(1) : grid, dim3(threads)}, device, sums);
-=======
     const AbsmaxSums sums{terms, last ? args.offset.data() : to, last, reciprocal};
     launch(kernel, {grid, dim3(threads)}, device, sums);
->>>>>>> 34d6d3d421761437ed390c3d69334e732c534b32
     if (last) return;
     terms = AbsmaxRows<const float>{fault == AbsmaxFault::level_lost ? std::min(groups, kAbsmaxGroup) : groups, groups, to, groups};
     std::swap(to, next);
