@@ -15,7 +15,7 @@ namespace assay::falsify {
 
 struct CampaignOptions {
   int cases = 100;                               ///< of each obligation
-  std::chrono::milliseconds time{0};             ///< stop after the round of obligations that passes this; 0: no limit
+  std::chrono::milliseconds time{0};             ///< stop then, if all were tried or one failed; 0: no limit
   std::uint64_t seed = 1;
   std::chrono::milliseconds limit{10'000};       ///< a case that takes longer is a hang
   std::chrono::milliseconds shrink_budget{10'000};

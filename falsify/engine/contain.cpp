@@ -84,8 +84,8 @@ void forbid_signals() {
   if (kArchitecture == 0) return;
   constexpr std::uint32_t kNumber = offsetof(seccomp_data, nr), kFirst = offsetof(seccomp_data, args[0]);
   constexpr std::uint32_t kOtherAbi = 0x40000000;  // of x86-64: numbers of x32
-  const std::vector<std::uint32_t> denied{SYS_ptrace, SYS_process_vm_writev, SYS_pidfd_send_signal, SYS_rt_sigqueueinfo,
-                                          SYS_rt_tgsigqueueinfo, SYS_tkill};
+  const std::vector<std::uint32_t> denied{SYS_ptrace,          SYS_process_vm_writev, SYS_pidfd_send_signal,
+                                          SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_tkill};
   std::vector<sock_filter> code;
   std::vector<std::size_t> to_deny, to_own;
   const auto jump = [&](std::uint16_t test, std::uint32_t value, std::vector<std::size_t>& target) {
@@ -149,7 +149,8 @@ void contain_process(int channel, bool host) {
 bool has_ended(pid_t pid, int milliseconds) {
   for (int ms = 0;; ++ms) {
     siginfo_t ended{};
-    if (waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid != 0) return true;
+    if (waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid != 0)
+      return true;
     if (ms >= milliseconds) return false;
     usleep(1000);
   }

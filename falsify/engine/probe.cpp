@@ -1,7 +1,7 @@
 #include "falsify/engine/probe.hpp"
 
-#include <fmt/format.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -54,9 +54,10 @@ std::string receive(int pipe, std::chrono::milliseconds limit) {
 }
 
 void expect_file(const std::string& path) {
-  struct stat info{};
+  struct stat info {};
   if (stat(path.c_str(), &info) != 0)
-    throw InputError(path, fmt::format("cannot be read: {}", std::strerror(errno)), "give the path of a shared library");
+    throw InputError(path, fmt::format("cannot be read: {}", std::strerror(errno)),
+                     "give the path of a shared library");
   if (!S_ISREG(info.st_mode)) throw InputError(path, "is not a file", "give the path of a shared library");
 }
 
@@ -84,8 +85,9 @@ std::string probe(const plugin::Source& source, std::chrono::milliseconds limit)
                      "look at what its constructors do, or allow more with --limit");
   if (!answered)
     throw InputError(source.library,
-                     WIFSIGNALED(status) ? fmt::format("ended its process while it was loaded: signal {}", WTERMSIG(status))
-                                         : fmt::format("ended its process while it was loaded: status {}", WEXITSTATUS(status)),
+                     WIFSIGNALED(status)
+                         ? fmt::format("ended its process while it was loaded: signal {}", WTERMSIG(status))
+                         : fmt::format("ended its process while it was loaded: status {}", WEXITSTATUS(status)),
                      "look at what its constructors do");
   const std::string said = text.substr(1, text.find(kEnd) - 1);
   if (text[0] == 'D') return said;

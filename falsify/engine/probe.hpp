@@ -9,8 +9,8 @@
 namespace assay::falsify {
 
 /// Opens the library in a process of its own, which is ended afterwards. Gives what `<symbol>_declares` declares; empty
-/// where there is no such function. Throws InputError where the library cannot be loaded, dies or hangs while it is, or lacks
-/// the symbol.
+/// where there is no such function. Throws InputError where the library cannot be loaded, dies or hangs while it is, or
+/// lacks the symbol.
 std::string probe(const plugin::Source& source, std::chrono::milliseconds limit);
 
 }  // namespace assay::falsify

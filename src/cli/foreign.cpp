@@ -32,12 +32,14 @@ void add_foreign_options(CLI::App& app, ForeignOptions& o) {
   with_lib("--symbol", o.symbol, "The function of the library");
   with_lib("--contract", o.contract, "The operation that it computes");
   with_lib("--shim", o.shim, "YAML that says which arguments the function takes, where it does not take an assay_call");
-  with_lib("--declare", o.declare, "What the kernel promises, key=value with commas between: " + std::string(plugin::declaration_help()));
+  with_lib("--declare", o.declare,
+           "What the kernel promises, key=value with commas between: " + std::string(plugin::declaration_help()));
 }
 
 std::unique_ptr<plugin::ForeignKernel> foreign_kernel(const ForeignOptions& o, std::chrono::milliseconds limit) {
   if (o.lib.empty()) return nullptr;
-  if (o.contract.empty()) throw InputError("--lib " + o.lib, "names no operation", "add --contract OP; `assay list` prints them");
+  if (o.contract.empty())
+    throw InputError("--lib " + o.lib, "names no operation", "add --contract OP; `assay list` prints them");
   const OpDescriptor& op = operation(o.contract);
   plugin::Source source{o.lib, o.symbol, o.shim, {}, o.declare};
   if (!o.shim.empty()) source.shim = contract::read_file(o.shim, o.shim, "a shim");

@@ -17,8 +17,8 @@ struct ForeignOptions {
 /// Adds --lib, --symbol, --contract, --shim and --declare.
 void add_foreign_options(CLI::App& app, ForeignOptions& options);
 
-/// The kernel that they name, found in its library and with what the library declares. Null where they name none. Throws
-/// InputError.
+/// The kernel that they name, found in its library and with what the library declares. Null where they name none.
+/// Throws InputError.
 std::unique_ptr<plugin::ForeignKernel> foreign_kernel(const ForeignOptions& options, std::chrono::milliseconds limit);
 
 }  // namespace assay::cli

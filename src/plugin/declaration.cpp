@@ -108,7 +108,8 @@ std::string_view declaration_help() {
   static const std::string text = [] {
     std::string all;
     for (const Key& key : keys()) {
-      all += fmt::format("{}{}={}", all.empty() ? "" : ", ", key.name, key.words.empty() ? "N" : fmt::to_string(fmt::join(key.words, "|")));
+      all += fmt::format("{}{}={}", all.empty() ? "" : ", ", key.name,
+                         key.words.empty() ? "N" : fmt::to_string(fmt::join(key.words, "|")));
     }
     return all;
   }();
@@ -131,8 +132,9 @@ std::string to_text(const Declaration& declaration) {
   for (const Key& key : keys()) {
     const int value = key.get(declaration);
     if (value == key.get(plain)) continue;
-    text += fmt::format("{}{}={}", text.empty() ? "" : ",", key.name,
-                        key.words.empty() ? fmt::to_string(value) : key.words[static_cast<std::size_t>(shown(key, value))]);
+    text +=
+        fmt::format("{}{}={}", text.empty() ? "" : ",", key.name,
+                    key.words.empty() ? fmt::to_string(value) : key.words[static_cast<std::size_t>(shown(key, value))]);
   }
   return text;
 }

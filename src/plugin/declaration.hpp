@@ -10,7 +10,8 @@
 
 namespace assay::plugin {
 
-/// Bounds follow from it (core/arithmetic.hpp). The default is plain float32 on the host with the C library's functions.
+/// Bounds follow from it (core/arithmetic.hpp). The default is plain float32 on the host with the C library's
+/// functions.
 struct Declaration {
   Arithmetic arithmetic{};
   DType storage = DType::f32;

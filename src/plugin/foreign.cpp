@@ -55,7 +55,8 @@ ForeignKernel::ForeignKernel(const OpDescriptor& op, Source source) : op_(op), s
   if (!source_.shim_name.empty()) shim_ = Shim::read(op, source_.shim, source_.shim_name);
   if (source_.symbol.empty() && shim_) source_.symbol = shim_->symbol;
   if (source_.symbol.empty())
-    throw InputError("--lib " + source_.library, "names no function of the library", "add --symbol, or `symbol:` to the shim");
+    throw InputError("--lib " + source_.library, "names no function of the library",
+                     "add --symbol, or `symbol:` to the shim");
   id_ = id_of(source_);
   kernel_ = {.op = op.name,
              .id = id_,
@@ -87,7 +88,9 @@ void ForeignKernel::run(const Call& call, Device& device) {
   const std::string said = message[0] != '\0' ? message : "it gave no reason";
   if (status == ASSAY_REFUSED) throw Unavailable(id_, said);
   if (status != ASSAY_DONE) throw std::runtime_error(said + " (status " + std::to_string(status) + ")");
-  if (left_changed) throw std::runtime_error("it returned with another rounding mode or treatment of subnormals than it was called with");
+  if (left_changed)
+    throw std::runtime_error(
+        "it returned with another rounding mode or treatment of subnormals than it was called with");
 }
 
 }  // namespace assay::plugin

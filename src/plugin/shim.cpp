@@ -35,12 +35,17 @@ bool fits(double number, bool wide, bool is_signed) {
 double number_of(const Shim::Argument& argument, const Call& call) {
   using What = Shim::What;
   switch (argument.what) {
-    case What::dim: return static_cast<double>(call.dims[static_cast<std::size_t>(argument.index)]);
-    case What::param: return call.params[static_cast<std::size_t>(argument.index)];
-    case What::stride: return static_cast<double>(tensor_at(call, argument.index).strides[argument.axis]);
-    case What::constant: return argument.number;
+    case What::dim:
+      return static_cast<double>(call.dims[static_cast<std::size_t>(argument.index)]);
+    case What::param:
+      return call.params[static_cast<std::size_t>(argument.index)];
+    case What::stride:
+      return static_cast<double>(tensor_at(call, argument.index).strides[argument.axis]);
+    case What::constant:
+      return argument.number;
     case What::tensor:
-    case What::stream: return 0;
+    case What::stream:
+      return 0;
   }
   return 0;
 }
@@ -51,11 +56,21 @@ Value value_of(const Shim::Argument& argument, const Call& call, void* stream) {
   Value value{};
   const double number = number_of(argument, call);
   switch (argument.type) {
-    case Type::int32: value.int32 = static_cast<std::int32_t>(number); break;
-    case Type::int64: value.int64 = static_cast<std::int64_t>(number); break;
-    case Type::size: value.size = static_cast<std::size_t>(number); break;
-    case Type::real32: value.real32 = static_cast<float>(number); break;
-    case Type::real64: value.real64 = number; break;
+    case Type::int32:
+      value.int32 = static_cast<std::int32_t>(number);
+      break;
+    case Type::int64:
+      value.int64 = static_cast<std::int64_t>(number);
+      break;
+    case Type::size:
+      value.size = static_cast<std::size_t>(number);
+      break;
+    case Type::real32:
+      value.real32 = static_cast<float>(number);
+      break;
+    case Type::real64:
+      value.real64 = number;
+      break;
     case Type::pointer:
       value.pointer = argument.what == What::tensor   ? tensor_at(call, argument.index).data
                       : argument.what == What::stream ? stream

@@ -6,9 +6,9 @@
 //     returns: status                       # 0: done; `void`, the default: always done
 //
 // An argument is the name of a dim, a param or a tensor (its address), or a map: {dim: m, as: int64}, {param: eps, as:
-// double}, {tensor: a}, {leading: a} (the stride between rows: of the last axis but one), {stride: [a, 0]} (of that axis,
-// in elements), {constant: 1, as: int32}, {constant: 0, as: pointer}; or `stream`. `integers` and `reals` name the types of
-// whatever says no type itself: int32 and float, unless they say otherwise.
+// double}, {tensor: a}, {leading: a} (the stride between rows: of the last axis but one), {stride: [a, 0]} (of that
+// axis, in elements), {constant: 1, as: int32}, {constant: 0, as: pointer}; or `stream`. `integers` and `reals` name
+// the types of whatever says no type itself: int32 and float, unless they say otherwise.
 #pragma once
 
 #include <optional>

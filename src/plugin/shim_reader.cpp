@@ -46,8 +46,8 @@ int require_index(std::span<const Info> list, const Node& node, std::string_view
 }
 
 bool holds_integers(const ParamInfo& param) {
-  return param.integer || (!param.choices.empty() &&
-                           std::ranges::all_of(param.choices, [](double x) { return x == std::floor(x); }));
+  return param.integer ||
+         (!param.choices.empty() && std::ranges::all_of(param.choices, [](double x) { return x == std::floor(x); }));
 }
 
 /// The arguments of one shim.
@@ -81,17 +81,20 @@ class Arguments {
     const Fields fields(node, {"dim", "param", "tensor", "leading", "stride", "constant", "as"});
     const Node* as = fields.find("as");
     if (node.entries().size() != (as == nullptr ? 1u : 2u) || (as != nullptr && node.entries().size() == 1))
-      node.fail("an argument is one thing", "give one of dim, param, tensor, leading, stride and constant, and `as` beside it");
+      node.fail("an argument is one thing",
+                "give one of dim, param, tensor, leading, stride and constant, and `as` beside it");
     Shim::Argument argument = untyped(fields, node);
     if (as != nullptr) retype(argument, type_from(*as), *as);
-    else if (argument.what == What::constant) node.fail("a constant has no type of its own", "add `as`: {constant: 1, as: float}");
+    else if (argument.what == What::constant)
+      node.fail("a constant has no type of its own", "add `as`: {constant: 1, as: float}");
     return argument;
   }
 
   Shim::Argument untyped(const Fields& fields, const Node& node) const {
     if (const Node* dim = fields.find("dim"))
       return {What::dim, defaults_.integers, require_index(op_.dims, *dim, "dim"), 0, 0, dim->text().value};
-    if (const Node* name = fields.find("param")) return param(require_index(op_.params, *name, "param"), name->text().value);
+    if (const Node* name = fields.find("param"))
+      return param(require_index(op_.params, *name, "param"), name->text().value);
     if (const Node* tensor = fields.find("tensor"))
       return {What::tensor, Type::pointer, require_index(op_.tensors, *tensor, "tensor"), 0, 0, tensor->text().value};
     if (const Node* tensor = fields.find("leading")) return leading(*tensor);
@@ -109,8 +112,10 @@ class Arguments {
   Shim::Argument leading(const Node& node) const {
     const int tensor = require_index(op_.tensors, node, "tensor");
     if (rank(tensor) < 2)
-      node.fail(fmt::format("{} has no rows and so no leading dimension", node.text().value), "remove the argument or give a constant");
-    return {What::stride, defaults_.integers, tensor, rank(tensor) - 2, 0, "the leading dimension of " + node.text().value};
+      node.fail(fmt::format("{} has no rows and so no leading dimension", node.text().value),
+                "remove the argument or give a constant");
+    return {
+        What::stride, defaults_.integers, tensor, rank(tensor) - 2, 0, "the leading dimension of " + node.text().value};
   }
 
   Shim::Argument stride(const Node& node) const {
@@ -118,7 +123,8 @@ class Arguments {
     if (pair.size() != 2) node.fail("a stride is one of a tensor and an axis", "write [tensor, axis], as in [a, 0]");
     const int tensor = require_index(op_.tensors, pair[0], "tensor");
     const int axis = static_cast<int>(pair[1].integer(0, rank(tensor) - 1));
-    return {What::stride, defaults_.integers, tensor, axis, 0, fmt::format("stride {} of {}", axis, pair[0].text().value)};
+    return {
+        What::stride, defaults_.integers, tensor, axis, 0, fmt::format("stride {} of {}", axis, pair[0].text().value)};
   }
 
   void retype(Shim::Argument& argument, Type type, const Node& node) const {
@@ -126,11 +132,13 @@ class Arguments {
         !(argument.what == What::constant && argument.number == 0))
       node.fail(fmt::format("{} cannot be passed as {}", argument.text, node.text().value),
                 "addresses are pointers, numbers are numbers; only the constant 0 is both");
-    const bool whole = argument.what == What::param   ? holds_integers(op_.params[static_cast<std::size_t>(argument.index)])
+    const bool whole = argument.what == What::param
+                           ? holds_integers(op_.params[static_cast<std::size_t>(argument.index)])
                        : argument.what == What::constant ? argument.number == std::floor(argument.number)
-                                                          : true;
+                                                         : true;
     if (is_integer(type) && !whole)
-      node.fail(fmt::format("{} is a real number and cannot be passed as {}", argument.text, node.text().value), "use float or double");
+      node.fail(fmt::format("{} is a real number and cannot be passed as {}", argument.text, node.text().value),
+                "use float or double");
     argument.type = type;
   }
 
@@ -143,17 +151,22 @@ Type default_type(const Fields& fields, std::string_view key, Type otherwise, bo
   if (node == nullptr) return otherwise;
   const Type type = type_from(*node);
   if (type == Type::pointer || is_integer(type) != integers)
-    node->fail(fmt::format("{} cannot be '{}'", key, node->text().value), integers ? "use int32, int64 or size_t" : "use float or double");
+    node->fail(fmt::format("{} cannot be '{}'", key, node->text().value),
+               integers ? "use int32, int64 or size_t" : "use float or double");
   return type;
 }
 
 void require(Shim& shim, const Node& node) {
   const std::string word = node.one_of({"row-major", "dense row-major", "no empty tensors", "aligned to 16 bytes",
-                                        "aligned to 32 bytes", "aligned to 64 bytes"}).value;
+                                        "aligned to 32 bytes", "aligned to 64 bytes"})
+                               .value;
   if (word == "row-major") shim.row_major = true;
   else if (word == "dense row-major") shim.dense = true;
   else if (word == "no empty tensors") shim.nonempty = true;
-  else shim.alignment = std::max<std::size_t>(shim.alignment, word.find("16") != word.npos ? 16 : word.find("32") != word.npos ? 32 : 64);
+  else
+    shim.alignment = std::max<std::size_t>(shim.alignment, word.find("16") != word.npos   ? 16
+                                                           : word.find("32") != word.npos ? 32
+                                                                                          : 64);
 }
 
 }  // namespace
@@ -163,7 +176,8 @@ Shim Shim::read(const OpDescriptor& op, const std::string& text, const std::stri
   const Fields fields(root, {"symbol", "args", "integers", "reals", "requires", "returns", "refused"});
   Shim shim;
   shim.symbol = fields.text_or("symbol", "");
-  const Defaults defaults{default_type(fields, "integers", Type::int32, true), default_type(fields, "reals", Type::real32, false)};
+  const Defaults defaults{default_type(fields, "integers", Type::int32, true),
+                          default_type(fields, "reals", Type::real32, false)};
   const Arguments arguments(op, defaults);
   for (const Node& node : fields.require("args").items()) shim.arguments.push_back(arguments.read(node));
   if (const Node* conditions = fields.find("requires")) {
@@ -171,7 +185,8 @@ Shim Shim::read(const OpDescriptor& op, const std::string& text, const std::stri
     else
       for (const Node& condition : conditions->items()) plugin::require(shim, condition);
   }
-  if (const Node* returns = fields.find("returns")) shim.returns_status = returns->one_of({"void", "status"}).value == "status";
+  if (const Node* returns = fields.find("returns"))
+    shim.returns_status = returns->one_of({"void", "status"}).value == "status";
   if (const Node* refused = fields.find("refused")) {
     constexpr Index kMost = std::numeric_limits<int>::max();
     const Index status = refused->integer(-kMost, kMost);

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -34,12 +35,17 @@ def check(condition, text):
 
 def run(*arguments, cwd=folder):
     begin = time.monotonic()
-    done = subprocess.run([assay, *map(str, arguments)], cwd=cwd, capture_output=True, timeout=600, stdin=subprocess.DEVNULL)
-    return done.returncode, done.stdout, done.stderr.decode(errors="replace"), time.monotonic() - begin
+    # Files, not pipes: a process that is left behind would hold those open.
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        done = subprocess.run([assay, *map(str, arguments)], cwd=cwd, stdout=out, stderr=err, timeout=600, stdin=subprocess.DEVNULL)
+        seconds = time.monotonic() - begin
+        out.seek(0)
+        err.seek(0)
+        return done.returncode, out.read(), err.read().decode(errors="replace"), seconds
 
 
 def left_behind():
-    """Processes that stem from this test: they carry its folder on their command line."""
+    """Processes that stem from this test: they carry its folder on their command line. Ends them."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -48,6 +54,7 @@ def left_behind():
             command = (entry / "cmdline").read_bytes().decode(errors="replace")
             if str(folder) in command:
                 found.append(entry.name + " " + (entry / "comm").read_text().strip())
+                os.kill(int(entry.name), signal.SIGKILL)
         except OSError:
             pass
     return found
@@ -160,7 +167,8 @@ def hostile():
         check(code == want[0] or (want[0] is None and code in (0, 1)), f"{symbol}: exit {code}, not {want[0]}")
         check(report and (want[1] is None or want[1] & set(kinds)), f"{symbol}: one of {want[1]}, not {kinds}")
         check(seconds <= TIME + SLACK, f"{symbol}: a verdict after {seconds:.1f} s")
-        check(not left_behind(), f"{symbol} leaves {left_behind()}")
+        left = left_behind()
+        check(not left, f"{symbol} leaves {left}")
 
 
 def wrong_use():
