@@ -19,6 +19,9 @@ using Clock = std::chrono::steady_clock;
 /// at 0.6 and above, so one falls below by chance in none of a great many.
 constexpr double kLeastEvidence = 0.25;
 
+/// Rounds within which an obligation finds a case that is evidence, whatever the time.
+constexpr int kRoundsForEvidence = 20;
+
 /// Each hang costs several times the limit of a call; a kernel that hangs under one obligation does so under most.
 constexpr int kMostHangs = 2;
 
@@ -45,7 +48,9 @@ class Campaign {
     for (int number = 0; number < options_.cases && !stop_ && std::ranges::any_of(result_.obligations, open); ++number) {
       for (std::size_t o = 0; o < obligations_.size() && !stop_; ++o) {
         const int every = draw_spec(obligations_[o]->info->by).every;
-        if (result_.obligations[o].verdict == Verdict::passed && number % every == 0) one_case(o, number);
+        ObligationResult& record = result_.obligations[o];
+        const bool enough = number > 0 && time_is_up() && !lacks_evidence(record);
+        if (record.verdict == Verdict::passed && number % every == 0 && !enough) one_case(o, number);
         end_in_time(number);
         if (progress_) progress_(kernel_, number * static_cast<int>(obligations_.size()) + static_cast<int>(o) + 1, planned);
       }
@@ -58,12 +63,21 @@ class Campaign {
   }
 
  private:
-  /// Stops once the time has passed, though not before every obligation has been tried or one has failed. From then on
-  /// calls are given up a second after the end.
+  bool time_is_up() const { return deadline_ && Clock::now() > *deadline_; }
+  /// What has been compared is nothing, or mostly zeros.
+  static bool lacks_evidence(const ObligationResult& record) {
+    return record.verdict == Verdict::passed && record.cases > record.refused &&
+           (record.elements == 0 || record.evidence < kLeastEvidence * record.compared);
+  }
+
+  /// Stops once the time has passed, though not before every obligation has been tried, or one has failed; those that lack
+  /// evidence have a few rounds more. From then on calls are given up a second after the end.
   void end_in_time(int number) {
-    if (!deadline_ || (number == 0 && !result_.falsified())) return;
+    if (!deadline_) return;
+    const bool early = number == 0 || (number < kRoundsForEvidence && std::ranges::any_of(result_.obligations, lacks_evidence));
+    if (early && !result_.falsified()) return;
     worker_.give_up_at(*deadline_ + std::chrono::seconds(1));
-    stop_ = stop_ || Clock::now() > *deadline_;
+    stop_ = stop_ || time_is_up();
   }
 
   void one_case(std::size_t o, int number) {
