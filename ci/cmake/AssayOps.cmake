@@ -88,6 +88,8 @@ function(assay_operations)
   target_link_libraries(assay_ops PUBLIC assay_contract)
   add_library(assay_oracles STATIC ${ASSAY_GENERATED}/oracles.cpp ${oracles})
   target_link_libraries(assay_oracles PUBLIC assay_reference)
+  # The scalar mirror stays scalar: vectorized, or made a memcpy, it would be one more kernel of the compiler's making.
+  target_compile_options(assay_oracles PRIVATE -fno-tree-vectorize -fno-tree-loop-distribute-patterns)
   # The tables name checks defined in assay_falsify, which in turn asks for the tables.
   add_library(assay_obligations STATIC ${ASSAY_GENERATED}/obligations.cpp ${obligations})
   target_link_libraries(assay_obligations PUBLIC assay_ops assay_falsify)

@@ -52,7 +52,7 @@ class DrawnCall {
 std::vector<Index> cached_dims(const OpDescriptor& op) {
   static const std::map<std::string_view, Index> by_name{
       {"m", 32},    {"n", 256},  {"k", 256},     {"rows", 32}, {"classes", 1024}, {"t", 64},  {"v", 64},       {"h", 256},
-      {"b", 2},     {"s", 64},   {"batch", 1},   {"heads", 8}, {"kv_heads", 2},   {"d", 64},  {"capacity", 64}, {"in", 256},
+      {"b", 32},    {"s", 64},   {"batch", 1},   {"heads", 8}, {"kv_heads", 2},   {"d", 64},  {"capacity", 64}, {"in", 256},
       {"out", 256}, {"r", 16}};
   std::vector<Index> dims;
   for (const DimInfo& d : op.dims) {
