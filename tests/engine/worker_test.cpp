@@ -2,10 +2,12 @@
 #include "falsify/engine/worker.hpp"
 
 #include <gtest/gtest.h>
+
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "falsify/engine/campaign.hpp"
 #include "falsify/engine/trial.hpp"
@@ -112,20 +114,43 @@ TEST(Campaign, AKernelThatRefusesEverythingHasNotPassed) {
     EXPECT_TRUE(o.verdict == Verdict::refused || o.verdict == Verdict::not_applicable) << o.info->id;
 }
 
+/// One case of exact inputs alone, chosen by seed so that one-hot factors leave most products zero; 0: no seed does.
+std::uint64_t seed_of_mostly_zeros(CampaignOptions options) {
+  options.cases = 1;
+  for (options.seed = 1; options.seed < 200; ++options.seed) {
+    const ObligationResult o = run_campaign(operation("matmul"), kernel("matmul/cpu/naive"), options).obligations.front();
+    if (o.elements == 0 || o.nonzero * 4 < o.elements) return options.seed;
+  }
+  return 0;
+}
+
 TEST(Campaign, ComparisonsOfNothingOrOfZerosAreMistrusted) {
   CampaignOptions options;
   options.cases = 1;
   options.only = "FALSIFY-MM-003";
-  // One case of exact inputs alone, chosen by seed so that one-hot factors leave most products zero.
-  for (std::uint64_t seed = 1; seed < 200; ++seed) {
-    options.seed = seed;
-    const KernelResult result = run_campaign(operation("matmul"), kernel("matmul/cpu/naive"), options);
-    const ObligationResult& o = result.obligations.front();
-    if (o.elements > 0 && o.nonzero * 4 >= o.elements) continue;
-    EXPECT_EQ(o.verdict, Verdict::mistrusted);
-    return;
-  }
-  FAIL() << "no seed drew a case of mostly zeros";
+  options.seed = seed_of_mostly_zeros(options);
+  ASSERT_NE(options.seed, 0) << "no seed drew a case of mostly zeros";
+  const KernelResult result = run_campaign(operation("matmul"), kernel("matmul/cpu/naive"), options);
+  EXPECT_EQ(result.obligations.front().verdict, Verdict::mistrusted);
+}
+
+TEST(Campaign, TimeEndsItOnlyWhenThereIsEvidence) {
+  CampaignOptions options;
+  options.cases = 100'000;
+  options.time = std::chrono::milliseconds(1);
+  options.only = "FALSIFY-MM-003";
+  options.seed = seed_of_mostly_zeros(options);
+  ASSERT_NE(options.seed, 0) << "no seed drew a case of mostly zeros";
+  Kernel slow = kernel("matmul/cpu/naive");
+  slow.run = [run = slow.run](const Call& call, Device& device) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    run(call, device);
+  };
+  const KernelResult result = run_campaign(operation("matmul"), slow, options);
+  const ObligationResult& o = result.obligations.front();
+  EXPECT_EQ(o.verdict, Verdict::passed) << o.reason;
+  EXPECT_GT(o.cases, 1);
+  EXPECT_LE(o.cases, 20);
 }
 
 }  // namespace
