@@ -114,12 +114,11 @@ TEST(Campaign, AKernelThatRefusesEverythingHasNotPassed) {
     EXPECT_TRUE(o.verdict == Verdict::refused || o.verdict == Verdict::not_applicable) << o.info->id;
 }
 
-/// One case of exact inputs alone, chosen by seed so that one-hot factors leave most products zero; 0: no seed does.
+/// A few cases of exact inputs alone, chosen by seed so that one-hot factors leave most products zero; 0: no seed does.
 std::uint64_t seed_of_mostly_zeros(CampaignOptions options) {
-  options.cases = 1;
-  for (options.seed = 1; options.seed < 200; ++options.seed) {
+  for (options.seed = 1; options.seed < 500; ++options.seed) {
     const ObligationResult o = run_campaign(operation("matmul"), kernel("matmul/cpu/naive"), options).obligations.front();
-    if (o.elements == 0 || o.nonzero * 4 < o.elements) return options.seed;
+    if (o.evidence * 4 < o.compared || o.elements == 0) return options.seed;
   }
   return 0;
 }
@@ -136,11 +135,12 @@ TEST(Campaign, ComparisonsOfNothingOrOfZerosAreMistrusted) {
 
 TEST(Campaign, TimeEndsItOnlyWhenThereIsEvidence) {
   CampaignOptions options;
-  options.cases = 100'000;
-  options.time = std::chrono::milliseconds(1);
+  options.cases = 3;
   options.only = "FALSIFY-MM-003";
   options.seed = seed_of_mostly_zeros(options);
-  ASSERT_NE(options.seed, 0) << "no seed drew a case of mostly zeros";
+  ASSERT_NE(options.seed, 0) << "no seed drew cases of mostly zeros";
+  options.cases = 100'000;
+  options.time = std::chrono::milliseconds(1);
   Kernel slow = kernel("matmul/cpu/naive");
   slow.run = [run = slow.run](const Call& call, Device& device) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -149,7 +149,7 @@ TEST(Campaign, TimeEndsItOnlyWhenThereIsEvidence) {
   const KernelResult result = run_campaign(operation("matmul"), slow, options);
   const ObligationResult& o = result.obligations.front();
   EXPECT_EQ(o.verdict, Verdict::passed) << o.reason;
-  EXPECT_GT(o.cases, 1);
+  EXPECT_GT(o.cases, 3);
   EXPECT_LE(o.cases, 20);
 }
 
