@@ -1,7 +1,7 @@
 // Gradients of attention on tensor cores: one kernel by queries, one by keys, whose pairs stay in the registers where they arise.
 #pragma once
 
-#include "kernels/cuda/attention_backward.cuh"
+#include "kernels/cuda/attention_backward_warp.cuh"
 #include "kernels/cuda/attention_mma.cuh"
 
 namespace assay::ASSAY_CUDA_NAMESPACE {
