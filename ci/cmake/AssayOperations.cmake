@@ -50,7 +50,7 @@ function(assay_add_operations name)
 
   assay_generate(${folder} ${CMAKE_CURRENT_SOURCE_DIR} ${arg_CONTRACTS})
   add_library(${name} OBJECT ${generated_ops} ${generated_oracles} ${generated_obligations} ${arg_KERNELS} ${arg_PROPERTIES})
-  set_target_properties(${name} PROPERTIES ASSAY_GENERATED_TESTS "${generated_tests}")  # for assay_add_tests
+  set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF ASSAY_GENERATED_TESTS "${generated_tests}")
   target_include_directories(${name} BEFORE PUBLIC ${folder} ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(${name} PUBLIC assay::falsify)
   # Contraction would fuse a*b+c where a kernel or reference writes two roundings.
