@@ -7,7 +7,7 @@ set(data ${CMAKE_INSTALL_DATADIR}/assay)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/assay)
 
 set(exported assay_core assay_bounds assay_runtime assay_contract assay_contract_model assay_plugin assay_reference
-             assay_falsify assay_cli assay contractgen)
+             assay_falsify assay_import assay_cli assay contractgen)
 if(ASSAY_TESTS)
   list(APPEND exported assay_tests)
 endif()
