@@ -188,6 +188,14 @@ TEST(Import, PartsOfADomainThatAreNotUnderstoodAreNamed) {
   EXPECT_EQ(declared.add("d in R^3", false).size(), 1u);  // a dim already
 }
 
+TEST(Import, PublishedNotationIsUnderstood) {
+  for (const char* domain : {"Q ∈ ℝ^{n×d_k}, K ∈ ℝ^{m×d_k}, V ∈ ℝ^{m×d_v}", "x ∈ ℝ^n, n ≥ 1", "x in R^d, gamma in R^d, d >= 1",
+                             "A in R^{M x K}, B in R^{K*N}", "W ∈ ℝ^{16×n}"}) {
+    Declared declared;
+    EXPECT_TRUE(declared.add(domain, false).empty()) << domain;
+  }
+}
+
 TEST(Import, IdsAreKeptOrGivenOnce) {
   const Skeleton skeleton = import_published(read(ASSAY_PUBLISHED "/odd-v2.1.yaml"), "x.yaml", "odd").skeleton;
   std::vector<std::string> ids;
