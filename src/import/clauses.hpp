@@ -24,8 +24,8 @@ struct Key {
 struct Clause {
   std::vector<Key> keys;  ///< from the top: equations, softmax, invariants, 0
   contract::model::Place at;
-  std::string text;       ///< of a scalar, on one line: runs of blanks and line breaks are one blank
-  bool empty = false;     ///< null, blank, or nothing in it
+  std::string text;    ///< of a scalar, on one line: runs of blanks and line breaks are one blank
+  bool empty = false;  ///< null, blank, or nothing in it
 
   /// "equations.softmax.invariants[0]"
   std::string path() const;

@@ -24,8 +24,8 @@ struct Declared {
   };
   std::vector<Dim> dims;
 
-  /// Adds what a domain (of inputs) or codomain (of the output) says. Gives the parts that it could not tell; where there
-  /// are none, everything in the text is in the declarations. Names become lower-case.
+  /// Adds what a domain (of inputs) or codomain (of the output) says. Gives the parts that it could not tell; where
+  /// there are none, everything in the text is in the declarations. Names become lower-case.
   std::vector<std::string> add(const std::string& text, bool output);
 };
 

@@ -26,7 +26,8 @@ std::string reason(const std::vector<Key>& keys) {
       {"proof_obligations.type", "`by` says how an obligation is tried"},
       {"proof_obligations.applies_to", "every obligation is tried on every kernel"},
       {"proof_obligations.lean", "a proof over the reals does not speak of floats; bounds are derived instead"},
-      {"falsification_tests.test", "cases are drawn by the engine; what they lack goes into the function that `by` names"},
+      {"falsification_tests.test",
+       "cases are drawn by the engine; what they lack goes into the function that `by` names"},
       {"requires", "not a sentence: only plain text is carried over"},
       {"ensures", "not a sentence: only plain text is carried over"},
       {"kani_harnesses", "a harness of Rust code; `by` names what checks an obligation here"},
@@ -73,10 +74,12 @@ class Importer {
     static const std::regex id("FALSIFY-([A-Z][A-Z0-9]*(?:-[A-Z][A-Z0-9]*)*)-[0-9]{3}");
     std::smatch match;
     for (const Clause& clause : all)
-      if (clause.keys.front() == "falsification_tests" && clause.keys.back() == "id" && std::regex_match(clause.text, match, id))
+      if (clause.keys.front() == "falsification_tests" && clause.keys.back() == "id" &&
+          std::regex_match(clause.text, match, id))
         return match[1];
     std::string text = out_.op;
-    std::ranges::transform(text, text.begin(), [](char c) { return c == '_' ? '-' : static_cast<char>(std::toupper(c)); });
+    std::ranges::transform(text, text.begin(),
+                           [](char c) { return c == '_' ? '-' : static_cast<char>(std::toupper(c)); });
     return text;
   }
 
@@ -112,16 +115,20 @@ class Importer {
     }
     const Key& top = keys[0];
     const bool listed = keys.size() == 3 && keys[2].item;
-    if (top == "metadata" && keys.size() == 2 && keys[1] == "description") return set(out_.summary, text, "summary", why);
-    if (top == "metadata" && (keys.size() == 2 || listed) && keys[1] == "references") return append(out_.sources, text, "sources", "");
+    if (top == "metadata" && keys.size() == 2 && keys[1] == "description")
+      return set(out_.summary, text, "summary", why);
+    if (top == "metadata" && (keys.size() == 2 || listed) && keys[1] == "references")
+      return append(out_.sources, text, "sources", "");
     if (top == "equations" && keys.size() >= 3) return of_equation(keys, text, why);
-    if ((top == "proof_obligations" || top == "falsification_tests") && (keys.size() == 2 || keys.size() == 3)) return of_obligation(keys, text, why);
+    if ((top == "proof_obligations" || top == "falsification_tests") && (keys.size() == 2 || keys.size() == 3))
+      return of_obligation(keys, text, why);
     if (top == "requires" && keys.size() == 2) return append(out_.requirements, text, "requires", ".says");
     if (top == "ensures" && keys.size() == 2) return append(out_.promises, text, "ensures", ".says");
     return {};
   }
 
-  static std::string append(std::vector<std::string>& list, const std::string& text, std::string_view name, std::string_view field) {
+  static std::string append(std::vector<std::string>& list, const std::string& text, std::string_view name,
+                            std::string_view field) {
     list.push_back(text);
     return fmt::format("{}[{}]{}", name, list.size() - 1, field);
   }
@@ -141,7 +148,8 @@ class Importer {
       out_.equations.emplace_back(equations_.at(keys[1]), text);
       return "equations." + equations_.at(keys[1]);
     }
-    if (keys.size() == 3 && field == "id" && keys[1].item && equations_.contains(keys[1]) && equations_.at(keys[1]) == text)
+    if (keys.size() == 3 && field == "id" && keys[1].item && equations_.contains(keys[1]) &&
+        equations_.at(keys[1]) == text)
       return "equations." + text;
     if (keys.size() == 3 && (field == "domain" || field == "codomain")) {
       const std::vector<std::string> left = out_.declared.add(text, field == "codomain");
@@ -175,7 +183,9 @@ class Importer {
     if (fresh) out_.obligations.emplace_back();
     out_.obligations[entry->second].*target = text;
     return fmt::format("falsify[{}].{}", entry->second,
-                       field == "id" || field == "if_fails" ? field : target == &Skeleton::Obligation::claim ? "claim" : "prediction");
+                       field == "id" || field == "if_fails"     ? field
+                       : target == &Skeleton::Obligation::claim ? "claim"
+                                                                : "prediction");
   }
 
   Skeleton out_;

@@ -1,5 +1,5 @@
-// A published provable-contracts YAML (github.com/paiml/provable-contracts) as a skeleton of ours. Every value of the file
-// is either carried over or listed with the reason why not; none is dropped silently.
+// A published provable-contracts YAML (github.com/paiml/provable-contracts) as a skeleton of ours. Every value of the
+// file is either carried over or listed with the reason why not; none is dropped silently.
 #pragma once
 
 #include <string>
@@ -25,7 +25,8 @@ struct Imported {
 /// `op` names the operation. Throws InputError where the text is no YAML, or no contract of that format.
 Imported import_published(const std::string& text, const std::string& label, const std::string& op);
 
-/// "softmax-kernel-v1" -> "softmax": the name of a published file as one that contracts allow; empty where it cannot be.
+/// "softmax-kernel-v1" -> "softmax": the name of a published file as one that contracts allow; empty where it cannot
+/// be.
 std::string op_from(const std::string& stem);
 
 }  // namespace assay::import

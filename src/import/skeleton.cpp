@@ -30,8 +30,8 @@ void dims_and_tensors(std::string& yaml, const Declared& declared) {
     fmt::format_to(out, "  {}: {{min: {}, max: TODO, says: TODO}}\n", dim.name, dim.min.empty() ? "TODO" : dim.min);
   yaml += declared.tensors.empty() ? "tensors: TODO\n" : "tensors:\n";
   for (const KnownTensor& tensor : declared.tensors)
-    fmt::format_to(out, "  {}: {{role: {}, dtype: TODO, shape: [{}], says: TODO}}\n", tensor.name, tensor.output ? "out" : "in",
-                   fmt::join(tensor.shape, ", "));
+    fmt::format_to(out, "  {}: {{role: {}, dtype: TODO, shape: [{}], says: TODO}}\n", tensor.name,
+                   tensor.output ? "out" : "in", fmt::join(tensor.shape, ", "));
   if (!declared.tensors.empty() && std::ranges::none_of(declared.tensors, &KnownTensor::output))
     yaml += "  output: TODO\n";
 }
@@ -42,8 +42,8 @@ void conditions(std::string& yaml, const Skeleton& skeleton, const std::vector<s
   yaml += before ? "requires:" : "ensures:";
   yaml += words.empty() ? " TODO\n" : "\n";
   for (std::size_t i = 0; i < words.size(); ++i) {
-    fmt::format_to(out, "  - id: {}-{}-{:03}\n    expr: TODO\n    says: {}\n", skeleton.code, before ? "PRE" : "POST", i + 1,
-                   scalar(words[i]));
+    fmt::format_to(out, "  - id: {}-{}-{:03}\n    expr: TODO\n    says: {}\n", skeleton.code, before ? "PRE" : "POST",
+                   i + 1, scalar(words[i]));
     if (before) yaml += "    violate: TODO\n";
   }
 }
@@ -53,7 +53,8 @@ int first_free(const Skeleton& skeleton) {
   int last = 0;
   const std::string prefix = "FALSIFY-" + skeleton.code + "-";
   for (const Skeleton::Obligation& o : skeleton.obligations)
-    if (o.id.starts_with(prefix) && o.id.size() == prefix.size() + 3) last = std::max(last, std::stoi(o.id.substr(prefix.size())));
+    if (o.id.starts_with(prefix) && o.id.size() == prefix.size() + 3)
+      last = std::max(last, std::stoi(o.id.substr(prefix.size())));
   return last + 1;
 }
 
@@ -69,7 +70,8 @@ void checks(std::string& yaml, const Skeleton& skeleton) {
   }
   yaml += "  # Of the engine: every contract needs these.\n";
   for (const auto& [by, claim, suspect] :
-       {std::tuple{"frame", "every element of the outputs is written, nothing else is", "a ragged tail, or a store out of bounds"},
+       {std::tuple{"frame", "every element of the outputs is written, nothing else is",
+                   "a ragged tail, or a store out of bounds"},
         {"differential", "every element is within its worst-case bound of the oracle", "indexing, or a term left out"},
         {"nonfinite", "NaN and Inf reach exactly the elements they must", "NaN swallowed, or carried too far"},
         {"determinism", "the same call twice gives the same bits", "a race, or state kept between calls"}})
@@ -89,8 +91,9 @@ std::string Skeleton::text() const {
   for (const std::string& item : sources) fmt::format_to(out, "  - {}\n", scalar(item));
   dims_and_tensors(yaml, declared);
   yaml += equations.empty() ? "equations: TODO\n" : "equations:\n";
-  for (const auto& [name, formula] : equations) 
-    fmt::format_to(out, "  {}: {}\n", contract::usable_name(name) && name != "null" ? name : scalar(name), scalar(formula));
+  for (const auto& [name, formula] : equations)
+    fmt::format_to(out, "  {}: {}\n", contract::usable_name(name) && name != "null" ? name : scalar(name),
+                   scalar(formula));
   conditions(yaml, *this, requirements, true);
   conditions(yaml, *this, promises, false);
   yaml += "nonfinite: TODO\ndeterminism: TODO\ngradients: TODO  # or no_gradients: why there are none\n";

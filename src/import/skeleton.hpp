@@ -22,7 +22,8 @@ struct Skeleton {
   std::vector<std::string> requirements, promises;             ///< in words, of requires and ensures clauses
   std::vector<Obligation> obligations;
 
-  /// The YAML. Obligations have `by: TODO`, which the loader rejects; those of the engine that every contract needs follow.
+  /// The YAML. Obligations have `by: TODO`, which the loader rejects; those of the engine that every contract needs
+  /// follow.
   std::string text() const;
 };
 

@@ -1,5 +1,5 @@
-// `assay import`: every value of a published contract is carried over or listed, what is carried is where it is said to be,
-// and the skeleton is no contract.
+// `assay import`: every value of a published contract is carried over or listed, what is carried is where it is said to
+// be, and the skeleton is no contract.
 #include "import/import.hpp"
 
 #include <fmt/format.h>
@@ -68,7 +68,9 @@ void expect_all_accounted(const std::string& text) {
     EXPECT_GT(fate.clause.at.line, 0);
     EXPECT_FALSE(fate.note.empty()) << got.back();
     // Domains become tensors and dims, and an item of a list of equations its key.
-    if (!fate.carried || fate.note == "tensors" || (fate.clause.keys[0] == "equations" && fate.clause.keys.back() == "id")) continue;
+    if (!fate.carried || fate.note == "tensors" ||
+        (fate.clause.keys[0] == "equations" && fate.clause.keys.back() == "id"))
+      continue;
     EXPECT_EQ(value_at(skeleton, fate.note), fate.clause.text) << got.back() << " is said to be at " << fate.note;
   }
   std::ranges::sort(expected);
@@ -134,9 +136,11 @@ class RandomDocument {
  private:
   std::size_t below(std::size_t n) { return random_() % n; }
   std::string key() {
-    static const char* const kKeys[] = {"metadata", "proof_obligations", "falsification_tests", "requires", "ensures", "formula",
-                                        "domain", "codomain", "invariants", "preconditions", "id", "rule", "property", "formal",
-                                        "prediction", "if_fails", "description", "references", "other", "<<", "1", "[0]"};
+    static const char* const kKeys[] = {
+        "metadata",   "proof_obligations", "falsification_tests", "requires",   "ensures", "formula",  "domain",
+        "codomain",   "invariants",        "preconditions",       "id",         "rule",    "property", "formal",
+        "prediction", "if_fails",          "description",         "references", "other",   "<<",       "1",
+        "[0]"};
     return kKeys[below(std::size(kKeys))];
   }
   std::string value(int depth) {
@@ -182,15 +186,16 @@ TEST(Import, DomainsBecomeTensors) {
 
 TEST(Import, PartsOfADomainThatAreNotUnderstoodAreNamed) {
   Declared declared;
-  EXPECT_EQ(declared.add("x in R^d, eps > 0, d >= 1, W ∈ ℝ^{d×f(d)}", false), (std::vector<std::string>{"eps > 0", "W ∈ ℝ^{d×f(d)}"}));
+  EXPECT_EQ(declared.add("x in R^d, eps > 0, d >= 1, W ∈ ℝ^{d×f(d)}", false),
+            (std::vector<std::string>{"eps > 0", "W ∈ ℝ^{d×f(d)}"}));
   EXPECT_EQ(declared.dims.at(0).min, "1");
   EXPECT_EQ(declared.add("x in R^k", false).size(), 1u);  // of another shape than before
   EXPECT_EQ(declared.add("d in R^3", false).size(), 1u);  // a dim already
 }
 
 TEST(Import, PublishedNotationIsUnderstood) {
-  for (const char* domain : {"Q ∈ ℝ^{n×d_k}, K ∈ ℝ^{m×d_k}, V ∈ ℝ^{m×d_v}", "x ∈ ℝ^n, n ≥ 1", "x in R^d, gamma in R^d, d >= 1",
-                             "A in R^{M x K}, B in R^{K*N}", "W ∈ ℝ^{16×n}"}) {
+  for (const char* domain : {"Q ∈ ℝ^{n×d_k}, K ∈ ℝ^{m×d_k}, V ∈ ℝ^{m×d_v}", "x ∈ ℝ^n, n ≥ 1",
+                             "x in R^d, gamma in R^d, d >= 1", "A in R^{M x K}, B in R^{K*N}", "W ∈ ℝ^{16×n}"}) {
     Declared declared;
     EXPECT_TRUE(declared.add(domain, false).empty()) << domain;
   }
@@ -223,15 +228,20 @@ std::string complaint(const std::string& text) {
 TEST(Import, WhatIsNoPublishedContractGetsOneSentence) {
   EXPECT_EQ(complaint("- a\n"), "x.yaml:1:1: 'the file' must be a map; write 'key: value' lines, at least one");
   EXPECT_EQ(complaint("metadata: {version: 1}\n"),
-            "x.yaml:1:1: this is no published contract: it has neither equations, proof_obligations nor falsification_tests; give "
+            "x.yaml:1:1: this is no published contract: it has neither equations, proof_obligations nor "
+            "falsification_tests; give "
             "a YAML file in the format of provable-contracts");
-  EXPECT_EQ(complaint("equations:\n  a: 1\n  a: 2\n"), "x.yaml:3:3: key 'a' is given twice; remove one (the first is on line 2)");
-  EXPECT_EQ(complaint("equations: {a: 1}\n---\nmore: 1\n"), "x.yaml:3:1: this begins another of 2 documents; keep one in each file");
-  EXPECT_EQ(complaint("equations: &a [1, *a]\n"), "x.yaml:1:16: this nests deeper than 32 levels; remove aliases that contain themselves");
+  EXPECT_EQ(complaint("equations:\n  a: 1\n  a: 2\n"),
+            "x.yaml:3:3: key 'a' is given twice; remove one (the first is on line 2)");
+  EXPECT_EQ(complaint("equations: {a: 1}\n---\nmore: 1\n"),
+            "x.yaml:3:1: this begins another of 2 documents; keep one in each file");
+  EXPECT_EQ(complaint("equations: &a [1, *a]\n"),
+            "x.yaml:1:16: this nests deeper than 32 levels; remove aliases that contain themselves");
   EXPECT_TRUE(complaint("equations: {a: \"open}\n").starts_with("x.yaml:")) << complaint("equations: {a: \"open}\n");
   std::string bomb = "a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n";
   for (int i = 1; i < 9; ++i)
-    bomb += fmt::format("a{0}: &a{0} [*a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}]\n", i, i - 1);
+    bomb +=
+        fmt::format("a{0}: &a{0} [*a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}]\n", i, i - 1);
   EXPECT_NE(complaint(bomb + "equations: {}\n").find("more than 100000 values"), std::string::npos);
 }
 

@@ -1,7 +1,8 @@
 // The kernel under test: two passes for the statistics, one for the elements.
+#include "ops/layer_norm.hpp"
+
 #include <cmath>
 
-#include "ops/layer_norm.hpp"
 #include "runtime/registry.hpp"
 
 namespace {

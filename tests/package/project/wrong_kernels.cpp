@@ -21,7 +21,8 @@ void wrong(const LayerNormArgs& args, assay::Device&) {
     for (Index j = 0; j < args.n; ++j) squares += (args.x(i, j) - center) * (args.x(i, j) - center);
     const float divisor = fault == Fault::unbiased && args.n > 1 ? n - 1 : n;
     const float variance = squares / divisor - (fault == Fault::one_pass ? mean * mean : 0);
-    const float rstd = fault == Fault::eps_outside ? 1.0F / (std::sqrt(variance) + eps) : 1.0F / std::sqrt(variance + eps);
+    const float rstd =
+        fault == Fault::eps_outside ? 1.0F / (std::sqrt(variance) + eps) : 1.0F / std::sqrt(variance + eps);
     for (Index j = 0; j < args.n; ++j) {
       const Index column = fault == Fault::last_column && j + 1 == args.n && j > 0 ? j - 1 : j;
       args.y(i, j) = (args.x(i, j) - mean) * rstd * args.weight(column) + args.bias(j);
