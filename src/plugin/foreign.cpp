@@ -77,12 +77,14 @@ ForeignKernel::ForeignKernel(const OpDescriptor& op, Source source) : op_(op), s
 }
 
 void ForeignKernel::read_shader() {
+  const ShaderRunner& runner = shader_runner();  // first: nothing else matters without it
   source_.symbol = "main";
   map_ = ShaderMap::read(op_, source_.shim, source_.shim_name);
   module_ = ShaderModule::read(source_.library);
   map_->expect(op_, *module_, source_.library, source_.shim_name);
-  if (const auto problem = shader_runner().invalid(module_->words))
-    throw InputError(source_.library, "spirv-val rejects it: " + problem->substr(0, problem->find('\n')), "compile it again for Vulkan 1.2");
+  if (const auto problem = runner.invalid(module_->words))
+    throw InputError(source_.library, "spirv-val rejects it: " + problem->substr(0, problem->find('\n')),
+                     "compile it again for Vulkan 1.2");
 }
 
 void ForeignKernel::run(const Call& call, Device& device) {

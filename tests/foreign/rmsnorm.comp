@@ -36,8 +36,8 @@ void main() {
 #ifndef NOTHING_SAVED
   if (lane == 0) saved[row] = scale;
 #endif
-#ifdef ONE_TOO_MANY
-  if (lane == 0) y[row * y_stride + n] = 0.0;
+#ifdef ONE_TOO_MANY  // behind the last element, where no tensor is
+  if (lane == 0 && row + 1 == int(gl_NumWorkGroups.x)) saved[row + 1] = 0.0;
 #endif
   for (int j = lane; j < n; j += 64) y[row * y_stride + j] = x[row * x_stride + j] * scale * weight[j];
 }

@@ -119,6 +119,7 @@ def verdicts():
     (project / "f.yaml").write_text("args: [y, {dim: rows, as: int64}, {dim: n, as: int64}]\nrequires: dense row-major\n")
     expect(0, "cc -shared -fPIC -o f.so f.c")
     expect(1, "build/myassay falsify --lib f.so --symbol f --contract layer_norm --shim f.yaml --cases 10 --quiet", "1 falsified")
+    expect(3, "build/myassay falsify --spv f.spv --bindings f.yaml --contract layer_norm", "built without the Vulkan back end")
     tests = expect(0, "ctest --test-dir build", "100% tests passed")
     names = ("LayerNormContract.LnPre005_2", "layer_norm/cpu/two_pass.FALSIFY-LN-006", "Witness.")
     check(all(name in tests for name in names), f"ctest lacks one of {names}: {tests}")
