@@ -1,5 +1,6 @@
 # contracts/*.yaml is the only list of operations. From it come the generated sources and the check that every
 # layer has its file of each operation, and no file of an operation that does not exist.
+include(${CMAKE_CURRENT_LIST_DIR}/AssayGenerate.cmake)
 file(GLOB ASSAY_CONTRACT_FILES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/contracts/*.yaml)
 set(ASSAY_OPS "")
 foreach(file ${ASSAY_CONTRACT_FILES})
@@ -62,36 +63,20 @@ assay_forbid_orphans(reference/*.hpp "^void <name>\\(")
 #   assay_oracles      references instantiated for every number type
 #   assay_obligations  checks linked to the ids they belong to
 function(assay_operations)
-  set(sources ops/index.cpp oracles.cpp obligations.cpp numerics.cpp)
-  foreach(op ${ASSAY_OPS})
-    list(APPEND sources ops/${op}.hpp ops/${op}.cpp ${op}_negative_test.cpp ${op}_oracle.cpp
-         ${op}_obligations.hpp ${op}_obligations.cpp docs/${op}.md)
-    list(APPEND ops ${ASSAY_GENERATED}/ops/${op}.cpp)
-    list(APPEND oracles ${ASSAY_GENERATED}/${op}_oracle.cpp)
-    list(APPEND obligations ${ASSAY_GENERATED}/${op}_obligations.cpp)
-  endforeach()
-  list(TRANSFORM sources PREPEND ${ASSAY_GENERATED}/)
-  add_custom_command(
-    OUTPUT ${sources}
-    COMMAND contractgen ${ASSAY_GENERATED} ${PROJECT_SOURCE_DIR} ${ASSAY_CONTRACT_FILES}
-    DEPENDS contractgen ${ASSAY_CONTRACT_FILES}
-    COMMENT "Generating operations from contracts/*.yaml"
-    VERBATIM)
-  add_custom_target(assay_generated DEPENDS ${sources})
+  assay_generate(${ASSAY_GENERATED} ${PROJECT_SOURCE_DIR} ${ASSAY_CONTRACT_FILES})
+  add_custom_target(assay_generated DEPENDS ${generated_files})
 
   target_sources(assay_bounds PRIVATE ${ASSAY_GENERATED}/numerics.cpp)
   add_dependencies(assay_bounds assay_generated)
 
-  # GCC 12 takes the unused extents of a temporary Shape for read where it inlines == of four axes.
-  set_source_files_properties(${ops} PROPERTIES COMPILE_OPTIONS "$<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>")
-  add_library(assay_ops STATIC ${ASSAY_GENERATED}/ops/index.cpp ${ops})
+  add_library(assay_ops STATIC ${generated_ops})
   target_link_libraries(assay_ops PUBLIC assay_contract)
-  add_library(assay_oracles STATIC ${ASSAY_GENERATED}/oracles.cpp ${oracles})
+  add_library(assay_oracles STATIC ${generated_oracles})
   target_link_libraries(assay_oracles PUBLIC assay_reference)
   # The scalar mirror stays scalar: vectorized, or made a memcpy, it would be one more kernel of the compiler's making.
   target_compile_options(assay_oracles PRIVATE -fno-tree-vectorize -fno-tree-loop-distribute-patterns)
   # The tables name checks defined in assay_falsify, which in turn asks for the tables.
-  add_library(assay_obligations STATIC ${ASSAY_GENERATED}/obligations.cpp ${obligations})
+  add_library(assay_obligations STATIC ${generated_obligations})
   target_link_libraries(assay_obligations PUBLIC assay_ops assay_falsify)
   foreach(library assay_ops assay_oracles assay_obligations)
     add_dependencies(${library} assay_generated)

@@ -207,6 +207,7 @@ void write_report(json& report, const std::filesystem::path& directory) {
 void name_foreign(json& report, const plugin::Source& source) {
   json foreign{{"library", source.library}, {"symbol", source.symbol}, {"declared", source.declared}};
   if (!source.shim_name.empty()) foreign.update({{"shim", source.shim}, {"shim_file", source.shim_name}});
+  if (source.shader) foreign["shader"] = true;
   for (json& k : report["kernels"]) {
     k["foreign"] = foreign;
     for (json& o : k["obligations"])
@@ -245,6 +246,7 @@ class ReplayFile {
     const json& from = document_["foreign"];
     plugin::Source source{text(from, "library"), text(from, "symbol"), {}, {}, text(from, "declared")};
     if (from.contains("shim")) source.shim = text(from, "shim"), source.shim_name = text(from, "shim_file");
+    source.shader = from.contains("shader");
     return source;
   }
 

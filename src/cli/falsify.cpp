@@ -101,7 +101,7 @@ Command add_falsify(CLI::App& root) {
   auto* backend = app->add_option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");
   auto* kernel = app->add_option("--kernel", o->kernel, "Only this kernel (an id of `assay list`, or a mutant's)");
   add_foreign_options(*app, o->foreign);
-  app->get_option("--lib")->excludes(ops, backend, kernel);
+  for (const char* foreign : {"--lib", "--spv"}) app->get_option(foreign)->excludes(ops, backend, kernel);
   app->add_option("--obligation", o->obligation, "Only this obligation");
   auto* cases = app->add_option("--cases", o->cases, "Cases for each obligation and kernel")->capture_default_str()
                     ->check(CLI::Range(1, 1'000'000'000));

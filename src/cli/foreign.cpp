@@ -30,17 +30,43 @@ void add_foreign_options(CLI::App& app, ForeignOptions& o) {
     app.add_option(name, value, help)->needs(lib);
   };
   with_lib("--symbol", o.symbol, "The function of the library");
-  with_lib("--contract", o.contract, "The operation that it computes");
   with_lib("--shim", o.shim, "YAML that says which arguments the function takes, where it does not take an assay_call");
-  with_lib("--declare", o.declare,
-           "What the kernel promises, key=value with commas between: " + std::string(plugin::declaration_help()));
+  auto* spv = app.add_option("--spv", o.spv, "A SPIR-V compute shader of your own, in place of --lib")->excludes(lib);
+  app.add_option("--bindings", o.bindings, "YAML that says how the shader takes tensors, push constants and workgroups")->needs(spv);
+  app.add_option("--contract", o.contract, "--lib, --spv: the operation that it computes");
+  app.add_option("--declare", o.declare,
+           "--lib, --spv: what the kernel promises, key=value with commas between: " + std::string(plugin::declaration_help()));
 }
 
+namespace {
+
+/// A shader promises what the Vulkan specification asks of every device, unless more is declared.
+constexpr std::string_view kShadersPromise = "flush_to_zero=yes,functions=vulkan";
+
+std::unique_ptr<plugin::ForeignKernel> shader(const ForeignOptions& o, const OpDescriptor& op) {
+  if (o.bindings.empty())
+    throw InputError("--spv " + o.spv, "has no map", "add --bindings MAP.yaml, which says which tensor is which binding");
+  plugin::Declaration declaration;
+  plugin::declare(declaration, kShadersPromise, "--spv");
+  plugin::declare(declaration, o.declare, "--declare");
+  auto foreign = std::make_unique<plugin::ForeignKernel>(
+      op, plugin::Source{o.spv, "main", o.bindings, contract::read_file(o.bindings, o.bindings, "a map"),
+                         plugin::to_text(declaration), true});
+  expect_bounds(op, foreign->kernel());
+  return foreign;
+}
+
+}  // namespace
+
 std::unique_ptr<plugin::ForeignKernel> foreign_kernel(const ForeignOptions& o, std::chrono::milliseconds limit) {
-  if (o.lib.empty()) return nullptr;
-  if (o.contract.empty())
-    throw InputError("--lib " + o.lib, "names no operation", "add --contract OP; `assay list` prints them");
+  const std::string which = o.lib.empty() ? "--spv " + o.spv : "--lib " + o.lib;
+  if (o.lib.empty() && o.spv.empty()) {
+    if (o.contract.empty() && o.declare.empty()) return nullptr;
+    throw InputError(o.contract.empty() ? "--declare" : "--contract " + o.contract, "names no kernel", "add --lib or --spv");
+  }
+  if (o.contract.empty()) throw InputError(which, "names no operation", "add --contract OP; `assay list` prints them");
   const OpDescriptor& op = operation(o.contract);
+  if (o.lib.empty()) return shader(o, op);
   plugin::Source source{o.lib, o.symbol, o.shim, {}, o.declare};
   if (!o.shim.empty()) source.shim = contract::read_file(o.shim, o.shim, "a shim");
   // First what can be checked without the library.

@@ -1,4 +1,4 @@
-// The options that name a kernel of a shared library.
+// The options that name a kernel of a shared library, or a shader.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,10 +11,10 @@
 namespace assay::cli {
 
 struct ForeignOptions {
-  std::string lib, symbol, contract, shim, declare;
+  std::string lib, symbol, contract, shim, declare, spv, bindings;
 };
 
-/// Adds --lib, --symbol, --contract, --shim and --declare.
+/// Adds --lib, --symbol, --shim, --spv, --bindings, --contract and --declare.
 void add_foreign_options(CLI::App& app, ForeignOptions& options);
 
 /// The kernel that they name, found in its library and with what the library declares. Null where they name none.

@@ -14,7 +14,7 @@ namespace {
 int run(const std::string& file, const std::string& library, const std::string& limit_text, bool as_json) {
   const falsify::Replay replay = falsify::read_replay(file, library);
   const std::chrono::milliseconds limit = parse_duration("--limit", limit_text);
-  if (replay.foreign) falsify::probe(replay.foreign->source(), limit);  // what it declared then is in the file
+  if (replay.foreign && !replay.foreign->source().shader) falsify::probe(replay.foreign->source(), limit);  // what it declared then is in the file
   const falsify::Outcome outcome = falsify::run_case(*replay.op, *replay.obligation, *replay.kernel, replay.the_case, limit);
   const bool falsified = outcome.kind == falsify::Outcome::Kind::falsified;
   const bool passed = outcome.kind == falsify::Outcome::Kind::passed;

@@ -77,7 +77,11 @@ Node Node::load(const std::string& path, const std::string& label) {
 
 Node Node::parse(const std::string& text, const std::string& label, const std::string& name) {
   try {
-    return Node(YAML::Load(text), std::make_shared<const std::string>(label), name, {1, 1});
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    if (documents.size() > 1)
+      fail_at(label, place(documents[1].Mark()), fmt::format("this begins another of {} documents", documents.size()),
+              "keep one in each file");
+    return Node(documents.empty() ? YAML::Node() : documents[0], std::make_shared<const std::string>(label), name, {1, 1});
   } catch (const YAML::Exception& e) {
     const model::Place at = e.mark.is_null() ? model::Place{1, 1} : place(e.mark);
     fail_at(label, at, "this is not YAML: " + e.msg, "check quotes, brackets and indentation");
@@ -86,7 +90,18 @@ Node Node::parse(const std::string& text, const std::string& label, const std::s
 
 void Node::fail(const std::string& problem, const std::string& remedy) const { fail_at(*label_, at_, problem, remedy); }
 
+void Node::expect_finished() const {
+  if (scalar() == "TODO")
+    fail(fmt::format("'{}' is still TODO", name_), "fill in every TODO as contracts/SCHEMA.md says: a skeleton is no contract");
+}
+
+const std::string& Node::scalar() const {
+  static const std::string none;
+  return yaml_.IsScalar() ? yaml_.Scalar() : none;
+}
+
 model::Text Node::text() const {
+  expect_finished();
   if (!yaml_.IsScalar() || yaml_.Scalar().find_first_not_of(" \t\r\n") == std::string::npos)
     fail(fmt::format("'{}' must be text", name_), "write a value that is not empty");
   if (std::ranges::any_of(yaml_.Scalar(), [](char c) { return static_cast<unsigned char>(c) < ' '; }))
@@ -125,6 +140,7 @@ model::Text Node::one_of(std::initializer_list<std::string_view> words) const {
 }
 
 std::vector<Node> Node::items() const {
+  expect_finished();
   if (!yaml_.IsSequence() || yaml_.size() == 0)
     fail(fmt::format("'{}' must be a list", name_), "write '- ...' lines or [..., ...] with at least one item");
   std::vector<Node> list;
@@ -133,6 +149,7 @@ std::vector<Node> Node::items() const {
 }
 
 std::vector<std::pair<model::Text, Node>> Node::entries() const {
+  expect_finished();
   if (!yaml_.IsMap() || yaml_.size() == 0)
     fail(fmt::format("'{}' must be a map", name_), "write 'key: value' lines, at least one");
   std::vector<std::pair<model::Text, Node>> list;

@@ -52,7 +52,8 @@ ForeignKernel::ForeignKernel(const OpDescriptor& op, Source source) : op_(op), s
   Declaration declaration;
   declare(declaration, source_.declared, "--declare");
   source_.declared = to_text(declaration);
-  if (!source_.shim_name.empty()) shim_ = Shim::read(op, source_.shim, source_.shim_name);
+  if (source_.shader) read_shader();
+  else if (!source_.shim_name.empty()) shim_ = Shim::read(op, source_.shim, source_.shim_name);
   if (source_.symbol.empty() && shim_) source_.symbol = shim_->symbol;
   if (source_.symbol.empty())
     throw InputError("--lib " + source_.library, "names no function of the library",
@@ -60,14 +61,30 @@ ForeignKernel::ForeignKernel(const OpDescriptor& op, Source source) : op_(op), s
   id_ = id_of(source_);
   kernel_ = {.op = op.name,
              .id = id_,
-             .backend = declaration.backend,
+             .backend = source_.shader ? Backend::vulkan : declaration.backend,
              .arithmetic = declaration.arithmetic,
              .storage = declaration.storage,
              .deterministic = declaration.deterministic,
              .source = source_.library,
-             .summary = "a kernel of a shared library"};
+             .summary = source_.shader ? "a shader of a SPIR-V file" : "a kernel of a shared library"};
+  if (source_.shader) {
+    kernel_.run = [this](const Call& call, Device& device) { shader_runner().run(*module_, *map_, op_, call, device); };
+    kernel_.refuse = [this](const Call& call) { return map_->refuse(op_, call); };
+    return;
+  }
   kernel_.run = [this](const Call& call, Device& device) { run(call, device); };
   if (shim_) kernel_.refuse = [this](const Call& call) { return shim_->refuse(op_, call); };
+}
+
+void ForeignKernel::read_shader() {
+  const ShaderRunner& runner = shader_runner();  // first: nothing else matters without it
+  source_.symbol = "main";
+  map_ = ShaderMap::read(op_, source_.shim, source_.shim_name);
+  module_ = ShaderModule::read(source_.library);
+  map_->expect(op_, *module_, source_.library, source_.shim_name);
+  if (const auto problem = runner.invalid(module_->words))
+    throw InputError(source_.library, "spirv-val rejects it: " + problem->substr(0, problem->find('\n')),
+                     "compile it again for Vulkan 1.2");
 }
 
 void ForeignKernel::run(const Call& call, Device& device) {

@@ -1,4 +1,5 @@
-// A kernel that is not ours: a function of a shared library, by the interface of assay/plugin.h or through a shim.
+// A kernel that is not ours: a function of a shared library, by the interface of assay/plugin.h or through a shim; or a
+// Vulkan shader with its map.
 #pragma once
 
 #include <memory>
@@ -8,6 +9,7 @@
 #include "contract/descriptor.hpp"
 #include "plugin/declaration.hpp"
 #include "plugin/library.hpp"
+#include "plugin/shader.hpp"
 #include "plugin/shim.hpp"
 #include "runtime/registry.hpp"
 
@@ -20,6 +22,7 @@ struct Source {
   std::string shim_name;  ///< file of the shim, as messages name it; empty where there is none
   std::string shim;       ///< text of the shim
   std::string declared;   ///< as declare() reads it
+  bool shader = false;    ///< `library` is a SPIR-V module, `symbol` its entry point, and the shim a map of it
 };
 
 /// "foreign/<file of the library>/<symbol>"
@@ -38,12 +41,15 @@ class ForeignKernel {
   const Source& source() const { return source_; }
 
  private:
+  void read_shader();
   void run(const Call& call, Device& device);
 
   const OpDescriptor& op_;
   Source source_;
   std::string id_;
   std::optional<Shim> shim_;
+  std::optional<ShaderModule> module_;
+  std::optional<ShaderMap> map_;
   std::unique_ptr<Library> library_;
   void* function_ = nullptr;
   Kernel kernel_;

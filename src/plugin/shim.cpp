@@ -3,6 +3,7 @@
 #include <ffi.h>
 #include <fmt/format.h>
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -105,6 +106,10 @@ std::optional<std::string> Shim::refuse(const OpDescriptor& op, const Call& call
       return fmt::format("{} = {:.0f} does not fit the type of its argument", a.text, number);
   }
   return std::nullopt;
+}
+
+std::uint32_t Shim::word_of(const Argument& argument, const Call& call) {
+  return std::bit_cast<std::uint32_t>(value_of(argument, call, nullptr).int32);
 }
 
 int Shim::call(void* function, const Call& call, void* stream, char* message, std::size_t message_bytes) const {

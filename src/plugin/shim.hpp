@@ -11,11 +11,17 @@
 // the types of whatever says no type itself: int32 and float, unless they say otherwise.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "contract/descriptor.hpp"
+
+namespace assay::contract {
+class Fields;
+class Node;
+}  // namespace assay::contract
 
 namespace assay::plugin {
 
@@ -33,6 +39,12 @@ struct Shim {
 
   /// Reads a shim for this operation; messages call its file `label`. Throws InputError with file:line:column.
   static Shim read(const OpDescriptor& op, const std::string& text, const std::string& label);
+
+  /// What shims share with maps of shaders (shader.hpp): the arguments in `list` (null: none), and the keys `integers`, `reals`
+  /// and `requires`.
+  static Shim read_arguments(const OpDescriptor& op, const contract::Fields& fields, const contract::Node* list);
+  /// An int32 or float argument as the 4 bytes of a push constant.
+  static std::uint32_t word_of(const Argument& argument, const Call& call);
 
   /// Why the function cannot take the call: a layout that it does not handle, or a number that its type does not hold.
   std::optional<std::string> refuse(const OpDescriptor& op, const Call& call) const;

@@ -171,20 +171,26 @@ void require(Shim& shim, const Node& node) {
 
 }  // namespace
 
-Shim Shim::read(const OpDescriptor& op, const std::string& text, const std::string& label) {
-  const Node root = Node::parse(text, label, "the shim");
-  const Fields fields(root, {"symbol", "args", "integers", "reals", "requires", "returns", "refused"});
+Shim Shim::read_arguments(const OpDescriptor& op, const Fields& fields, const Node* list) {
   Shim shim;
-  shim.symbol = fields.text_or("symbol", "");
   const Defaults defaults{default_type(fields, "integers", Type::int32, true),
                           default_type(fields, "reals", Type::real32, false)};
   const Arguments arguments(op, defaults);
-  for (const Node& node : fields.require("args").items()) shim.arguments.push_back(arguments.read(node));
+  if (list != nullptr)
+    for (const Node& node : list->items()) shim.arguments.push_back(arguments.read(node));
   if (const Node* conditions = fields.find("requires")) {
     if (!conditions->is_list()) plugin::require(shim, *conditions);
     else
       for (const Node& condition : conditions->items()) plugin::require(shim, condition);
   }
+  return shim;
+}
+
+Shim Shim::read(const OpDescriptor& op, const std::string& text, const std::string& label) {
+  const Node root = Node::parse(text, label, "the shim");
+  const Fields fields(root, {"symbol", "args", "integers", "reals", "requires", "returns", "refused"});
+  Shim shim = read_arguments(op, fields, &fields.require("args"));
+  shim.symbol = fields.text_or("symbol", "");
   if (const Node* returns = fields.find("returns"))
     shim.returns_status = returns->one_of({"void", "status"}).value == "status";
   if (const Node* refused = fields.find("refused")) {

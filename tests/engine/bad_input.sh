@@ -50,6 +50,20 @@ change '"m":1' '"m":-1' && expect 2 'case.dims.m' replay "$folder/d.json"
 change '"m":1' '"m":99999999' && expect 2 'use an integer from' replay "$folder/d.json"
 change 'gaussian' 'lucky' && expect 2 'case.strategy' replay "$folder/d.json"
 change '"seed":"1"' '"seed":"1","values":{"a":["x"],"b":[1]}' && expect 2 'is not a float' replay "$folder/d.json"
+published() { printf '%s\n' "$1" >"$folder/published-v1.yaml"; }
+skeleton="$folder/skeleton.yaml"
+expect 2 'FILE' import
+expect 2 'cannot be read' import "$folder/none.yaml" --output "$skeleton"
+published 'equations: {a: [' && expect 2 'published-v1.yaml:2:1: this is not YAML' import "$folder/published-v1.yaml" --output "$skeleton"
+published 'metadata: {version: 1}' && expect 2 'published-v1.yaml:1:1: this is no published contract' import "$folder/published-v1.yaml" --output "$skeleton"
+published 'equations: {a: {formula: x}}'
+expect 2 'named after its operation' import "$folder/published-v1.yaml" --output "$folder/Skeleton.yaml"
+expect 2 'cannot be written' import "$folder/published-v1.yaml" --output /proc/skeleton.yaml
+cp "$folder/published-v1.yaml" "$folder/4d.yaml" && expect 2 'gives no name for the operation' import "$folder/4d.yaml"
+touch "$skeleton" && expect 2 'the file exists already' import "$folder/published-v1.yaml" --output "$skeleton"
+[ ! -s "$skeleton" ] || { failed=$((failed + 1)); echo "FAILED: import overwrote a file"; }
+expect 0 '' import "$folder/published-v1.yaml" --output "$skeleton" --force
+grep -q 'by: TODO\|formula\|dims: TODO' "$skeleton" || { failed=$((failed + 1)); echo "FAILED: import --force wrote nothing"; }
 expect 3 'unavailable' mutants --backend cuda tensor_layout
 expect 3 'unavailable' falsify --backend cuda --cases 1 --quiet
 expect 2 'could not be written' falsify matmul --kernel matmul/cpu/naive --cases 1 --quiet --report /proc/none

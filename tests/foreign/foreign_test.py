@@ -96,6 +96,17 @@ def examples():
     code, report, _ = falsify(libraries / "rmsnorm.so", "rms_normalize_by_four", "rmsnorm", "--shim", shim, "--cases", 20)
     check(code == 1 and report and report["totals"]["falsified"] == 1, "the wrong rmsnorm is falsified")
 
+    # Pointers and strides of four tensors, and a declaration of its own.
+    how = ("--shim", sources / "attention.yaml", "--cases", 20)
+    code, report, _ = falsify(libraries / "attention.so", "attention_online", "attention", *how)
+    check(code == 0 and report and report["totals"]["passed"] == 1, "the right attention through a shim passes")
+    check(report and "online" in json.dumps(report["kernels"][0]["foreign"]["declared"]), "what it declares is in the report")
+    for symbol in ("attention_stale_mean", "attention_position_from_zero"):
+        code, report, _ = falsify(libraries / "attention.so", symbol, "attention", *how, "--obligation", "FALSIFY-ATTN-002")
+        check(code == 1 and report and report["totals"]["falsified"] == 1, f"{symbol} is falsified")
+        codes = [run("replay", file, "--lib", libraries / "attention.so")[0] for file in replays(symbol, "attention")]
+        check(codes and all(c == 1 for c in codes), f"{symbol}: every replay file reproduces ({codes})")
+
     dense = folder / "dense.yaml"
     dense.write_text(shim.read_text() + "requires: dense row-major\n")
     code, report, _ = falsify(libraries / "rmsnorm.so", "rms_normalize", "rmsnorm", "--shim", dense, "--cases", 20)

@@ -1,0 +1,42 @@
+# What contractgen makes of contracts: used by this repository's build and, installed, by that of projects that have
+# contracts of their own.
+
+# assay_generate(FOLDER ROOT CONTRACTS...): writes the sources of these contracts into FOLDER while building; messages name
+# the files relative to ROOT. Sets in the caller
+#   generated_files        everything that is written
+#   generated_ops          checked entry points and descriptors
+#   generated_oracles      references instantiated for every number type
+#   generated_obligations  checks linked to the ids they belong to
+#   generated_tests        GoogleTest: each requires clause broken in each way it names
+function(assay_generate folder root)
+  set(files ops/index.cpp oracles.cpp obligations.cpp)
+  set(ops ${folder}/ops/index.cpp)
+  set(oracles ${folder}/oracles.cpp)
+  set(obligations ${folder}/obligations.cpp)
+  foreach(contract ${ARGN})
+    cmake_path(GET contract STEM op)
+    if(op STREQUAL "numerics")  # how accurate functions are; no operation
+      list(APPEND files numerics.cpp)
+      continue()
+    endif()
+    list(APPEND files ops/${op}.hpp ops/${op}.cpp ${op}_negative_test.cpp ${op}_oracle.cpp ${op}_obligations.hpp
+         ${op}_obligations.cpp docs/${op}.md)
+    list(APPEND ops ${folder}/ops/${op}.cpp)
+    list(APPEND oracles ${folder}/${op}_oracle.cpp)
+    list(APPEND obligations ${folder}/${op}_obligations.cpp)
+    list(APPEND tests ${folder}/${op}_negative_test.cpp)
+  endforeach()
+  list(TRANSFORM files PREPEND ${folder}/)
+  add_custom_command(
+    OUTPUT ${files}
+    COMMAND assay::contractgen ${folder} ${root} ${ARGN}
+    DEPENDS $<TARGET_FILE:assay::contractgen> ${ARGN}
+    COMMENT "Generating operations from contracts"
+    VERBATIM)
+  # GCC 12 takes the unused extents of a temporary Shape for read where it inlines == of four axes.
+  set_source_files_properties(${ops} PROPERTIES COMPILE_OPTIONS "$<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>")
+  set(generated_files ${files} PARENT_SCOPE)
+  foreach(list ops oracles obligations tests)
+    set(generated_${list} ${${list}} PARENT_SCOPE)
+  endforeach()
+endfunction()

@@ -1,0 +1,38 @@
+// A YAML document as a flat list: every value with the path of keys that leads to it.
+#pragma once
+
+#include <compare>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "contract/reader.hpp"
+
+namespace assay::import {
+
+/// One step of a path: the key of a map's entry, or the number of a list's item.
+struct Key {
+  std::string name;
+  bool item = false;
+
+  friend bool operator==(const Key& key, std::string_view name) { return !key.item && key.name == name; }
+  friend bool operator==(const Key&, const Key&) = default;
+  friend auto operator<=>(const Key&, const Key&) = default;
+};
+
+/// One value: a scalar, or a map or list without entries.
+struct Clause {
+  std::vector<Key> keys;  ///< from the top: equations, softmax, invariants, 0
+  contract::model::Place at;
+  std::string text;    ///< of a scalar, on one line: runs of blanks and line breaks are one blank
+  bool empty = false;  ///< null, blank, or nothing in it
+
+  /// "equations.softmax.invariants[0]"
+  std::string path() const;
+};
+
+/// All of them in the file's order; what an alias refers to counts wherever the alias stands. Throws InputError for
+/// keys given twice, and for documents that nest, or repeat themselves, without end.
+std::vector<Clause> clauses(const contract::Node& document);
+
+}  // namespace assay::import

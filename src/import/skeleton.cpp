@@ -1,0 +1,104 @@
+#include "import/skeleton.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+
+#include "contract/expression.hpp"
+
+namespace assay::import {
+namespace {
+
+/// A YAML scalar in double quotes, or TODO.
+std::string scalar(const std::string& text) {
+  if (text.empty()) return "TODO";
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+void dims_and_tensors(std::string& yaml, const Declared& declared) {
+  auto out = std::back_inserter(yaml);
+  yaml += declared.dims.empty() ? "dims: TODO\n" : "dims:\n";
+  for (const Declared::Dim& dim : declared.dims)
+    fmt::format_to(out, "  {}: {{min: {}, max: TODO, says: TODO}}\n", dim.name, dim.min.empty() ? "TODO" : dim.min);
+  yaml += declared.tensors.empty() ? "tensors: TODO\n" : "tensors:\n";
+  for (const KnownTensor& tensor : declared.tensors)
+    fmt::format_to(out, "  {}: {{role: {}, dtype: TODO, shape: [{}], says: TODO}}\n", tensor.name,
+                   tensor.output ? "out" : "in", fmt::join(tensor.shape, ", "));
+  if (!declared.tensors.empty() && std::ranges::none_of(declared.tensors, &KnownTensor::output))
+    yaml += "  output: TODO\n";
+}
+
+/// A list of clauses that say something in words and check nothing yet.
+void conditions(std::string& yaml, const Skeleton& skeleton, const std::vector<std::string>& words, bool before) {
+  auto out = std::back_inserter(yaml);
+  yaml += before ? "requires:" : "ensures:";
+  yaml += words.empty() ? " TODO\n" : "\n";
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    fmt::format_to(out, "  - id: {}-{}-{:03}\n    expr: TODO\n    says: {}\n", skeleton.code, before ? "PRE" : "POST",
+                   i + 1, scalar(words[i]));
+    if (before) yaml += "    violate: TODO\n";
+  }
+}
+
+/// The number behind the last id that is taken, and so on: ids stay unique.
+int first_free(const Skeleton& skeleton) {
+  int last = 0;
+  const std::string prefix = "FALSIFY-" + skeleton.code + "-";
+  for (const Skeleton::Obligation& o : skeleton.obligations)
+    if (o.id.starts_with(prefix) && o.id.size() == prefix.size() + 3)
+      last = std::max(last, std::stoi(o.id.substr(prefix.size())));
+  return last + 1;
+}
+
+void checks(std::string& yaml, const Skeleton& skeleton) {
+  auto out = std::back_inserter(yaml);
+  int number = first_free(skeleton);
+  const auto next_id = [&] { return fmt::format("FALSIFY-{}-{:03}", skeleton.code, number++); };
+  yaml += "falsify:\n";
+  for (const Skeleton::Obligation& o : skeleton.obligations) {
+    fmt::format_to(out, "  - id: {}\n    claim: {}\n", o.id.empty() ? next_id() : o.id, scalar(o.claim));
+    if (!o.prediction.empty()) fmt::format_to(out, "    prediction: {}\n", scalar(o.prediction));
+    fmt::format_to(out, "    by: TODO\n    if_fails: {}\n", scalar(o.if_fails));
+  }
+  yaml += "  # Of the engine: every contract needs these.\n";
+  for (const auto& [by, claim, suspect] :
+       {std::tuple{"frame", "every element of the outputs is written, nothing else is",
+                   "a ragged tail, or a store out of bounds"},
+        {"differential", "every element is within its worst-case bound of the oracle", "indexing, or a term left out"},
+        {"nonfinite", "NaN and Inf reach exactly the elements they must", "NaN swallowed, or carried too far"},
+        {"determinism", "the same call twice gives the same bits", "a race, or state kept between calls"}})
+    fmt::format_to(out, "  - {{id: {}, claim: \"{}\", by: {}, if_fails: \"{}\"}}\n", next_id(), claim, by, suspect);
+}
+
+}  // namespace
+
+std::string Skeleton::text() const {
+  std::string yaml = fmt::format(
+      "# Skeleton made from {} by `assay import`. It is no contract before every TODO is filled in\n"
+      "# (SCHEMA.md); the loader rejects it until then.\n"
+      "op: {}\nsummary: {}\n",
+      source, op, scalar(summary));
+  auto out = std::back_inserter(yaml);
+  yaml += sources.empty() ? "sources: TODO\n" : "sources:\n";
+  for (const std::string& item : sources) fmt::format_to(out, "  - {}\n", scalar(item));
+  dims_and_tensors(yaml, declared);
+  yaml += equations.empty() ? "equations: TODO\n" : "equations:\n";
+  for (const auto& [name, formula] : equations)
+    fmt::format_to(out, "  {}: {}\n", contract::usable_name(name) && name != "null" ? name : scalar(name),
+                   scalar(formula));
+  conditions(yaml, *this, requirements, true);
+  conditions(yaml, *this, promises, false);
+  yaml += "nonfinite: TODO\ndeterminism: TODO\ngradients: TODO  # or no_gradients: why there are none\n";
+  checks(yaml, *this);
+  return yaml;
+}
+
+}  // namespace assay::import

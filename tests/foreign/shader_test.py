@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Shaders of others through the real command, on whatever Vulkan device is here (lavapipe in CI).
+
+shader_test.py ASSAY MODULES SOURCES
+"""
+import pathlib
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+assay, modules, sources = (pathlib.Path(a).resolve() for a in sys.argv[1:4])
+folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-shader-"))
+passed, failures = 0, []
+right, the_map = modules / "rmsnorm.spv", sources / "rmsnorm.spv.yaml"
+
+
+def run(*arguments):
+    done = subprocess.run([assay, *map(str, arguments)], cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=1200)
+    return done.returncode, done.stdout, done.stderr
+
+
+def check(condition, text):
+    global passed
+    if condition:
+        passed += 1
+    else:
+        failures.append(text)
+        print("FAILED:", text, flush=True)
+
+
+def falsify(module, *more, bindings=the_map, contract="rmsnorm"):
+    return run("falsify", "--spv", module, "--bindings", bindings, "--contract", contract, "--quiet", *more)
+
+
+def verdicts():
+    code, out, err = falsify(right, "--cases", 20)
+    check(code == 0 and "1 passed" in out and "foreign/rmsnorm.spv/main" in out, f"the right shader: exit {code}, {out}{err}")
+    check("refused)" not in out, f"it takes every case: {out}")
+    for name, words in (("eps_outside", "FALSIFY-RMSNORM-002"), ("one_too_many", "FALSIFY-RMSNORM-001")):
+        first = shutil.copy(modules / f"{name}.spv", folder / "first.spv")
+        code, out, err = falsify(first, "--cases", 20, "--obligation", words)
+        check(code == 1 and f"FALSIFIED foreign/first.spv/main  {words}" in out, f"{name}: exit {code}, {out}{err}")
+        check(name != "one_too_many" or "it wrote behind the last element of rrms" in out, f"{name} is told by the words behind: {out}")
+        file = folder / f"assay-replays/foreign-first.spv-main.{words}.json"
+        first.unlink()
+        check(run("replay", file)[0] == 2, f"{name}: a replay without its module is wrong use")
+        code, out, err = run("replay", file, "--lib", modules / f"{name}.spv")
+        check(code == 1, f"{name}: replay with the module elsewhere: exit {code}, {out}{err}")
+        check(run("replay", file, "--lib", right)[0] == 0, f"{name}: the right shader passes the same case")
+    dense = folder / "dense.yaml"
+    dense.write_text(the_map.read_text() + "requires: dense row-major\n")
+    code, out, _ = falsify(right, "--cases", 20, bindings=dense)
+    check(code == 0 and "cases refused)" in out, f"a map that asks for dense rows refuses some: {out}")
+    swapped = folder / "swapped.yaml"
+    swapped.write_text(the_map.read_text().replace("{stride: [x, 0]}, {stride: [y, 0]}", "{stride: [y, 0]}, {stride: [x, 0]}"))
+    check(falsify(right, "--cases", 20, bindings=swapped)[0] == 1, "strides that are swapped are falsified")
+
+
+def expect(words, module=right, text=None, more=(), code=2):
+    bindings = the_map
+    if text is not None:
+        bindings = folder / "bad.yaml"
+        bindings.write_text(text)
+    got, _, err = falsify(module, "--cases", 1, *more, bindings=bindings)
+    check(got == code and err.count("\n") == 1 and words in err, f"exit {got}, said {err!r}, wanted {code} {words!r}")
+
+
+def wrong_maps():
+    good = the_map.read_text()
+    changed = lambda before, after: good.replace(before, after)
+    expect("bad.yaml:2:11: the tensor 'rrms' has no binding; add 'rrms: N'", text=changed(", rrms: 3", ""))
+    expect("bad.yaml:2:15: 'z' is no tensor of rmsnorm", text=changed("{x: 0", "{z: 0"))
+    expect("binding 0 is given to x already", text=changed("weight: 1", "weight: 0"))
+    expect("write an integer from 0 to 3", text=changed("rrms: 3", "rrms: 4"))
+    expect("the map lacks 'bindings'", text="groups: [rows]\n")
+    expect("the map lacks 'groups'", text=changed("groups: [rows]\n", ""))
+    expect("'m' is no dim of rmsnorm", text=changed("[rows]", "[m]"))
+    for count in ("rows +", "(rows", "rows rows", "rows)", "-1"):
+        expect("is no count of workgroups", text=changed("[rows]", f'["{count}"]'))
+    expect("'1.5' is no dim of rmsnorm", text=changed("[rows]", "[1.5]"))
+    expect("workgroups have 4 axes", text=changed("[rows]", "[rows, 1, 1, 1]"))
+    expect("'m' is no dim, param or tensor", text=changed("push: [n", "push: [m"))
+    expect("takes no 4 bytes", text=changed("push: [n", "push: [x"))
+    expect("takes no 4 bytes", text=changed("eps]", "{param: eps, as: double}]"))
+    expect("has 16 bytes of push constants, and", text=changed("push: [n, ", "push: ["))
+    expect("unknown key 'binding'", text=good + "binding: 1\n")
+    expect("is still TODO", text=changed("groups: [rows]", "groups: TODO"))
+    for groups, refused in (("[rows / 0]", True), ("[rows - n - 1048576]", True), ("[(rows * 64 + 63) / 64, 1, (n + 1) - n]", False)):
+        (folder / "groups.yaml").write_text(changed("[rows]", groups))
+        code, out, err = falsify(right, "--cases", 3, bindings=folder / "groups.yaml")
+        check(code == (3 if refused else 0), f"groups {groups}: exit {code}, {out}{err}")
+
+
+def wrong_modules():
+    words = right.read_bytes()
+    bad = folder / "bad.spv"
+
+    def module(content):
+        bad.write_bytes(content)
+        return bad
+
+    expect("none.spv: the file cannot be read", module=folder / "none.spv")
+    expect("this is no SPIR-V module", module=module(b"text"))
+    expect("this is no SPIR-V module", module=module(b""))
+    expect("this is no SPIR-V module", module=module(words[:-1]))
+    expect("is cut off", module=module(words[:-12]))
+    expect("has no compute entry point 'main'", module=module(words.replace(b"main\0", b"mein\0")))
+    expect("spirv-val rejects it", module=module(words[:12] + struct.pack("<I", 3) + words[16:]))
+    expect("has a binding in set 1", module=modules / "set_one.spv")
+    expect("has a binding 4, which", module=modules / "fifth_binding.spv")
+    expect("has no binding 3, where", module=modules / "nothing_saved.spv")
+    expect("add --contract", module=right, more=("--contract", ""))
+    expect("excludes", more=("--lib", right))
+    expect("excludes", more=("--backend", "vulkan"))
+    got, _, err = run("falsify", "--spv", right, "--contract", "rmsnorm")
+    check(got == 2 and "add --bindings MAP.yaml" in err, f"without a map: exit {got}, {err}")
+    got, _, err = run("falsify", "--bindings", the_map, "--contract", "rmsnorm")
+    check(got == 2 and "--spv" in err, f"a map alone: exit {got}, {err}")
+    got, _, err = run("falsify", "--contract", "rmsnorm")
+    check(got == 2 and "add --lib or --spv" in err, f"a contract alone: exit {got}, {err}")
+
+
+for part in (verdicts, wrong_maps, wrong_modules):
+    part()
+shutil.rmtree(folder, ignore_errors=True)
+print(f"{passed} passed, {len(failures)} failed")
+sys.exit(1 if failures or not passed else 0)
