@@ -5,7 +5,7 @@
 
 A place may be none after all: a literal that must be constant, an operator of a type that has no other. What the compiler rejects
 is left as the source has it, in copies of the files for this object alone, and the others are tried again. The object's
-neighbour OBJECT.left_out.json names them.
+neighbour OBJECT.left_out.json names them, and so does OUT/left_out/LIBRARY/, for reports.
 """
 import json
 import os
@@ -62,7 +62,11 @@ def main():
         result = subprocess.run(tried, stderr=subprocess.PIPE, text=True)
         if result.returncode == 0:
             sys.stderr.write(result.stderr)
-            write_if_changed(target + '.left_out.json', json.dumps(sorted(s for sites in left_out.values() for s in sites)))
+            sites = json.dumps(sorted(s for sites in left_out.values() for s in sites))
+            write_if_changed(target + '.left_out.json', sites)
+            library = re.search(r'assay_schemata_([\w-]+)\.dir', target)
+            if library:
+                write_if_changed(os.path.join(out, 'left_out', library[1], os.path.basename(source) + '.json'), sites)
             return
         grown = False
         for path, lines in rejected_lines(result.stderr, (out, private)).items():
