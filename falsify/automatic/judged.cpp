@@ -18,16 +18,22 @@ bool names(const Judgement& judgement, std::string_view kernel) {
   return fnmatch(judgement.kernel.c_str(), std::string(kernel).c_str(), 0) == 0;
 }
 
-/// A kernel of the survey that the entry names has this mutant; or there is no such kernel, and nothing can be said.
-bool known(const Judgement& judgement, const Survey& survey) {
-  bool selected = false;
+/// False where all kernels that the entry names were surveyed, and none has this mutant.
+bool may_exist(const Judgement& judgement, const Survey& survey) {
+  std::set<std::string_view> surveyed;
   for (const auto& set : survey.sets) {
-    if (!names(judgement, set->original().id)) continue;
-    selected = true;
+    const Kernel& kernel = set->original();
+    if (!surveyed.contains(kernel.id)) surveyed.insert(kernel.id);
+    if (!names(judgement, kernel.id)) continue;
     for (std::size_t i = 0; i < set->size(); ++i)
       if (const auto mutant = set->make(i); mutant && mutant->hash == judgement.hash) return true;
   }
-  return !selected;
+  const auto all = kernels();
+  const bool named = std::ranges::any_of(all, [&](const Kernel& k) { return names(judgement, k.id) && surveyed.contains(k.id); });
+  return !named || std::ranges::any_of(all, [&](const Kernel& k) {
+    const bool same_back_end = k.role == KernelRole::kernel && k.backend == survey.sets.front()->original().backend;
+    return same_back_end && names(judgement, k.id) && !surveyed.contains(k.id);
+  });
 }
 
 }  // namespace
@@ -55,7 +61,7 @@ std::vector<Judgement> read_judgements(const std::filesystem::path& file) {
 void judge(std::vector<json>& results, const std::vector<Judgement>& judgements, const Survey& survey, const std::string& file) {
   for (const Judgement& judgement : judgements) {
     const std::string what = "judgement of " + judgement.hash + " of " + judgement.kernel;
-    if (!known(judgement, survey))
+    if (!may_exist(judgement, survey))
       throw InputError(file, what + ": there is no such mutant", "remove the entry, or judge the mutant that took its place");
     int survived = 0;
     const json* killed = nullptr;

@@ -20,8 +20,8 @@ struct Judgement {
 /// the same.
 std::vector<Judgement> read_judgements(const std::filesystem::path& file);
 
-/// Makes holes of the list "judged", with their `reason`. Throws InputError for an entry that is not needed: of the kernels
-/// of this survey none that it names has such a mutant, or all that were tried were killed.
+/// Makes holes of the list "judged", with their `reason`. Throws InputError for an entry that is not needed: all kernels
+/// that it names were surveyed and none has such a mutant, or all that were tried were killed.
 void judge(std::vector<nlohmann::json>& results, const std::vector<Judgement>& judgements, const Survey& survey,
            const std::string& file);
 

@@ -23,13 +23,14 @@ constexpr int kFirstCases = 4;
 /// JSON has no infinity.
 constexpr double kMost = 1e300;
 
-/// A case of the attack: all ways to make inputs and larger dims at times. In every third one dim is long and the others
+/// A case of the attack: all ways to make inputs and larger dims at times, so that paths chosen by size are run. In every third one dim is long and the others
 /// are small, so that loops over tiles take several turns whatever the operation costs.
 Case attack_case(const OpDescriptor& op, std::uint64_t seed, int number) {
   DrawSpec spec{.strategies = {}, .directed = true};
   for (int s = 0; s < kStrategies; ++s)
     if (static_cast<Strategy>(s) != Strategy::directed) spec.strategies.push_back(static_cast<Strategy>(s));
   if (number % 16 == 3) spec.volume = 1 << 21;
+  if (number % 32 == 19) spec.large = true;
   const auto own = scramble(derive(seed, "attack") ^ static_cast<std::uint64_t>(number));
   Case c = case_gen(op, spec)(rc::Random(own), 0).value();
   if (number % 3 != 1 || c.dims.empty()) return c;

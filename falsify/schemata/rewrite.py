@@ -406,10 +406,21 @@ class File:
         return None
 
     def infix(self, i, tag, variants):
+        if self.same_operands(i):
+            variants = [v for v in variants if v[1] not in ('duplicate', 'operand-order')]
         site = self.site(self.tokens[i], variants)
         if site is not None:
             text = self.tokens[i].text
             self.replaced[i] = f'{text} ::assay_mutate::{tag}{{{site}U}} {text}'
+
+    def same_operands(self, i):
+        """`x * x`: the chains of names before and after token i are the same, and no operator binds closer."""
+        tokens, begin = self.tokens, i
+        while begin > 0 and (tokens[begin - 1].kind in ('name', 'number') and tokens[begin - 1].text not in KEYWORDS or tokens[begin - 1].text in ('.', '->', '::')):
+            begin -= 1
+        left = ''.join(t.text for t in tokens[begin:i])
+        end = self.operand_end(i + 1) if tokens[i + 1].kind == 'name' else i + 1
+        return left == ''.join(t.text for t in tokens[i + 1:end + 1])
 
     def in_while(self, i):
         start = self.enclosing(i)
@@ -485,9 +496,14 @@ class File:
             rows.append(('bfloat16', f'result of {chain} cut to bfloat16', cut.format(call)))
             rows.append(('half', f'result of {chain} cut to the bits of binary16', (VECTOR_HALF if cut == VECTOR_BF16 else HALF).format(call)))
         variants = [(n + 1, family, says) for n, (family, says, _) in enumerate(rows)]
+        commas = [k for k in range(after, self.partner[after]) if self.tokens[k].text == ',' and self.enclosing(k) == after]
+        given = [''.join(t.text for t in self.tokens[a + 1:b]) for a, b in zip([after, *commas], [*commas, self.partner[after]])]
+        if len(given) > 1 and given[0] == given[1]:
+            variants = [v for v in variants if v[1] != 'duplicate']
         site = self.site(self.tokens[i], variants)
         if site is None:
             return
+        variants = [(n + 1, family, says) for n, (family, says, _) in enumerate(rows)]
         arms = ''
         for n, (_, _, text) in enumerate(rows):
             text = text.replace('<>', explicit)

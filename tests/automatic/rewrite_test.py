@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Rewrites and compiles a small source, runs every mutant of it, and compares what it computes with what its description says."""
+"""Rewrites and compiles a small source, runs every mutant of it, and compares what it computes with what its description says.
+Every judged mutant of rewritten kernels has to be there, too."""
 import json
 import os
 import subprocess
 import sys
 import tempfile
 
-top, compiler = sys.argv[1], sys.argv[2]
+top, compiler, manifest = sys.argv[1:4]
 schemata = os.path.join(top, 'falsify', 'schemata')
 
 SOURCE = '''#include <algorithm>
@@ -116,6 +117,13 @@ with tempfile.TemporaryDirectory() as folder:
                 seen.add(key)
                 check(value is None or got == value, f"{m['says']}: {got}, not {value}")
     check(seen == set(EXPECTED), f'mutants that should be there: {set(EXPECTED) - seen}')
+
+with open(manifest) as f:
+    there = {m['hash'] for source in json.load(f) for m in source['mutants']}
+with open(os.path.join(top, 'falsify', 'automatic', 'judged.json')) as f:
+    judged = json.loads(''.join(line for line in f if not line.startswith('//')))
+for entry in judged:
+    check('/vulkan/' in entry['kernel'] or entry['hash'] in there, f"judged.json: no source has the mutant {entry['hash']} any more")
 
 print('\n'.join(f'FAILED: {f}' for f in failures) or f'{len(mutants)} mutants: as described')
 sys.exit(1 if failures else 0)
