@@ -23,7 +23,7 @@ bool may_exist(const Judgement& judgement, const Survey& survey) {
   std::set<std::string_view> surveyed;
   for (const auto& set : survey.sets) {
     const Kernel& kernel = set->original();
-    if (!surveyed.contains(kernel.id)) surveyed.insert(kernel.id);
+    surveyed.insert(kernel.id);
     if (!names(judgement, kernel.id)) continue;
     for (std::size_t i = 0; i < set->size(); ++i)
       if (const auto mutant = set->make(i); mutant && mutant->hash == judgement.hash) return true;
