@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kStatuses[] = {"killed", "equivalent", "hole", "unsound", "unavailable"};
+constexpr const char* kStatuses[] = {"killed", "equivalent", "hole", "judged", "unsound", "unavailable"};
 
 json empty_counts() {
   json counts{{"mutants", 0}};
@@ -117,7 +117,7 @@ std::string survivors_text(const json& report) {
                         m["kernel"].get<std::string>() + (m["part"] == "" ? "" : ", " + m["part"].get<std::string>()),
                         m["description"].get<std::string>());
     if (status == "equivalent") text += fmt::format("            the same bits in {} cases\n", m["compared"].dump());
-    if (status == "hole")
+    if (status == "hole" || status == "judged")
       text += fmt::format("            other bits in {} of {} cases, and no obligation objects: {}\n"
                           "            there its error reaches {:.3g} of the bound, the kernel's own {:.3g}\n", m["differs"].dump(),
                           m["compared"].dump(), m["says"].get<std::string>(), m["worst"].get<double>(),
@@ -177,18 +177,18 @@ std::string automatic_table(const json& report) {
   std::string text = group_text("kernel", report["kernels"]) + group_text("family", report["families"]) + matrix_text(report) +
                      survivors_text(report);
   const auto score = [](const json& c) {
-    const int wrong = c["killed"].get<int>() + c["hole"].get<int>();
+    const int wrong = c["killed"].get<int>() + c["hole"].get<int>() + c["judged"].get<int>();
     return wrong == 0 ? 100.0 : 100.0 * c["killed"].get<int>() / wrong;
   };
   text += fmt::format("\n{} mutants of {} generated ({} invalid ones passed over{}): {} killed ({} of them in the attack), "
-                      "{} equivalent as observed, {} holes, {} unsound, {} unavailable in {:.1f} s\n",
+                      "{} equivalent as observed, {} holes, {} judged, {} unsound, {} unavailable in {:.1f} s\n",
                       t["mutants"].dump(), report["generated"].dump(), report["invalid"].dump(),
                       report["screened_out"] == 0 ? "" : ", " + report["screened_out"].dump() + " not screened",
-                      t["killed"].dump(), t["killed_in_attack"].dump(), t["equivalent"].dump(), t["hole"].dump(),
+                      t["killed"].dump(), t["killed_in_attack"].dump(), t["equivalent"].dump(), t["hole"].dump(), t["judged"].dump(),
                       t["unsound"].dump(), t["unavailable"].dump(), report["seconds"].get<double>());
   text += fmt::format("{:.1f}% of those not equivalent are killed; held-out families: {:.1f}% of {}; cases to kill: median {}, "
                       "95th percentile {}\n",
-                      score(t), score(h), h["killed"].get<int>() + h["hole"].get<int>(), t["median_cases"].dump(), t["p95_cases"].dump());
+                      score(t), score(h), h["killed"].get<int>() + h["hole"].get<int>() + h["judged"].get<int>(), t["median_cases"].dump(), t["p95_cases"].dump());
   return text.substr(1);
 }
 

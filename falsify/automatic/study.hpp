@@ -35,6 +35,7 @@ struct StudyOptions {
 ///   equivalent  as observed: the same bits as the original on `compared` cases
 ///   hole        other bits on the case `says`, and no obligation objects; `differs` in how many cases of `compared`;
 ///               there its error is `worst` of the bound and its original's `worst_of_original`
+///   judged      a hole of the list of those that need no obligation (judged.hpp): `why`
 ///   unsound     the right kernel fails the case that fails the mutant
 ///   unavailable, refused
 nlohmann::json study(const AutomaticMutant& mutant, const StudyOptions& options, Worker& worker);

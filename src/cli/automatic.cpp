@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "cli/commands.hpp"
+#include "falsify/automatic/judged.hpp"
 #include "falsify/automatic/report.hpp"
 
 namespace assay::cli {
@@ -56,16 +57,18 @@ int run_automatic(const AutomaticOptions& o) {
   const falsify::Survey survey = falsify::mutant_source(backend)(select(o, backend));
   falsify::Sample sample = falsify::draw_mutants(survey, o.mutant.empty() ? o.sample : 0, o.study.seed);
   if (!o.mutant.empty()) keep_one(o.mutant, sample.mutants);
+  const auto judgements = o.judged.empty() ? std::vector<falsify::Judgement>() : falsify::read_judgements(o.judged);
   const std::size_t left_out = screen(o, survey, sample.mutants);
   const bool show = !o.quiet && !o.json && isatty(STDERR_FILENO) != 0;
   auto results = falsify::run_study(sample.mutants, o.study, o.jobs, [&](std::size_t done) {
     if (show) fmt::print(stderr, "\r\x1b[K{} of {} mutants", done, sample.mutants.size());
   });
   if (show) fmt::print(stderr, "\r\x1b[K");
+  falsify::judge(results, judgements, survey, o.judged);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const nlohmann::json settings{{"seed", o.study.seed}, {"cases", o.study.cases}, {"attack_cases", o.study.attack_cases},
                                 {"sample", o.sample}, {"ops", o.ops}, {"backend", name(backend)}, {"kernel", o.kernel},
-                                {"matrix", o.study.matrix}, {"screened", o.screened}};
+                                {"matrix", o.study.matrix}, {"screened", o.screened}, {"judged", o.judged}};
   const nlohmann::json report = falsify::automatic_report(survey, sample, left_out, std::move(results), settings, seconds);
   if (!o.report.empty()) falsify::write_automatic(report, o.report);
   fmt::print("{}", o.json ? report.dump(1) + "\n" : falsify::automatic_table(report));

@@ -10,10 +10,11 @@ namespace assay::cli {
 
 struct AutomaticOptions {
   std::vector<std::string> ops;   ///< empty: all
-  std::string backend;            ///< empty: vulkan, the only one with a source
+  std::string backend;            ///< empty: vulkan
   std::string kernel;             ///< empty: all
   std::string mutant;             ///< hash of the only one to run; empty: those drawn
   std::string report, screened;
+  std::string judged;             ///< file of judged holes; empty: none
   std::size_t sample = 0;         ///< 0: all mutants
   falsify::StudyOptions study;
   int jobs = 1;

@@ -23,7 +23,7 @@ struct Options {
   int jobs = 0;
   bool shrink = false, json = false, quiet = false;
   bool automatic = false;
-  std::string kernel, mutant, screened;
+  std::string kernel, mutant, screened, judged;
   int sample = 0, attack_cases = 2000;
   bool matrix = false;
 };
@@ -64,7 +64,7 @@ void print(const nlohmann::json& summary) {
 
 /// What the options mean for automatic mutants: shorter campaigns, since most die in the first cases.
 AutomaticOptions automatic(const Options& o, bool cases_given) {
-  AutomaticOptions a{.ops = o.ops, .backend = o.backend, .kernel = o.kernel, .mutant = o.mutant, .report = o.report, .screened = o.screened,
+  AutomaticOptions a{.ops = o.ops, .backend = o.backend, .kernel = o.kernel, .mutant = o.mutant, .report = o.report, .screened = o.screened, .judged = o.judged,
                      .sample = static_cast<std::size_t>(o.sample), .study = {}, .jobs = jobs_for(o.jobs), .json = o.json,
                      .quiet = o.quiet};
   if (cases_given) a.study.cases = o.cases;
@@ -145,6 +145,7 @@ Command add_mutants(CLI::App& root) {
   with_it(app->add_flag("--matrix", o->matrix, "--automatic: try every obligation on each killed mutant"));
   with_it(app->add_option("--screened", o->screened,
                           "--automatic, on a GPU: the JSON report of the same mutants on lavapipe; only those that ended run"));
+  with_it(app->add_option("--judged", o->judged, "--automatic: a JSON list of holes that need no obligation, with reasons"));
   return {app, [o, cases] { return o->automatic ? run_automatic(automatic(*o, cases->count() > 0)) : run(*o); }};
 }
 
