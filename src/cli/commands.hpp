@@ -24,5 +24,6 @@ Command add_falsify(CLI::App& root);
 Command add_replay(CLI::App& root);
 Command add_mutants(CLI::App& root);
 Command add_gradcheck(CLI::App& root);
+Command add_audit(CLI::App& root);
 
 }  // namespace assay::cli
