@@ -124,8 +124,9 @@ class Audit {
 
   void rows(const Subject& subject) {
     Property<bool> batch, runs;
+    batch.why_not = subject.no_rows;
     for (const std::vector<Index>& dims : row_dims(op_, subject)) {
-      if (batch.value != false)
+      if (batch.value != false && subject.no_rows.empty())
         attempt([&] { batch = batch_invariant(op_, kernel_, dims, worker_); }, "rows alone and within a batch");
       if (runs.value != false) attempt([&] { runs = deterministic(op_, kernel_, dims, worker_); }, "the same call again");
     }

@@ -40,6 +40,7 @@ struct Sum {
   Place result{};                      ///< `first` is the element
   double scale = 1;                    ///< the result is this times the sum, exactly: plus or minus a power of two
   int lift = 0;                        ///< single elements: 2^lift at least, where the formula is linear
+  std::string_view no_subnormals{};    ///< why these say nothing of flushing, where they do not
   void (*background)(Problem& problem) = nullptr;  ///< everything else: all inputs are zero and params typical before it
 };
 
@@ -49,6 +50,7 @@ struct Subject {
   std::vector<Sum> sums{};
   std::string_view no_sums{};
   std::vector<Index> dims{};
+  std::string_view no_rows{};  ///< why rows along the first dim are not on their own, where they are not
 };
 
 /// That of one operation. Throws InputError if there is no such operation.

@@ -55,7 +55,7 @@ int run(const Options& o) {
   std::vector<falsify::Task> tasks;
   for (const Kernel* k : selected_kernels(o.ops, o.backend, o.kernel, foreign.get()))
     tasks.push_back({std::string(k->id), [k, limit] { return audited(k, limit); }});
-  json kernels = falsify::run_tasks(tasks, jobs_for(o.jobs), [](const json*) {});
+  std::vector<json> kernels = falsify::run_tasks(tasks, jobs_for(o.jobs), [](const json*) {});
   std::ranges::sort(kernels, {}, [](const json& k) { return k["kernel"].get<std::string>(); });
   json totals{{"agrees", 0}, {"disagrees", 0}, {"failed", 0}, {"refused", 0}, {"unavailable", 0}};
   for (const json& k : kernels) {
