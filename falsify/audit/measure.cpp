@@ -115,14 +115,28 @@ class Signed {
       }
       return n_ - static_cast<Index>(left);
     });
-    if (!strange.empty()) none(m_.order, "no count of terms: " + strange);
+    if (!strange.empty()) order_toward_zero(strange);
     else if (tree) m_.order.value = *tree;
     else none(m_.order, "the counts are those of no tree: the order depends on the values, or on the run");
   }
 
+  /// Toward zero, -M plus a unit is no longer -M. But two terms beside a third, of which they are 5/8 of the last place each, show
+  /// only where they were added to each other first.
+  void order_toward_zero(const std::string& strange) {
+    const int bits = *m_.accumulator_bits.value;
+    if (bits > bits_of(probe_.stored_as(probe_.sum().result))) return none(m_.order, "no count of terms: " + strange);
+    const float small = 0.625F * std::ldexp(kBase, 1 - bits);
+    const auto tree = reveal(n_, [&](Index i, Index j) {
+      Index before = 0;
+      for (Index k = 0; k < n_; ++k) before += k != i && k != j && probe_({{i, small}, {j, small}, {k, kBase}}) != static_cast<double>(kBase);
+      return n_ - before;
+    });
+    if (tree) m_.order.value = *tree;
+    else none(m_.order, "no count of terms: " + strange);
+  }
+
   /// Terms i and j that are added before k.
   std::array<Index, 3> pair_before() const {
-    if (!m_.order.value) return {0, 1, n_ - 1};
     for (Index j = 1; j < n_; ++j)
       for (Index k = 1; k < n_; ++k)
         if (k != j && under(*m_.order.value, 0, j) < under(*m_.order.value, 0, k)) return {0, j, k};
@@ -141,6 +155,7 @@ class Signed {
     if (n_ == 1) return two_factors_ ? product_rounding() : none(m_.rounding, "one term, nothing is rounded");
     const int result = bits_of(probe_.stored_as(probe_.sum().result));
     const int bits = n_ == 2 ? result : *m_.accumulator_bits.value;
+    if (n_ > 2 && !m_.order.value) return none(m_.rounding, "the order is not known");
     if (bits > 31) return none(m_.rounding, "no addition was seen to be rounded");
     const float last = std::ldexp(kBase, 1 - bits);
     const double up = added(kBase, 0.75F * last, last), down = added(kBase, 0.25F * last, last);
@@ -246,14 +261,14 @@ class Signed {
       Property<bool> other;
       look(other, {{0, 0x1p40F, 0x1p-130F}}, 0);
       if (*other.value) m_.flushes_inputs = other;
-    } else if (narrow) {
+    } else if (narrow || m_.accumulator_bits.value.value_or(kFloatBits) < 8 + up) {
       none(m_.flushes_inputs, "the result is too short to show it");
     } else {
       look(m_.flushes_inputs, {{0, power(-124 + up)}, {1, 0x1p-130F}}, static_cast<double>(power(-124 + up)));
     }
     if (!two_factors_) return none(m_.flushes_products, "terms are no products");
     if (narrow || up > 0) return none(m_.flushes_products, "the result is too short to show it");
-    look(m_.flushes_products, {{0, 0x1p-126F}, {1, 0x1p-70F, 0x1p-64F}}, 0x1p-126);
+    look(m_.flushes_products, {{0, 0x1p-126F}, {1, 0x1p-66F, 0x1p-65F}}, 0x1p-126);
   }
 
   Prober& probe_;

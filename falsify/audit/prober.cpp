@@ -33,18 +33,24 @@ Problem blank(const OpDescriptor& op, const Kernel& kernel, const std::vector<In
   return problem;
 }
 
-Prober::Prober(const OpDescriptor& op, const Kernel& kernel, const Sum& sum, Worker& worker)
-    : op_(op), kernel_(kernel), sum_(sum), worker_(worker), base_(blank(op, kernel, sum.dims)) {
+Prober::Prober(const OpDescriptor& op, const Kernel& kernel, const Sum& sum, Runner run)
+    : sum_(sum), run_(std::move(run)), base_(blank(op, kernel, sum.dims)) {
   if (sum.background != nullptr) sum.background(base_);
   for (Index p = 0; p < sum.count; ++p) {
     left(base_, sum, p) = encoded(0);
     set_right(base_, sum, p, 1);
   }
-  case_.dims = base_.dims;
-  case_.params = base_.params;
   const std::vector<int> outputs = outputs_of(op);
   output_ = static_cast<std::size_t>(std::ranges::find(outputs, sum.result.tensor) - outputs.begin());
 }
+
+Prober::Prober(const OpDescriptor& op, const Kernel& kernel, const Sum& sum, Worker& worker)
+    : Prober(op, kernel, sum, [&op, &kernel, &worker](const Problem& problem) {
+        Case c;
+        c.dims = problem.dims;
+        c.params = problem.params;
+        return Trial(op, kernel, c, worker).run(problem, Poison::finite);
+      }) {}
 
 DType Prober::stored_as(const Place& place) const { return base_.dtype(place.tensor); }
 
@@ -56,9 +62,8 @@ float Prober::encoded(float term) const {
   }
 }
 
-float Prober::run(const Problem& problem) {
-  Trial trial(op_, kernel_, case_, worker_);
-  return trial.run(problem, Poison::finite).outputs.at(output_).at(static_cast<std::size_t>(sum_.result.first));
+float Prober::result(const Problem& problem) {
+  return run_(problem).outputs.at(output_).at(static_cast<std::size_t>(sum_.result.first));
 }
 
 double Prober::operator()(std::span<const Term> terms, float others) {
@@ -69,7 +74,7 @@ double Prober::operator()(std::span<const Term> terms, float others) {
     left(problem, sum_, term.at) = term.left;
     set_right(problem, sum_, term.at, term.right);
   }
-  return static_cast<double>(run(problem)) / sum_.scale;
+  return static_cast<double>(result(problem)) / sum_.scale;
 }
 
 float Prober::shown(std::span<const Term> terms, bool raw) {
@@ -77,7 +82,7 @@ float Prober::shown(std::span<const Term> terms, bool raw) {
   const DType dtype = stored_as(sum_.left);
   for (const Term& term : terms)
     left(problem, sum_, term.at) = stored(dtype, raw ? term.left : encoded(term.left));
-  return run(problem);
+  return result(problem);
 }
 
 }  // namespace assay::falsify::audit

@@ -1,6 +1,7 @@
 // Runs a kernel on the calls of an audit: a few terms of one sum at a time.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -19,11 +20,14 @@ struct Term {
 /// Unavailable where its device is missing.
 class Prober {
  public:
+  /// Runs the kernel on a call; throws as Trial::run does.
+  using Runner = std::function<Run(const Problem&)>;
+  Prober(const OpDescriptor& op, const Kernel& kernel, const Sum& sum, Runner run);
+  /// On dense tensors between sentinels.
   Prober(const OpDescriptor& op, const Kernel& kernel, const Sum& sum, Worker& worker);
 
   const Sum& sum() const { return sum_; }
-  const Kernel& kernel() const { return kernel_; }
-  /// Significant bits, and the exponent range, of what the tensor stores.
+  /// Format of the tensor's elements.
   DType stored_as(const Place& place) const;
 
   /// The sum of these terms as the kernel has it, all others being `others` (times 1).
@@ -35,13 +39,10 @@ class Prober {
 
  private:
   float encoded(float term) const;
-  float run(const Problem& problem);
+  float result(const Problem& problem);
 
-  const OpDescriptor& op_;
-  const Kernel& kernel_;
   const Sum& sum_;
-  Worker& worker_;
-  Case case_;
+  Runner run_;
   Problem base_;        ///< every term nothing, every right factor 1
   std::size_t output_;  ///< the result's tensor among the outputs
 };
