@@ -255,7 +255,7 @@ class Signed {
       else none(m_.flushes_inputs, "kept in the result"), m_.flushes_inputs.why_not.clear(), m_.flushes_inputs.value = false;
       return none(m_.flushes_products, "nothing is multiplied and added");
     }
-    look(m_.flushes_results, {{0, power(-125) * (1 + 0x1p-5F)}, {1, -power(-125)}}, 0);
+    look(m_.flushes_results, {{0, power(-125 + up) * (1 + 0x1p-5F)}, {1, -power(-125 + up)}}, 0);
     if (two_factors_) {
       look(m_.flushes_inputs, {{0, 0x1p-130F, 0x1p40F}}, 0);
       Property<bool> other;
