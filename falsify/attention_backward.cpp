@@ -121,4 +121,23 @@ Outcome attention_backward::causality(Trial& trial) {
   return outcome;
 }
 
+namespace {
+
+/// Scores and logsumexp are 0, so that every weight is 1: ds is dy v.
+void weights_one(Problem& p) {
+  std::ranges::fill(p.values[3], static_cast<float>(p.dims[2]));
+  p.params = {1, 0};
+}
+
+}  // namespace
+
+audit::Subject attention_backward::audited() {
+  return {.sums = {{.says = "dv[0,0,0,0] over queries", .terms = audit::Terms::values, .dims = {1, 64, 4, 1, 1, 16}, .count = 64, .left = {7, 0, 16}, .result = {10}, .background = &weights_one},
+           {.says = "dq[0,0,0,0] over keys", .terms = audit::Terms::products, .dims = {1, 4, 64, 1, 1, 16}, .count = 64, .left = {2, 0, 16}, .right = {1, 0, 16}, .result = {8},
+            .background = [](Problem& p) { weights_one(p), p.values[7][0] = 1; }},
+           {.says = "dk[0,0,0,0] over queries", .terms = audit::Terms::products, .dims = {1, 64, 4, 1, 1, 16}, .count = 64, .left = {7, 0, 16}, .right = {0, 0, 16}, .result = {9},
+            .background = [](Problem& p) { weights_one(p), p.values[2][0] = 1; }}},
+          .dims = {2, 9, 70, 2, 4, 20}};
+}
+
 }  // namespace assay::falsify

@@ -1,4 +1,5 @@
 // Properties of the binary cross-entropy (obligations of contracts/bce_with_logits.yaml).
+#include <algorithm>
 #include <cmath>
 
 #include "bce_with_logits_obligations.hpp"
@@ -71,6 +72,11 @@ Outcome bce_with_logits::soft_targets(Trial& trial) {
     if (share < 0) got = loss;
   }
   return compare_within("loss", problem.shape(kLoss), got, want, bound);
+}
+
+audit::Subject bce_with_logits::audited() {
+  return {.sums = {{.says = "loss[0] over classes", .terms = audit::Terms::products, .dims = {4, 64}, .count = 64, .left = {1}, .right = {2}, .result = {3}, .scale = 2,
+            .background = [](Problem& p) { std::ranges::fill(p.values[0], -128.0F); }}}};
 }
 
 }  // namespace assay::falsify

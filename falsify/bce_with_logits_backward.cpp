@@ -1,4 +1,5 @@
 // Properties of the gradient of the binary cross-entropy (obligations of contracts/bce_with_logits_backward.yaml).
+#include <algorithm>
 #include <cmath>
 
 #include "bce_with_logits_backward_obligations.hpp"
@@ -41,6 +42,16 @@ Outcome bce_with_logits_backward::mirror(Trial& trial) {
     bound.push_back(oracle[0][i].error + other[0][i].error);
   }
   return compare_within("dlogits", both.plain.shape(kDlogits), got, want, bound);
+}
+
+audit::Subject bce_with_logits_backward::audited() {
+  return {.sums = {{.says = "dlogits[0,0]", .terms = audit::Terms::values, .dims = {4, 1}, .count = 1, .left = {3}, .result = {4}, .scale = -1,
+            .background = [](Problem& p) {
+              std::ranges::fill(p.values[0], -128.0F);
+              std::ranges::fill(p.values[1], 1.0F);
+              std::ranges::fill(p.values[2], 1.0F);
+            }}},
+          .dims = {4, 64}};
 }
 
 }  // namespace assay::falsify

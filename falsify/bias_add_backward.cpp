@@ -39,4 +39,8 @@ Outcome bias_add_backward::row_additivity(Trial& trial) {
   return compare_within("dbias", whole.shape(2), widened(trial.run(whole).outputs[1]), parts, bound);
 }
 
+audit::Subject bias_add_backward::audited() {
+  return {.sums = {{.says = "dbias[0] over m", .terms = audit::Terms::values, .dims = {64, 16}, .count = 64, .left = {0, 0, 16}, .result = {2}}}};
+}
+
 }  // namespace assay::falsify

@@ -110,4 +110,27 @@ Outcome cross_entropy::row_permutation(Trial& trial) {
   return compare_within("loss", Shape{static_cast<Index>(got.size())}, got, want, bound);
 }
 
+namespace {
+
+/// Row i has class i for its target, with a loss of 128 times that class's weight; total is their sum.
+void losses_of_128(Problem& p) {
+  const auto classes = static_cast<std::size_t>(p.dims[1]);
+  std::ranges::fill(p.values[kLogits], -1e4F);
+  for (std::size_t i = 0; i < p.values[kTargets].size(); ++i) {
+    p.values[kTargets][i] = static_cast<float>(i);
+    p.values[kLogits][i * classes + i] = -128;
+    p.values[kLogits][i * classes + (i + 1) % classes] = 0;
+  }
+  p.params[0] = 2;
+}
+
+}  // namespace
+
+audit::Subject cross_entropy::audited() {
+  return {.sums = {{.says = "logsumexp[0] over classes", .terms = audit::Terms::exponentials, .dims = {4, 32}, .count = 32, .left = {0}, .result = {5}},
+           {.says = "total over rows", .terms = audit::Terms::values, .dims = {32, 32}, .count = 32, .left = {2}, .result = {4}, .scale = 128, .background = &losses_of_128},
+           {.says = "normalizer over rows", .terms = audit::Terms::values, .dims = {32, 32}, .count = 32, .left = {2}, .result = {6},
+            .background = [](Problem& p) { losses_of_128(p), p.params[0] = 1; }}}};
+}
+
 }  // namespace assay::falsify

@@ -1,4 +1,5 @@
 // Properties of the gradient of the cross-entropy (obligations of contracts/cross_entropy_backward.yaml).
+#include <algorithm>
 #include <cmath>
 
 #include "cross_entropy_backward_obligations.hpp"
@@ -73,6 +74,15 @@ Outcome cross_entropy_backward::row_sum(Trial& trial) {
       compare_within("dlogits, sum of a row", Shape{rows}, sums, std::vector<double>(sums.size()), bounds);
   outcome.nonzero = outcome.elements;  // zero is what the claim is about
   return outcome;
+}
+
+audit::Subject cross_entropy_backward::audited() {
+  return {.sums = {{.says = "dlogits[0,0] of dloss and dtotal", .terms = audit::Terms::values, .dims = {4, 4}, .count = 2, .left = {5}, .second = {6}, .result = {7}, .scale = -1,
+            .background = [](Problem& p) {
+              std::ranges::fill(p.values[2], 1.0F);
+              std::ranges::fill(p.values[3], 1e4F);  // p - 1 is -1
+              p.values[4][0] = 1;
+            }}}};
 }
 
 }  // namespace assay::falsify

@@ -13,4 +13,8 @@ Outcome gemv::block_additivity(Trial& trial) { return product_block_additivity(t
 Outcome gemv::large(Trial& trial) { return product_large(trial, {}); }
 Outcome gemv::equals_matmul(Trial& trial) { return product_equals_matmul(trial, {}); }
 
+audit::Subject gemv::audited() {
+  return {.sums = {{.says = "y[0] over k", .terms = audit::Terms::products, .dims = {16, 128}, .count = 128, .left = {0}, .right = {1}, .result = {2}}}};
+}
+
 }  // namespace assay::falsify

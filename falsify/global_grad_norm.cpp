@@ -57,4 +57,8 @@ Outcome global_grad_norm::parts(Trial& trial) {
   return compare_within("norm", problem.shape(1), got, want, bound);
 }
 
+audit::Subject global_grad_norm::audited() {
+  return {.sums = {{.says = "the squares of norm over n", .terms = audit::Terms::squares, .dims = {32}, .count = 32, .left = {0}, .result = {1}}}};
+}
+
 }  // namespace assay::falsify

@@ -96,4 +96,8 @@ Outcome linear::large(Trial& trial) {
   return exact_product("y", 2, x.view(), weight.view().transposed(), {run.outputs[0].data(), problem.shape(3)});
 }
 
+audit::Subject linear::audited() {
+  return {.sums = {{.says = "y[0,0] over in", .terms = audit::Terms::products, .dims = {16, 64, 16, 0}, .count = 64, .left = {0}, .right = {1}, .result = {3}}}};
+}
+
 }  // namespace assay::falsify

@@ -182,4 +182,20 @@ Outcome lora_linear::ranks_add(Trial& trial) {
   return compare_within("y", both.shape(5), whole, parts, bound);
 }
 
+namespace {
+
+/// t[0,q] = a[q,0], and alpha / r is 1.
+void scale_one(Problem& p) {
+  p.values[0][0] = 1;
+  p.params[0] = static_cast<double>(p.dims[3]);
+}
+
+}  // namespace
+
+audit::Subject lora_linear::audited() {
+  return {.sums = {{.says = "y[0,0] over in", .terms = audit::Terms::products, .dims = {16, 64, 16, 8, 0}, .count = 64, .left = {0}, .right = {1}, .result = {5}},
+           {.says = "t[0,0] over in", .terms = audit::Terms::products, .dims = {16, 64, 16, 8, 0}, .count = 64, .left = {0}, .right = {3}, .result = {6}},
+           {.says = "y[0,0] over r", .terms = audit::Terms::products, .dims = {16, 16, 16, 32, 0}, .count = 32, .left = {3, 0, 16}, .right = {4}, .result = {5}, .background = &scale_one}}};
+}
+
 }  // namespace assay::falsify

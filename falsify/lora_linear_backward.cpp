@@ -163,4 +163,20 @@ Outcome lora_linear_backward::rank_doubled(Trial& trial) {
   return outcome;
 }
 
+namespace {
+
+/// dy b has dy[i,0] in its first column, and alpha / r is 1.
+void scale_one(Problem& p) {
+  p.values[3][0] = 1;
+  p.params[0] = static_cast<double>(p.dims[3]);
+}
+
+}  // namespace
+
+audit::Subject lora_linear_backward::audited() {
+  return {.sums = {{.says = "dx[0,0] over out", .terms = audit::Terms::products, .dims = {16, 16, 64, 8}, .count = 64, .left = {5}, .right = {1, 0, 16}, .result = {6}},
+           {.says = "da[0,0] over s", .terms = audit::Terms::products, .dims = {64, 16, 16, 8}, .count = 64, .left = {5, 0, 16}, .right = {0, 0, 16}, .result = {7}, .background = &scale_one},
+           {.says = "db[0,0] over s", .terms = audit::Terms::products, .dims = {64, 16, 16, 8}, .count = 64, .left = {5, 0, 16}, .right = {4, 0, 8}, .result = {8}, .background = &scale_one}}};
+}
+
 }  // namespace assay::falsify

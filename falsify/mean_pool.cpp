@@ -1,6 +1,7 @@
 // Properties of the mean over tokens (obligations of contracts/mean_pool.yaml).
 #include "mean_pool_obligations.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "falsify/elementwise.hpp"
@@ -39,5 +40,10 @@ Outcome mean_pool::padding_ignored(Trial& trial) {
 
 Outcome mean_pool::scaling(Trial& trial) { return scales_with(trial, {0}); }
 Outcome mean_pool::batch_invariance(Trial& trial) { return independent_of_batch(trial); }
+
+audit::Subject mean_pool::audited() {
+  return {.sums = {{.says = "y[0,0] over s", .terms = audit::Terms::values, .dims = {4, 64, 16}, .count = 64, .left = {0, 0, 16}, .result = {2}, .scale = 1.0 / 64,
+            .background = [](Problem& p) { std::ranges::fill(p.values[1], 64.0F); }}}};
+}
 
 }  // namespace assay::falsify

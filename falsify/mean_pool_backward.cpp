@@ -1,6 +1,7 @@
 // Properties of the gradient of the mean over tokens (obligations of contracts/mean_pool_backward.yaml).
 #include "mean_pool_backward_obligations.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "falsify/elementwise.hpp"
@@ -30,5 +31,10 @@ Outcome mean_pool_backward::adds_up(Trial& trial) {
 }
 
 Outcome mean_pool_backward::batch_invariance(Trial& trial) { return independent_of_batch(trial); }
+
+audit::Subject mean_pool_backward::audited() {
+  return {.sums = {{.says = "dx[0,0,0]", .terms = audit::Terms::values, .dims = {4, 16, 16}, .count = 1, .left = {1}, .result = {2},
+            .background = [](Problem& p) { std::ranges::fill(p.values[0], 1.0F); }}}};
+}
 
 }  // namespace assay::falsify

@@ -1,6 +1,8 @@
 // Properties of DX = DY · W with W in NF4 codes (obligations of contracts/nf4_matmul.yaml).
 #include "nf4_matmul_obligations.hpp"
 
+#include <algorithm>
+
 #include "falsify/nf4.hpp"
 #include "falsify/nf4_products.hpp"
 
@@ -22,5 +24,13 @@ Outcome nf4_matmul::padding(Trial& trial) { return padding_does_not_matter(trial
 Outcome nf4_matmul::equals_dense(Trial& trial) { return nf4_equals_dense(trial, kForm); }
 Outcome nf4_matmul::long_sums(Trial& trial) { return nf4_long_sums(trial, kForm); }
 Outcome nf4_matmul::large(Trial& trial) { return nf4_large(trial, kForm); }
+
+audit::Subject nf4_matmul::audited() {
+  return {.sums = {{.says = "dx[0,0] over n", .terms = audit::Terms::values, .dims = {16, 64, 64}, .count = 64, .left = {0}, .result = {3},
+            .background = [](Problem& p) {
+              std::ranges::fill(p.values[1], 255.0F);
+              std::ranges::fill(p.values[2], 1.0F);
+            }}}};
+}
 
 }  // namespace assay::falsify

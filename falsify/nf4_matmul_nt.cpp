@@ -1,6 +1,8 @@
 // Properties of Y = X · Wᵀ with W in NF4 codes (obligations of contracts/nf4_matmul_nt.yaml).
 #include "nf4_matmul_nt_obligations.hpp"
 
+#include <algorithm>
+
 #include "falsify/nf4.hpp"
 #include "falsify/nf4_products.hpp"
 
@@ -22,5 +24,13 @@ Outcome nf4_matmul_nt::padding(Trial& trial) { return padding_does_not_matter(tr
 Outcome nf4_matmul_nt::equals_dense(Trial& trial) { return nf4_equals_dense(trial, kForm); }
 Outcome nf4_matmul_nt::long_sums(Trial& trial) { return nf4_long_sums(trial, kForm); }
 Outcome nf4_matmul_nt::large(Trial& trial) { return nf4_large(trial, kForm); }
+
+audit::Subject nf4_matmul_nt::audited() {
+  return {.sums = {{.says = "y[0,0] over k", .terms = audit::Terms::values, .dims = {16, 128, 16}, .count = 128, .left = {0}, .result = {3},
+            .background = [](Problem& p) {
+              std::ranges::fill(p.values[1], 255.0F);
+              std::ranges::fill(p.values[2], 1.0F);
+            }}}};
+}
 
 }  // namespace assay::falsify

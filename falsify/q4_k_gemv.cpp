@@ -174,4 +174,21 @@ Outcome q4_k_gemv::large(Trial& trial) {
   return trial.against_oracle(Tier::exact, problem, trial.run(problem));
 }
 
+namespace {
+
+/// Every weight is 1.
+void ones(Problem& p) {
+  q4_k::for_each_block(p.values[0], p.dims[0], p.dims[1], [](q4_k::Block block, Index, Index) {
+    block.set_d(to_half(1));
+    for (Index b = 0; b < q4_k::kSubBlocks; ++b) block.set_scale(b, {1, 0});
+    for (Index i = 0; i < q4_k::kValues; ++i) block.set_code(i, 1);
+  });
+}
+
+}  // namespace
+
+audit::Subject q4_k_gemv::audited() {
+  return {.sums = {{.says = "y[0] over k", .terms = audit::Terms::values, .dims = {4, 256}, .count = 256, .left = {1}, .result = {2}, .background = &ones}}};
+}
+
 }  // namespace assay::falsify

@@ -165,4 +165,6 @@ Outcome q4_k_quantize::padding(Trial& trial) {
 
 Outcome q4_k_quantize::batch_invariance(Trial& trial) { return independent_of_batch(trial, Sizes::drawn); }
 
+audit::Subject q4_k_quantize::audited() { return {.no_sums = "its results are packed bits", .dims = {4, 256}}; }
+
 }  // namespace assay::falsify

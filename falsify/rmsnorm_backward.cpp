@@ -1,6 +1,7 @@
 // Properties of rmsnorm_backward (obligations of contracts/rmsnorm_backward.yaml).
 #include "rmsnorm_backward_obligations.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "falsify/rows.hpp"
@@ -57,6 +58,22 @@ Outcome rmsnorm_backward::orthogonality(Trial& trial) {
     bound.push_back(error);
   }
   return compare_within("dx", Shape{rows}, got, expected, bound);
+}
+
+namespace {
+
+/// weight and rrms are 1, and the last of each row is x = 1, dy = 0: its dx is -1/n of the projection.
+void unscaled(Problem& p) {
+  std::ranges::fill(p.values[1], 1.0F);
+  std::ranges::fill(p.values[2], 1.0F);
+  for (std::size_t last = static_cast<std::size_t>(p.dims[1]) - 1; last < p.values[0].size(); last += static_cast<std::size_t>(p.dims[1])) p.values[0][last] = 1;
+}
+
+}  // namespace
+
+audit::Subject rmsnorm_backward::audited() {
+  return {.sums = {{.says = "dweight[0] over rows", .terms = audit::Terms::products, .dims = {64, 16}, .count = 64, .left = {3, 0, 16}, .right = {0, 0, 16}, .result = {5}, .background = &unscaled},
+           {.says = "the projection of dx[0,63] over n", .terms = audit::Terms::products, .dims = {4, 64}, .count = 63, .left = {3}, .right = {0}, .result = {4, 63}, .scale = -1.0 / 64, .background = &unscaled}}};
 }
 
 }  // namespace assay::falsify

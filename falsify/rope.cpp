@@ -42,4 +42,8 @@ Outcome rope::relative_position(Trial& trial) {
   return compare_within("dot products of heads in y", Shape{heads}, dots[1], dots[0], bound);
 }
 
+audit::Subject rope::audited() {
+  return {.sums = {{.says = "y[0,0,0] at position 0", .terms = audit::Terms::values, .dims = {4, 2, 64}, .count = 1, .left = {0}, .result = {1}, .background = [](Problem& p) { p.params[3] = 0; }}}};
+}
+
 }  // namespace assay::falsify

@@ -31,4 +31,8 @@ Outcome rope_backward::undoes(Trial& trial) {
   return compare_within("dx", plain.shape(1), got, original, bound);
 }
 
+audit::Subject rope_backward::audited() {
+  return {.sums = {{.says = "dx[0,0,0] at position 0", .terms = audit::Terms::values, .dims = {4, 2, 64}, .count = 1, .left = {0}, .result = {1}, .background = [](Problem& p) { p.params[3] = 0; }}}};
+}
+
 }  // namespace assay::falsify

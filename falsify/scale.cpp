@@ -29,4 +29,8 @@ Outcome scale::oddness(Trial& trial) {
 
 Outcome scale::batch_invariance(Trial& trial) { return independent_of_batch(trial); }
 
+audit::Subject scale::audited() {
+  return {.sums = {{.says = "y[0,0]", .terms = audit::Terms::values, .dims = {4, 64}, .count = 1, .left = {0}, .result = {1}, .background = [](Problem& p) { p.params[0] = 1; }}}};
+}
+
 }  // namespace assay::falsify

@@ -34,4 +34,8 @@ Outcome silu_backward::reflection(Trial& trial) {
 
 Outcome silu_backward::batch_invariance(Trial& trial) { return independent_of_batch(trial); }
 
+audit::Subject silu_backward::audited() {
+  return {.sums = {{.says = "dx[0,0]", .terms = audit::Terms::values, .dims = {4, 64}, .count = 1, .left = {1}, .result = {2}, .background = [](Problem& p) { std::ranges::fill(p.values[0], 128.0F); }}}};
+}
+
 }  // namespace assay::falsify

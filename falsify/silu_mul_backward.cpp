@@ -1,6 +1,8 @@
 // Properties of silu_mul_backward (obligations of contracts/silu_mul_backward.yaml).
 #include "silu_mul_backward_obligations.hpp"
 
+#include <algorithm>
+
 #include "falsify/gates.hpp"
 #include "falsify/rows.hpp"
 
@@ -16,6 +18,10 @@ Outcome silu_mul_backward::scaling(Trial& trial) {
   const Problem problem = trial.problem(Strategy::gaussian);
   const int a = static_cast<int>(trial.random("scaling").between(1, 4));
   return scales(trial, problem, {.tensor = 2, .exponent = a, .exponents = {a, a}}, {});
+}
+
+audit::Subject silu_mul_backward::audited() {
+  return {.sums = {{.says = "dup[0,0]", .terms = audit::Terms::values, .dims = {4, 64}, .count = 1, .left = {2}, .result = {4}, .scale = 128, .background = [](Problem& p) { std::ranges::fill(p.values[0], 128.0F); }}}};
 }
 
 }  // namespace assay::falsify

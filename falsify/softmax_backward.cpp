@@ -35,4 +35,9 @@ Outcome softmax_backward::scaling(Trial& trial) {
   return scales(trial, problem, {.tensor = 1, .exponent = a, .exponents = {a}}, {});
 }
 
+audit::Subject softmax_backward::audited() {
+  return {.sums = {{.says = "the sum in dx[0,63] over n", .terms = audit::Terms::products, .dims = {4, 64}, .count = 63, .left = {1}, .right = {0}, .result = {2, 63}, .scale = -1,
+            .background = [](Problem& p) { p.values[0][63] = 1; }}}};
+}
+
 }  // namespace assay::falsify

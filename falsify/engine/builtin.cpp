@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "falsify/audit/confirm.hpp"
+#include "falsify/audit/judge.hpp"
 #include "falsify/engine/obligation.hpp"
 #include "falsify/engine/trial.hpp"
 
@@ -63,9 +65,9 @@ Outcome exact(Trial& trial) {
 }
 
 Outcome statistical(Trial& trial) {
-  const Arithmetic& arithmetic = trial.kernel().arithmetic;
-  if (arithmetic.accumulation != Rounding::nearest || arithmetic.block > 1)
+  if (!audit::statistical_tier_used(trial.kernel().arithmetic))
     return Outcome::not_applicable("the kernel declares accumulation that does not round to nearest");
+  if (const auto why = audit::contradicts_nearest(trial)) return Outcome::falsify({"rounding", *why, "", {}, 0, 0, 0});
   const Problem problem = trial.problem();
   const Run run = trial.run(problem);
   return trial.against_oracle(Tier::statistical, problem, run);

@@ -25,5 +25,6 @@ Command add_replay(CLI::App& root);
 Command add_mutants(CLI::App& root);
 Command add_gradcheck(CLI::App& root);
 Command add_import(CLI::App& root);
+Command add_audit(CLI::App& root);
 
 }  // namespace assay::cli

@@ -9,6 +9,7 @@
 #include "cli/commands.hpp"
 #include "cli/foreign.hpp"
 #include "cli/progress.hpp"
+#include "cli/selection.hpp"
 #include "cli/values.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/engine/report.hpp"
@@ -29,23 +30,7 @@ struct Options {
 
 /// The kernels asked for, in order of id. Throws InputError where a name matches nothing.
 std::vector<const Kernel*> select(const Options& o, const plugin::ForeignKernel* foreign) {
-  if (!o.backend.empty()) backend_from(o.backend);
-  for (const std::string& op : o.ops) operation(op);
-  std::vector<const Kernel*> chosen;
-  if (foreign != nullptr) {
-    chosen.push_back(&foreign->kernel());
-  } else if (!o.kernel.empty()) {
-    chosen.push_back(&kernel(o.kernel));
-  } else {
-    for (const Kernel& k : kernels()) {
-      if (k.role == KernelRole::mutant) continue;
-      if (!o.ops.empty() && std::ranges::find(o.ops, k.op) == o.ops.end()) continue;
-      if (!o.backend.empty() && name(k.backend) != o.backend) continue;
-      chosen.push_back(&k);
-    }
-  }
-  if (chosen.empty() && !o.backend.empty()) device(backend_from(o.backend));  // says why it is not here
-  if (chosen.empty()) throw InputError("selection", "no kernel matches it", "`assay list` prints what there is");
+  std::vector<const Kernel*> chosen = selected_kernels(o.ops, o.backend, o.kernel, foreign);
   if (!o.obligation.empty())
     std::erase_if(chosen, [&](const Kernel* k) {
       return std::ranges::none_of(falsify::obligations(k->op), [&](const auto& x) { return x.info->id == o.obligation; });

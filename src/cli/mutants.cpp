@@ -23,7 +23,7 @@ struct Options {
   int jobs = 0;
   bool shrink = false, json = false, quiet = false;
   bool automatic = false;
-  std::string kernel, mutant, screened, judged;
+  std::string kernel, mutant, screened, judged, family;
   int sample = 0, attack_cases = 2000;
   bool matrix = false;
 };
@@ -81,7 +81,8 @@ int run(const Options& o) {
   std::vector<const Kernel*> chosen;
   for (const Kernel& k : kernels())
     if (k.role == KernelRole::mutant && (o.backend.empty() || name(k.backend) == o.backend) &&
-        (o.ops.empty() || std::ranges::find(o.ops, k.op) != o.ops.end()))
+        (o.ops.empty() || std::ranges::find(o.ops, k.op) != o.ops.end()) &&
+        (o.family.empty() || k.id.starts_with("mutant/" + o.family + "/")))
       chosen.push_back(&k);
   if (chosen.empty() && !o.backend.empty()) device(backend_from(o.backend));  // says why it is not here
   if (chosen.empty()) throw InputError("selection", "no mutant matches it", "leave the options out to run all of them");
@@ -122,6 +123,7 @@ Command add_mutants(CLI::App& root) {
   auto o = std::make_shared<Options>();
   app->add_option("OP", o->ops, "Operations (all of them by default)");
   app->add_option("--backend", o->backend, "Only mutants of this back end: cpu, cuda-host, vulkan, cuda");
+  app->add_option("--family", o->family, "Only mutants whose id begins so: adversarial are those that pass tests without computing");
   auto* cases = app->add_option("--cases", o->cases, "Cases for each obligation before a mutant counts as surviving")
       ->capture_default_str()->check(CLI::Range(1, 1'000'000));
   app->add_option("--seed", o->seed, "Seed of the campaigns")->capture_default_str();

@@ -83,6 +83,13 @@ struct ObligationInfo {
   int line = 0;
 };
 
+/// A choice between behaviours that all look right, and the obligation that tests it.
+struct PinInfo {
+  std::string_view name;
+  std::string_view says;
+  std::string_view tested_by;
+};
+
 struct GradientInfo {
   int input = -1;                            ///< index of the differentiable input
   std::string_view id;
@@ -104,6 +111,7 @@ struct OpDescriptor {
   std::span<const ClauseInfo> clauses;
   std::span<const ObligationInfo> obligations;
   std::span<const GradientInfo> gradients;
+  std::span<const PinInfo> pins;
   Nonfinite nonfinite = Nonfinite::propagate;
   bool bitwise_deterministic = true;
   /// Outputs are determined bit for bit: copies, and codecs whose arithmetic the contract pins.

@@ -159,13 +159,15 @@ Source obligations_header(const Contract& contract) {
   Source out(op + "_obligations.hpp", contract.file);
   out.line("#pragma once");
   out.blank();
+  out.line("#include \"falsify/audit/subject.hpp\"");
   out.line("#include \"falsify/engine/obligation.hpp\"");
   out.blank();
-  out.line("/// Defined in falsify/{}.cpp, one for each check that the contract names.", op);
+  out.line("/// Defined in falsify/{}.cpp: one function for each check that the contract names, and what an audit probes.", op);
   out.line("namespace assay::falsify::{} {{", op);
   for (const std::string& name : own_checks(contract)) out.line("Outcome {}(Trial& trial);", name);
   if (!contract.inputs.value.empty())
     out.line("void {}(Problem& problem, Strategy strategy, Random& random);", contract.inputs.value);
+  out.line("audit::Subject audited();");
   out.line("}}  // namespace assay::falsify::{}", op);
   return out;
 }

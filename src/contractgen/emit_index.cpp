@@ -73,9 +73,11 @@ Source oracle_index(std::span<const Contract> contracts) {
 Source obligations_index(std::span<const Contract> contracts) {
   Source out("obligations.cpp", std::string(kAll));
   out.line("#include \"core/errors.hpp\"");
+  out.line("#include \"falsify/audit/subject.hpp\"");
   out.line("#include \"falsify/engine/obligation.hpp\"");
   out.blank();
   out.line("namespace assay::falsify {{");
+  for (const std::string& op : names(contracts)) out.line("namespace {} {{ audit::Subject audited(); }}", op);
   for (const std::string& op : names(contracts)) out.line("std::span<const Obligation> obligations_of_{}();", op);
   out.blank();
   lookup(out, contracts, "std::span<const Obligation> obligations(std::string_view op)", "obligations_of_{}()");
@@ -83,6 +85,8 @@ Source obligations_index(std::span<const Contract> contracts) {
   for (const std::string& op : names(contracts)) out.line("extern const InputHook {}_inputs;", op);
   out.blank();
   lookup(out, contracts, "InputHook input_hook(std::string_view op)", "{}_inputs");
+  out.blank();
+  lookup(out, contracts, "audit::Subject audit::subject(std::string_view op)", "{}::audited()");
   out.line("}}  // namespace assay::falsify");
   return out;
 }

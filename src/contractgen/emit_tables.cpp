@@ -75,6 +75,10 @@ void tables(Source& out, const Contract& contract) {
     out.line("    {{{}, {}, {}, {}, {}}},", quoted(o.id.value), quoted(o.claim), quoted(o.by.value), quoted(o.if_fails),
              o.id.at.line);
   out.line("}};");
+  out.line("constexpr std::array<PinInfo, {}> kPins = {{{{", contract.pins.size());
+  for (const auto& pin : contract.pins)
+    out.line("    {{{}, {}, {}}},", quoted(pin.name.value), quoted(pin.says), quoted(pin.tested_by.value));
+  out.line("}}}};");
   out.line("constexpr std::array<GradientInfo, {}> kGradients = {{{{", contract.gradients.size());
   for (const auto& g : contract.gradients)
     out.line("    {{{}, {}, {}, {}}},", model::tensor_index(contract, g.input.value), quoted(g.id.value),
@@ -95,6 +99,7 @@ void descriptor(Source& out, const Contract& contract) {
   out.line("    .clauses = kClauses,");
   out.line("    .obligations = kObligations,");
   out.line("    .gradients = kGradients,");
+  out.line("    .pins = kPins,");
   out.line("    .nonfinite = Nonfinite::{},", contract.nonfinite.value);
   out.line("    .bitwise_deterministic = {},", contract.determinism.value == "bitwise");
   out.line("    .copies = {},", contract.copies);

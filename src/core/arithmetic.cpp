@@ -25,6 +25,7 @@ std::string to_string(const Arithmetic& arithmetic) {
                      (arithmetic.accumulation == Rounding::nearest ? "to nearest" : "toward zero");
   if (arithmetic.block > 1) text += ", blocks of " + std::to_string(arithmetic.block);
   if (arithmetic.flushes_subnormals) text += ", subnormals flushed";
+  if (!arithmetic.fuses_products) text += ", products rounded";
   text += ", functions of " + std::string(name(arithmetic.functions));
   if (arithmetic.online_tile > 0) text += ", softmax rescaled every " + std::to_string(arithmetic.online_tile) + " terms";
   return text;

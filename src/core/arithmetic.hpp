@@ -38,6 +38,7 @@ struct Arithmetic {
   /// truncated together, whatever `accumulation` says. 1: ordinary additions.
   int block = 1;
   bool flushes_subnormals = false;            ///< subnormal inputs and results may become zero
+  bool fuses_products = true;                 ///< a product may be added before it is rounded (FMA); false: it never is
   FunctionLibrary functions = FunctionLibrary::c_library;  ///< who computes division, exp, log, ...
   /// Terms of a softmax between two rescalings of its running sum by exp(old maximum - new maximum); 0: the maximum is
   /// known before the first term (two passes).

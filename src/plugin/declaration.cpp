@@ -52,6 +52,7 @@ const std::vector<Key>& keys() {
       choice("accumulation", roundings, &Arithmetic::accumulation),
       choice("block", {}, &Arithmetic::block),
       choice("flush_to_zero", answers, &Arithmetic::flushes_subnormals),
+      choice("fma", answers, &Arithmetic::fuses_products),
       choice("functions", names_of({c_library, highway, cuda, cuda_exp2, vulkan, octant}), &Arithmetic::functions),
       choice("online_tile", {}, &Arithmetic::online_tile),
       choice("storage", names_of({DType::f32, DType::f16, DType::bf16}), &Declaration::storage),

@@ -1,0 +1,38 @@
+#include "falsify/audit/confirm.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "falsify/audit/prober.hpp"
+
+namespace assay::falsify::audit {
+
+std::optional<std::string> contradicts_nearest(Trial& trial) {
+  const Subject subject = audit::subject(trial.op().name);
+  const auto sum = std::ranges::find_if(subject.sums, [](const Sum& s) {
+    return s.count > 2 && (s.terms == Terms::products || s.terms == Terms::values);
+  });
+  if (sum == subject.sums.end()) return std::nullopt;
+  const Format accumulator = trial.kernel().arithmetic.accumulator;
+  const float base = 0x1p10F, last = std::ldexp(base, 1 - significand_bits(accumulator));
+  try {
+    Prober probe(trial.op(), trial.kernel(), *sum, [&](const Problem& problem) { return trial.run(problem); });
+    // To nearest, no order of the three gives 0; toward zero, those do that begin with B and the small term.
+    const Index n = sum->count;
+    const std::array<std::array<Index, 3>, 4> places{{{0, 1, n - 1}, {0, n / 2, 1}, {1, 0, n - 1}, {n - 1, n - 2, 0}}};
+    const bool lost = std::ranges::any_of(places, [&](const auto& at) {
+      return probe({{at[0], base}, {at[1], 0.75F * last}, {at[2], -base}}) == 0;
+    });
+    if (!lost) return std::nullopt;
+  } catch (const Interrupted& interrupted) {
+    if (interrupted.outcome.kind == Outcome::Kind::refused) return std::nullopt;
+    throw;
+  }
+  return fmt::format("declares accumulation to nearest in {}: {} + 3/4 of its last place - {} gave 0, so it rounds toward zero or in fewer bits",
+                     name(accumulator), base, base);
+}
+
+}  // namespace assay::falsify::audit

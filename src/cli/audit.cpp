@@ -1,0 +1,90 @@
+// `assay audit`: what kernels' arithmetic is, seen from outside, against what they declare.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "cli/foreign.hpp"
+#include "cli/selection.hpp"
+#include "cli/values.hpp"
+#include "falsify/audit/audit.hpp"
+#include "falsify/engine/pool.hpp"
+
+namespace assay::cli {
+namespace {
+
+using nlohmann::json;
+
+struct Options {
+  std::vector<std::string> ops;
+  std::string backend, kernel, report, limit = "10s";
+  int jobs = 0;
+  bool json = false;
+  ForeignOptions foreign;
+};
+
+void write(const std::filesystem::path& file, const json& document) {
+  std::ofstream out(file);
+  out << document.dump(1) << '\n';
+  if (!out.flush()) throw InputError("--report " + file.string(), "the file cannot be written", "check the folder");
+}
+
+/// audit.json with everything, and one file a kernel.
+void write_report(const json& report, const std::string& folder) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) throw InputError("--report " + folder, failed.message(), "name a folder that can be written");
+  write(std::filesystem::path(folder) / "audit.json", report);
+  for (const json& kernel : report["kernels"]) {
+    std::string file = kernel["kernel"].get<std::string>();
+    std::ranges::replace(file, '/', '-');
+    write(std::filesystem::path(folder) / (file + ".audit.json"), kernel);
+  }
+}
+
+json audited(const Kernel* kernel, std::chrono::milliseconds limit) {
+  return falsify::audit::audit(operation(kernel->op), *kernel, limit);
+}
+
+int run(const Options& o) {
+  const std::chrono::milliseconds limit = parse_duration("--limit", o.limit);
+  const std::unique_ptr<plugin::ForeignKernel> foreign = foreign_kernel(o.foreign, limit);
+  std::vector<falsify::Task> tasks;
+  for (const Kernel* k : selected_kernels(o.ops, o.backend, o.kernel, foreign.get()))
+    tasks.push_back({std::string(k->id), [k, limit] { return audited(k, limit); }});
+  std::vector<json> kernels = falsify::run_tasks(tasks, jobs_for(o.jobs), [](const json*) {});
+  std::ranges::sort(kernels, {}, [](const json& k) { return k["kernel"].get<std::string>(); });
+  json totals{{"agrees", 0}, {"disagrees", 0}, {"failed", 0}, {"refused", 0}, {"unavailable", 0}};
+  for (const json& k : kernels) {
+    json& count = totals[k["verdict"].get<std::string>()];
+    count = count.get<int>() + 1;
+  }
+  const json report{{"schema", "assay-audit/1"}, {"kernels", kernels}, {"totals", totals}};
+  if (!o.report.empty()) write_report(report, o.report);
+  fmt::print("{}", o.json ? report.dump(1) + "\n" : falsify::audit::table(report));
+  if (totals["disagrees"] != 0 || totals["failed"] != 0) return kFalsified;
+  const bool named = !o.backend.empty() || !o.kernel.empty() || foreign;
+  return named && (totals["unavailable"] != 0 || totals["refused"] != 0) ? kUnavailable : kNothingFalsified;
+}
+
+}  // namespace
+
+Command add_audit(CLI::App& root) {
+  auto* app = root.add_subcommand("audit", "See from outside how kernels add and round, and compare it with what they declare");
+  auto o = std::make_shared<Options>();
+  auto* ops = app->add_option("OP", o->ops, "Operations (all of them by default)");
+  auto* backend = app->add_option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");
+  auto* kernel = app->add_option("--kernel", o->kernel, "Only this kernel (an id of `assay list`, or a mutant's)");
+  add_foreign_options(*app, o->foreign);
+  app->get_option("--lib")->excludes(ops, backend, kernel);
+  app->add_option("--limit", o->limit, "A call that takes longer is a hang")->capture_default_str();
+  app->add_option("--report", o->report, "Write audit.json and one <kernel>.audit.json each to this folder");
+  app->add_option("--jobs", o->jobs, "Kernels at once (0: one per processor)")->check(CLI::Range(0, 1024));
+  app->add_flag("--json", o->json, "One JSON document on standard output");
+  return {app, [o] { return run(*o); }};
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,27 @@
+#include "cli/selection.hpp"
+
+#include <algorithm>
+
+#include "core/errors.hpp"
+
+namespace assay::cli {
+
+std::vector<const Kernel*> selected_kernels(const std::vector<std::string>& ops, const std::string& backend,
+                                            const std::string& kernel, const plugin::ForeignKernel* foreign) {
+  if (!backend.empty()) backend_from(backend);
+  for (const std::string& op : ops) operation(op);
+  if (foreign != nullptr) return {&foreign->kernel()};
+  if (!kernel.empty()) return {&assay::kernel(kernel)};
+  std::vector<const Kernel*> chosen;
+  for (const Kernel& k : kernels()) {
+    if (k.role == KernelRole::mutant) continue;
+    if (!ops.empty() && std::ranges::find(ops, k.op) == ops.end()) continue;
+    if (!backend.empty() && name(k.backend) != backend) continue;
+    chosen.push_back(&k);
+  }
+  if (chosen.empty() && !backend.empty()) device(backend_from(backend));  // says why it is not here
+  if (chosen.empty()) throw InputError("selection", "no kernel matches it", "`assay list` prints what there is");
+  return chosen;
+}
+
+}  // namespace assay::cli

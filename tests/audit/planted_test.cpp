@@ -1,0 +1,259 @@
+// Kernels that do otherwise than they declare: the audit tells each, and nothing of those that do as they say.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "core/errors.hpp"
+#include "falsify/audit/audit.hpp"
+#include "falsify/audit/confirm.hpp"
+#include "falsify/audit/subject.hpp"
+#include "falsify/engine/campaign.hpp"
+#include "falsify/mutants/cpu/rounding.hpp"
+#include "ops/matmul.hpp"
+#include "ops/rmsnorm.hpp"
+
+namespace assay::falsify::audit {
+namespace {
+
+using nlohmann::json;
+using mutants::rounded, mutants::truncated;
+
+float plain(float x) { return x; }
+float bf16(float x) { return rounded(x, 8); }
+float tf32(float x) { return rounded(x, 11); }
+float tf32_cut(float x) { return truncated(x, 11); }
+float flushed(float x) { return std::fabs(x) < 0x1p-126F ? 0.0F : x; }
+
+float nearest(float x, float y) { return x + y; }
+float toward_zero(float x, float y) {
+  const double exact = static_cast<double>(x) + y;  // of numbers whose exponents are near, as the audit's are
+  const auto near = static_cast<float>(exact);
+  return std::fabs(near) > std::fabs(exact) ? std::nextafter(near, 0.0F) : near;
+}
+
+/// Inputs and sums passed through In and Acc, added by Add, in order; fused where asked.
+template <float (*In)(float), float (*Acc)(float), float (*Add)(float, float), bool kFused = false>
+void product(const Call& call, Device&) {
+  const auto args = ops::MatmulArgs::unpack(call);
+  for (Index i = 0; i < args.m; ++i)
+    for (Index j = 0; j < args.n; ++j) {
+      float sum = 0;
+      for (Index p = 0; p < args.k; ++p) {
+        const float x = In(args.a(i, p)), y = In(args.b(p, j));
+        sum = Acc(kFused ? std::fma(x, y, sum) : Add(sum, Acc(x * y)));
+      }
+      args.c(i, j) = sum;
+    }
+}
+
+/// Even terms, then odd ones.
+void two_lanes(const Call& call, Device&) {
+  const auto args = ops::MatmulArgs::unpack(call);
+  for (Index i = 0; i < args.m; ++i)
+    for (Index j = 0; j < args.n; ++j) {
+      float sum[2] = {0, 0};
+      for (Index p = 0; p < args.k; ++p) sum[p % 2] += args.a(i, p) * args.b(p, j);
+      args.c(i, j) = sum[0] + sum[1];
+    }
+}
+
+/// Eight products at once, and the sum so far, truncated at the largest exponent: a tensor core.
+void blocks_of_eight(const Call& call, Device&) {
+  const auto args = ops::MatmulArgs::unpack(call);
+  for (Index i = 0; i < args.m; ++i)
+    for (Index j = 0; j < args.n; ++j) {
+      float sum = 0;
+      for (Index p = 0; p < args.k; p += 8) {
+        double terms[9] = {sum};
+        int top = std::ilogb(sum == 0 ? 0x1p-126F : sum), count = 1;
+        for (Index q = p; q < std::min(p + 8, args.k); ++q) {
+          terms[count] = static_cast<double>(args.a(i, q)) * args.b(q, j);
+          if (terms[count] != 0) top = std::max(top, std::ilogb(terms[count]));
+          ++count;
+        }
+        const double last = std::ldexp(1.0, top - 23);
+        double exact = 0;
+        for (int t = 0; t < count; ++t) exact += std::trunc(terms[t] / last) * last;
+        sum = toward_zero(0, static_cast<float>(std::trunc(exact / last) * last));
+      }
+      args.c(i, j) = sum;
+    }
+}
+
+/// Another order for every call.
+void shuffled(const Call& call, Device&) {
+  static std::mt19937 random(std::random_device{}());
+  const auto args = ops::MatmulArgs::unpack(call);
+  const Index start = static_cast<Index>(random() % 64);
+  for (Index i = 0; i < args.m; ++i)
+    for (Index j = 0; j < args.n; ++j) {
+      float sum = 0;
+      for (Index p = 0; p < args.k; ++p) sum += args.a(i, (p + start) % args.k) * args.b((p + start) % args.k, j);
+      args.c(i, j) = sum;
+    }
+}
+
+/// One row is summed from the first element, several from the last.
+void order_of_the_batch(const Call& call, Device&) {
+  const auto args = ops::RmsnormArgs::unpack(call);
+  const auto x = args.x.as<const float>();
+  for (Index i = 0; i < args.rows; ++i) {
+    float squares = 0;
+    for (Index j = 0; j < args.n; ++j) {
+      const float v = x(i, args.rows == 1 ? j : args.n - 1 - j);
+      squares += v * v;
+    }
+    args.rrms(i) = 1 / std::sqrt(squares / static_cast<float>(args.n) + static_cast<float>(args.eps));
+    for (Index j = 0; j < args.n; ++j) args.y.as<float>()(i, j) = x(i, j) * args.rrms(i) * args.weight(j);
+  }
+}
+
+Kernel with(void (*run)(const Call&, Device&), std::string_view like = "matmul/cpu/naive") {
+  Kernel k = kernel(like);
+  k.run = run;
+  k.arithmetic = {};
+  return k;
+}
+
+json audited(const Kernel& k) { return audit(operation(k.op), k, std::chrono::seconds(60)); }
+
+bool tells(const json& report, std::string_view property) {
+  return std::ranges::any_of(report["disagreements"], [&](const json& d) { return d["property"] == property; });
+}
+
+TEST(Audit, ARightKernelAgrees) {
+  const json report = audited(with(&product<plain, plain, nearest>));
+  EXPECT_EQ(report["verdict"], "agrees") << report.dump(1);
+  const json& sum = report["sums"][0];
+  EXPECT_EQ(sum["order"]["value"], "sequential");
+  EXPECT_EQ(sum["order"]["depth"], 63);
+  EXPECT_EQ(sum["accumulator_bits"]["value"], 24);
+  EXPECT_EQ(sum["input_bits"]["value"], 24);
+  EXPECT_EQ(sum["rounding"]["value"], "to nearest even");
+  EXPECT_EQ(sum["fma"]["value"], false);
+  for (const auto& [what, flushes] : sum["flushes"].items()) EXPECT_EQ(flushes["value"], false) << what;
+  EXPECT_EQ(report["batch_invariant"]["value"], true);
+  EXPECT_EQ(report["deterministic"]["value"], true);
+}
+
+TEST(Audit, OrdersAreTold) {
+  EXPECT_EQ(audited(with(&two_lanes))["sums"][0]["order"]["value"], "2 interleaved sums of 32, sequential, added pairwise");
+  Kernel cores = with(&blocks_of_eight);
+  EXPECT_TRUE(tells(audited(cores), "block"));
+  EXPECT_TRUE(tells(audited(cores), "rounding"));
+  cores.arithmetic.block = 8;
+  const json report = audited(cores);
+  EXPECT_EQ(report["verdict"], "agrees") << report.dump(1);
+  EXPECT_EQ(report["sums"][0]["order"]["value"], "sequential, 9 at once");
+  EXPECT_EQ(report["statistical_tier"]["used"], false);
+}
+
+TEST(Audit, AnAccumulatorOfFewerBits) {
+  Kernel k = with(&product<plain, bf16, nearest>);
+  EXPECT_TRUE(tells(audited(k), "accumulator"));
+  k.arithmetic.accumulator = Format::bf16;
+  const json report = audited(k);
+  EXPECT_EQ(report["sums"][0]["accumulator_bits"]["value"], 8);
+  EXPECT_EQ(report["verdict"], "agrees") << report.dump(1);
+  Kernel wide = with(&product<plain, plain, nearest>);
+  wide.arithmetic.accumulator = Format::bf16;
+  EXPECT_TRUE(tells(audited(wide), "accumulator")) << "bounds are wider than they need be";
+}
+
+TEST(Audit, AccumulationTowardZero) {
+  Kernel k = with(&product<plain, plain, toward_zero>);
+  const json report = audited(k);
+  EXPECT_TRUE(tells(report, "rounding")) << report.dump(1);
+  EXPECT_EQ(report["sums"][0]["order"]["value"], "sequential");
+  EXPECT_EQ(report["statistical_tier"], (json{{"used", true}, {"justified", false}}));
+  k.arithmetic.accumulation = Rounding::toward_zero;
+  EXPECT_EQ(audited(k)["verdict"], "agrees");
+  EXPECT_EQ(audited(k)["statistical_tier"]["used"], false);
+  Kernel near = with(&product<plain, plain, nearest>);
+  near.arithmetic.accumulation = Rounding::toward_zero;
+  EXPECT_TRUE(tells(audited(near), "rounding")) << "the statistical bound is withheld where it is justified";
+}
+
+TEST(Audit, NarrowInputs) {
+  for (auto* run : {&product<tf32, plain, nearest>, &product<tf32_cut, plain, nearest>, &product<bf16, plain, nearest>})
+    EXPECT_TRUE(tells(audited(with(run)), "inputs"));
+  Kernel k = with(&product<tf32, plain, nearest>);
+  k.arithmetic.inputs = Format::tf32;
+  EXPECT_EQ(audited(k)["verdict"], "agrees");
+  k.arithmetic.input_rounding = Rounding::toward_zero;
+  EXPECT_TRUE(tells(audited(k), "input_rounding"));
+  Kernel cut = with(&product<tf32_cut, plain, nearest>);
+  cut.arithmetic.inputs = Format::tf32;
+  EXPECT_TRUE(tells(audited(cut), "input_rounding"));
+}
+
+TEST(Audit, FlushedSubnormals) {
+  Kernel inputs = with(&product<flushed, plain, nearest>), sums = with(&product<plain, flushed, nearest>);
+  for (Kernel* k : {&inputs, &sums}) {
+    EXPECT_TRUE(tells(audited(*k), "subnormals"));
+    k->arithmetic.flushes_subnormals = true;
+    EXPECT_EQ(audited(*k)["verdict"], "agrees");
+  }
+  Kernel keeps = with(&product<plain, plain, nearest>);
+  keeps.arithmetic.flushes_subnormals = true;  // it may, and need not
+  EXPECT_EQ(audited(keeps)["verdict"], "agrees");
+}
+
+TEST(Audit, FusedProducts) {
+  Kernel k = with(&product<plain, plain, nearest, true>);
+  EXPECT_EQ(audited(k)["sums"][0]["fma"]["value"], true);
+  EXPECT_EQ(audited(k)["verdict"], "agrees") << "allowed by default";
+  k.arithmetic.fuses_products = false;
+  EXPECT_TRUE(tells(audited(k), "fma"));
+}
+
+TEST(Audit, AnotherOrderInABatch) {
+  const json report = audited(with(&order_of_the_batch, "rmsnorm/cpu/naive"));
+  EXPECT_EQ(report["batch_invariant"]["value"], false);
+  EXPECT_TRUE(tells(report, "batch_invariance")) << report.dump(1);
+}
+
+TEST(Audit, AnotherOrderInEveryRun) {
+  Kernel k = with(&shuffled);
+  const json report = audited(k);
+  EXPECT_TRUE(tells(report, "determinism")) << report.dump(1);
+  EXPECT_TRUE(report["sums"][0]["order"].contains("not_applicable"));
+  k.deterministic = false;
+  EXPECT_FALSE(tells(audited(k), "determinism"));
+}
+
+TEST(Audit, ACrashIsNoAgreement) {
+  EXPECT_EQ(audited(with([](const Call&, Device&) { std::abort(); }))["verdict"], "failed");
+  Kernel k = with(&two_lanes);
+  k.refuse = [](const Call&) { return std::optional<std::string>("not today"); };
+  EXPECT_EQ(audited(k)["verdict"], "refused");
+}
+
+/// Every operation says what is probed of it, with places that exist; where nothing is, why.
+TEST(Audit, EveryOperationHasASubject) {
+  for (const OpDescriptor* op : operations()) {
+    const Subject s = subject(op->name);
+    EXPECT_NE(s.sums.empty(), s.no_sums.empty()) << op->name;
+    for (const Sum& sum : s.sums) EXPECT_EQ(sum.dims.size(), op->dims.size()) << op->name << ": " << sum.says;
+  }
+}
+
+/// The campaign looks at the rounding itself: the statistical bound is never used where it does not hold.
+TEST(Audit, CampaignsConfirmWhatTheStatisticalBoundRestsOn) {
+  const OpDescriptor& op = operation("matmul");
+  CampaignOptions options;
+  options.cases = 5;
+  options.only = "FALSIFY-MM-004";
+  options.shrink = false;
+  Kernel k = with(&product<plain, plain, toward_zero>);
+  const KernelResult wrong = run_campaign(op, k, options);
+  ASSERT_TRUE(wrong.falsified());
+  EXPECT_EQ(wrong.obligations[0].counterexample->finding.kind, "rounding");
+  EXPECT_TRUE(run_campaign(op, with(&product<plain, plain, nearest>), options).clean());
+  k.arithmetic.accumulation = Rounding::toward_zero;
+  EXPECT_EQ(run_campaign(op, k, options).obligations[0].verdict, Verdict::not_applicable);
+}
+
+}  // namespace
+}  // namespace assay::falsify::audit
