@@ -24,5 +24,8 @@ Command add_falsify(CLI::App& root);
 Command add_replay(CLI::App& root);
 Command add_mutants(CLI::App& root);
 Command add_gradcheck(CLI::App& root);
+Command add_gate(CLI::App& root);
+Command add_attest(CLI::App& root);
+Command add_odds(CLI::App& root);
 
 }  // namespace assay::cli

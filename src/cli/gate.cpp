@@ -1,0 +1,252 @@
+// `assay gate`: what a change touches is falsified, or has evidence; the rest is proven unchanged.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "cli/built_from.hpp"
+#include "cli/commands.hpp"
+#include "cli/local_devices.hpp"
+#include "cli/progress.hpp"
+#include "cli/values.hpp"
+#include "falsify/engine/pool.hpp"
+#include "falsify/engine/report.hpp"
+#include "falsify/gate/evidence.hpp"
+#include "falsify/gate/gate.hpp"
+#include "falsify/gate/ledger.hpp"
+#include "falsify/gate/sha256.hpp"
+
+namespace assay::cli {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+/// Ten times the depth of `assay falsify`, if the time allows it.
+constexpr int kCases = 1000;
+/// The time of a gate run where none is given: this, or what `ci/falsify` gives each kernel where many are touched.
+constexpr milliseconds kTime{40'000}, kTimeOfEach{3'000};
+/// Kernels named on a line of the summary.
+constexpr std::size_t kNamed = 6;
+
+struct Options {
+  std::string base, root = ".", time, report, signers, seed, limit = "10s";
+  int jobs = 0;
+  bool all = false, plan = false, json = false, quiet = false;
+};
+
+/// What is known before anything runs.
+struct Plan {
+  std::string base;  ///< commit; empty: compared with nothing
+  falsify::Tree before, now;
+  std::vector<falsify::Subject> subjects;
+  std::vector<falsify::Touched> touched;
+};
+
+Plan make_plan(const Options& o) {
+  if (o.base.empty() != o.all) throw InputError("assay gate", "needs either --base or --all", "name the revision that is merged into: --base origin/main");
+  Plan plan;
+  plan.subjects = falsify::subjects();
+  if (std::ranges::none_of(plan.subjects, [](const auto& s) { return s.backend == Backend::vulkan; }))
+    throw Unavailable("vulkan", "this build has no Vulkan kernels and could not tell that they changed: configure with ASSAY_VULKAN=ON");
+  plan.now = falsify::working_tree(o.root);
+  if (!o.all) {
+    plan.base = falsify::departure(o.root, o.base);
+    plan.before = falsify::committed_tree(o.root, plan.base);
+  }
+  plan.touched = falsify::touched(plan.subjects, plan.before, plan.now);
+  return plan;
+}
+
+/// One line for all kernels that the same files touch.
+std::string summary(const Plan& plan) {
+  std::map<std::string, std::vector<std::string>> groups;
+  for (const falsify::Touched& t : plan.touched) {
+    std::vector<std::string_view> parts;
+    for (const falsify::Part part : t.why.parts) parts.push_back(name(part));
+    const std::vector<std::string>& files = t.why.files;
+    const std::size_t shown = std::min(files.size(), kNamed);
+    groups[fmt::format("{} ({}{})", fmt::join(parts, ", "), fmt::join(files.begin(), files.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+                       files.size() > shown ? fmt::format(" and {} more", files.size() - shown) : "")]
+        .push_back(t.subject.id);
+  }
+  std::string text = fmt::format("{} of {} kernels touched since {}\n", plan.touched.size(), plan.subjects.size(),
+                                 plan.base.empty() ? "the beginning" : plan.base.substr(0, 12));
+  for (const auto& [why, ids] : groups) {
+    const std::size_t shown = std::min(ids.size(), kNamed);
+    text += fmt::format("  {}\n    {}{}\n", why, fmt::join(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+                        ids.size() > shown ? fmt::format(" and {} more", ids.size() - shown) : "");
+  }
+  return text;
+}
+
+json to_json(const falsify::Touched& t) {
+  json parts = json::array();
+  for (const falsify::Part part : t.why.parts) parts.push_back(name(part));
+  return {{"kernel", t.subject.id}, {"parts", parts}, {"files", t.why.files}};
+}
+
+/// The same for the same sources, and another for others: no two changes meet the same cases.
+std::uint64_t seed_of(const std::vector<falsify::Touched>& touched) {
+  std::string text;
+  for (const falsify::Touched& t : touched)
+    for (const auto& [part, files] : t.fingerprint) text += files.hash();
+  std::uint64_t seed = 0;
+  const std::string digest = falsify::sha256(text);
+  std::from_chars(digest.data(), digest.data() + 16, seed, 16);
+  return seed;
+}
+
+/// What runs here, and which back ends evidence is not needed of.
+struct Here {
+  std::vector<const Kernel*> kernels;
+  falsify::EvidenceRules rules;
+};
+
+Here look_around(const Plan& plan, const Options& o) {
+  Here here;
+  here.rules.signers = o.signers;
+  here.rules.runs_here = here.rules.proven_here = {Backend::cpu, Backend::cuda_host};
+  std::set<Backend> asked;  // starting a device takes time: only those that are needed
+  for (const falsify::Touched& t : plan.touched)
+    if (t.subject.backend == Backend::vulkan || t.subject.backend == Backend::cuda) asked.insert(t.subject.backend);
+  for (const auto& [backend, local] : local_devices({asked.begin(), asked.end()})) {
+    if (local.here) here.rules.runs_here.insert(backend);
+    if (local.here && !local.on_processor) here.rules.proven_here.insert(backend);
+  }
+  for (const falsify::Touched& t : plan.touched) {
+    if (!here.rules.runs_here.contains(t.subject.backend)) continue;
+    for (const Kernel& k : kernels())
+      if (k.id == t.subject.id) here.kernels.push_back(&k);
+    expect_built_from(t.fingerprint);
+  }
+  return here;
+}
+
+milliseconds total_time(const Options& o, std::size_t kernels, int jobs) {
+  if (!o.time.empty()) return parse_duration("--time", o.time);
+  return std::max(kTime, kTimeOfEach * static_cast<int>(kernels) / jobs);
+}
+
+/// Recorded figures of a kernel at the base; null where there are none.
+json recorded(const falsify::Tree& before, const std::string& kernel) {
+  const std::string* text = before.find(falsify::evidence_path(kernel));
+  const json evidence = text == nullptr ? json() : json::parse(*text, nullptr, false);
+  return evidence.is_object() ? evidence.value("obligations", json()) : json();
+}
+
+/// Compares what is known of each kernel now with the ledger.
+std::vector<falsify::Worse> compare(const Plan& plan, const json& report, const std::vector<falsify::Checked>& evidence) {
+  std::vector<falsify::Worse> worse;
+  const auto add = [&](const std::string& kernel, const json& now) {
+    const json before = recorded(plan.before, kernel);
+    if (!before.is_array()) return;
+    for (falsify::Worse& w : falsify::grown(kernel, before, now)) worse.push_back(std::move(w));
+  };
+  for (const json& k : report["kernels"]) add(k["kernel"].get<std::string>(), k["obligations"]);
+  for (const falsify::Checked& c : evidence)
+    if (c.accepted) add(c.kernel, c.figures["obligations"]);
+  return worse;
+}
+
+/// Kernels that had fewer cases of some obligation than `assay falsify` gives them.
+int shallow(const json& report) {
+  int count = 0;
+  for (const json& k : report["kernels"]) {
+    std::int64_t depth = 0;
+    for (const json& o : k["obligations"]) depth = std::max(depth, o["cases"].get<std::int64_t>());
+    count += k["status"] == "passed" && depth < falsify::kLeastDraws;
+  }
+  return count;
+}
+
+std::string renewal(const std::vector<falsify::Checked>& evidence, bool with_key) {
+  std::string text;
+  for (const falsify::Checked& c : evidence)
+    if (!c.accepted)
+      text += fmt::format("EVIDENCE {}: {}\n  renew    assay attest --kernel {}{}\n", c.kernel, c.reason, c.kernel, with_key ? " --key KEY" : "");
+  return text;
+}
+
+int run(const Options& o) {
+  const auto begin = std::chrono::steady_clock::now();
+  const Plan plan = make_plan(o);
+  json document{{"schema", "assay-gate/1"}, {"base", plan.base}, {"kernels", plan.subjects.size()}, {"touched", json::array()}};
+  for (const falsify::Touched& t : plan.touched) document["touched"].push_back(to_json(t));
+  if (o.plan) {
+    fmt::print("{}", o.json ? document.dump(1) + "\n" : summary(plan));
+    return kNothingFalsified;
+  }
+  const Here here = look_around(plan, o);
+  const int jobs = jobs_for(o.jobs), count = std::max(1, static_cast<int>(here.kernels.size()));
+  const milliseconds time = total_time(o, here.kernels.size(), jobs);
+  falsify::CampaignOptions options;
+  options.cases = kCases;
+  options.time = time * std::min(jobs, count) / count;
+  options.seed = o.seed.empty() ? seed_of(plan.touched) : parse_seed(o.seed);
+  options.limit = parse_duration("--limit", o.limit);
+  if (!o.json) fmt::print("{}", summary(plan));
+  if (!o.json && !here.kernels.empty())
+    fmt::print("falsifying {} of them in about {} s, seed {}\n", here.kernels.size(), (time.count() + 999) / 1000, options.seed);
+  std::fflush(stdout);
+
+  const auto evidence = falsify::check_evidence(plan.subjects, plan.touched, plan.before, plan.now, here.rules);
+  ProgressLine line(o.quiet || o.json, true);
+  auto results = falsify::run_pool(here.kernels, options, jobs, [&](const falsify::PoolStatus& s) { line.update(s); });
+  line.finish();
+  for (const falsify::Checked& c : evidence)
+    if (!c.accepted) results.push_back(falsify::refused_entry(c));
+  json report = falsify::make_report(std::move(results),
+                                     {{"base", plan.base}, {"seed", std::to_string(options.seed)}, {"cases", kCases},
+                                      {"time", fmt::format("{}ms", time.count())}, {"obligation", ""}},
+                                     std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  const std::vector<falsify::Worse> worse = compare(plan, report, evidence);
+  if (!o.report.empty()) falsify::write_report(report, o.report);
+  else if (report["totals"]["falsified"] != 0) falsify::write_replays(report, "assay-replays");
+
+  document.update({{"evidence", json::array()}, {"ledger", json::array()}, {"report", report}});
+  for (const falsify::Checked& c : evidence)
+    document["evidence"].push_back({{"kernel", c.kernel}, {"accepted", c.accepted}, {"reason", c.reason}});
+  for (const falsify::Worse& w : worse)
+    document["ledger"].push_back({{"kernel", w.kernel}, {"obligation", w.obligation}, {"figure", w.figure}, {"before", w.before}, {"now", w.now}});
+  if (!o.report.empty()) falsify::write_file(std::filesystem::path(o.report) / "gate.json", document.dump(1) + "\n");
+  if (o.json) {
+    fmt::print("{}\n", document.dump(1));
+  } else {
+    if (!report["kernels"].empty()) fmt::print("{}", falsify::table(report));
+    fmt::print("{}", renewal(evidence, !o.signers.empty()));
+    const auto accepted = std::ranges::count_if(evidence, &falsify::Checked::accepted);
+    if (!evidence.empty()) fmt::print("evidence: {} accepted, {} refused\n", accepted, static_cast<std::ptrdiff_t>(evidence.size()) - accepted);
+    for (const falsify::Worse& w : worse) fmt::print("WORSE {}\n", to_string(w));
+    if (const int few = shallow(report); few > 0)
+      fmt::print("{} kernels had fewer than {} cases of each obligation: --time gives them more\n", few, falsify::kLeastDraws);
+  }
+  if (falsify::report_failed(report)) return kFalsified;
+  return report["totals"]["unavailable"] != 0 ? kUnavailable : kNothingFalsified;
+}
+
+}  // namespace
+
+Command add_gate(CLI::App& root) {
+  auto* app = root.add_subcommand("gate", "Try to prove wrong what a change touches; ask for evidence of what cannot run here");
+  auto o = std::make_shared<Options>();
+  auto* base = app->add_option("--base", o->base, "The revision that the change is to be merged into");
+  app->add_flag("--all", o->all, "Every kernel, whatever changed")->excludes(base);
+  app->add_option("--time", o->time, "Falsify about this long in all, as in 90s, 10m (default: 40s, or 3s a kernel where many are touched)");
+  app->add_option("--signers", o->signers, "Evidence must be signed by one of these (a file of allowed signers: man ssh-keygen)");
+  app->add_option("--root", o->root, "The checkout that this assay was built from")->capture_default_str();
+  app->add_option("--seed", o->seed, "Seed of the campaigns (default: made from the sources)");
+  app->add_option("--limit", o->limit, "A call that takes longer is a hang")->capture_default_str();
+  app->add_option("--report", o->report, "Write gate.json, report.json, junit.xml and replay files to this folder");
+  app->add_option("--jobs", o->jobs, "Campaigns at once (0: one per processor)")->check(CLI::Range(0, 1024));
+  app->add_flag("--plan", o->plan, "Say what is touched, and run nothing");
+  app->add_flag("--json", o->json, "One JSON document on standard output");
+  app->add_flag("--quiet", o->quiet, "No progress");
+  return {app, [o] { return run(*o); }};
+}
+
+}  // namespace assay::cli
