@@ -20,6 +20,9 @@ std::string evidence_path(std::string_view kernel);
 /// Cases drawn for each obligation, below which a campaign is no evidence: the depth of `assay falsify`.
 inline constexpr int kLeastDraws = 100;
 
+/// Whether a build ("Release, GNU 12.2.0") is one whose verdict holds for what is shipped: optimized, without sanitizers.
+bool is_shipped(std::string_view build);
+
 /// What is not in the result of a campaign.
 struct Circumstances {
   std::uint64_t seed = 1;

@@ -102,6 +102,8 @@ std::vector<Checked> check_evidence(const std::vector<Subject>& all, const std::
       if (const std::string why = staleness(checked.figures, s, fingerprints.of(s)); !why.empty())
         checked.reason = fmt::format("{} is stale: {}", path, why);
     checked.accepted = checked.reason.empty();
+    if (!checked.accepted)
+      checked.reason += fmt::format("; renew it with `assay attest --kernel {}{}`", s.id, rules.signers.empty() ? "" : " --key KEY");
     list.push_back(std::move(checked));
   }
   for (const std::string& kernel : strays)

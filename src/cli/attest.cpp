@@ -1,10 +1,8 @@
 // `assay attest`: evidence from a campaign on this machine's devices.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <set>
 
@@ -65,6 +63,8 @@ std::string write(const Options& o, const nlohmann::json& evidence) {
 }
 
 int run(const Options& o) {
+  if (!falsify::is_shipped(kBuild))
+    throw InputError("assay attest", fmt::format("this build is {}", kBuild), "evidence is of what is shipped: cmake --preset release");
   const std::map<std::string, falsify::Subject> chosen = select(o);
   const falsify::Tree tree = falsify::working_tree(o.root);
   falsify::Fingerprints fingerprints(tree);

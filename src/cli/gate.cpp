@@ -87,7 +87,9 @@ std::string summary(const Plan& plan) {
 json to_json(const falsify::Touched& t) {
   json parts = json::array();
   for (const falsify::Part part : t.why.parts) parts.push_back(name(part));
-  return {{"kernel", t.subject.id}, {"parts", parts}, {"files", t.why.files}};
+  json hashes = json::object();
+  for (const auto& [part, files] : t.fingerprint) hashes[std::string(name(part))] = files.hash();
+  return {{"kernel", t.subject.id}, {"parts", parts}, {"files", t.why.files}, {"hashes", hashes}};
 }
 
 /// The same for the same sources, and another for others: no two changes meet the same cases.
@@ -132,24 +134,21 @@ milliseconds total_time(const Options& o, std::size_t kernels, int jobs) {
   return std::max(kTime, kTimeOfEach * static_cast<int>(kernels) / jobs);
 }
 
-/// Recorded figures of a kernel at the base; null where there are none.
-json recorded(const falsify::Tree& before, const std::string& kernel) {
-  const std::string* text = before.find(falsify::evidence_path(kernel));
-  const json evidence = text == nullptr ? json() : json::parse(*text, nullptr, false);
-  return evidence.is_object() ? evidence.value("obligations", json()) : json();
-}
-
-/// Compares what is known of each kernel now with the ledger.
-std::vector<falsify::Worse> compare(const Plan& plan, const json& report, const std::vector<falsify::Checked>& evidence) {
+/// Compares what is known of each kernel now with the evidence of the base. Figures of a GPU are compared with a GPU's.
+std::vector<falsify::Worse> compare(const Plan& plan, const json& report, const std::vector<falsify::Checked>& evidence,
+                                    const std::set<Backend>& proven_here) {
   std::vector<falsify::Worse> worse;
-  const auto add = [&](const std::string& kernel, const json& now) {
-    const json before = recorded(plan.before, kernel);
-    if (!before.is_array()) return;
-    for (falsify::Worse& w : falsify::grown(kernel, before, now)) worse.push_back(std::move(w));
+  const auto add = [&](const std::string& kernel, const json& now, bool on_processor) {
+    const std::string* text = plan.before.find(falsify::evidence_path(kernel));
+    const json before = text == nullptr ? json() : json::parse(*text, nullptr, false);
+    if (!before.is_object() || !before.contains("obligations") || !before["obligations"].is_array()) return;
+    if (on_processor && before.value("on_processor", true) == false) return;
+    for (falsify::Worse& w : falsify::grown(kernel, before["obligations"], now)) worse.push_back(std::move(w));
   };
-  for (const json& k : report["kernels"]) add(k["kernel"].get<std::string>(), k["obligations"]);
+  const bool stand_in = !proven_here.contains(Backend::vulkan);
+  for (const json& k : report["kernels"]) add(k["kernel"].get<std::string>(), k["obligations"], stand_in && k["backend"] == name(Backend::vulkan));
   for (const falsify::Checked& c : evidence)
-    if (c.accepted) add(c.kernel, c.figures["obligations"]);
+    if (c.accepted) add(c.kernel, c.figures["obligations"], false);
   return worse;
 }
 
@@ -164,11 +163,16 @@ int shallow(const json& report) {
   return count;
 }
 
-std::string renewal(const std::vector<falsify::Checked>& evidence, bool with_key) {
+/// What to run where evidence was refused: each kernel's own command is in its reason.
+std::string renewal(const std::vector<falsify::Checked>& evidence) {
+  std::map<std::string, int> refused;
+  for (const falsify::Checked& c : evidence) {
+    const std::size_t first = c.kernel.find('/') + 1;
+    if (!c.accepted) ++refused[c.kernel.substr(first, c.kernel.find('/', first) - first)];
+  }
   std::string text;
-  for (const falsify::Checked& c : evidence)
-    if (!c.accepted)
-      text += fmt::format("EVIDENCE {}: {}\n  renew    assay attest --kernel {}{}\n", c.kernel, c.reason, c.kernel, with_key ? " --key KEY" : "");
+  for (const auto& [backend, count] : refused)
+    if (count > 1) text += fmt::format("to renew all {} of {}: assay attest --backend {}\n", count, backend, backend);
   return text;
 }
 
@@ -204,7 +208,7 @@ int run(const Options& o) {
                                      {{"base", plan.base}, {"seed", std::to_string(options.seed)}, {"cases", kCases},
                                       {"time", fmt::format("{}ms", time.count())}, {"obligation", ""}},
                                      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-  const std::vector<falsify::Worse> worse = compare(plan, report, evidence);
+  const std::vector<falsify::Worse> worse = compare(plan, report, evidence, here.rules.proven_here);
   if (!o.report.empty()) falsify::write_report(report, o.report);
   else if (report["totals"]["falsified"] != 0) falsify::write_replays(report, "assay-replays");
 
@@ -218,9 +222,9 @@ int run(const Options& o) {
     fmt::print("{}\n", document.dump(1));
   } else {
     if (!report["kernels"].empty()) fmt::print("{}", falsify::table(report));
-    fmt::print("{}", renewal(evidence, !o.signers.empty()));
     const auto accepted = std::ranges::count_if(evidence, &falsify::Checked::accepted);
     if (!evidence.empty()) fmt::print("evidence: {} accepted, {} refused\n", accepted, static_cast<std::ptrdiff_t>(evidence.size()) - accepted);
+    fmt::print("{}", renewal(evidence));
     for (const falsify::Worse& w : worse) fmt::print("WORSE {}\n", to_string(w));
     if (const int few = shallow(report); few > 0)
       fmt::print("{} kernels had fewer than {} cases of each obligation: --time gives them more\n", few, falsify::kLeastDraws);
