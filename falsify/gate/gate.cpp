@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <optional>
 
 #include "contract/descriptor.hpp"
 #include "falsify/gate/evidence.hpp"
@@ -56,6 +56,31 @@ std::string file_flaw(const Tree& now, const std::string& kernel, const std::fil
   return "";
 }
 
+/// What evidence of a kernel is looked at for.
+enum class Need {
+  nothing,
+  figures,  ///< to be no forgery: the kernel itself is falsified here
+  proof,    ///< to hold for the kernel as it is
+};
+
+Need need(Backend backend, bool changed, bool edited, bool had, bool has, const EvidenceRules& rules) {
+  if (!changed && !edited) return Need::nothing;
+  if (rules.proven_here.contains(backend)) return edited && has ? Need::figures : Need::nothing;
+  return had || has || !rules.runs_here.contains(backend) ? Need::proof : Need::nothing;
+}
+
+Checked check(const Subject& subject, Need need, const Fingerprint& fingerprint, const Tree& now, const std::filesystem::path& signers) {
+  Checked checked{subject.id, false, {}, {}};
+  checked.reason = file_flaw(now, subject.id, signers, checked.figures);
+  if (checked.reason.empty() && need == Need::proof)
+    if (const std::string why = staleness(checked.figures, subject, fingerprint); !why.empty())
+      checked.reason = fmt::format("{} is stale: {}", evidence_path(subject.id), why);
+  checked.accepted = checked.reason.empty();
+  if (!checked.accepted)
+    checked.reason += fmt::format("; renew it with `assay attest --kernel {}{}`", subject.id, signers.empty() ? "" : " --key KEY");
+  return checked;
+}
+
 }  // namespace
 
 std::vector<Touched> touched(const std::vector<Subject>& all, const Tree& base, const Tree& now) {
@@ -71,43 +96,28 @@ std::vector<Touched> touched(const std::vector<Subject>& all, const Tree& base, 
 
 std::vector<Checked> check_evidence(const std::vector<Subject>& all, const std::vector<Touched>& touched, const Tree& base,
                                     const Tree& now, const EvidenceRules& rules) {
-  std::vector<Subject> subjects = all;
   const std::set<std::string> before = carried(base), after = carried(now);
-  std::set<std::string> strays;
-  std::set<std::string> known;
-  for (const Subject& s : subjects) known.insert(s.id);
+  std::set<std::string> known, changed;
+  for (const Subject& s : all) known.insert(s.id);
+  for (const Touched& t : touched) changed.insert(t.subject.id);
+  Fingerprints fingerprints(now), then(base);
+  std::vector<Subject> subjects = all;
+  std::vector<Checked> list;
   for (const std::string& kernel : after) {
     if (known.contains(kernel)) continue;
-    if (auto subject = by_name(kernel)) subjects.push_back(std::move(*subject));
-    else strays.insert(kernel);
+    if (auto subject = by_name(kernel)) {
+      if (!difference(then.of(*subject), fingerprints.of(*subject)).none()) changed.insert(kernel);
+      subjects.push_back(std::move(*subject));
+    } else {
+      list.push_back({kernel, false, fmt::format("{} is for a kernel that does not exist: remove the file", evidence_path(kernel)), {}});
+    }
   }
-  std::set<std::string> is_touched;
-  for (const Touched& t : touched) is_touched.insert(t.subject.id);
-  Fingerprints fingerprints(now), then(base);
-  std::vector<Checked> list;
   for (const Subject& s : subjects) {
     const std::string path = evidence_path(s.id);
-    const bool carries = after.contains(s.id) || before.contains(s.id);
     const bool edited = !same_file(base, now, path) || !same_file(base, now, path + ".sig");
-    const bool is_known = known.contains(s.id);
-    const bool changed = is_known ? is_touched.contains(s.id) : !difference(then.of(s), fingerprints.of(s)).none();
-    if (!changed && !edited) continue;
-    const bool ledger_only = rules.proven_here.contains(s.backend);
-    if (!carries && (ledger_only || rules.runs_here.contains(s.backend))) continue;
-    if (ledger_only && !edited) continue;
-    if (ledger_only && !after.contains(s.id)) continue;  // a ledger may forget
-    Checked checked{s.id, false, {}, {}};
-    checked.reason = file_flaw(now, s.id, rules.signers, checked.figures);
-    if (checked.reason.empty() && !ledger_only)
-      if (const std::string why = staleness(checked.figures, s, fingerprints.of(s)); !why.empty())
-        checked.reason = fmt::format("{} is stale: {}", path, why);
-    checked.accepted = checked.reason.empty();
-    if (!checked.accepted)
-      checked.reason += fmt::format("; renew it with `assay attest --kernel {}{}`", s.id, rules.signers.empty() ? "" : " --key KEY");
-    list.push_back(std::move(checked));
+    const Need needed = need(s.backend, changed.contains(s.id), edited, before.contains(s.id), after.contains(s.id), rules);
+    if (needed != Need::nothing) list.push_back(check(s, needed, fingerprints.of(s), now, rules.signers));
   }
-  for (const std::string& kernel : strays)
-    list.push_back({kernel, false, fmt::format("{} is for a kernel that does not exist: remove the file", evidence_path(kernel)), {}});
   return list;
 }
 
