@@ -18,7 +18,8 @@ std::pair<std::string, std::string> name_and_driver(const std::string& descripti
   int depth = 0;
   for (std::size_t at = description.size(); at-- > 0 && description.ends_with(')');) {
     depth += description[at] == ')' ? 1 : description[at] == '(' ? -1 : 0;
-    if (depth == 0) return {description.substr(0, at == 0 ? 0 : at - 1), description.substr(at + 1, description.size() - at - 2)};
+    if (depth == 0)
+      return {description.substr(0, at == 0 ? 0 : at - 1), description.substr(at + 1, description.size() - at - 2)};
   }
   return {description, ""};
 }
@@ -62,17 +63,26 @@ void expect(const json& object, const std::string& where, const std::vector<std:
 
 void expect_obligation(const json& o) {
   if (!o.is_object()) throw Flaw{"an obligation is no object"};
-  expect(o, "obligations.", {{"id", Kind::text}, {"verdict", Kind::text}, {"cases", Kind::count}, {"refused", Kind::count},
-                             {"elements", Kind::count}, {"nonzero", Kind::count}, {"worst", Kind::ratio}, {"typical", Kind::ratio}},
+  expect(o, "obligations.",
+         {{"id", Kind::text},
+          {"verdict", Kind::text},
+          {"cases", Kind::count},
+          {"refused", Kind::count},
+          {"elements", Kind::count},
+          {"nonzero", Kind::count},
+          {"worst", Kind::ratio},
+          {"typical", Kind::ratio}},
          {"reason"});
   const std::string id = o["id"].get<std::string>(), verdict = o["verdict"].get<std::string>();
   const double worst = o["worst"].get<double>(), typical = o["typical"].get<double>();
   const bool passed = verdict == "passed";
   if (!passed && verdict != "not applicable") throw Flaw{fmt::format("{} is '{}', not passed", id, verdict)};
-  if (passed && (o["cases"] == 0 || o["elements"] == 0 || o["nonzero"] == 0)) throw Flaw{fmt::format("{} compared nothing", id)};
+  if (passed && (o["cases"] == 0 || o["elements"] == 0 || o["nonzero"] == 0))
+    throw Flaw{fmt::format("{} compared nothing", id)};
   if (passed == (o["cases"] == 0)) throw Flaw{fmt::format("{} is not applicable and has cases", id)};
   if (!passed && o.value("reason", "").empty()) throw Flaw{fmt::format("{} does not say why it is not applicable", id)};
-  if (o["nonzero"].get<std::int64_t>() > o["elements"].get<std::int64_t>() || o["refused"].get<std::int64_t>() > o["cases"].get<std::int64_t>())
+  if (o["nonzero"].get<std::int64_t>() > o["elements"].get<std::int64_t>() ||
+      o["refused"].get<std::int64_t>() > o["cases"].get<std::int64_t>())
     throw Flaw{fmt::format("the figures of {} contradict each other", id)};
   if (!(worst >= 0 && worst <= 1)) throw Flaw{fmt::format("{} has an error of {} times its bound", id, worst)};
   if (!(typical >= 0 && typical <= worst)) throw Flaw{fmt::format("the typical error of {} is above its worst", id)};
@@ -83,17 +93,32 @@ bool is_seed(const std::string& text) {
 }
 
 bool is_day(const std::string& text) {
-  return text.size() == 10 && text[4] == '-' && text[7] == '-' && std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || c == '-'; });
+  return text.size() == 10 && text[4] == '-' && text[7] == '-' &&
+         std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || c == '-'; });
 }
 
 void expect_evidence(const json& e, std::string_view kernel) {
   if (!e.is_object()) throw Flaw{"it is no JSON object"};
   if (e.value("schema", json()) != kEvidenceSchema)
-    throw Flaw{fmt::format("its schema is {}, and this version reads {}", e.value("schema", json()).dump(), kEvidenceSchema)};
-  expect(e, "", {{"schema", Kind::text}, {"kernel", Kind::text}, {"op", Kind::text}, {"backend", Kind::text}, {"device", Kind::text},
-                 {"driver", Kind::text}, {"on_processor", Kind::truth}, {"build", Kind::text}, {"made", Kind::text},
-                 {"arithmetic", Kind::text}, {"verdict", Kind::text}, {"draws", Kind::count}, {"cases", Kind::count},
-                 {"elements", Kind::count}, {"worst", Kind::ratio}, {"digest", Kind::text}},
+    throw Flaw{
+        fmt::format("its schema is {}, and this version reads {}", e.value("schema", json()).dump(), kEvidenceSchema)};
+  expect(e, "",
+         {{"schema", Kind::text},
+          {"kernel", Kind::text},
+          {"op", Kind::text},
+          {"backend", Kind::text},
+          {"device", Kind::text},
+          {"driver", Kind::text},
+          {"on_processor", Kind::truth},
+          {"build", Kind::text},
+          {"made", Kind::text},
+          {"arithmetic", Kind::text},
+          {"verdict", Kind::text},
+          {"draws", Kind::count},
+          {"cases", Kind::count},
+          {"elements", Kind::count},
+          {"worst", Kind::ratio},
+          {"digest", Kind::text}},
          {"hashes", "seeds", "obligations", "audit"});
   if (e["digest"] != evidence_digest(e)) throw Flaw{"it was edited: its digest is that of another text"};
   if (e["kernel"] != kernel) throw Flaw{fmt::format("it is evidence for {}", e["kernel"].get<std::string>())};
@@ -102,21 +127,25 @@ void expect_evidence(const json& e, std::string_view kernel) {
   for (const char* key : {"hashes", "seeds", "obligations"})
     if (!e.contains(key) || e[key].empty()) throw Flaw{fmt::format("the key '{}' is missing or empty", key)};
   if (e.contains("audit") && !e["audit"].is_object()) throw Flaw{"the key 'audit' is not of its type"};
-  if (!e["seeds"].is_array() || !std::ranges::all_of(e["seeds"], [](const json& s) { return s.is_string() && is_seed(s.get<std::string>()); }))
+  if (!e["seeds"].is_array() ||
+      !std::ranges::all_of(e["seeds"], [](const json& s) { return s.is_string() && is_seed(s.get<std::string>()); }))
     throw Flaw{"its seeds are no list of seeds"};
   if (!is_day(e["made"].get<std::string>())) throw Flaw{"the key 'made' is no day"};
   if (e["device"].get<std::string>().empty()) throw Flaw{"it names no device"};
   if (!is_shipped(e["build"].get<std::string>()))
-    throw Flaw{fmt::format("it is of the build '{}', and what is shipped is a Release build", e["build"].get<std::string>())};
+    throw Flaw{
+        fmt::format("it is of the build '{}', and what is shipped is a Release build", e["build"].get<std::string>())};
   if (e["verdict"] != "passed") throw Flaw{fmt::format("its verdict is '{}'", e["verdict"].get<std::string>())};
   if (e["draws"].get<std::int64_t>() < kLeastDraws)
-    throw Flaw{fmt::format("{} cases of each obligation are too few: {} are the least", e["draws"].dump(), kLeastDraws)};
+    throw Flaw{
+        fmt::format("{} cases of each obligation are too few: {} are the least", e["draws"].dump(), kLeastDraws)};
   if (!e["obligations"].is_array()) throw Flaw{"the key 'obligations' is not of its type"};
   for (const json& o : e["obligations"]) expect_obligation(o);
   const Totals totals(e["obligations"]);
   if (e["cases"] != totals.cases || e["elements"] != totals.elements || e["worst"] != totals.worst)
     throw Flaw{"its totals are not those of its obligations"};
-  if (totals.cases < e["draws"].get<std::int64_t>()) throw Flaw{"it has fewer cases than it says were drawn for one obligation"};
+  if (totals.cases < e["draws"].get<std::int64_t>())
+    throw Flaw{"it has fewer cases than it says were drawn for one obligation"};
 }
 
 }  // namespace
@@ -150,14 +179,26 @@ std::string evidence_text(const json& evidence) {
 
 json make_evidence(const json& result, const Fingerprint& fingerprint, const Circumstances& c) {
   const auto [device, driver] = name_and_driver(result["device"].get<std::string>());
-  json e{{"schema", kEvidenceSchema}, {"kernel", result["kernel"]}, {"op", result["op"]}, {"backend", result["backend"]},
-         {"arithmetic", result["arithmetic"]}, {"device", device}, {"driver", c.driver.empty() ? driver : c.driver},
-         {"on_processor", c.on_processor}, {"build", c.build}, {"made", c.made}, {"verdict", result["status"]},
-         {"seeds", {std::to_string(c.seed)}}, {"draws", c.draws}, {"hashes", json::object()}, {"obligations", json::array()}};
+  json e{{"schema", kEvidenceSchema},
+         {"kernel", result["kernel"]},
+         {"op", result["op"]},
+         {"backend", result["backend"]},
+         {"arithmetic", result["arithmetic"]},
+         {"device", device},
+         {"driver", c.driver.empty() ? driver : c.driver},
+         {"on_processor", c.on_processor},
+         {"build", c.build},
+         {"made", c.made},
+         {"verdict", result["status"]},
+         {"seeds", {std::to_string(c.seed)}},
+         {"draws", c.draws},
+         {"hashes", json::object()},
+         {"obligations", json::array()}};
   for (const auto& [part, files] : fingerprint) e["hashes"][std::string(name(part))] = files.hash();
   for (const json& o : result["obligations"]) {
     json kept = json::object();
-    for (const char* key : {"id", "verdict", "cases", "refused", "elements", "nonzero", "worst", "typical"}) kept[key] = o[key];
+    for (const char* key : {"id", "verdict", "cases", "refused", "elements", "nonzero", "worst", "typical"})
+      kept[key] = o[key];
     if (o["verdict"] != "passed") kept["reason"] = o.value("reason", "");
     e["obligations"].push_back(std::move(kept));
   }
@@ -184,7 +225,8 @@ std::string staleness(const json& e, const Subject& subject, const Fingerprint& 
   const json& hashes = e["hashes"];
   for (const Part part : kParts) {
     const std::string hash = fingerprint.at(part).hash();
-    if (hash.empty() || hashes.value(std::string(name(part)), "") != hash) changed += fmt::format("{}{}", changed.empty() ? "" : ", ", name(part));
+    if (hash.empty() || hashes.value(std::string(name(part)), "") != hash)
+      changed += fmt::format("{}{}", changed.empty() ? "" : ", ", name(part));
   }
   if (!changed.empty()) return fmt::format("it was made before a change of: {}", changed);
   if (hashes.size() != kParts.size()) return "it has hashes that this version does not know";

@@ -1,5 +1,5 @@
-// Evidence: what a campaign against a kernel came to on the machine that has its device, as a file of the repository. The
-// gate accepts it in place of a campaign of its own, for exactly the sources that it was made from.
+// Evidence: what a campaign against a kernel came to on the machine that has its device, as a file of the repository.
+// The gate accepts it in place of a campaign of its own, for exactly the sources that it was made from.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -20,7 +20,8 @@ std::string evidence_path(std::string_view kernel);
 /// Cases drawn for each obligation, below which a campaign is no evidence: the depth of `assay falsify`.
 inline constexpr int kLeastDraws = 100;
 
-/// Whether a build ("Release, GNU 12.2.0") is one whose verdict holds for what is shipped: optimized, without sanitizers.
+/// Whether a build ("Release, GNU 12.2.0") is one whose verdict holds for what is shipped: optimized, without
+/// sanitizers.
 bool is_shipped(std::string_view build);
 
 /// What is not in the result of a campaign.
@@ -34,7 +35,8 @@ struct Circumstances {
 };
 
 /// Evidence from the result of a passed campaign (report.hpp, to_json). Has a digest.
-nlohmann::json make_evidence(const nlohmann::json& result, const Fingerprint& fingerprint, const Circumstances& circumstances);
+nlohmann::json make_evidence(const nlohmann::json& result, const Fingerprint& fingerprint,
+                             const Circumstances& circumstances);
 
 /// The one text of evidence: keys in order, an obligation a line.
 std::string evidence_text(const nlohmann::json& evidence);
@@ -47,7 +49,8 @@ std::string evidence_digest(const nlohmann::json& evidence);
 /// other, too few cases, not passed, an error above its bound. Empty: it is some.
 std::string flaw(const std::string& text, std::string_view kernel);
 
-/// Why evidence without a flaw does not hold for the kernel as it is now: other hashes, obligations, device. Empty: it does.
+/// Why evidence without a flaw does not hold for the kernel as it is now: other hashes, obligations, device. Empty: it
+/// does.
 std::string staleness(const nlohmann::json& evidence, const Subject& subject, const Fingerprint& fingerprint);
 
 }  // namespace assay::falsify

@@ -17,10 +17,14 @@ struct Place {
 };
 Place place(Backend backend) {
   switch (backend) {
-    case Backend::cpu: return {"kernels/cpu/", ".cpp", ""};
-    case Backend::cuda_host: return {"kernels/cuda/", ".cu", "src/runtime/cuda_host/"};
-    case Backend::vulkan: return {"kernels/vulkan/", ".cpp", "src/runtime/vulkan/"};
-    case Backend::cuda: return {"kernels/cuda/", ".cu", "src/runtime/cuda/"};
+    case Backend::cpu:
+      return {"kernels/cpu/", ".cpp", ""};
+    case Backend::cuda_host:
+      return {"kernels/cuda/", ".cu", "src/runtime/cuda_host/"};
+    case Backend::vulkan:
+      return {"kernels/vulkan/", ".cpp", "src/runtime/vulkan/"};
+    case Backend::cuda:
+      return {"kernels/cuda/", ".cu", "src/runtime/cuda/"};
   }
   return {};
 }
@@ -47,12 +51,18 @@ bool is_engine(std::string_view path, Backend backend) {
 
 std::string_view name(Part part) {
   switch (part) {
-    case Part::contract: return "contract";
-    case Part::reference: return "reference";
-    case Part::properties: return "properties";
-    case Part::kernel: return "kernel";
-    case Part::engine: return "engine";
-    case Part::flags: return "flags";
+    case Part::contract:
+      return "contract";
+    case Part::reference:
+      return "reference";
+    case Part::properties:
+      return "properties";
+    case Part::kernel:
+      return "kernel";
+    case Part::engine:
+      return "engine";
+    case Part::flags:
+      return "flags";
   }
   return "";
 }
@@ -123,8 +133,9 @@ Files Fingerprints::flags(Backend backend) {
   for (const auto& [path, text] : tree_.files) {
     if (!is_build_file(path) && path != "kernels/vulkan/shaders.cmake") continue;
     const std::string folder = path.substr(0, path.rfind('/') + 1);
-    const std::set<std::string> common = {"", "src/", "src/core/", "src/contract/", "src/contractgen/", "src/runtime/",
-                                          "reference/", "kernels/", "falsify/"};
+    const std::set<std::string> common = {
+        "",           "src/",     "src/core/", "src/contract/", "src/contractgen/", "src/runtime/",
+        "reference/", "kernels/", "falsify/"};
     if (common.contains(folder) || folder.starts_with(own) || (!runtime.empty() && folder == runtime)) add(files, path);
   }
   return files;
@@ -133,7 +144,8 @@ Files Fingerprints::flags(Backend backend) {
 Fingerprint Fingerprints::of(const Subject& s) {
   const Place where = place(s.backend);
   std::vector<std::string> contract = {contract_of(s)};
-  if (const std::string own = fmt::format("{}{}.hpp", kCertificates, s.op); tree_.find(own) != nullptr) contract.push_back(own);
+  if (const std::string own = fmt::format("{}{}.hpp", kCertificates, s.op); tree_.find(own) != nullptr)
+    contract.push_back(own);
   return {{Part::contract, reach(contract, s)},
           {Part::reference, reach({fmt::format("reference/{}.hpp", s.op)}, s)},
           {Part::properties, reach({fmt::format("falsify/{}.cpp", s.op)}, s)},
@@ -153,7 +165,8 @@ Difference difference(const Fingerprint& before, const Fingerprint& now) {
     found.parts.push_back(part);
     const auto collect = [&](const Files& one, const Files& other) {
       for (const auto& [path, digest] : one.digests)
-        if (const auto at = other.digests.find(path); at == other.digests.end() || at->second != digest) files.insert(path);
+        if (const auto at = other.digests.find(path); at == other.digests.end() || at->second != digest)
+          files.insert(path);
       files.insert(one.unknown.begin(), one.unknown.end());
     };
     collect(was, is);

@@ -50,7 +50,8 @@ std::string file_flaw(const Tree& now, const std::string& kernel, const std::fil
   if (!signers.empty()) {
     const std::string* signature = now.find(path + ".sig");
     if (signature == nullptr) return fmt::format("{} is not signed: {}.sig is missing", path, path);
-    if (const std::string why = signature_flaw(*text, *signature, signers); !why.empty()) return fmt::format("{}: {}", path, why);
+    if (const std::string why = signature_flaw(*text, *signature, signers); !why.empty())
+      return fmt::format("{}: {}", path, why);
   }
   figures = json::parse(*text);
   return "";
@@ -69,7 +70,8 @@ Need need(Backend backend, bool changed, bool edited, bool had, bool has, const 
   return had || has || !rules.runs_here.contains(backend) ? Need::proof : Need::nothing;
 }
 
-Checked check(const Subject& subject, Need need, const Fingerprint& fingerprint, const Tree& now, const std::filesystem::path& signers) {
+Checked check(const Subject& subject, Need need, const Fingerprint& fingerprint, const Tree& now,
+              const std::filesystem::path& signers) {
   Checked checked{subject.id, false, {}, {}};
   checked.reason = file_flaw(now, subject.id, signers, checked.figures);
   if (checked.reason.empty() && need == Need::proof)
@@ -77,7 +79,8 @@ Checked check(const Subject& subject, Need need, const Fingerprint& fingerprint,
       checked.reason = fmt::format("{} is stale: {}", evidence_path(subject.id), why);
   checked.accepted = checked.reason.empty();
   if (!checked.accepted)
-    checked.reason += fmt::format("; renew it with `assay attest --kernel {}{}`", subject.id, signers.empty() ? "" : " --key KEY");
+    checked.reason +=
+        fmt::format("; renew it with `assay attest --kernel {}{}`", subject.id, signers.empty() ? "" : " --key KEY");
   return checked;
 }
 
@@ -94,8 +97,8 @@ std::vector<Touched> touched(const std::vector<Subject>& all, const Tree& base, 
   return list;
 }
 
-std::vector<Checked> check_evidence(const std::vector<Subject>& all, const std::vector<Touched>& touched, const Tree& base,
-                                    const Tree& now, const EvidenceRules& rules) {
+std::vector<Checked> check_evidence(const std::vector<Subject>& all, const std::vector<Touched>& touched,
+                                    const Tree& base, const Tree& now, const EvidenceRules& rules) {
   const std::set<std::string> before = carried(base), after = carried(now);
   std::set<std::string> known, changed;
   for (const Subject& s : all) known.insert(s.id);
@@ -109,13 +112,17 @@ std::vector<Checked> check_evidence(const std::vector<Subject>& all, const std::
       if (!difference(then.of(*subject), fingerprints.of(*subject)).none()) changed.insert(kernel);
       subjects.push_back(std::move(*subject));
     } else {
-      list.push_back({kernel, false, fmt::format("{} is for a kernel that does not exist: remove the file", evidence_path(kernel)), {}});
+      list.push_back({kernel,
+                      false,
+                      fmt::format("{} is for a kernel that does not exist: remove the file", evidence_path(kernel)),
+                      {}});
     }
   }
   for (const Subject& s : subjects) {
     const std::string path = evidence_path(s.id);
     const bool edited = !same_file(base, now, path) || !same_file(base, now, path + ".sig");
-    const Need needed = need(s.backend, changed.contains(s.id), edited, before.contains(s.id), after.contains(s.id), rules);
+    const Need needed =
+        need(s.backend, changed.contains(s.id), edited, before.contains(s.id), after.contains(s.id), rules);
     if (needed != Need::nothing) list.push_back(check(s, needed, fingerprints.of(s), now, rules.signers));
   }
   return list;
@@ -123,13 +130,28 @@ std::vector<Checked> check_evidence(const std::vector<Subject>& all, const std::
 
 json refused_entry(const Checked& c) {
   const std::size_t first = c.kernel.find('/'), second = c.kernel.find('/', first + 1);
-  return {{"op", c.kernel.substr(0, first)}, {"kernel", c.kernel}, {"backend", c.kernel.substr(first + 1, second - first - 1)},
-          {"device", ""}, {"source", evidence_path(c.kernel)}, {"arithmetic", ""}, {"status", "mistrusted"}, {"seconds", 0.0},
+  return {{"op", c.kernel.substr(0, first)},
+          {"kernel", c.kernel},
+          {"backend", c.kernel.substr(first + 1, second - first - 1)},
+          {"device", ""},
+          {"source", evidence_path(c.kernel)},
+          {"arithmetic", ""},
+          {"status", "mistrusted"},
+          {"seconds", 0.0},
           {"clauses", json::array()},
           {"obligations",
-           {{{"id", "evidence"}, {"claim", "there is evidence for exactly these sources"}, {"by", "evidence"},
-             {"if_fails", "sources changed after the evidence was made, or the file was edited"}, {"verdict", "mistrusted"},
-             {"cases", 0}, {"refused", 0}, {"elements", 0}, {"nonzero", 0}, {"worst", 0.0}, {"typical", 0.0}, {"seconds", 0.0},
+           {{{"id", "evidence"},
+             {"claim", "there is evidence for exactly these sources"},
+             {"by", "evidence"},
+             {"if_fails", "sources changed after the evidence was made, or the file was edited"},
+             {"verdict", "mistrusted"},
+             {"cases", 0},
+             {"refused", 0},
+             {"elements", 0},
+             {"nonzero", 0},
+             {"worst", 0.0},
+             {"typical", 0.0},
+             {"seconds", 0.0},
              {"reason", c.reason}}}}};
 }
 

@@ -10,8 +10,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where the build looks for quoted names after the folder of the file itself; the last is for CUDA's own headers, which
-/// cuda-host has its own of.
+/// Where the build looks for quoted names after the folder of the file itself; the last is for CUDA's own headers,
+/// which cuda-host has its own of.
 constexpr std::string_view kRoots[] = {"src/", "", "src/plugin/", "src/runtime/cuda_host/shim/"};
 
 bool has_suffix(std::string_view path, std::initializer_list<std::string_view> suffixes) {
@@ -49,7 +49,8 @@ std::optional<std::string_view> included(std::string_view line) {
   if (!line.starts_with("define")) return std::nullopt;
   line = trimmed(line.substr(6));
   const std::size_t name = line.find_first_of(" \t");
-  if (name == std::string_view::npos || line.substr(0, name).find("INCLUDE") == std::string_view::npos) return std::nullopt;
+  if (name == std::string_view::npos || line.substr(0, name).find("INCLUDE") == std::string_view::npos)
+    return std::nullopt;
   const std::string_view value = trimmed(line.substr(name));
   return value.starts_with('"') ? std::optional(value) : std::nullopt;
 }
@@ -125,7 +126,8 @@ Edges Includes::find(const std::string& path, const std::string& text) const {
     if (!target) return;
     const std::string where = fmt::format("{}:{}: #include {}", path, number, *target);
     const bool quoted = target->starts_with('"');
-    const std::size_t end = quoted || target->starts_with('<') ? target->find(quoted ? '"' : '>', 1) : std::string_view::npos;
+    const std::size_t end =
+        quoted || target->starts_with('<') ? target->find(quoted ? '"' : '>', 1) : std::string_view::npos;
     if (end == std::string_view::npos) edges.unknown.push_back(where);
     else follow(path, target->substr(1, end - 1), quoted, where, edges);
   });
@@ -133,12 +135,14 @@ Edges Includes::find(const std::string& path, const std::string& text) const {
     const std::string stem = path.substr(0, path.rfind('.'));
     for (const char* suffix : {".cpp", ".cu"})
       if (tree_.find(stem + suffix) != nullptr) edges.files.insert(stem + suffix);
-    if (const auto at = definers_.find(path); at != definers_.end()) edges.files.insert(at->second.begin(), at->second.end());
+    if (const auto at = definers_.find(path); at != definers_.end())
+      edges.files.insert(at->second.begin(), at->second.end());
   }
   return edges;
 }
 
-void Includes::follow(const std::string& from, std::string_view target, bool quoted, const std::string& where, Edges& edges) const {
+void Includes::follow(const std::string& from, std::string_view target, bool quoted, const std::string& where,
+                      Edges& edges) const {
   std::vector<std::string> candidates;
   if (quoted) candidates.push_back(folder_of(from));
   candidates.insert(candidates.end(), std::begin(kRoots), std::end(kRoots));
@@ -150,9 +154,11 @@ void Includes::follow(const std::string& from, std::string_view target, bool quo
   }
   const std::string stem(target.substr(target.rfind('/') + 1, target.rfind('.') - target.rfind('/') - 1));
   const std::string op = target.starts_with("ops/") ? stem
-                         : target.ends_with("_obligations.hpp") ? stem.substr(0, stem.size() - std::string_view("_obligations").size())
-                                                                : "";
-  if (const std::string contract = fmt::format("contracts/{}.yaml", op); !op.empty() && tree_.find(contract) != nullptr) {
+                         : target.ends_with("_obligations.hpp")
+                             ? stem.substr(0, stem.size() - std::string_view("_obligations").size())
+                             : "";
+  if (const std::string contract = fmt::format("contracts/{}.yaml", op);
+      !op.empty() && tree_.find(contract) != nullptr) {
     edges.files.insert(contract);
     return;
   }
@@ -167,7 +173,8 @@ bool Includes::shader(std::string_view name, Edges& edges) const {
     const std::string_view text = *tree_.find(path);
     constexpr std::string_view kCall = "assay_add_shader(";
     for (std::size_t at = text.find(kCall); at != std::string_view::npos; at = text.find(kCall, at + 1)) {
-      const std::vector<std::string_view> arguments = words(text.substr(at + kCall.size()));  // target, file, name, defines
+      const std::vector<std::string_view> arguments =
+          words(text.substr(at + kCall.size()));  // target, file, name, defines
       if (arguments.size() < 3 || !matches(arguments[2], name)) continue;
       edges.files.insert(path);
       edges.files.insert(fmt::format("kernels/vulkan/{}", arguments[1]));
@@ -181,7 +188,8 @@ bool Includes::ours(std::string_view target) const {
   const std::size_t slash = target.find('/');
   if (slash == std::string_view::npos) return false;
   const std::string folder(target.substr(0, slash + 1));
-  return folder == "ops/" || folder == "shaders/" || !tree_.below(folder).empty() || !tree_.below("src/" + folder).empty();
+  return folder == "ops/" || folder == "shaders/" || !tree_.below(folder).empty() ||
+         !tree_.below("src/" + folder).empty();
 }
 
 }  // namespace assay::falsify

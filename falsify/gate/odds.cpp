@@ -22,8 +22,9 @@ std::pair<std::string, std::string> key(const json& campaign) {
 }
 
 bool is_campaign(const json& c) {
-  return c.is_object() && c.contains("kernel") && c["kernel"].is_string() && c.contains("seed") && c["seed"].is_string() &&
-         c.contains("cases") && c["cases"].is_number_unsigned() && c.contains("alarm") && c["alarm"].is_boolean();
+  return c.is_object() && c.contains("kernel") && c["kernel"].is_string() && c.contains("seed") &&
+         c["seed"].is_string() && c.contains("cases") && c["cases"].is_number_unsigned() && c.contains("alarm") &&
+         c["alarm"].is_boolean();
 }
 
 }  // namespace
@@ -40,9 +41,12 @@ std::size_t Record::add(const json& document, const std::string& where) {
     const std::string status = k["status"].get<std::string>();
     std::uint64_t cases = 0;
     for (const json& o : k["obligations"]) cases += o["cases"].get<std::uint64_t>();
-    json campaign{{"kernel", k["kernel"]}, {"seed", report["settings"]["seed"]}, {"cases", cases},
+    json campaign{{"kernel", k["kernel"]},
+                  {"seed", report["settings"]["seed"]},
+                  {"cases", cases},
                   {"alarm", status == "falsified" || status == "mistrusted"}};
-    if ((cases > 0 || campaign["alarm"] == true) && known.insert(key(campaign)).second) campaigns.push_back(std::move(campaign));
+    if ((cases > 0 || campaign["alarm"] == true) && known.insert(key(campaign)).second)
+      campaigns.push_back(std::move(campaign));
   }
   return campaigns.size() - before;
 }
@@ -56,7 +60,8 @@ Record read_record(const std::filesystem::path& path) {
     ++number;
     json campaign = json::parse(line, nullptr, false);
     if (!is_campaign(campaign))
-      throw InputError(fmt::format("{}:{}", path.string(), number), "is no recorded campaign", "restore the file, or remove the line");
+      throw InputError(fmt::format("{}:{}", path.string(), number), "is no recorded campaign",
+                       "restore the file, or remove the line");
     record.campaigns.push_back(std::move(campaign));
   }
   return record;

@@ -16,8 +16,8 @@ struct Finished {
   std::string complaint() const { return err.substr(0, err.find('\n')); }
 };
 
-/// Runs a program of the search path to its end, without a shell, with `input` as its standard input. Throws Unavailable,
-/// with `remedy`, where there is no such program.
+/// Runs a program of the search path to its end, without a shell, with `input` as its standard input. Throws
+/// Unavailable, with `remedy`, where there is no such program.
 Finished run_program(const std::vector<std::string>& command, std::string_view input, const std::string& remedy);
 
 }  // namespace assay::falsify

@@ -33,7 +33,8 @@ Finished git(const fs::path& root, std::vector<std::string> command, std::string
 /// What git prints where it succeeds. Throws InputError with its own words.
 std::string said(const fs::path& root, const std::vector<std::string>& command, std::string_view input = {}) {
   Finished done = git(root, command, input);
-  if (done.code != 0) throw InputError(root.string(), "git: " + done.complaint(), "name a git checkout of Assay with --root");
+  if (done.code != 0)
+    throw InputError(root.string(), "git: " + done.complaint(), "name a git checkout of Assay with --root");
   return std::move(done.out);
 }
 
@@ -66,20 +67,23 @@ const std::string* Tree::find(std::string_view path) const {
 
 std::vector<std::string> Tree::below(std::string_view folder) const {
   std::vector<std::string> paths;
-  for (auto at = files.lower_bound(folder); at != files.end() && at->first.starts_with(folder); ++at) paths.push_back(at->first);
+  for (auto at = files.lower_bound(folder); at != files.end() && at->first.starts_with(folder); ++at)
+    paths.push_back(at->first);
   return paths;
 }
 
 Tree working_tree(const fs::path& root) {
   if (!fs::is_directory(root / "contracts") || !fs::is_directory(root / "kernels"))
-    throw InputError("--root " + root.string(), "holds no contracts/ and kernels/", "name the top of a checkout of Assay");
+    throw InputError("--root " + root.string(), "holds no contracts/ and kernels/",
+                     "name the top of a checkout of Assay");
   Tree tree;
   for (const char* name : kFiles)
     if (fs::is_regular_file(root / name)) tree.files[name] = content(root / name);
   for (const char* folder : kFolders) {
     if (!fs::is_directory(root / folder)) continue;
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / folder))
-      if (entry.is_regular_file()) tree.files[entry.path().lexically_relative(root).generic_string()] = content(entry.path());
+      if (entry.is_regular_file())
+        tree.files[entry.path().lexically_relative(root).generic_string()] = content(entry.path());
   }
   return tree;
 }

@@ -9,8 +9,8 @@
 
 namespace assay::falsify {
 
-/// Files by path from the top of the checkout, with their content. Holds the folders that kernels, contracts, references
-/// and the engine are in, the build's files, and ci/evidence.
+/// Files by path from the top of the checkout, with their content. Holds the folders that kernels, contracts,
+/// references and the engine are in, the build's files, and ci/evidence.
 struct Tree {
   std::map<std::string, std::string, std::less<>> files;
 
@@ -23,8 +23,8 @@ struct Tree {
 /// What lies below `root` now, whether git knows it or not. Throws InputError where that is no checkout of Assay.
 Tree working_tree(const std::filesystem::path& root);
 
-/// The commit from which a branch at HEAD departed from `revision`. Throws InputError where `root` is no git checkout or
-/// has no such revision, Unavailable where there is no git.
+/// The commit from which a branch at HEAD departed from `revision`. Throws InputError where `root` is no git checkout
+/// or has no such revision, Unavailable where there is no git.
 std::string departure(const std::filesystem::path& root, const std::string& revision);
 
 /// The same files as a commit holds them. Throws like departure().

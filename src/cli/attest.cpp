@@ -37,11 +37,13 @@ std::map<std::string, falsify::Subject> select(const Options& o) {
   std::map<std::string, falsify::Subject> chosen;
   for (falsify::Subject& s : falsify::subjects()) {
     const bool registered = std::ranges::any_of(kernels(), [&](const Kernel& k) { return k.id == s.id; });
-    if (!registered || (!o.kernel.empty() && s.id != o.kernel) || (!o.backend.empty() && name(s.backend) != o.backend)) continue;
+    if (!registered || (!o.kernel.empty() && s.id != o.kernel) || (!o.backend.empty() && name(s.backend) != o.backend))
+      continue;
     if (o.ops.empty() || std::ranges::find(o.ops, s.op) != o.ops.end()) chosen.emplace(s.id, std::move(s));
   }
   if (chosen.empty() && !o.backend.empty()) device(backend_from(o.backend));  // says why it is not here
-  if (chosen.empty()) throw InputError("selection", "no kernel of Assay's own matches it", "`assay list` prints what there is");
+  if (chosen.empty())
+    throw InputError("selection", "no kernel of Assay's own matches it", "`assay list` prints what there is");
   return chosen;
 }
 
@@ -64,7 +66,8 @@ std::string write(const Options& o, const nlohmann::json& evidence) {
 
 int run(const Options& o) {
   if (!falsify::is_shipped(kBuild))
-    throw InputError("assay attest", fmt::format("this build is {}", kBuild), "evidence is of what is shipped: cmake --preset release");
+    throw InputError("assay attest", fmt::format("this build is {}", kBuild),
+                     "evidence is of what is shipped: cmake --preset release");
   const std::map<std::string, falsify::Subject> chosen = select(o);
   const falsify::Tree tree = falsify::working_tree(o.root);
   falsify::Fingerprints fingerprints(tree);
@@ -83,19 +86,25 @@ int run(const Options& o) {
   options.limit = parse_duration("--limit", o.limit);
   const auto begin = std::chrono::steady_clock::now();
   ProgressLine line(o.quiet || o.json, false);
-  auto results = falsify::run_pool(run, options, jobs_for(o.jobs), [&](const falsify::PoolStatus& s) { line.update(s); });
+  auto results =
+      falsify::run_pool(run, options, jobs_for(o.jobs), [&](const falsify::PoolStatus& s) { line.update(s); });
   line.finish();
-  nlohmann::json report = falsify::make_report(std::move(results), {{"seed", o.seed}, {"cases", o.cases}, {"obligation", ""}},
-                                               std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  nlohmann::json report =
+      falsify::make_report(std::move(results), {{"seed", o.seed}, {"cases", o.cases}, {"obligation", ""}},
+                           std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   if (!o.report.empty()) falsify::write_report(report, o.report);
   std::vector<std::string> written;
   for (const nlohmann::json& k : report["kernels"]) {
     if (k["status"] != "passed" || !report["never_evaluated"].empty()) continue;
     const std::string id = k["kernel"].get<std::string>();
     const LocalDevice& local = devices.at(chosen.at(id).backend);
-    written.push_back(write(o, falsify::make_evidence(k, prints.at(id), {.seed = options.seed, .draws = o.cases,
-                                                                          .on_processor = local.on_processor, .driver = local.driver,
-                                                                          .build = std::string(kBuild), .made = today()})));
+    written.push_back(write(o, falsify::make_evidence(k, prints.at(id),
+                                                      {.seed = options.seed,
+                                                       .draws = o.cases,
+                                                       .on_processor = local.on_processor,
+                                                       .driver = local.driver,
+                                                       .build = std::string(kBuild),
+                                                       .made = today()})));
   }
   report["evidence"] = written;
   if (o.json) fmt::print("{}\n", report.dump(1));
@@ -107,12 +116,14 @@ int run(const Options& o) {
 }  // namespace
 
 Command add_attest(CLI::App& root) {
-  auto* app = root.add_subcommand("attest", "Write evidence of campaigns on this machine's devices, for `assay gate` elsewhere");
+  auto* app = root.add_subcommand("attest",
+                                  "Write evidence of campaigns on this machine's devices, for `assay gate` elsewhere");
   auto o = std::make_shared<Options>();
   app->add_option("OP", o->ops, "Operations (all of them by default)");
   app->add_option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");
   app->add_option("--kernel", o->kernel, "Only this kernel");
-  app->add_option("--cases", o->cases, "Cases for each obligation and kernel")->capture_default_str()
+  app->add_option("--cases", o->cases, "Cases for each obligation and kernel")
+      ->capture_default_str()
       ->check(CLI::Range(falsify::kLeastDraws, 1'000'000));
   app->add_option("--seed", o->seed, "Seed of the campaigns")->capture_default_str();
   app->add_option("--limit", o->limit, "A call that takes longer is a hang")->capture_default_str();

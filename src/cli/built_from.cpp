@@ -17,7 +17,8 @@ void expect_built_from(const falsify::Fingerprint& fingerprint) {
     for (const auto& [path, digest] : files.digests) {
       const auto at = table.find(path);
       if ((at == table.end() ? std::string_view() : at->second) != digest)
-        throw InputError(path, "is not what this assay was built from", "build this checkout first: cmake --build --preset release");
+        throw InputError(path, "is not what this assay was built from",
+                         "build this checkout first: cmake --build --preset release");
     }
 }
 

@@ -1,4 +1,5 @@
-// The sources that this program was built from (ci/cmake/BuiltFrom.cmake), so that a verdict is never given about others.
+// The sources that this program was built from (ci/cmake/BuiltFrom.cmake), so that a verdict is never given about
+// others.
 #pragma once
 
 #include <span>

@@ -1,4 +1,6 @@
 // `assay gate`: what a change touches is falsified, or has evidence; the rest is proven unchanged.
+#include "falsify/gate/gate.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -16,7 +18,6 @@
 #include "falsify/engine/pool.hpp"
 #include "falsify/engine/report.hpp"
 #include "falsify/gate/evidence.hpp"
-#include "falsify/gate/gate.hpp"
 #include "falsify/gate/ledger.hpp"
 #include "falsify/gate/sha256.hpp"
 
@@ -48,11 +49,15 @@ struct Plan {
 };
 
 Plan make_plan(const Options& o) {
-  if (o.base.empty() != o.all) throw InputError("assay gate", "needs either --base or --all", "name the revision that is merged into: --base origin/main");
+  if (o.base.empty() != o.all)
+    throw InputError("assay gate", "needs either --base or --all",
+                     "name the revision that is merged into: --base origin/main");
   Plan plan;
   plan.subjects = falsify::subjects();
   if (std::ranges::none_of(plan.subjects, [](const auto& s) { return s.backend == Backend::vulkan; }))
-    throw Unavailable("vulkan", "this build has no Vulkan kernels and could not tell that they changed: configure with ASSAY_VULKAN=ON");
+    throw Unavailable(
+        "vulkan",
+        "this build has no Vulkan kernels and could not tell that they changed: configure with ASSAY_VULKAN=ON");
   plan.now = falsify::working_tree(o.root);
   if (!o.all) {
     plan.base = falsify::departure(o.root, o.base);
@@ -70,7 +75,8 @@ std::string summary(const Plan& plan) {
     for (const falsify::Part part : t.why.parts) parts.push_back(name(part));
     const std::vector<std::string>& files = t.why.files;
     const std::size_t shown = std::min(files.size(), kNamed);
-    groups[fmt::format("{} ({}{})", fmt::join(parts, ", "), fmt::join(files.begin(), files.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+    groups[fmt::format("{} ({}{})", fmt::join(parts, ", "),
+                       fmt::join(files.begin(), files.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
                        files.size() > shown ? fmt::format(" and {} more", files.size() - shown) : "")]
         .push_back(t.subject.id);
   }
@@ -78,7 +84,8 @@ std::string summary(const Plan& plan) {
                                  plan.base.empty() ? "the beginning" : plan.base.substr(0, 12));
   for (const auto& [why, ids] : groups) {
     const std::size_t shown = std::min(ids.size(), kNamed);
-    text += fmt::format("  {}\n    {}{}\n", why, fmt::join(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+    text += fmt::format("  {}\n    {}{}\n", why,
+                        fmt::join(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
                         ids.size() > shown ? fmt::format(" and {} more", ids.size() - shown) : "");
   }
   return text;
@@ -146,7 +153,8 @@ std::vector<falsify::Worse> compare(const Plan& plan, const json& report, const 
     for (falsify::Worse& w : falsify::grown(kernel, before["obligations"], now)) worse.push_back(std::move(w));
   };
   const bool stand_in = !proven_here.contains(Backend::vulkan);
-  for (const json& k : report["kernels"]) add(k["kernel"].get<std::string>(), k["obligations"], stand_in && k["backend"] == name(Backend::vulkan));
+  for (const json& k : report["kernels"])
+    add(k["kernel"].get<std::string>(), k["obligations"], stand_in && k["backend"] == name(Backend::vulkan));
   for (const falsify::Checked& c : evidence)
     if (c.accepted) add(c.kernel, c.figures["obligations"], false);
   return worse;
@@ -176,15 +184,51 @@ std::string renewal(const std::vector<falsify::Checked>& evidence) {
   return text;
 }
 
-int run(const Options& o) {
-  const auto begin = std::chrono::steady_clock::now();
-  const Plan plan = make_plan(o);
-  json document{{"schema", "assay-gate/1"}, {"base", plan.base}, {"kernels", plan.subjects.size()}, {"touched", json::array()}};
+/// What the campaigns and the evidence came to.
+struct Result {
+  json report;
+  std::vector<falsify::Checked> evidence;
+  std::vector<falsify::Worse> worse;
+};
+
+json plan_json(const Plan& plan) {
+  json document{{"schema", "assay-gate/1"}, {"base", plan.base}, {"kernels", plan.subjects.size()}};
+  document["touched"] = json::array();
   for (const falsify::Touched& t : plan.touched) document["touched"].push_back(to_json(t));
-  if (o.plan) {
-    fmt::print("{}", o.json ? document.dump(1) + "\n" : summary(plan));
-    return kNothingFalsified;
+  return document;
+}
+
+json to_json(const Plan& plan, const Result& result) {
+  json document = plan_json(plan);
+  document.update({{"evidence", json::array()}, {"ledger", json::array()}, {"report", result.report}});
+  for (const falsify::Checked& c : result.evidence)
+    document["evidence"].push_back({{"kernel", c.kernel}, {"accepted", c.accepted}, {"reason", c.reason}});
+  for (const falsify::Worse& w : result.worse)
+    document["ledger"].push_back({{"kernel", w.kernel},
+                                  {"obligation", w.obligation},
+                                  {"figure", w.figure},
+                                  {"before", w.before},
+                                  {"now", w.now}});
+  return document;
+}
+
+std::string to_text(const Result& result) {
+  std::string text = result.report["kernels"].empty() ? "" : falsify::table(result.report);
+  if (!result.evidence.empty()) {
+    const auto accepted = std::ranges::count_if(result.evidence, &falsify::Checked::accepted);
+    text += fmt::format("evidence: {} accepted, {} refused\n", accepted,
+                        static_cast<std::ptrdiff_t>(result.evidence.size()) - accepted);
   }
+  text += renewal(result.evidence);
+  for (const falsify::Worse& w : result.worse) text += fmt::format("WORSE {}\n", to_string(w));
+  if (const int few = shallow(result.report); few > 0)
+    text += fmt::format("{} kernels had fewer than {} cases of each obligation: --time gives them more\n", few,
+                        falsify::kLeastDraws);
+  return text;
+}
+
+Result judge(const Plan& plan, const Options& o) {
+  const auto begin = std::chrono::steady_clock::now();
   const Here here = look_around(plan, o);
   const int jobs = jobs_for(o.jobs), count = std::max(1, static_cast<int>(here.kernels.size()));
   const milliseconds time = total_time(o, here.kernels.size(), jobs);
@@ -193,55 +237,58 @@ int run(const Options& o) {
   options.time = time * std::min(jobs, count) / count;
   options.seed = o.seed.empty() ? seed_of(plan.touched) : parse_seed(o.seed);
   options.limit = parse_duration("--limit", o.limit);
-  if (!o.json) fmt::print("{}", summary(plan));
   if (!o.json && !here.kernels.empty())
-    fmt::print("falsifying {} of them in about {} s, seed {}\n", here.kernels.size(), (time.count() + 999) / 1000, options.seed);
+    fmt::print("falsifying {} of them in about {} s, seed {}\n", here.kernels.size(), (time.count() + 999) / 1000,
+               options.seed);
   std::fflush(stdout);
-
-  const auto evidence = falsify::check_evidence(plan.subjects, plan.touched, plan.before, plan.now, here.rules);
+  Result result;
+  result.evidence = falsify::check_evidence(plan.subjects, plan.touched, plan.before, plan.now, here.rules);
   ProgressLine line(o.quiet || o.json, true);
   auto results = falsify::run_pool(here.kernels, options, jobs, [&](const falsify::PoolStatus& s) { line.update(s); });
   line.finish();
-  for (const falsify::Checked& c : evidence)
+  for (const falsify::Checked& c : result.evidence)
     if (!c.accepted) results.push_back(falsify::refused_entry(c));
-  json report = falsify::make_report(std::move(results),
-                                     {{"base", plan.base}, {"seed", std::to_string(options.seed)}, {"cases", kCases},
-                                      {"time", fmt::format("{}ms", time.count())}, {"obligation", ""}},
-                                     std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-  const std::vector<falsify::Worse> worse = compare(plan, report, evidence, here.rules.proven_here);
-  if (!o.report.empty()) falsify::write_report(report, o.report);
-  else if (report["totals"]["falsified"] != 0) falsify::write_replays(report, "assay-replays");
+  result.report = falsify::make_report(std::move(results),
+                                       {{"base", plan.base},
+                                        {"seed", std::to_string(options.seed)},
+                                        {"cases", kCases},
+                                        {"time", fmt::format("{}ms", time.count())},
+                                        {"obligation", ""}},
+                                       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  result.worse = compare(plan, result.report, result.evidence, here.rules.proven_here);
+  return result;
+}
 
-  document.update({{"evidence", json::array()}, {"ledger", json::array()}, {"report", report}});
-  for (const falsify::Checked& c : evidence)
-    document["evidence"].push_back({{"kernel", c.kernel}, {"accepted", c.accepted}, {"reason", c.reason}});
-  for (const falsify::Worse& w : worse)
-    document["ledger"].push_back({{"kernel", w.kernel}, {"obligation", w.obligation}, {"figure", w.figure}, {"before", w.before}, {"now", w.now}});
-  if (!o.report.empty()) falsify::write_file(std::filesystem::path(o.report) / "gate.json", document.dump(1) + "\n");
-  if (o.json) {
-    fmt::print("{}\n", document.dump(1));
-  } else {
-    if (!report["kernels"].empty()) fmt::print("{}", falsify::table(report));
-    const auto accepted = std::ranges::count_if(evidence, &falsify::Checked::accepted);
-    if (!evidence.empty()) fmt::print("evidence: {} accepted, {} refused\n", accepted, static_cast<std::ptrdiff_t>(evidence.size()) - accepted);
-    fmt::print("{}", renewal(evidence));
-    for (const falsify::Worse& w : worse) fmt::print("WORSE {}\n", to_string(w));
-    if (const int few = shallow(report); few > 0)
-      fmt::print("{} kernels had fewer than {} cases of each obligation: --time gives them more\n", few, falsify::kLeastDraws);
+int run(const Options& o) {
+  const Plan plan = make_plan(o);
+  if (!o.json) fmt::print("{}", summary(plan));
+  if (o.plan) {
+    if (o.json) fmt::print("{}\n", plan_json(plan).dump(1));
+    return kNothingFalsified;
   }
-  if (falsify::report_failed(report)) return kFalsified;
-  return report["totals"]["unavailable"] != 0 ? kUnavailable : kNothingFalsified;
+  Result result = judge(plan, o);
+  if (!o.report.empty()) falsify::write_report(result.report, o.report);
+  else if (result.report["totals"]["falsified"] != 0) falsify::write_replays(result.report, "assay-replays");
+  const std::string document = to_json(plan, result).dump(1) + "\n";
+  if (!o.report.empty()) falsify::write_file(std::filesystem::path(o.report) / "gate.json", document);
+  fmt::print("{}", o.json ? document : to_text(result));
+  if (falsify::report_failed(result.report)) return kFalsified;
+  return result.report["totals"]["unavailable"] != 0 ? kUnavailable : kNothingFalsified;
 }
 
 }  // namespace
 
 Command add_gate(CLI::App& root) {
-  auto* app = root.add_subcommand("gate", "Try to prove wrong what a change touches; ask for evidence of what cannot run here");
+  auto* app =
+      root.add_subcommand("gate", "Try to prove wrong what a change touches; ask for evidence of what cannot run here");
   auto o = std::make_shared<Options>();
   auto* base = app->add_option("--base", o->base, "The revision that the change is to be merged into");
   app->add_flag("--all", o->all, "Every kernel, whatever changed")->excludes(base);
-  app->add_option("--time", o->time, "Falsify about this long in all, as in 90s, 10m (default: 40s, or 3s a kernel where many are touched)");
-  app->add_option("--signers", o->signers, "Evidence must be signed by one of these (a file of allowed signers: man ssh-keygen)");
+  app->add_option(
+      "--time", o->time,
+      "Falsify about this long in all, as in 90s, 10m (default: 40s, or 3s a kernel where many are touched)");
+  app->add_option("--signers", o->signers,
+                  "Evidence must be signed by one of these (a file of allowed signers: man ssh-keygen)");
   app->add_option("--root", o->root, "The checkout that this assay was built from")->capture_default_str();
   app->add_option("--seed", o->seed, "Seed of the campaigns (default: made from the sources)");
   app->add_option("--limit", o->limit, "A call that takes longer is a hang")->capture_default_str();

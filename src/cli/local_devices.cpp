@@ -23,7 +23,8 @@ std::string nvidia_driver() {
   std::ifstream file("/proc/driver/nvidia/version");
   std::string line;
   std::getline(file, line);
-  const std::size_t digits = line.find_first_of("0123456789", line.find("Module") == std::string::npos ? line.size() : line.find("Module"));
+  const std::size_t digits =
+      line.find_first_of("0123456789", line.find("Module") == std::string::npos ? line.size() : line.find("Module"));
   return digits == std::string::npos ? "" : "NVIDIA " + line.substr(digits, line.find(' ', digits) - digits);
 }
 
@@ -35,7 +36,8 @@ nlohmann::json examine(Backend backend) {
   try {
     device(backend);
     const bool host = on_processor(backend);
-    return {{"backend", name(backend)}, {"here", true}, {"on_processor", host}, {"driver", host ? "" : nvidia_driver()}};
+    return {
+        {"backend", name(backend)}, {"here", true}, {"on_processor", host}, {"driver", host ? "" : nvidia_driver()}};
   } catch (const Unavailable&) {
     return absent(backend);
   } catch (const DeviceError&) {
@@ -51,9 +53,10 @@ std::map<Backend, LocalDevice> local_devices(const std::vector<Backend>& backend
     tasks.push_back({std::string(name(backend)), [backend] { return examine(backend); },
                      [backend](int) { return absent(backend); }});
   std::map<Backend, LocalDevice> devices;
-  for (const nlohmann::json& found : falsify::run_tasks(tasks, static_cast<int>(tasks.size()), [](const nlohmann::json*) {}))
-    devices[backend_from(found["backend"].get<std::string>())] = {found["here"].get<bool>(), found["on_processor"].get<bool>(),
-                                                                 found["driver"].get<std::string>()};
+  for (const nlohmann::json& found :
+       falsify::run_tasks(tasks, static_cast<int>(tasks.size()), [](const nlohmann::json*) {}))
+    devices[backend_from(found["backend"].get<std::string>())] = {
+        found["here"].get<bool>(), found["on_processor"].get<bool>(), found["driver"].get<std::string>()};
   return devices;
 }
 

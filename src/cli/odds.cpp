@@ -1,4 +1,6 @@
 // `assay odds`: the limit on false alarms that the record of clean runs supports.
+#include "falsify/gate/odds.hpp"
+
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -8,7 +10,6 @@
 #include "cli/commands.hpp"
 #include "core/errors.hpp"
 #include "falsify/engine/report.hpp"
-#include "falsify/gate/odds.hpp"
 
 namespace assay::cli {
 namespace {
@@ -24,7 +25,8 @@ struct Options {
 nlohmann::json read_report(const std::string& path) {
   std::ifstream file(path);
   nlohmann::json report = nlohmann::json::parse(file, nullptr, false);
-  if (!file || report.is_discarded()) throw InputError(path, "cannot be read as JSON", "name the report.json of an `assay falsify --report DIR`");
+  if (!file || report.is_discarded())
+    throw InputError(path, "cannot be read as JSON", "name the report.json of an `assay falsify --report DIR`");
   return report;
 }
 
@@ -41,30 +43,44 @@ int run(const Options& o) {
   }
   const falsify::Odds result = odds(record, o.kernels * each);
   if (o.json) {
-    fmt::print("{}\n", nlohmann::json{{"schema", "assay-odds/1"}, {"campaigns", result.campaigns}, {"cases", result.cases},
-                                      {"alarms", result.alarms}, {"kernels", result.kernels}, {"seeds", result.seeds}, {"added", added},
-                                      {"confidence", 0.95}, {"per_case", result.per_case}, {"gate_kernels", o.kernels},
-                                      {"gate_cases_each", each}, {"per_gate", result.per_gate}}
+    fmt::print("{}\n", nlohmann::json{{"schema", "assay-odds/1"},
+                                      {"campaigns", result.campaigns},
+                                      {"cases", result.cases},
+                                      {"alarms", result.alarms},
+                                      {"kernels", result.kernels},
+                                      {"seeds", result.seeds},
+                                      {"added", added},
+                                      {"confidence", 0.95},
+                                      {"per_case", result.per_case},
+                                      {"gate_kernels", o.kernels},
+                                      {"gate_cases_each", each},
+                                      {"per_gate", result.per_gate}}
                            .dump(2));
     return kNothingFalsified;
   }
-  fmt::print("{} campaigns recorded against {} kernels, {} seeds, {} cases: {} false alarms\n", result.campaigns, result.kernels,
-             result.seeds, result.cases, result.alarms);
-  fmt::print("with 95% confidence, the probability of a false alarm is at most\n  {:.2g} for a case\n  {:.2g} for a gate run of {} "
-             "kernels with {:.0f} cases each\n",
-             result.per_case, result.per_gate, o.kernels, each);
+  fmt::print("{} campaigns recorded against {} kernels, {} seeds, {} cases: {} false alarms\n", result.campaigns,
+             result.kernels, result.seeds, result.cases, result.alarms);
+  fmt::print(
+      "with 95% confidence, the probability of a false alarm is at most\n  {:.2g} for a case\n  {:.2g} for a gate run "
+      "of {} "
+      "kernels with {:.0f} cases each\n",
+      result.per_case, result.per_gate, o.kernels, each);
   return kNothingFalsified;
 }
 
 }  // namespace
 
 Command add_odds(CLI::App& root) {
-  auto* app = root.add_subcommand("odds", "How likely a false alarm is, at most, by the record of runs against right kernels");
+  auto* app =
+      root.add_subcommand("odds", "How likely a false alarm is, at most, by the record of runs against right kernels");
   auto o = std::make_shared<Options>();
   app->add_option("--record", o->record, "The record: campaigns against kernels believed right")->capture_default_str();
   app->add_option("--add", o->add, "Add the campaigns of these reports (report.json) to the record first");
-  app->add_option("--kernels", o->kernels, "Kernels that the gate run falsifies")->capture_default_str()->check(CLI::Range(1, 1'000'000));
-  app->add_option("--cases", o->cases, "Cases against each of them (0: as many as in the record, on average)")->check(CLI::Range(0, 1'000'000'000));
+  app->add_option("--kernels", o->kernels, "Kernels that the gate run falsifies")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000'000));
+  app->add_option("--cases", o->cases, "Cases against each of them (0: as many as in the record, on average)")
+      ->check(CLI::Range(0, 1'000'000'000));
   app->add_flag("--json", o->json, "One JSON document on standard output");
   return {app, [o] { return run(*o); }};
 }

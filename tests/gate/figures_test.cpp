@@ -59,15 +59,18 @@ TEST(Odds, RiseWithAlarms) {
 }
 
 TEST(Odds, CountACampaignOnce) {
-  const json report{{"settings", {{"seed", "7"}}},
-                    {"kernels", json::array({{{"kernel", "a"}, {"status", "passed"}, {"obligations", json::array({{{"cases", 5}}})}},
-                                             {{"kernel", "b"}, {"status", "falsified"}, {"obligations", json::array({{{"cases", 2}}})}},
-                                             {{"kernel", "c"}, {"status", "unavailable"}, {"obligations", json::array({{{"cases", 0}}})}}})}};
+  const json report{
+      {"settings", {{"seed", "7"}}},
+      {"kernels",
+       json::array({{{"kernel", "a"}, {"status", "passed"}, {"obligations", json::array({{{"cases", 5}}})}},
+                    {{"kernel", "b"}, {"status", "falsified"}, {"obligations", json::array({{{"cases", 2}}})}},
+                    {{"kernel", "c"}, {"status", "unavailable"}, {"obligations", json::array({{{"cases", 0}}})}}})}};
   Record record;
   EXPECT_EQ(record.add(report, "r"), 2U);
   EXPECT_EQ(record.add(report, "r"), 0U);
   EXPECT_EQ(record_text(record),
-            "{\"alarm\":false,\"cases\":5,\"kernel\":\"a\",\"seed\":\"7\"}\n{\"alarm\":true,\"cases\":2,\"kernel\":\"b\",\"seed\":\"7\"}\n");
+            "{\"alarm\":false,\"cases\":5,\"kernel\":\"a\",\"seed\":\"7\"}\n{\"alarm\":true,\"cases\":2,\"kernel\":"
+            "\"b\",\"seed\":\"7\"}\n");
   EXPECT_THROW(record.add(json::array(), "r"), InputError);
 }
 

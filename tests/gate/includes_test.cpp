@@ -23,8 +23,10 @@ TEST(Includes, OfTheRepositoryAreFollowedWhereverTheyAre) {
   EXPECT_EQ(edges_of("/* a */ #include \"core/sum.hpp\"\n").files, Set{"src/core/sum.hpp"});
   EXPECT_EQ(edges_of("#include \\\n \"core/sum.hpp\"\n").files, Set{"src/core/sum.hpp"});
   EXPECT_EQ(edges_of("#if 0\n#include \"b.hpp\"\n#endif", {{"kernels/cpu/b.hpp", ""}}).files, Set{"kernels/cpu/b.hpp"});
-  EXPECT_EQ(edges_of("#include \"../vulkan/b.hpp\"\n", {{"kernels/vulkan/b.hpp", ""}}).files, Set{"kernels/vulkan/b.hpp"});
-  EXPECT_EQ(edges_of("#define HWY_TARGET_INCLUDE \"kernels/cpu/b.cpp\"\n", {{"kernels/cpu/b.cpp", ""}}).files, Set{"kernels/cpu/b.cpp"});
+  EXPECT_EQ(edges_of("#include \"../vulkan/b.hpp\"\n", {{"kernels/vulkan/b.hpp", ""}}).files,
+            Set{"kernels/vulkan/b.hpp"});
+  EXPECT_EQ(edges_of("#define HWY_TARGET_INCLUDE \"kernels/cpu/b.cpp\"\n", {{"kernels/cpu/b.cpp", ""}}).files,
+            Set{"kernels/cpu/b.cpp"});
 }
 
 TEST(Includes, OfLibrariesAreNotOurs) {
@@ -45,13 +47,18 @@ TEST(Includes, ThatCannotBeFollowedAreSaid) {
 }
 
 TEST(Includes, OfGeneratedFilesLeadToWhatTheyAreMadeFrom) {
-  EXPECT_EQ(edges_of("#include \"ops/scale.hpp\"\n", {{"contracts/scale.yaml", ""}}).files, Set{"contracts/scale.yaml"});
-  EXPECT_EQ(edges_of("#include \"scale_obligations.hpp\"\n", {{"contracts/scale.yaml", ""}}).files, Set{"contracts/scale.yaml"});
+  EXPECT_EQ(edges_of("#include \"ops/scale.hpp\"\n", {{"contracts/scale.yaml", ""}}).files,
+            Set{"contracts/scale.yaml"});
+  EXPECT_EQ(edges_of("#include \"scale_obligations.hpp\"\n", {{"contracts/scale.yaml", ""}}).files,
+            Set{"contracts/scale.yaml"});
   const std::map<std::string, std::string, std::less<>> shaders = {
-      {"kernels/vulkan/s.cmake", "foreach(w 64 128)\n  assay_add_shader(target s.comp s_${w}_wide W=${w})\nendforeach()\n"},
+      {"kernels/vulkan/s.cmake",
+       "foreach(w 64 128)\n  assay_add_shader(target s.comp s_${w}_wide W=${w})\nendforeach()\n"},
       {"kernels/vulkan/t.cmake", "assay_add_shader(target t.comp t)\n"}};
-  EXPECT_EQ(edges_of("#include \"shaders/s_64_wide.hpp\"\n", shaders).files, (Set{"kernels/vulkan/s.cmake", "kernels/vulkan/s.comp"}));
-  EXPECT_EQ(edges_of("#include \"shaders/t.hpp\"\n", shaders).files, (Set{"kernels/vulkan/t.cmake", "kernels/vulkan/t.comp"}));
+  EXPECT_EQ(edges_of("#include \"shaders/s_64_wide.hpp\"\n", shaders).files,
+            (Set{"kernels/vulkan/s.cmake", "kernels/vulkan/s.comp"}));
+  EXPECT_EQ(edges_of("#include \"shaders/t.hpp\"\n", shaders).files,
+            (Set{"kernels/vulkan/t.cmake", "kernels/vulkan/t.comp"}));
 }
 
 TEST(Includes, OfHeadersLeadToTheirDefinitions) {
