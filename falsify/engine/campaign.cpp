@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "falsify/engine/draw.hpp"
+#include "falsify/engine/percentile.hpp"
 #include "falsify/engine/trial.hpp"
 
 namespace assay::falsify {
@@ -38,6 +39,7 @@ class Campaign {
       obligations_.push_back(&obligation);
       result_.obligations.emplace_back().info = obligation.info;
     }
+    ratios_.resize(obligations_.size());
   }
 
   KernelResult run() {
@@ -56,6 +58,7 @@ class Campaign {
       }
     }
     for (ObligationResult& o : result_.obligations) judge(o);
+    for (std::size_t o = 0; o < ratios_.size(); ++o) result_.obligations[o].typical = percentile(std::move(ratios_[o]), 0.5);
     result_.device = worker_.device();
     result_.clause_counts = worker_.clause_counts(op_);
     result_.seconds = seconds_since(begin);
@@ -110,7 +113,10 @@ class Campaign {
       record.evidence += static_cast<double>(outcome.nonzero) / static_cast<double>(outcome.elements);
     }
     switch (outcome.kind) {
-      case Outcome::Kind::passed: record.worst = std::max(record.worst, outcome.worst); break;
+      case Outcome::Kind::passed:
+        record.worst = std::max(record.worst, outcome.worst);
+        ratios_[o].push_back(outcome.worst);
+        break;
       case Outcome::Kind::refused: ++record.refused; record.reason = outcome.reason; break;
       case Outcome::Kind::not_applicable:
         --record.cases;  // of this case nothing was learnt; others may apply
@@ -226,6 +232,7 @@ class Campaign {
   Worker worker_;
   std::vector<const Obligation*> obligations_;
   KernelResult result_;
+  std::vector<std::vector<double>> ratios_;  ///< by obligation: largest error / bound of each passed case
   std::vector<Index> previous_;
   std::optional<Clock::time_point> deadline_;
   int total_ = 0;

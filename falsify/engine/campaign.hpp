@@ -57,6 +57,7 @@ struct ObligationResult {
   double evidence = 0;      ///< sum over cases of the share of expected values that are not zero
   int compared = 0;         ///< cases in which at least one element was compared
   double worst = 0;         ///< largest error / bound
+  double typical = 0;       ///< median over the passed cases of the largest error / bound in each
   double seconds = 0;
   std::optional<Counterexample> counterexample;
 };

@@ -108,7 +108,7 @@ json to_json(const OpDescriptor& op, const KernelResult& result) {
   for (const ObligationResult& o : result.obligations) {
     json r{{"id", o.info->id},       {"claim", o.info->claim}, {"by", o.info->by}, {"if_fails", o.info->if_fails},
            {"verdict", name(o.verdict)}, {"cases", o.cases},   {"refused", o.refused}, {"elements", o.elements},
-           {"nonzero", o.nonzero},   {"worst", number(o.worst)}, {"seconds", o.seconds}};
+           {"nonzero", o.nonzero},   {"worst", number(o.worst)}, {"typical", number(o.typical)}, {"seconds", o.seconds}};
     if (!o.reason.empty()) r["reason"] = o.reason;
     if (o.counterexample) r["counterexample"] = counterexample_json(op, result, o);
     j["obligations"].push_back(std::move(r));

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "kernels/cpu/squares.hpp"
+#include "kernels/cpu/global_grad_norm.hpp"
 #include "runtime/registry.hpp"
 
 namespace assay::cpu {

@@ -26,5 +26,8 @@ Command add_mutants(CLI::App& root);
 Command add_gradcheck(CLI::App& root);
 Command add_import(CLI::App& root);
 Command add_audit(CLI::App& root);
+Command add_gate(CLI::App& root);
+Command add_attest(CLI::App& root);
+Command add_odds(CLI::App& root);
 
 }  // namespace assay::cli

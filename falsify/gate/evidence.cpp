@@ -1,0 +1,244 @@
+#include "falsify/gate/evidence.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "falsify/engine/obligation.hpp"
+#include "falsify/gate/sha256.hpp"
+
+namespace assay::falsify {
+namespace {
+
+using nlohmann::json;
+
+/// A device's description is "NAME (DRIVER)", with parentheses inside either.
+std::pair<std::string, std::string> name_and_driver(const std::string& description) {
+  int depth = 0;
+  for (std::size_t at = description.size(); at-- > 0 && description.ends_with(')');) {
+    depth += description[at] == ')' ? 1 : description[at] == '(' ? -1 : 0;
+    if (depth == 0)
+      return {description.substr(0, at == 0 ? 0 : at - 1), description.substr(at + 1, description.size() - at - 2)};
+  }
+  return {description, ""};
+}
+
+/// Totals over the obligations that passed.
+struct Totals {
+  std::int64_t cases = 0, elements = 0;
+  double worst = 0;
+
+  explicit Totals(const json& obligations) {
+    for (const json& o : obligations) {
+      cases += o["cases"].get<std::int64_t>();
+      elements += o["elements"].get<std::int64_t>();
+      worst = std::max(worst, o["worst"].get<double>());
+    }
+  }
+};
+
+/// Reads the keys of evidence; says what is wrong by throwing the sentence.
+struct Flaw {
+  std::string says;
+};
+
+enum class Kind { text, count, ratio, truth };
+
+void expect(const json& object, const std::string& where, const std::vector<std::pair<std::string, Kind>>& keys,
+            const std::set<std::string>& optional) {
+  for (const auto& [key, kind] : keys) {
+    if (!object.contains(key)) throw Flaw{fmt::format("the key '{}{}' is missing", where, key)};
+    const json& value = object[key];
+    const bool right = kind == Kind::text    ? value.is_string()
+                       : kind == Kind::count ? value.is_number_integer() && value.get<std::int64_t>() >= 0
+                       : kind == Kind::ratio ? value.is_number()
+                                             : value.is_boolean();
+    if (!right) throw Flaw{fmt::format("the key '{}{}' is not of its type", where, key)};
+  }
+  for (const auto& [key, value] : object.items())
+    if (!optional.contains(key) && std::ranges::none_of(keys, [&](const auto& k) { return k.first == key; }))
+      throw Flaw{fmt::format("the key '{}{}' is unknown", where, key)};
+}
+
+void expect_obligation(const json& o) {
+  if (!o.is_object()) throw Flaw{"an obligation is no object"};
+  expect(o, "obligations.",
+         {{"id", Kind::text},
+          {"verdict", Kind::text},
+          {"cases", Kind::count},
+          {"refused", Kind::count},
+          {"elements", Kind::count},
+          {"nonzero", Kind::count},
+          {"worst", Kind::ratio},
+          {"typical", Kind::ratio}},
+         {"reason"});
+  const std::string id = o["id"].get<std::string>(), verdict = o["verdict"].get<std::string>();
+  const double worst = o["worst"].get<double>(), typical = o["typical"].get<double>();
+  const bool passed = verdict == "passed";
+  if (!passed && verdict != "not applicable") throw Flaw{fmt::format("{} is '{}', not passed", id, verdict)};
+  if (passed && (o["cases"] == 0 || o["elements"] == 0 || o["nonzero"] == 0))
+    throw Flaw{fmt::format("{} compared nothing", id)};
+  if (passed == (o["cases"] == 0)) throw Flaw{fmt::format("{} is not applicable and has cases", id)};
+  if (!passed && o.value("reason", "").empty()) throw Flaw{fmt::format("{} does not say why it is not applicable", id)};
+  if (o["nonzero"].get<std::int64_t>() > o["elements"].get<std::int64_t>() ||
+      o["refused"].get<std::int64_t>() > o["cases"].get<std::int64_t>())
+    throw Flaw{fmt::format("the figures of {} contradict each other", id)};
+  if (!(worst >= 0 && worst <= 1)) throw Flaw{fmt::format("{} has an error of {} times its bound", id, worst)};
+  if (!(typical >= 0 && typical <= worst)) throw Flaw{fmt::format("the typical error of {} is above its worst", id)};
+}
+
+bool is_seed(const std::string& text) {
+  return !text.empty() && text.size() <= 20 && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+bool is_day(const std::string& text) {
+  return text.size() == 10 && text[4] == '-' && text[7] == '-' &&
+         std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || c == '-'; });
+}
+
+void expect_evidence(const json& e, std::string_view kernel) {
+  if (!e.is_object()) throw Flaw{"it is no JSON object"};
+  if (e.value("schema", json()) != kEvidenceSchema)
+    throw Flaw{
+        fmt::format("its schema is {}, and this version reads {}", e.value("schema", json()).dump(), kEvidenceSchema)};
+  expect(e, "",
+         {{"schema", Kind::text},
+          {"kernel", Kind::text},
+          {"op", Kind::text},
+          {"backend", Kind::text},
+          {"device", Kind::text},
+          {"driver", Kind::text},
+          {"on_processor", Kind::truth},
+          {"build", Kind::text},
+          {"made", Kind::text},
+          {"arithmetic", Kind::text},
+          {"verdict", Kind::text},
+          {"draws", Kind::count},
+          {"cases", Kind::count},
+          {"elements", Kind::count},
+          {"worst", Kind::ratio},
+          {"digest", Kind::text}},
+         {"hashes", "seeds", "obligations", "audit"});
+  if (e["digest"] != evidence_digest(e)) throw Flaw{"it was edited: its digest is that of another text"};
+  if (e["kernel"] != kernel) throw Flaw{fmt::format("it is evidence for {}", e["kernel"].get<std::string>())};
+  const std::string prefix = fmt::format("{}/{}/", e["op"].get<std::string>(), e["backend"].get<std::string>());
+  if (!kernel.starts_with(prefix)) throw Flaw{"its op or backend is another than its kernel's"};
+  for (const char* key : {"hashes", "seeds", "obligations"})
+    if (!e.contains(key) || e[key].empty()) throw Flaw{fmt::format("the key '{}' is missing or empty", key)};
+  if (e.contains("audit") && !e["audit"].is_object()) throw Flaw{"the key 'audit' is not of its type"};
+  if (!e["seeds"].is_array() ||
+      !std::ranges::all_of(e["seeds"], [](const json& s) { return s.is_string() && is_seed(s.get<std::string>()); }))
+    throw Flaw{"its seeds are no list of seeds"};
+  if (!is_day(e["made"].get<std::string>())) throw Flaw{"the key 'made' is no day"};
+  if (e["device"].get<std::string>().empty()) throw Flaw{"it names no device"};
+  if (!is_shipped(e["build"].get<std::string>()))
+    throw Flaw{
+        fmt::format("it is of the build '{}', and what is shipped is a Release build", e["build"].get<std::string>())};
+  if (e["verdict"] != "passed") throw Flaw{fmt::format("its verdict is '{}'", e["verdict"].get<std::string>())};
+  if (e["draws"].get<std::int64_t>() < kLeastDraws)
+    throw Flaw{
+        fmt::format("{} cases of each obligation are too few: {} are the least", e["draws"].dump(), kLeastDraws)};
+  if (!e["obligations"].is_array()) throw Flaw{"the key 'obligations' is not of its type"};
+  for (const json& o : e["obligations"]) expect_obligation(o);
+  const Totals totals(e["obligations"]);
+  if (e["cases"] != totals.cases || e["elements"] != totals.elements || e["worst"] != totals.worst)
+    throw Flaw{"its totals are not those of its obligations"};
+  if (totals.cases < e["draws"].get<std::int64_t>())
+    throw Flaw{"it has fewer cases than it says were drawn for one obligation"};
+}
+
+}  // namespace
+
+bool is_shipped(std::string_view build) {
+  return build.starts_with("Release,") && build.find("sanitized") == std::string_view::npos;
+}
+
+std::string evidence_path(std::string_view kernel) { return fmt::format("{}{}.json", kEvidenceFolder, kernel); }
+
+std::string evidence_digest(const json& evidence) {
+  json rest = evidence;
+  rest.erase("digest");
+  return "sha256:" + sha256(rest.dump());
+}
+
+std::string evidence_text(const json& evidence) {
+  std::string text = "{";
+  for (const auto& [key, value] : evidence.items()) {
+    text += fmt::format("{}\n \"{}\": ", text.size() > 1 ? "," : "", key);
+    if (key != "obligations" || !value.is_array()) {
+      text += value.dump();
+      continue;
+    }
+    text += "[";
+    for (std::size_t i = 0; i < value.size(); ++i) text += fmt::format("{}\n  {}", i > 0 ? "," : "", value[i].dump());
+    text += "]";
+  }
+  return text + "\n}\n";
+}
+
+json make_evidence(const json& result, const Fingerprint& fingerprint, const Circumstances& c) {
+  const auto [device, driver] = name_and_driver(result["device"].get<std::string>());
+  json e{{"schema", kEvidenceSchema},
+         {"kernel", result["kernel"]},
+         {"op", result["op"]},
+         {"backend", result["backend"]},
+         {"arithmetic", result["arithmetic"]},
+         {"device", device},
+         {"driver", c.driver.empty() ? driver : c.driver},
+         {"on_processor", c.on_processor},
+         {"build", c.build},
+         {"made", c.made},
+         {"verdict", result["status"]},
+         {"seeds", {std::to_string(c.seed)}},
+         {"draws", c.draws},
+         {"hashes", json::object()},
+         {"obligations", json::array()}};
+  for (const auto& [part, files] : fingerprint) e["hashes"][std::string(name(part))] = files.hash();
+  for (const json& o : result["obligations"]) {
+    json kept = json::object();
+    for (const char* key : {"id", "verdict", "cases", "refused", "elements", "nonzero", "worst", "typical"})
+      kept[key] = o[key];
+    if (o["verdict"] != "passed") kept["reason"] = o.value("reason", "");
+    e["obligations"].push_back(std::move(kept));
+  }
+  const Totals totals(e["obligations"]);
+  e.update({{"cases", totals.cases}, {"elements", totals.elements}, {"worst", totals.worst}});
+  e["digest"] = evidence_digest(e);
+  return e;
+}
+
+std::string flaw(const std::string& text, std::string_view kernel) {
+  const json e = json::parse(text, nullptr, false);
+  if (e.is_discarded()) return "it is not JSON";
+  try {
+    expect_evidence(e, kernel);
+  } catch (const Flaw& found) {
+    return found.says;
+  }
+  // A key given twice, or numbers written otherwise, are in no digest.
+  return evidence_text(e) == text ? "" : "it was edited: it is not laid out as it was written";
+}
+
+std::string staleness(const json& e, const Subject& subject, const Fingerprint& fingerprint) {
+  std::string changed;
+  const json& hashes = e["hashes"];
+  for (const Part part : kParts) {
+    const std::string hash = fingerprint.at(part).hash();
+    if (hash.empty() || hashes.value(std::string(name(part)), "") != hash)
+      changed += fmt::format("{}{}", changed.empty() ? "" : ", ", name(part));
+  }
+  if (!changed.empty()) return fmt::format("it was made before a change of: {}", changed);
+  if (hashes.size() != kParts.size()) return "it has hashes that this version does not know";
+  const auto table = obligations(subject.op);
+  std::set<std::string> now, then;
+  for (const Obligation& o : table) now.insert(std::string(o.info->id));
+  for (const json& o : e["obligations"]) then.insert(o["id"].get<std::string>());
+  if (now != then || then.size() != e["obligations"].size()) return "its obligations are not those of the contract";
+  const bool device = subject.backend == Backend::cuda || subject.backend == Backend::vulkan;
+  if (device && e["on_processor"].get<bool>()) return "it was made on the processor, not on a GPU";
+  if (!device && !e["on_processor"].get<bool>()) return "it says that the processor is a GPU";
+  return "";
+}
+
+}  // namespace assay::falsify

@@ -1,0 +1,179 @@
+#include "falsify/gate/fingerprint.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "falsify/gate/sha256.hpp"
+#include "runtime/registry.hpp"
+
+namespace assay::falsify {
+namespace {
+
+/// Folder and suffix of the files that register a back end's kernels, and its folder in src/runtime.
+struct Place {
+  std::string_view kernels, suffix, runtime;
+};
+Place place(Backend backend) {
+  switch (backend) {
+    case Backend::cpu:
+      return {"kernels/cpu/", ".cpp", ""};
+    case Backend::cuda_host:
+      return {"kernels/cuda/", ".cu", "src/runtime/cuda_host/"};
+    case Backend::vulkan:
+      return {"kernels/vulkan/", ".cpp", "src/runtime/vulkan/"};
+    case Backend::cuda:
+      return {"kernels/cuda/", ".cu", "src/runtime/cuda/"};
+  }
+  return {};
+}
+
+bool is_build_file(std::string_view path) { return path.ends_with("CMakeLists.txt"); }
+
+/// Certificates of one operation are part of its contract.
+constexpr std::string_view kCertificates = "src/contract/certificates/";
+
+std::string contract_of(const Subject& subject) { return fmt::format("contracts/{}.yaml", subject.op); }
+
+bool is_engine(std::string_view path, Backend backend) {
+  if (path == "contracts/numerics.yaml") return true;
+  if (is_build_file(path) || path.starts_with(kCertificates)) return false;
+  for (const std::string_view folder : {"falsify/engine/", "src/core/", "src/contract/", "src/contractgen/"})
+    if (path.starts_with(folder)) return true;
+  constexpr std::string_view kRuntime = "src/runtime/";
+  if (!path.starts_with(kRuntime)) return false;
+  const std::string_view own = place(backend).runtime;
+  return path.find('/', kRuntime.size()) == std::string_view::npos || (!own.empty() && path.starts_with(own));
+}
+
+}  // namespace
+
+std::string_view name(Part part) {
+  switch (part) {
+    case Part::contract:
+      return "contract";
+    case Part::reference:
+      return "reference";
+    case Part::properties:
+      return "properties";
+    case Part::kernel:
+      return "kernel";
+    case Part::engine:
+      return "engine";
+    case Part::flags:
+      return "flags";
+  }
+  return "";
+}
+
+std::vector<Subject> subjects() {
+  std::map<std::string, Subject> all;
+  for (const Kernel& k : kernels()) {
+    if (k.role != KernelRole::kernel) continue;
+    Subject subject{std::string(k.op), std::string(k.id), k.backend, std::string(k.source)};
+    if (k.backend == Backend::cuda_host) {
+      Subject twin = subject;
+      twin.backend = Backend::cuda;
+      const std::string host = fmt::format("/{}/", name(Backend::cuda_host));
+      twin.id.replace(twin.id.find(host), host.size(), fmt::format("/{}/", name(Backend::cuda)));
+      all.emplace(twin.id, twin);
+    }
+    all[subject.id] = std::move(subject);
+  }
+  std::vector<Subject> list;
+  for (auto& [id, subject] : all) list.push_back(std::move(subject));
+  return list;
+}
+
+std::string Files::hash() const {
+  if (!unknown.empty()) return {};
+  std::string text;
+  for (const auto& [path, digest] : digests) text.append(path).append(1, '\0').append(digest).append(1, '\n');
+  return sha256(text);
+}
+
+void Fingerprints::add(Files& files, const std::string& path) {
+  std::string& digest = digests_[path];
+  if (const std::string* text = tree_.find(path); text != nullptr && digest.empty()) digest = sha256(*text);
+  files.digests[path] = digest;
+}
+
+Files Fingerprints::reach(const std::vector<std::string>& starts, const Subject& subject) {
+  const std::string contract = contract_of(subject);
+  Files files;
+  std::vector<std::string> open = starts;
+  while (!open.empty()) {
+    const std::string path = std::move(open.back());
+    open.pop_back();
+    if (files.digests.contains(path) || is_engine(path, subject.backend)) continue;
+    if (path == contract && starts.front() != contract) continue;
+    add(files, path);
+    const Edges& edges = includes_.of(path);
+    open.insert(open.end(), edges.files.begin(), edges.files.end());
+    files.unknown.insert(files.unknown.end(), edges.unknown.begin(), edges.unknown.end());
+  }
+  std::ranges::sort(files.unknown);
+  return files;
+}
+
+Files Fingerprints::engine(Backend backend) {
+  Files& files = engines_[backend];
+  if (!files.digests.empty()) return files;
+  for (const auto& [path, text] : tree_.files)
+    if (is_engine(path, backend)) add(files, path);
+  return files;
+}
+
+Files Fingerprints::flags(Backend backend) {
+  Files files;
+  add(files, "CMakePresets.json");
+  for (const std::string& path : tree_.below("ci/cmake/")) add(files, path);
+  const std::string own(place(backend).kernels), runtime(place(backend).runtime);
+  for (const auto& [path, text] : tree_.files) {
+    if (!is_build_file(path) && path != "kernels/vulkan/shaders.cmake") continue;
+    const std::string folder = path.substr(0, path.rfind('/') + 1);
+    const std::set<std::string> common = {
+        "",           "src/",     "src/core/", "src/contract/", "src/contractgen/", "src/runtime/",
+        "reference/", "kernels/", "falsify/"};
+    if (common.contains(folder) || folder.starts_with(own) || (!runtime.empty() && folder == runtime)) add(files, path);
+  }
+  return files;
+}
+
+Fingerprint Fingerprints::of(const Subject& s) {
+  const Place where = place(s.backend);
+  std::vector<std::string> contract = {contract_of(s)};
+  if (const std::string own = fmt::format("{}{}.hpp", kCertificates, s.op); tree_.find(own) != nullptr)
+    contract.push_back(own);
+  return {{Part::contract, reach(contract, s)},
+          {Part::reference, reach({fmt::format("reference/{}.hpp", s.op)}, s)},
+          {Part::properties, reach({fmt::format("falsify/{}.cpp", s.op)}, s)},
+          {Part::kernel, reach({fmt::format("{}{}{}", where.kernels, s.op, where.suffix), s.source}, s)},
+          {Part::engine, engine(s.backend)},
+          {Part::flags, flags(s.backend)}};
+}
+
+Difference difference(const Fingerprint& before, const Fingerprint& now) {
+  Difference found;
+  std::set<std::string> files;
+  for (const Part part : kParts) {
+    const Files& was = before.at(part);
+    const Files& is = now.at(part);
+    const std::string hash = is.hash();
+    if (!hash.empty() && hash == was.hash()) continue;
+    found.parts.push_back(part);
+    const auto collect = [&](const Files& one, const Files& other) {
+      for (const auto& [path, digest] : one.digests)
+        if (const auto at = other.digests.find(path); at == other.digests.end() || at->second != digest)
+          files.insert(path);
+      files.insert(one.unknown.begin(), one.unknown.end());
+    };
+    collect(was, is);
+    collect(is, was);
+  }
+  found.files.assign(files.begin(), files.end());
+  return found;
+}
+
+}  // namespace assay::falsify

@@ -1,0 +1,78 @@
+// What a kernel's verdict rests on, as hashes: of its contract, reference, properties, own sources, the engine, and the
+// build's flags. Two trees with the same fingerprint of a kernel hold the same kernel, tested in the same way.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "falsify/gate/includes.hpp"
+#include "runtime/device.hpp"
+
+namespace assay::falsify {
+
+/// A kernel as far as its files are concerned. It need not be registered in this program: a build without nvcc has no
+/// kernels of `cuda`.
+struct Subject {
+  std::string op;
+  std::string id;
+  Backend backend = Backend::cpu;
+  std::string source;  ///< as Kernel::source
+};
+
+/// Kernels to be gated: those registered that are ours, and for each of cuda-host its twin on a device. In order of id.
+std::vector<Subject> subjects();
+
+/// contract    contracts/<op>.yaml and the certificates of the operation
+/// reference   reference/<op>.hpp and what it includes
+/// properties  falsify/<op>.cpp and what it includes
+/// kernel      the launcher that registers it, Kernel::source, and what they include
+/// engine      falsify/engine, src/core, src/contract, src/contractgen, src/runtime of this back end,
+/// contracts/numerics.yaml flags       CMakeLists.txt and CMake modules on the way to it, CMakePresets.json
+enum class Part { contract, reference, properties, kernel, engine, flags };
+inline constexpr std::array kParts = {Part::contract, Part::reference, Part::properties,
+                                      Part::kernel,   Part::engine,    Part::flags};
+std::string_view name(Part part);
+
+struct Files {
+  std::map<std::string, std::string> digests;  ///< by path; empty where the file is missing
+  std::vector<std::string> unknown;            ///< includes that could not be followed (Edges::unknown)
+
+  /// Of paths and digests; empty where something is unknown, since no such state is known to equal another.
+  std::string hash() const;
+};
+
+using Fingerprint = std::map<Part, Files>;
+
+/// Fingerprints of the kernels of one tree.
+class Fingerprints {
+ public:
+  explicit Fingerprints(const Tree& tree) : tree_(tree), includes_(tree) {}
+
+  Fingerprint of(const Subject& subject);
+
+ private:
+  /// What the starting files reach, except for what the engine consists of, and the contract where it is no start.
+  Files reach(const std::vector<std::string>& starts, const Subject& subject);
+  void add(Files& files, const std::string& path);
+  Files engine(Backend backend);
+  Files flags(Backend backend);
+
+  const Tree& tree_;
+  Includes includes_;
+  std::map<std::string, std::string> digests_;
+  std::map<Backend, Files> engines_;
+};
+
+/// Why two fingerprints differ: the parts, and in them the files that were added, removed or changed.
+struct Difference {
+  std::vector<Part> parts;
+  std::vector<std::string> files;
+
+  bool none() const { return parts.empty(); }
+};
+Difference difference(const Fingerprint& before, const Fingerprint& now);
+
+}  // namespace assay::falsify

@@ -1,0 +1,51 @@
+// The gate: which kernels a change touches, what is to be done about each, and whether their evidence holds. Runs
+// nothing.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "falsify/gate/fingerprint.hpp"
+
+namespace assay::falsify {
+
+/// A kernel whose fingerprint differs between the two trees.
+struct Touched {
+  Subject subject;
+  Fingerprint fingerprint;  ///< as it is now
+  Difference why;
+};
+
+/// Those of `now` that differ from `base`. Of a kernel that `base` does not have, every part differs.
+std::vector<Touched> touched(const std::vector<Subject>& all, const Tree& base, const Tree& now);
+
+/// What became of the evidence of one kernel.
+struct Checked {
+  std::string kernel;
+  bool accepted = false;
+  std::string reason;      ///< why not
+  nlohmann::json figures;  ///< the evidence, where it is accepted
+};
+
+struct EvidenceRules {
+  std::set<Backend> proven_here;  ///< back ends whose campaigns on this machine are what evidence would show
+  std::set<Backend> runs_here;    ///< back ends that run here at all
+  std::filesystem::path signers;  ///< file of allowed signers; empty: signatures are not looked at
+};
+
+/// Checks the evidence of kernels that are touched or whose evidence is not that of `base`:
+/// - required of touched kernels that cannot run here, and of those that run here on a stand-in (Vulkan on the
+/// processor)
+///   once they carry some;
+/// - of kernels that are proven here only that what they carry is no forgery: its figures are the ledger's.
+/// Evidence for kernels that do not exist is refused.
+std::vector<Checked> check_evidence(const std::vector<Subject>& all, const std::vector<Touched>& touched,
+                                    const Tree& base, const Tree& now, const EvidenceRules& rules);
+
+/// An entry of a report (report.hpp) for evidence that was refused, so that it is counted and shown like any failure.
+nlohmann::json refused_entry(const Checked& checked);
+
+}  // namespace assay::falsify

@@ -1,0 +1,42 @@
+// How likely the gate is to stop a change that is right: what the record of runs against right kernels shows, and no
+// more.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace assay::falsify {
+
+/// Campaigns against kernels believed right, a line of JSON each:
+/// {"alarm":false,"cases":1310,"kernel":"...","seed":"1"}.
+struct Record {
+  std::vector<nlohmann::json> campaigns;
+
+  /// Adds those of a report of `assay falsify` or `assay gate`, but none that is recorded already (kernel and seed).
+  /// Gives how many were new. A campaign is an alarm where it falsified or mistrusted its kernel. Throws InputError.
+  std::size_t add(const nlohmann::json& report, const std::string& where);
+};
+
+/// Throws InputError naming the file and the line.
+Record read_record(const std::filesystem::path& path);
+std::string record_text(const Record& record);
+
+struct Odds {
+  std::int64_t campaigns = 0, cases = 0, alarms = 0;
+  std::size_t kernels = 0, seeds = 0;
+  double per_case = 1;  ///< upper limits, each with a confidence of 95%
+  double per_gate = 1;
+};
+
+/// The limit on the probability that one case raises a false alarm (Clopper and Pearson 1934, one-sided 95%: 1 -
+/// 0.05^(1/n) where n cases raised none), and that a gate run of so many cases raises any: 1 - (1 - p)^cases.
+///
+/// Assumed: that the recorded kernels are right, so that every alarm was false and no alarm was missed; that cases of
+/// other seeds are independent draws from what the gate draws from; and that the gate's cases mix kernels and
+/// obligations as the record does. A kernel unlike the recorded ones may do worse.
+Odds odds(const Record& record, double gate_cases);
+
+}  // namespace assay::falsify

@@ -1,0 +1,69 @@
+#include "falsify/gate/signature.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "core/errors.hpp"
+#include "falsify/gate/program.hpp"
+
+namespace assay::falsify {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What is signed: a signature of something else is no signature of evidence.
+constexpr const char* kNamespace = "assay-evidence";
+constexpr const char* kRemedy = "install it (Debian: apt install openssh-client)";
+
+/// A file for as long as ssh-keygen needs it.
+class Scratch {
+ public:
+  explicit Scratch(const std::string& text) {
+    std::string pattern = (fs::temp_directory_path() / "assay-signature-XXXXXX").string();
+    const int fd = mkstemp(pattern.data());
+    if (fd < 0) throw Unavailable("temporary file", pattern + " cannot be made");
+    close(fd);
+    path_ = pattern;
+    std::ofstream(path_) << text;
+  }
+  ~Scratch() { unlink(path_.c_str()); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+Finished keygen(std::vector<std::string> command, const std::string& text) {
+  command.insert(command.begin(), "ssh-keygen");
+  return run_program(command, text, kRemedy);
+}
+
+}  // namespace
+
+std::string sign(const std::string& text, const fs::path& key) {
+  Finished done = keygen({"-Y", "sign", "-q", "-f", key.string(), "-n", kNamespace}, text);
+  if (done.code != 0)
+    throw InputError("--key " + key.string(), "cannot sign: " + done.complaint(),
+                     "name a private SSH key, or a public one of ssh-agent's");
+  return std::move(done.out);
+}
+
+std::string signature_flaw(const std::string& text, const std::string& signature, const fs::path& signers) {
+  if (!std::ifstream(signers))
+    throw InputError("--signers " + signers.string(), "the file cannot be read",
+                     "name a file of allowed signers (man ssh-keygen)");
+  const Scratch file(signature);
+  const Finished who = keygen({"-Y", "find-principals", "-s", file.path(), "-f", signers.string()}, "");
+  const std::string principal = who.out.substr(0, who.out.find_first_of(",\n"));
+  if (who.code != 0 || principal.empty()) return fmt::format("it is signed by nobody of {}", signers.string());
+  const Finished verified = keygen(
+      {"-Y", "verify", "-q", "-f", signers.string(), "-I", principal, "-n", kNamespace, "-s", file.path()}, text);
+  return verified.code == 0 ? ""
+                            : fmt::format("its signature by {} does not hold: {}", principal, verified.complaint());
+}
+
+}  // namespace assay::falsify

@@ -1,0 +1,140 @@
+// `assay attest`: evidence from a campaign on this machine's devices.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include "cli/built_from.hpp"
+#include "cli/commands.hpp"
+#include "cli/local_devices.hpp"
+#include "cli/progress.hpp"
+#include "cli/values.hpp"
+#include "falsify/engine/pool.hpp"
+#include "falsify/engine/report.hpp"
+#include "falsify/gate/evidence.hpp"
+#include "falsify/gate/signature.hpp"
+
+namespace assay::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::vector<std::string> ops;
+  std::string backend, kernel, root = ".", out, key, report, limit = "10s", seed = "1";
+  int cases = 2 * falsify::kLeastDraws;
+  int jobs = 0;
+  bool json = false, quiet = false;
+};
+
+/// Our own kernels among those registered, by id.
+std::map<std::string, falsify::Subject> select(const Options& o) {
+  if (!o.backend.empty()) backend_from(o.backend);
+  if (!o.kernel.empty()) kernel(o.kernel);
+  for (const std::string& op : o.ops) operation(op);
+  std::map<std::string, falsify::Subject> chosen;
+  for (falsify::Subject& s : falsify::subjects()) {
+    const bool registered = std::ranges::any_of(kernels(), [&](const Kernel& k) { return k.id == s.id; });
+    if (!registered || (!o.kernel.empty() && s.id != o.kernel) || (!o.backend.empty() && name(s.backend) != o.backend))
+      continue;
+    if (o.ops.empty() || std::ranges::find(o.ops, s.op) != o.ops.end()) chosen.emplace(s.id, std::move(s));
+  }
+  if (chosen.empty() && !o.backend.empty()) device(backend_from(o.backend));  // says why it is not here
+  if (chosen.empty())
+    throw InputError("selection", "no kernel of Assay's own matches it", "`assay list` prints what there is");
+  return chosen;
+}
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  return fmt::format("{:%Y-%m-%d}", fmt::gmtime(now));
+}
+
+/// Writes evidence for one passed kernel, signed where there is a key. Gives its path.
+std::string write(const Options& o, const nlohmann::json& evidence) {
+  const std::string kernel = evidence["kernel"].get<std::string>(), text = falsify::evidence_text(evidence);
+  const fs::path folder = o.out.empty() ? fs::path(o.root) / falsify::kEvidenceFolder : fs::path(o.out);
+  const fs::path path = folder / (kernel + ".json"), signature = folder / (kernel + ".json.sig");
+  const std::string signed_text = o.key.empty() ? "" : falsify::sign(text, o.key);
+  falsify::write_file(path, text);
+  if (o.key.empty()) fs::remove(signature);  // one of an earlier text
+  else falsify::write_file(signature, signed_text);
+  return path.string();
+}
+
+int run(const Options& o) {
+  if (!falsify::is_shipped(kBuild))
+    throw InputError("assay attest", fmt::format("this build is {}", kBuild),
+                     "evidence is of what is shipped: cmake --preset release");
+  const std::map<std::string, falsify::Subject> chosen = select(o);
+  const falsify::Tree tree = falsify::working_tree(o.root);
+  falsify::Fingerprints fingerprints(tree);
+  std::map<std::string, falsify::Fingerprint> prints;
+  std::set<Backend> used;
+  std::vector<const Kernel*> run;
+  for (const auto& [id, subject] : chosen) {
+    expect_built_from(prints[id] = fingerprints.of(subject));
+    used.insert(subject.backend);
+    run.push_back(&kernel(id));
+  }
+  const auto devices = local_devices({used.begin(), used.end()});
+  falsify::CampaignOptions options;
+  options.cases = o.cases;
+  options.seed = parse_seed(o.seed);
+  options.limit = parse_duration("--limit", o.limit);
+  const auto begin = std::chrono::steady_clock::now();
+  ProgressLine line(o.quiet || o.json, false);
+  auto results =
+      falsify::run_pool(run, options, jobs_for(o.jobs), [&](const falsify::PoolStatus& s) { line.update(s); });
+  line.finish();
+  nlohmann::json report =
+      falsify::make_report(std::move(results), {{"seed", o.seed}, {"cases", o.cases}, {"obligation", ""}},
+                           std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  if (!o.report.empty()) falsify::write_report(report, o.report);
+  std::vector<std::string> written;
+  for (const nlohmann::json& k : report["kernels"]) {
+    if (k["status"] != "passed" || !report["never_evaluated"].empty()) continue;
+    const std::string id = k["kernel"].get<std::string>();
+    const LocalDevice& local = devices.at(chosen.at(id).backend);
+    written.push_back(write(o, falsify::make_evidence(k, prints.at(id),
+                                                      {.seed = options.seed,
+                                                       .draws = o.cases,
+                                                       .on_processor = local.on_processor,
+                                                       .driver = local.driver,
+                                                       .build = std::string(kBuild),
+                                                       .made = today()})));
+  }
+  report["evidence"] = written;
+  if (o.json) fmt::print("{}\n", report.dump(1));
+  else fmt::print("{}{} of {} kernels attested\n", falsify::table(report), written.size(), chosen.size());
+  if (falsify::report_failed(report)) return kFalsified;
+  return written.size() == chosen.size() ? kNothingFalsified : kUnavailable;
+}
+
+}  // namespace
+
+Command add_attest(CLI::App& root) {
+  auto* app = root.add_subcommand("attest",
+                                  "Write evidence of campaigns on this machine's devices, for `assay gate` elsewhere");
+  auto o = std::make_shared<Options>();
+  app->add_option("OP", o->ops, "Operations (all of them by default)");
+  app->add_option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");
+  app->add_option("--kernel", o->kernel, "Only this kernel");
+  app->add_option("--cases", o->cases, "Cases for each obligation and kernel")
+      ->capture_default_str()
+      ->check(CLI::Range(falsify::kLeastDraws, 1'000'000));
+  app->add_option("--seed", o->seed, "Seed of the campaigns")->capture_default_str();
+  app->add_option("--limit", o->limit, "A call that takes longer is a hang")->capture_default_str();
+  app->add_option("--key", o->key, "Sign with this SSH key (ssh-keygen -Y sign)");
+  app->add_option("--root", o->root, "The checkout that this assay was built from")->capture_default_str();
+  app->add_option("--out", o->out, "Write to this folder instead of ROOT/ci/evidence");
+  app->add_option("--report", o->report, "Write report.json, junit.xml and replay files to this folder");
+  app->add_option("--jobs", o->jobs, "Campaigns at once (0: one per processor)")->check(CLI::Range(0, 1024));
+  app->add_flag("--json", o->json, "One JSON document on standard output");
+  app->add_flag("--quiet", o->quiet, "No progress");
+  return {app, [o] { return run(*o); }};
+}
+
+}  // namespace assay::cli

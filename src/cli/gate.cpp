@@ -1,0 +1,303 @@
+// `assay gate`: what a change touches is falsified, or has evidence; the rest is proven unchanged.
+#include "falsify/gate/gate.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "cli/built_from.hpp"
+#include "cli/commands.hpp"
+#include "cli/local_devices.hpp"
+#include "cli/progress.hpp"
+#include "cli/values.hpp"
+#include "falsify/engine/pool.hpp"
+#include "falsify/engine/report.hpp"
+#include "falsify/gate/evidence.hpp"
+#include "falsify/gate/ledger.hpp"
+#include "falsify/gate/sha256.hpp"
+
+namespace assay::cli {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+/// Ten times the depth of `assay falsify`, if the time allows it.
+constexpr int kCases = 1000;
+/// The time of a gate run where none is given: this, or what `ci/falsify` gives each kernel where many are touched.
+constexpr milliseconds kTime{40'000}, kTimeOfEach{3'000};
+/// Kernels named on a line of the summary.
+constexpr std::size_t kNamed = 6;
+
+struct Options {
+  std::string base, root = ".", time, report, signers, seed, limit = "10s";
+  int jobs = 0;
+  bool all = false, plan = false, json = false, quiet = false;
+};
+
+/// What is known before anything runs.
+struct Plan {
+  std::string base;  ///< commit; empty: compared with nothing
+  falsify::Tree before, now;
+  std::vector<falsify::Subject> subjects;
+  std::vector<falsify::Touched> touched;
+};
+
+Plan make_plan(const Options& o) {
+  if (o.base.empty() != o.all)
+    throw InputError("assay gate", "needs either --base or --all",
+                     "name the revision that is merged into: --base origin/main");
+  Plan plan;
+  plan.subjects = falsify::subjects();
+  if (std::ranges::none_of(plan.subjects, [](const auto& s) { return s.backend == Backend::vulkan; }))
+    throw Unavailable(
+        "vulkan",
+        "this build has no Vulkan kernels and could not tell that they changed: configure with ASSAY_VULKAN=ON");
+  plan.now = falsify::working_tree(o.root);
+  if (!o.all) {
+    plan.base = falsify::departure(o.root, o.base);
+    plan.before = falsify::committed_tree(o.root, plan.base);
+  }
+  plan.touched = falsify::touched(plan.subjects, plan.before, plan.now);
+  return plan;
+}
+
+/// One line for all kernels that the same files touch.
+std::string summary(const Plan& plan) {
+  std::map<std::string, std::vector<std::string>> groups;
+  for (const falsify::Touched& t : plan.touched) {
+    std::vector<std::string_view> parts;
+    for (const falsify::Part part : t.why.parts) parts.push_back(name(part));
+    const std::vector<std::string>& files = t.why.files;
+    const std::size_t shown = std::min(files.size(), kNamed);
+    groups[fmt::format("{} ({}{})", fmt::join(parts, ", "),
+                       fmt::join(files.begin(), files.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+                       files.size() > shown ? fmt::format(" and {} more", files.size() - shown) : "")]
+        .push_back(t.subject.id);
+  }
+  std::string text = fmt::format("{} of {} kernels touched since {}\n", plan.touched.size(), plan.subjects.size(),
+                                 plan.base.empty() ? "the beginning" : plan.base.substr(0, 12));
+  for (const auto& [why, ids] : groups) {
+    const std::size_t shown = std::min(ids.size(), kNamed);
+    text += fmt::format("  {}\n    {}{}\n", why,
+                        fmt::join(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+                        ids.size() > shown ? fmt::format(" and {} more", ids.size() - shown) : "");
+  }
+  return text;
+}
+
+json to_json(const falsify::Touched& t) {
+  json parts = json::array();
+  for (const falsify::Part part : t.why.parts) parts.push_back(name(part));
+  json hashes = json::object();
+  for (const auto& [part, files] : t.fingerprint) hashes[std::string(name(part))] = files.hash();
+  return {{"kernel", t.subject.id}, {"parts", parts}, {"files", t.why.files}, {"hashes", hashes}};
+}
+
+/// The same for the same sources, and another for others: no two changes meet the same cases.
+std::uint64_t seed_of(const std::vector<falsify::Touched>& touched) {
+  std::string text;
+  for (const falsify::Touched& t : touched)
+    for (const auto& [part, files] : t.fingerprint) text += files.hash();
+  std::uint64_t seed = 0;
+  const std::string digest = falsify::sha256(text);
+  std::from_chars(digest.data(), digest.data() + 16, seed, 16);
+  return seed;
+}
+
+/// What runs here, and which back ends evidence is not needed of.
+struct Here {
+  std::vector<const Kernel*> kernels;
+  falsify::EvidenceRules rules;
+};
+
+Here look_around(const Plan& plan, const Options& o) {
+  Here here;
+  here.rules.signers = o.signers;
+  here.rules.runs_here = here.rules.proven_here = {Backend::cpu, Backend::cuda_host};
+  std::set<Backend> asked;  // starting a device takes time: only those that are needed
+  for (const falsify::Touched& t : plan.touched)
+    if (t.subject.backend == Backend::vulkan || t.subject.backend == Backend::cuda) asked.insert(t.subject.backend);
+  for (const auto& [backend, local] : local_devices({asked.begin(), asked.end()})) {
+    if (local.here) here.rules.runs_here.insert(backend);
+    if (local.here && !local.on_processor) here.rules.proven_here.insert(backend);
+  }
+  for (const falsify::Touched& t : plan.touched) {
+    if (!here.rules.runs_here.contains(t.subject.backend)) continue;
+    for (const Kernel& k : kernels())
+      if (k.id == t.subject.id) here.kernels.push_back(&k);
+    expect_built_from(t.fingerprint);
+  }
+  return here;
+}
+
+milliseconds total_time(const Options& o, std::size_t kernels, int jobs) {
+  if (!o.time.empty()) return parse_duration("--time", o.time);
+  return std::max(kTime, kTimeOfEach * static_cast<int>(kernels) / jobs);
+}
+
+/// Compares what is known of each kernel now with the evidence of the base. Figures of a GPU are compared with a GPU's.
+std::vector<falsify::Worse> compare(const Plan& plan, const json& report, const std::vector<falsify::Checked>& evidence,
+                                    const std::set<Backend>& proven_here) {
+  std::vector<falsify::Worse> worse;
+  const auto add = [&](const std::string& kernel, const json& now, bool on_processor) {
+    const std::string* text = plan.before.find(falsify::evidence_path(kernel));
+    const json before = text == nullptr ? json() : json::parse(*text, nullptr, false);
+    if (!before.is_object() || !before.contains("obligations") || !before["obligations"].is_array()) return;
+    if (on_processor && before.value("on_processor", true) == false) return;
+    for (falsify::Worse& w : falsify::grown(kernel, before["obligations"], now)) worse.push_back(std::move(w));
+  };
+  const bool stand_in = !proven_here.contains(Backend::vulkan);
+  for (const json& k : report["kernels"])
+    add(k["kernel"].get<std::string>(), k["obligations"], stand_in && k["backend"] == name(Backend::vulkan));
+  for (const falsify::Checked& c : evidence)
+    if (c.accepted) add(c.kernel, c.figures["obligations"], false);
+  return worse;
+}
+
+/// Kernels that had fewer cases of some obligation than `assay falsify` gives them.
+int shallow(const json& report) {
+  int count = 0;
+  for (const json& k : report["kernels"]) {
+    std::int64_t depth = 0;
+    for (const json& o : k["obligations"]) depth = std::max(depth, o["cases"].get<std::int64_t>());
+    count += k["status"] == "passed" && depth < falsify::kLeastDraws;
+  }
+  return count;
+}
+
+/// What to run where evidence was refused: each kernel's own command is in its reason.
+std::string renewal(const std::vector<falsify::Checked>& evidence) {
+  std::map<std::string, int> refused;
+  for (const falsify::Checked& c : evidence) {
+    const std::size_t first = c.kernel.find('/') + 1;
+    if (!c.accepted) ++refused[c.kernel.substr(first, c.kernel.find('/', first) - first)];
+  }
+  std::string text;
+  for (const auto& [backend, count] : refused)
+    if (count > 1) text += fmt::format("to renew all {} of {}: assay attest --backend {}\n", count, backend, backend);
+  return text;
+}
+
+/// What the campaigns and the evidence came to.
+struct Result {
+  json report;
+  std::vector<falsify::Checked> evidence;
+  std::vector<falsify::Worse> worse;
+};
+
+json plan_json(const Plan& plan) {
+  json document{{"schema", "assay-gate/1"}, {"base", plan.base}, {"kernels", plan.subjects.size()}};
+  document["touched"] = json::array();
+  for (const falsify::Touched& t : plan.touched) document["touched"].push_back(to_json(t));
+  return document;
+}
+
+json to_json(const Plan& plan, const Result& result) {
+  json document = plan_json(plan);
+  document.update({{"evidence", json::array()}, {"ledger", json::array()}, {"report", result.report}});
+  for (const falsify::Checked& c : result.evidence)
+    document["evidence"].push_back({{"kernel", c.kernel}, {"accepted", c.accepted}, {"reason", c.reason}});
+  for (const falsify::Worse& w : result.worse)
+    document["ledger"].push_back({{"kernel", w.kernel},
+                                  {"obligation", w.obligation},
+                                  {"figure", w.figure},
+                                  {"before", w.before},
+                                  {"now", w.now}});
+  return document;
+}
+
+std::string to_text(const Result& result) {
+  std::string text = result.report["kernels"].empty() ? "" : falsify::table(result.report);
+  if (!result.evidence.empty()) {
+    const auto accepted = std::ranges::count_if(result.evidence, &falsify::Checked::accepted);
+    text += fmt::format("evidence: {} accepted, {} refused\n", accepted,
+                        static_cast<std::ptrdiff_t>(result.evidence.size()) - accepted);
+  }
+  text += renewal(result.evidence);
+  for (const falsify::Worse& w : result.worse) text += fmt::format("WORSE {}\n", to_string(w));
+  if (const int few = shallow(result.report); few > 0)
+    text += fmt::format("{} kernels had fewer than {} cases of each obligation: --time gives them more\n", few,
+                        falsify::kLeastDraws);
+  return text;
+}
+
+Result judge(const Plan& plan, const Options& o) {
+  const auto begin = std::chrono::steady_clock::now();
+  const Here here = look_around(plan, o);
+  const int jobs = jobs_for(o.jobs), count = std::max(1, static_cast<int>(here.kernels.size()));
+  const milliseconds time = total_time(o, here.kernels.size(), jobs);
+  falsify::CampaignOptions options;
+  options.cases = kCases;
+  options.time = time * std::min(jobs, count) / count;
+  options.seed = o.seed.empty() ? seed_of(plan.touched) : parse_seed(o.seed);
+  options.limit = parse_duration("--limit", o.limit);
+  if (!o.json && !here.kernels.empty())
+    fmt::print("falsifying {} of them in about {} s, seed {}\n", here.kernels.size(), (time.count() + 999) / 1000,
+               options.seed);
+  std::fflush(stdout);
+  Result result;
+  result.evidence = falsify::check_evidence(plan.subjects, plan.touched, plan.before, plan.now, here.rules);
+  ProgressLine line(o.quiet || o.json, true);
+  auto results = falsify::run_pool(here.kernels, options, jobs, [&](const falsify::PoolStatus& s) { line.update(s); });
+  line.finish();
+  for (const falsify::Checked& c : result.evidence)
+    if (!c.accepted) results.push_back(falsify::refused_entry(c));
+  result.report = falsify::make_report(std::move(results),
+                                       {{"base", plan.base},
+                                        {"seed", std::to_string(options.seed)},
+                                        {"cases", kCases},
+                                        {"time", fmt::format("{}ms", time.count())},
+                                        {"obligation", ""}},
+                                       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  result.worse = compare(plan, result.report, result.evidence, here.rules.proven_here);
+  return result;
+}
+
+int run(const Options& o) {
+  const Plan plan = make_plan(o);
+  if (!o.json) fmt::print("{}", summary(plan));
+  if (o.plan) {
+    if (o.json) fmt::print("{}\n", plan_json(plan).dump(1));
+    return kNothingFalsified;
+  }
+  Result result = judge(plan, o);
+  if (!o.report.empty()) falsify::write_report(result.report, o.report);
+  else if (result.report["totals"]["falsified"] != 0) falsify::write_replays(result.report, "assay-replays");
+  const std::string document = to_json(plan, result).dump(1) + "\n";
+  if (!o.report.empty()) falsify::write_file(std::filesystem::path(o.report) / "gate.json", document);
+  fmt::print("{}", o.json ? document : to_text(result));
+  if (falsify::report_failed(result.report)) return kFalsified;
+  return result.report["totals"]["unavailable"] != 0 ? kUnavailable : kNothingFalsified;
+}
+
+}  // namespace
+
+Command add_gate(CLI::App& root) {
+  auto* app =
+      root.add_subcommand("gate", "Try to prove wrong what a change touches; ask for evidence of what cannot run here");
+  auto o = std::make_shared<Options>();
+  auto* base = app->add_option("--base", o->base, "The revision that the change is to be merged into");
+  app->add_flag("--all", o->all, "Every kernel, whatever changed")->excludes(base);
+  app->add_option(
+      "--time", o->time,
+      "Falsify about this long in all, as in 90s, 10m (default: 40s, or 3s a kernel where many are touched)");
+  app->add_option("--signers", o->signers,
+                  "Evidence must be signed by one of these (a file of allowed signers: man ssh-keygen)");
+  app->add_option("--root", o->root, "The checkout that this assay was built from")->capture_default_str();
+  app->add_option("--seed", o->seed, "Seed of the campaigns (default: made from the sources)");
+  app->add_option("--limit", o->limit, "A call that takes longer is a hang")->capture_default_str();
+  app->add_option("--report", o->report, "Write gate.json, report.json, junit.xml and replay files to this folder");
+  app->add_option("--jobs", o->jobs, "Campaigns at once (0: one per processor)")->check(CLI::Range(0, 1024));
+  app->add_flag("--plan", o->plan, "Say what is touched, and run nothing");
+  app->add_flag("--json", o->json, "One JSON document on standard output");
+  app->add_flag("--quiet", o->quiet, "No progress");
+  return {app, [o] { return run(*o); }};
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,88 @@
+// `assay odds`: the limit on false alarms that the record of clean runs supports.
+#include "falsify/gate/odds.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "core/errors.hpp"
+#include "falsify/engine/report.hpp"
+
+namespace assay::cli {
+namespace {
+
+struct Options {
+  std::string record = "ci/clean-runs.jsonl";
+  std::vector<std::string> add;
+  int kernels = 2;
+  int cases = 0;
+  bool json = false;
+};
+
+nlohmann::json read_report(const std::string& path) {
+  std::ifstream file(path);
+  nlohmann::json report = nlohmann::json::parse(file, nullptr, false);
+  if (!file || report.is_discarded())
+    throw InputError(path, "cannot be read as JSON", "name the report.json of an `assay falsify --report DIR`");
+  return report;
+}
+
+int run(const Options& o) {
+  const bool fresh = !o.add.empty() && !std::filesystem::exists(o.record);
+  falsify::Record record = fresh ? falsify::Record{} : falsify::read_record(o.record);
+  std::size_t added = 0;
+  for (const std::string& path : o.add) added += record.add(read_report(path), path);
+  if (added > 0) falsify::write_file(o.record, record_text(record));
+  double each = o.cases;
+  if (o.cases == 0) {
+    const falsify::Odds recorded = odds(record, 0);
+    each = recorded.campaigns == 0 ? 0 : static_cast<double>(recorded.cases) / static_cast<double>(recorded.campaigns);
+  }
+  const falsify::Odds result = odds(record, o.kernels * each);
+  if (o.json) {
+    fmt::print("{}\n", nlohmann::json{{"schema", "assay-odds/1"},
+                                      {"campaigns", result.campaigns},
+                                      {"cases", result.cases},
+                                      {"alarms", result.alarms},
+                                      {"kernels", result.kernels},
+                                      {"seeds", result.seeds},
+                                      {"added", added},
+                                      {"confidence", 0.95},
+                                      {"per_case", result.per_case},
+                                      {"gate_kernels", o.kernels},
+                                      {"gate_cases_each", each},
+                                      {"per_gate", result.per_gate}}
+                           .dump(2));
+    return kNothingFalsified;
+  }
+  fmt::print("{} campaigns recorded against {} kernels, {} seeds, {} cases: {} false alarms\n", result.campaigns,
+             result.kernels, result.seeds, result.cases, result.alarms);
+  fmt::print(
+      "with 95% confidence, the probability of a false alarm is at most\n  {:.2g} for a case\n  {:.2g} for a gate run "
+      "of {} "
+      "kernels with {:.0f} cases each\n",
+      result.per_case, result.per_gate, o.kernels, each);
+  return kNothingFalsified;
+}
+
+}  // namespace
+
+Command add_odds(CLI::App& root) {
+  auto* app =
+      root.add_subcommand("odds", "How likely a false alarm is, at most, by the record of runs against right kernels");
+  auto o = std::make_shared<Options>();
+  app->add_option("--record", o->record, "The record: campaigns against kernels believed right")->capture_default_str();
+  app->add_option("--add", o->add, "Add the campaigns of these reports (report.json) to the record first");
+  app->add_option("--kernels", o->kernels, "Kernels that the gate run falsifies")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000'000));
+  app->add_option("--cases", o->cases, "Cases against each of them (0: as many as in the record, on average)")
+      ->check(CLI::Range(0, 1'000'000'000));
+  app->add_flag("--json", o->json, "One JSON document on standard output");
+  return {app, [o] { return run(*o); }};
+}
+
+}  // namespace assay::cli

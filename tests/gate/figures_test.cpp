@@ -1,0 +1,78 @@
+// The ledger's factor, and limits on false alarms against their closed form.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/errors.hpp"
+#include "falsify/gate/ledger.hpp"
+#include "falsify/gate/odds.hpp"
+
+namespace assay::falsify {
+namespace {
+
+using nlohmann::json;
+
+json obligation(double worst, double typical, const char* verdict = "passed") {
+  return json::array({{{"id", "X-001"}, {"verdict", verdict}, {"worst", worst}, {"typical", typical}}});
+}
+
+TEST(Ledger, ReportsWhatGrewTenfold) {
+  EXPECT_TRUE(grown("k", obligation(0.05, 0.01), obligation(0.4, 0.09)).empty());
+  const auto worst = grown("k", obligation(0.05, 0.01), obligation(0.5, 0.09));
+  ASSERT_EQ(worst.size(), 1U);
+  EXPECT_EQ(to_string(worst[0]), "k  X-001: worst error/bound 0.5, was 0.05");
+  const auto typical = grown("k", obligation(0.5, 0.01), obligation(0.5, 0.1));
+  ASSERT_EQ(typical.size(), 1U);
+  EXPECT_EQ(typical[0].figure, "typical");
+}
+
+TEST(Ledger, ReportsWhatIsNoLongerExact) {
+  EXPECT_EQ(grown("k", obligation(0, 0), obligation(0.001, 0)).size(), 1U);
+  EXPECT_TRUE(grown("k", obligation(0, 0), obligation(0, 0)).empty());
+  EXPECT_TRUE(grown("k", obligation(0.5, 0.5), obligation(0, 0)).empty());
+}
+
+TEST(Ledger, ComparesWhatPassedOnBothSides) {
+  EXPECT_TRUE(grown("k", obligation(0, 0), obligation(0.5, 0.5, "not applicable")).empty());
+  EXPECT_TRUE(grown("k", obligation(0, 0, "not applicable"), obligation(0.5, 0.5)).empty());
+  EXPECT_TRUE(grown("k", json::array(), obligation(0.5, 0.5)).empty());
+}
+
+Record record_of(int campaigns, int cases, int alarms) {
+  Record record;
+  for (int i = 0; i < campaigns; ++i)
+    record.campaigns.push_back({{"kernel", "k"}, {"seed", std::to_string(i)}, {"cases", cases}, {"alarm", i < alarms}});
+  return record;
+}
+
+TEST(Odds, AreTheClosedFormWhereNothingAlarmed) {
+  const Odds found = odds(record_of(50, 100, 0), 1000);
+  EXPECT_EQ(found.cases, 5000);
+  EXPECT_NEAR(found.per_case, 1 - std::pow(0.05, 1.0 / 5000), 1e-12);
+  EXPECT_NEAR(found.per_gate, 1 - std::pow(0.05, 1000.0 / 5000), 1e-9);
+}
+
+TEST(Odds, RiseWithAlarms) {
+  // One-sided 95% limits of a binomial with 20 trials: 3 successes, from Clopper and Pearson's tables.
+  EXPECT_NEAR(odds(record_of(20, 1, 3), 1).per_case, 0.3437, 5e-4);
+  EXPECT_EQ(odds(record_of(0, 0, 0), 1).per_gate, 1);
+}
+
+TEST(Odds, CountACampaignOnce) {
+  const json report{
+      {"settings", {{"seed", "7"}}},
+      {"kernels",
+       json::array({{{"kernel", "a"}, {"status", "passed"}, {"obligations", json::array({{{"cases", 5}}})}},
+                    {{"kernel", "b"}, {"status", "falsified"}, {"obligations", json::array({{{"cases", 2}}})}},
+                    {{"kernel", "c"}, {"status", "unavailable"}, {"obligations", json::array({{{"cases", 0}}})}}})}};
+  Record record;
+  EXPECT_EQ(record.add(report, "r"), 2U);
+  EXPECT_EQ(record.add(report, "r"), 0U);
+  EXPECT_EQ(record_text(record),
+            "{\"alarm\":false,\"cases\":5,\"kernel\":\"a\",\"seed\":\"7\"}\n{\"alarm\":true,\"cases\":2,\"kernel\":"
+            "\"b\",\"seed\":\"7\"}\n");
+  EXPECT_THROW(record.add(json::array(), "r"), InputError);
+}
+
+}  // namespace
+}  // namespace assay::falsify
