@@ -140,27 +140,29 @@ Judgement judge(const Policy& policy, const OpDescriptor& op, const Kernel& kern
                 Worker& worker) {
   if (policy.judge) return policy.judge(op, kernel, options);
   Judgement result;
-  const Rule* const rule = policy.rule(op.name);
-  result.covered = rule != nullptr;
-  if (rule == nullptr) return result;
+  const std::vector<const Rule*> rules = policy.rules_for(op.name);
+  result.covered = !rules.empty() && (kernel.storage == DType::f32 || !policy.float32_only);
+  if (!result.covered) return result;
   const auto begin = std::chrono::steady_clock::now();
   worker.restart();
   Caller caller(policy, op, kernel, worker);
-  try {
-    std::uint64_t number = 0;
-    for (const Sample& sample : rule->samples) {
-      const Problem problem = make_sample(op, kernel, *rule, sample, derive(options.seed + number++, policy.name));
-      const Outputs want = rule->compared ? expected(problem, policy.reference) : Outputs{};
-      for (int run = 0; run < policy.runs && !result.rejected; ++run) {
-        ++result.cases;
-        try {
-          result.rejected = rejection(policy, *rule, caller, problem, caller.run(problem, sample.layout), want);
-        } catch (const Refused&) {
-          ++result.refused;
-        }
+  std::uint64_t number = 0;
+  const auto one_sample = [&](const Rule& rule, const Sample& sample) {
+    const Problem problem = make_sample(op, kernel, rule, sample, derive(options.seed + number++, policy.name));
+    const Outputs want = rule.compared ? expected(problem, policy.reference) : Outputs{};
+    for (int run = 0; run < policy.runs && !result.rejected; ++run) {
+      ++result.cases;
+      try {
+        result.rejected = rejection(policy, rule, caller, problem, caller.run(problem, sample.layout), want);
+      } catch (const Refused&) {
+        ++result.refused;
       }
-      if (result.rejected) break;
     }
+  };
+  try {
+    for (const Rule* rule : rules)
+      for (const Sample& sample : rule->samples)
+        if (!result.rejected) one_sample(*rule, sample);
   } catch (const Caught& caught) {
     result.rejected = caught.reason;
   } catch (const Unavailable& e) {

@@ -10,12 +10,15 @@
 namespace assay::falsify::policies {
 namespace {
 
+constexpr float kEpsilon16 = 0.079F;  // common.h, validate_result under ENABLE_BF16
+
 /// `limit` of a rule is the epsilon that multiplies |reference|: FLT_EPSILON, or 0.079 under ENABLE_BF16; `limit2` the
 /// tolerance. Elements whose reference is not finite are skipped; NaN passes, since no comparison with it is true.
 Rejection rejects(const Rule& rule, const Output& output) {
+  const float epsilon = output.dtype == DType::f32 ? static_cast<float>(rule.limit) : kEpsilon16;
   for (std::size_t i = 0; i < output.want.size(); ++i) {
     if (!std::isfinite(output.want[i])) continue;
-    const float allowed = static_cast<float>(rule.limit2) + std::fabs(output.want[i]) * static_cast<float>(rule.limit);
+    const float allowed = static_cast<float>(rule.limit2) + std::fabs(output.want[i]) * epsilon;
     if (std::fabs(output.want[i] - output.got[i]) > allowed)
       return fmt::format("element {} is {}, not {}", i, output.got[i], output.want[i]);
   }
@@ -53,7 +56,7 @@ const std::vector<Rule>& rules() {
         rule("softmax", {{{4, V}}}, 1e-4, with_outliers()),                 // softmax_forward.cu
         rule("embedding", {{{64, 1000, C}}}, 1e-5),                         // encoder_forward.cu
         rule("embedding_backward", {{{64, 1000, C}}}, 1e-5),                // encoder_backward.cu
-        rule("attention", {{{1, 128, 128, 2, 2, 64}, {0.125, 1}}}, 1e-4),   // attention_forward.cu, default tolerance
+        rule("attention", {{{1, 128, 128, 2, 2, 64}, {0.125, 1}}}, 1e-4),   // attention_forward.cu
         rule("attention_backward", {{{1, 128, 128, 2, 2, 64}, {0.125, 1}}}, 1e-3),  // attention_backward.cu, dinp
         rule("cross_entropy", {{{4, V}, {1}}}, 1e-4),                       // classifier_fused.cu, losses
         rule("cross_entropy_backward", {{{4, V}}}, 1e-4),                   // classifier_fused.cu, dlogits
@@ -62,7 +65,7 @@ const std::vector<Rule>& rules() {
         rule("adamw_step", {{{1048576}, {1e-3, 0.9, 0.999, 1e-8, 0, 10}}}, 1e-4, moments()),  // adamw.cu
         rule("global_grad_norm", {{{1048576}}}, 1e-2, uniform(-1e-3, 1e-3)),  // global_norm.cu, which is built with ENABLE_BF16
     };
-    list.back().limit = 0.079;
+    list.back().limit = static_cast<double>(kEpsilon16);
     return list;
   }();
   return all;

@@ -1,6 +1,7 @@
 #include "falsify/policies/policy.hpp"
 
 #include <algorithm>
+#include <memory>
 
 #include "core/errors.hpp"
 
@@ -33,11 +34,12 @@ const Policy& policy(std::string_view name) {
   throw InputError("policy", "there is none called '" + std::string(name) + "'", "use one of " + known);
 }
 
-const Rule* Policy::rule(std::string_view op) const {
-  if (!rules) return nullptr;
+std::vector<const Rule*> Policy::rules_for(std::string_view op) const {
+  std::vector<const Rule*> found;
+  if (!rules) return found;
   for (const Rule& rule : rules())
-    if (rule.op == op) return &rule;
-  return nullptr;
+    if (rule.op == op) found.push_back(&rule);
+  return found;
 }
 
 }  // namespace assay::falsify::policies

@@ -94,13 +94,14 @@ struct Policy {
   Guard guard = Guard::none;
   Reference reference = Reference::oracle;
   int runs = 1;  ///< calls on the same inputs, one after another
+  bool float32_only = false;  ///< no tests of kernels that store 16 bits
   std::vector<std::string_view> notes{};
   /// Judges by itself: our own campaign.
   std::function<Judgement(const OpDescriptor& op, const Kernel& kernel, const JudgeOptions& options)> judge{};
   int order = 0;  ///< in the table
 
-  /// Null where the project has no test for the operation.
-  const Rule* rule(std::string_view op) const;
+  /// Those for one operation; empty where the project has no test for it.
+  std::vector<const Rule*> rules_for(std::string_view op) const;
 };
 
 struct PolicyRegistration {
