@@ -115,6 +115,18 @@ Fill around_means() {
   };
 }
 
+/// lnorm.cpp: fill_src_bwd, fill_variance_bwd, fill_diff_dst_bwd: -1 and 1, powers of two; a mean of zero, as RMS norm has.
+Fill powers_of_two() {
+  return [](Problem& problem, Random& random) {
+    for (std::size_t i = 0; i < problem.values[0].size(); ++i) {
+      problem.values[0][i] = i % 2 == 0 ? -1.0F : 1.0F;
+      problem.values[3][i] = static_cast<float>(random.sign() * 0.0625 * static_cast<double>(1 << random.below(7)));
+    }
+    for (std::size_t c = 0; c < problem.values[1].size(); ++c) problem.values[1][c] = 0.125F * static_cast<float>(1 << (c % 7));
+    for (std::size_t row = 0; row < problem.values[2].size(); ++row) problem.values[2][row] = 2.0F / static_cast<float>(1 << (row % 3));
+  };
+}
+
 Fill integers(int low, int high, double unit = 1) {
   return [low, high, unit](Problem& problem, Random& random) {
     for_each_real(problem, [&](std::vector<float>& values, const TensorInfo&) {
@@ -180,7 +192,7 @@ const std::vector<Rule>& rules() {
       {.op = "silu_backward", .samples = rows, .fill = eltwise(), .check = swish_slope, .compared = false},
       {"scale", {{{10, 100}, {2}}, {{64, 33}, {0.25}}}, eltwise(), kLinear},  // linear
       {"rmsnorm", {{{2, 16}, {1e-5}}, {{10, 100}, {1e-5}}, {{64, 33}, {1e-5}}, {{3, 1000}, {1e-5}}, {{10, 100}, {1e-5}, Layout::padded}}, around_means(), kNorm},
-      {.op = "rmsnorm_backward", .samples = rows, .fill = around_means(), .check = by_norm, .compared = false},
+      {.op = "rmsnorm_backward", .samples = {{{2, 16}}, {{10, 100}}, {{64, 33}}, {{3, 1000}}, {{10, 100}, {}, Layout::padded}}, .fill = powers_of_two(), .check = by_norm, .compared = false},
       {"bias_add", rows, integers(-8, 8, 0.5), 1},             // binary.cpp: eps
       {"residual_add", {{{10, 100}, {1}}, {{64, 33}, {0.25}}, {{10, 100}, {2}, Layout::padded}}, integers(-8, 7, 1.25), 2},  // sum.cpp: inputs * eps
       {"accumulate", {{{10, 100}, {1}}, {{64, 33}, {0.25}}, {{10, 100}, {2}, Layout::padded}}, integers(-8, 7, 1.25), 2},    // sum.cpp, in place

@@ -28,7 +28,7 @@ class Unwatched {
 };
 
 template <class T>
-Outputs run_reference(const Problem& problem, ReferenceFn<T> reference) {
+std::vector<std::vector<double>> run_reference(const Problem& problem, ReferenceFn<T> reference) {
   std::vector<std::vector<T>> values(problem.values.size());
   std::vector<View<T>> views;
   for (std::size_t t = 0; t < values.size(); ++t) {
@@ -38,10 +38,10 @@ Outputs run_reference(const Problem& problem, ReferenceFn<T> reference) {
     views.emplace_back(values[t].data(), shape);
   }
   reference(views, problem.params);
-  Outputs outputs;
+  std::vector<std::vector<double>> outputs;
   for (int t : outputs_of(*problem.op)) {
-    auto& output = outputs.emplace_back();
-    for (const T x : values[static_cast<std::size_t>(t)]) output.push_back(stored(problem.dtype(t), static_cast<float>(x)));
+    const std::vector<T>& output = values[static_cast<std::size_t>(t)];
+    outputs.emplace_back(output.begin(), output.end());
   }
   return outputs;
 }
@@ -130,10 +130,19 @@ Problem make_sample(const OpDescriptor& op, const Kernel& kernel, const Rule& ru
   return problem;
 }
 
-Outputs expected(const Problem& problem, Reference reference) {
+std::vector<std::vector<double>> unrounded(const Problem& problem, Reference reference) {
   const Oracle& oracle = falsify::oracle(problem.op->name);
   return reference == Reference::oracle ? run_reference<double>(problem, oracle.exact)
                                         : run_reference<float>(problem, oracle.mirror);
+}
+
+Outputs expected(const Problem& problem, Reference reference) {
+  const std::vector<std::vector<double>> values = unrounded(problem, reference);
+  const std::vector<int> outputs = outputs_of(*problem.op);
+  Outputs rounded(values.size());
+  for (std::size_t o = 0; o < values.size(); ++o)
+    for (const double x : values[o]) rounded[o].push_back(stored(problem.dtype(outputs[o]), static_cast<float>(x)));
+  return rounded;
 }
 
 Judgement judge(const Policy& policy, const OpDescriptor& op, const Kernel& kernel, const JudgeOptions& options,

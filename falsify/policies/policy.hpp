@@ -143,7 +143,9 @@ class Caller {
 /// Inputs of a sample: what the policy's rule fills, in values that the kernel's storage holds.
 Problem make_sample(const OpDescriptor& op, const Kernel& kernel, const Rule& rule, const Sample& sample,
                     std::uint64_t seed);
-/// Outputs of the reference, in contract order, rounded to their types.
+/// Outputs of the reference, in contract order, as it computes them.
+std::vector<std::vector<double>> unrounded(const Problem& problem, Reference reference);
+/// The same rounded to their types.
 Outputs expected(const Problem& problem, Reference reference);
 
 /// One kernel under one policy, until the first rejection.

@@ -61,6 +61,31 @@ Fill counted_gradients() {
   return then(sample_inputs(), "g", [](Random&, std::size_t at) { return at < 100 ? static_cast<float>(at + 1) : 0.001F; });
 }
 
+/// test/test_transformers.py, _check_equal and the fudge factors of test_mem_efficient_attention_*: the largest error
+/// against double may be so many times that of plain code in the type of the tensors, or 1e-5.
+Rejection attention_error(Caller& caller, const Problem& problem, const Outputs& got) {
+  const auto golden = unrounded(problem, Reference::oracle);
+  const Outputs plain = expected(problem, Reference::mirror);
+  for (std::size_t o = 0; o < got.size(); ++o) {
+    const std::string_view name = caller.op().tensors[caller.op().tensors.size() - got.size() + o].name;
+    const double fudge = name == "dq" ? 160 : name == "dk" ? 25 : name == "dv" ? 8 : 4;
+    double of_plain = 0, of_kernel = 0;
+    for (std::size_t i = 0; i < got[o].size(); ++i) {
+      if (static_cast<double>(got[o][i]) == golden[o][i]) continue;
+      const double error = std::fabs(static_cast<double>(got[o][i]) - golden[o][i]);
+      if (!std::isfinite(error)) return fmt::format("{}: element {} is {}", name, i, got[o][i]);
+      of_kernel = std::max(of_kernel, error);
+      of_plain = std::max(of_plain, std::fabs(static_cast<double>(plain[o][i]) - golden[o][i]));
+    }
+    if (of_kernel > std::max(1e-5, fudge * of_plain)) return fmt::format("{}: off by {:.3g}, plain code by {:.3g}", name, of_kernel, of_plain);
+  }
+  return std::nullopt;
+}
+
+Rule attention_rule(std::string_view op, std::vector<Sample> samples) {
+  return {.op = op, .samples = std::move(samples), .fill = sample_inputs(), .check = attention_error, .compared = false};
+}
+
 Rule rule(std::string_view op, std::vector<Sample> samples, Fill fill = sample_inputs()) {
   return {.op = op, .samples = std::move(samples), .fill = std::move(fill)};
 }
@@ -114,10 +139,10 @@ const std::vector<Rule>& rules() {
         rule("embedding_backward", tables),
         rule("rmsnorm", norms),
         rule("rmsnorm_backward", and_strided({{{1, 6}}, {{2, 6}}, {{1, 1}}, {{1, 2}}})),
-        rule("attention", heads),
-        rule("attention_backward", heads),
+        attention_rule("attention", heads),
+        attention_rule("attention_backward", heads),
         // sample_inputs_cross_entropy: (2, 3) and up to six-dimensional inputs, with weights, mean and sum.
-        rule("cross_entropy", and_strided({{{2, 3}, {0}}, {{2, 3}, {1}}, {{4, 3}, {1}}, {{12, 3}, {0}}})),
+        rule("cross_entropy", and_strided({{{2, 3}, {2}}, {{2, 3}, {1}}, {{4, 3}, {1}}, {{12, 3}, {2}}})),
         rule("cross_entropy_backward", and_strided({{{2, 3}}, {{4, 3}}, {{12, 3}}})),
         // sample_inputs_binary_cross_entropy_with_logits.
         rule("bce_with_logits", and_strided({{{1, 1}}, {{1, S}}, {{S, S}}, {{S * S, S}}}), labels()),
@@ -146,7 +171,7 @@ const PolicyRegistration registration({
     .rejects = rejects,
     .before = Before::recycled,  // its allocators hand out memory of freed tensors
     .notes = {"PyTorch: gradcheck needs float64, which a float32 kernel has not; gradients are held to assert_close against "
-              "the double reference; extents of eps are those that our contract admits"},
+              "the double reference; tolerances are the defaults, which PyTorch's tests override one by one where they fail"},
     .order = 20,
 });
 
