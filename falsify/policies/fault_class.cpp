@@ -7,7 +7,7 @@ namespace assay::falsify::policies {
 namespace {
 
 constexpr std::string_view kIndexing = "indexing", kPrecision = "precision", kFormula = "formula", kState = "state",
-                           kSpecial = "special values", kSynchronization = "synchronization", kGradient = "gradient";
+                           kSpecial = "special", kSynchronization = "races", kGradient = "gradient";
 constexpr std::array kClasses{kIndexing, kFormula, kGradient, kPrecision, kState, kSpecial, kSynchronization};
 /// A word that would lead astray: the formula is wrong, or the gradient's.
 constexpr std::string_view kAstray = "";

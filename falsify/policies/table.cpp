@@ -102,23 +102,25 @@ json policy_report(std::vector<json> kernels, const json& settings) {
 }
 
 std::string policy_table(const json& report) {
-  std::string text = fmt::format("{:<20} {:>4} {:>7} {:>7} {:>7} {:>9}  ", "policy", "ops", "judged", "killed", "of all", "of judged");
-  for (const auto& name : report["classes"]) text += fmt::format(" {:>15}", name.get<std::string>());
-  text += fmt::format(" {:>13} {:>8}\n{:<66}  ", "false alarms", "ms/case", "  missed, of so many mutants of each class:");
-  for (const auto& name : report["classes"])
-    text += fmt::format(" {:>15}", report["mutants_by_class"][name.get<std::string>()].get<int>());
-  text += "\n";
   const auto percent = [](int part, int whole) { return whole == 0 ? std::string("-") : fmt::format("{:.1f}%", 100.0 * part / whole); };
+  const auto by_class = [&](const json& counts) {
+    std::string text;
+    for (const auto& c : report["classes"]) {
+      const std::string name = c.get<std::string>();
+      text += fmt::format("  {:>{}}", counts.is_null() ? name : std::to_string(counts[name].get<int>()), name.size());
+    }
+    return text;
+  };
+  std::string text = fmt::format("{:<18} {:>3} {:>7} {:>7} {:>7} {:>10}{}  {:>12} {:>8}\n", "policy", "ops", "judged", "killed", "of all",
+                                 "of judged", by_class(nullptr), "false alarms", "ms/case");
   for (const auto& row : report["policies"]) {
     const int mutants = row["mutants"], judged = row["judged"], killed = row["killed"];
-    text += fmt::format("{:<20} {:>4} {:>7} {:>7} {:>7} {:>9}  ", row["policy"].get<std::string>(), row["ops"].get<int>(), judged, killed,
-                        percent(killed, mutants), percent(killed, judged));
-    for (const auto& name : report["classes"]) text += fmt::format(" {:>15}", row["missed"][name.get<std::string>()].get<int>());
-    text += fmt::format(" {:>13} {:>8.2f}\n", fmt::format("{} of {}", row["false_alarms"].get<int>(), row["right"].get<int>()),
-                        row["ms_per_case"].get<double>());
+    text += fmt::format("{:<18} {:>3} {:>7} {:>7} {:>7} {:>10}{}  {:>12} {:>8.2f}\n", row["policy"].get<std::string>(), row["ops"].get<int>(),
+                        judged, killed, percent(killed, mutants), percent(killed, judged), by_class(row["missed"]),
+                        fmt::format("{} of {}", row["false_alarms"].get<int>(), row["right"].get<int>()), row["ms_per_case"].get<double>());
   }
-  text += fmt::format("\n{} mutants and {} right kernels; what a policy has no test for counts as missed in 'of all'\n",
-                      report["policies"][0]["mutants"].get<int>(),
+  text += fmt::format("{:<57}{}\n\n{} mutants, {} right kernels. Classes: how many are missed; what a project has no test for counts as missed in 'of all'.\n",
+                      "mutants of each class", by_class(report["mutants_by_class"]), report["policies"][0]["mutants"].get<int>(),
                       std::ranges::count_if(report["kernels"], [](const json& k) { return !k["mutant"].get<bool>(); }));
   for (const auto& m : report["beyond_ours"])
     text += fmt::format("{} kills {} ({}), which assay does not\n", m["policy"].get<std::string>(), m["mutant"].get<std::string>(),

@@ -156,7 +156,8 @@ Command add_mutants(CLI::App& root) {
   with_it(app->add_option("--screened", o->screened,
                           "--automatic, on a GPU: the JSON report of the same mutants on lavapipe; only those that ended run"));
   app->add_flag("--policies", o->policies,
-                "Judge the same mutants, and the right kernels, under other projects' rules, and print a table")
+                "Judge the same mutants, and the right kernels, under other projects' rules, and print a table (cpu and cuda-host "
+                "unless --backend names another)")
       ->excludes(shrink);
   return {app, [o, cases, limit] {
             if (o->policies) return run_policies(policies(*o, limit->count() > 0));

@@ -18,9 +18,12 @@ namespace {
 namespace policies = falsify::policies;
 
 std::vector<const Kernel*> select(const PolicyOptions& o, KernelRole role) {
+  const auto wanted = [&](Backend b) {
+    return o.backend.empty() ? b == Backend::cpu || b == Backend::cuda_host : name(b) == o.backend;
+  };
   std::vector<const Kernel*> chosen;
   for (const Kernel& k : kernels())
-    if (k.role == role && (o.backend.empty() || name(k.backend) == o.backend) &&
+    if (k.role == role && wanted(k.backend) &&
         (o.ops.empty() || std::ranges::find(o.ops, k.op) != o.ops.end()))
       chosen.push_back(&k);
   return chosen;

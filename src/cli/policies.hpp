@@ -10,7 +10,7 @@ namespace assay::cli {
 
 struct PolicyOptions {
   std::vector<std::string> ops;  ///< empty: all
-  std::string backend;           ///< empty: all
+  std::string backend;           ///< empty: the two that need no device, cpu and cuda-host
   bool automatic = false;        ///< automatic mutants in place of the hand-written ones
   std::size_t sample = 0;        ///< of them; 0: all
   std::string report;            ///< folder for policies.json
