@@ -6,8 +6,8 @@
 
 namespace assay::falsify::policies {
 
-/// The classes, in the order of the table: "special" are NaN, Inf and the ends of the range, "state" what memory held, what
-/// is left unwritten, and processes that end.
+/// The classes, in the order of the table: "special" are NaN, Inf and the ends of the range, "state" what memory held,
+/// what is left unwritten, and processes that end.
 std::span<const std::string_view> fault_classes();
 
 /// The class of a mutant of this operation, hand-written (its `fault`) or automatic (its family of faults).

@@ -1,5 +1,5 @@
-// How projects fill inputs. Each fills every real tensor that a kernel reads and then makes saved values (logsumexp, the
-// packed formats) consistent with them again, as our own campaigns do.
+// How projects fill inputs. Each fills every real tensor that a kernel reads and then makes saved values (logsumexp,
+// the packed formats) consistent with them again, as our own campaigns do.
 #pragma once
 
 #include "falsify/policies/policy.hpp"
@@ -16,7 +16,8 @@ Fill then(Fill fill, std::string_view tensor, std::function<float(Random& random
 Fill raw(double low, double high);
 
 /// Calls f for the values of each real tensor that is read.
-void for_each_real(Problem& problem, const std::function<void(std::vector<float>& values, const TensorInfo& tensor)>& f);
+void for_each_real(Problem& problem,
+                   const std::function<void(std::vector<float>& values, const TensorInfo& tensor)>& f);
 /// Saved values and packed formats follow from the others once more; sequences have their full lengths.
 void make_consistent(Problem& problem, Random& random);
 

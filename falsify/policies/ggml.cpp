@@ -1,10 +1,10 @@
-// ggml's test-backend-ops, mode "test": the outputs of one operation against those of the CPU back end by their normalized
-// mean squared error, with sentinels around every tensor. All line references: tests/test-backend-ops.cpp of
+// ggml's test-backend-ops, mode "test": the outputs of one operation against those of the CPU back end by their
+// normalized mean squared error, with sentinels around every tensor. All line references: tests/test-backend-ops.cpp of
 // ggml-org/llama.cpp at 0054f928.
+#include <fmt/format.h>
+
 #include <cfloat>
 #include <cmath>
-
-#include <fmt/format.h>
 
 #include "falsify/policies/fill.hpp"
 #include "falsify/policies/measures.hpp"
@@ -12,11 +12,11 @@
 namespace assay::falsify::policies {
 namespace {
 
-constexpr double kDefault = 1e-7;      // test_case::max_nmse_err
-constexpr double kProduct = 5e-4;      // test_mul_mat, test_out_prod, test_flash_attn_ext: max_nmse_err
-constexpr double kSoftmax = 1e-6;      // test_soft_max::max_nmse_err
-constexpr double kCopy = 0;            // test_cpy::max_nmse_err, source and destination of one type
-constexpr double kDecode = 1e-6;       // test_cpy::max_nmse_err otherwise
+constexpr double kDefault = 1e-7;  // test_case::max_nmse_err
+constexpr double kProduct = 5e-4;  // test_mul_mat, test_out_prod, test_flash_attn_ext: max_nmse_err
+constexpr double kSoftmax = 1e-6;  // test_soft_max::max_nmse_err
+constexpr double kCopy = 0;        // test_cpy::max_nmse_err, source and destination of one type
+constexpr double kDecode = 1e-6;   // test_cpy::max_nmse_err otherwise
 
 constexpr Layout kView = Layout::padded;  // cases with v = 1, k_v or a permutation: views into larger tensors
 
@@ -57,14 +57,23 @@ Rejection decoded(Caller& caller, const Problem& problem, const Outputs& got) {
                  {.tensor = "blocks", .dtype = DType::f32, .got = ours, .want = theirs});
 }
 
-/// (m, k, n) of our product, whose rows are ggml's columns of b. From the MUL_MAT cases of make_test_cases_eval in float32.
+/// (m, k, n) of our product, whose rows are ggml's columns of b. From the MUL_MAT cases of make_test_cases_eval in
+/// float32.
 std::vector<Sample> products() {
   std::vector<Sample> samples;
   for (Index n = 1; n < 10; ++n) samples.push_back({{n, 256, 16}});
   for (Index k : {256, 4}) samples.insert(samples.end(), {{{1, k, 16}}, {{4, k, 16}}, {{16, k, 16}}});
-  samples.insert(samples.end(), {{{8, 256, 16}, {}, kView}, {{16, 256, 16}, {}, kView}, {{1, 1024, 16}}, {{8, 1024, 16}},
-                                 {{16, 1024, 16}}, {{32, 32, 16}, {}, kView}, {{77, 77, 64}}, {{64, 256, 1}},
-                                 {{1, 128, 1056}, {}, kView}, {{1, 129, 1057}, {}, kView}, {{1, 1056, 128}, {}, kView},
+  samples.insert(samples.end(), {{{8, 256, 16}, {}, kView},
+                                 {{16, 256, 16}, {}, kView},
+                                 {{1, 1024, 16}},
+                                 {{8, 1024, 16}},
+                                 {{16, 1024, 16}},
+                                 {{32, 32, 16}, {}, kView},
+                                 {{77, 77, 64}},
+                                 {{64, 256, 1}},
+                                 {{1, 128, 1056}, {}, kView},
+                                 {{1, 129, 1057}, {}, kView},
+                                 {{1, 1056, 128}, {}, kView},
                                  {{1, 1057, 129}, {}, kView}});
   return samples;
 }
@@ -72,7 +81,8 @@ std::vector<Sample> products() {
 std::vector<Sample> linear_layers() {
   std::vector<Sample> samples;
   for (const Sample& s : products()) samples.push_back({{s.dims[0], s.dims[1], s.dims[2], 0}, {}, s.layout});
-  samples.insert(samples.end(), {{{1, 256, 32, 1}}, {{1, 256, 32, 1}, {}, kView}});  // test_mul_mat_vec_fusion, with_bias
+  samples.insert(samples.end(),
+                 {{{1, 256, 32, 1}}, {{1, 256, 32, 1}, {}, kView}});  // test_mul_mat_vec_fusion, with_bias
   return samples;
 }
 
@@ -88,19 +98,20 @@ const std::vector<Rule>& rules() {
   static const std::vector<Sample> rows{{{16, 16}}, {{15, 15}}, {{16, 1024}}, {{15, 1023}}, {{1024, 16}}, {{1023, 15}}};
   // test_unary, test_glu, test_glu_split: {128, 2, 2, 2} and {5, 7, 11, 13}, plain and as views.
   static const std::vector<Sample> unary{{{8, 128}}, {{1001, 5}}, {{8, 128}, {}, kView}, {{1001, 5}, {}, kView}};
-  // test_rms_norm: {64, 5, 4, 3}, {1025, 5, 4, 3}; eps above 1e-2 is none of our contract's; test_rms_norm_mul_add: one row.
-  static const std::vector<Sample> norms{{{60, 64}, {1e-6}}, {{60, 64}, {1e-4}}, {{60, 64}, {1e-2}}, {{60, 1025}, {1e-6}},
-                                         {{60, 1025}, {1e-2}}, {{60, 64}, {1e-6}, kView}, {{60, 1025}, {1e-4}, kView},
-                                         {{1, 1}, {1e-6}}, {{1, 511}, {1e-6}}, {{1, 1025}, {1e-6}}, {{1, 8192}, {1e-6}},
-                                         {{1, 16896}, {1e-6}}};
+  // test_rms_norm: {64, 5, 4, 3}, {1025, 5, 4, 3}; eps above 1e-2 is none of our contract's; test_rms_norm_mul_add: one
+  // row.
+  static const std::vector<Sample> norms{{{60, 64}, {1e-6}},          {{60, 64}, {1e-4}},   {{60, 64}, {1e-2}},
+                                         {{60, 1025}, {1e-6}},        {{60, 1025}, {1e-2}}, {{60, 64}, {1e-6}, kView},
+                                         {{60, 1025}, {1e-4}, kView}, {{1, 1}, {1e-6}},     {{1, 511}, {1e-6}},
+                                         {{1, 1025}, {1e-6}},         {{1, 8192}, {1e-6}},  {{1, 16896}, {1e-6}}};
   // test_rope: positions below n_ctx = 512, ours consecutive; modes NORMAL and NEOX.
-  static const std::vector<Sample> ropes{{{2, 32, 128}, {10000, 1, 0, 17}}, {{2, 32, 128}, {10000, 1, 0, 510}, kView},
+  static const std::vector<Sample> ropes{{{2, 32, 128}, {10000, 1, 0, 17}},  {{2, 32, 128}, {10000, 1, 0, 510}, kView},
                                          {{2, 64, 128}, {10000, 1, 0, 300}}, {{2, 1, 64}, {10000, 0, 0, 5}},
-                                         {{2, 71, 64}, {10000, 0, 0, 255}}, {{2, 8, 64}, {10000, 0, 0, 400}, kView},
-                                         {{4, 32, 80}, {10000, 1, 0, 88}}, {{2, 128, 64}, {10000, 0, 0, 7}}};
+                                         {{2, 71, 64}, {10000, 0, 0, 255}},  {{2, 8, 64}, {10000, 0, 0, 400}, kView},
+                                         {{4, 32, 80}, {10000, 1, 0, 88}},   {{2, 128, 64}, {10000, 0, 0, 7}}};
   // test_bin_bcast: src0 = ne * nr.
-  static const std::vector<Sample> sums{{{8, 1}}, {{5, 10}}, {{20, 10}}, {{60, 10}}, {{120, 10}}, {{1, 1280}}, {{16, 1280}},
-                                        {{256, 1280}}, {{60, 10}, {}, kView}};
+  static const std::vector<Sample> sums{{{8, 1}},    {{5, 10}},    {{20, 10}},    {{60, 10}},           {{120, 10}},
+                                        {{1, 1280}}, {{16, 1280}}, {{256, 1280}}, {{60, 10}, {}, kView}};
   static const std::vector<Rule> all{
       {"matmul", products(), uniform(-1, 1), kProduct},
       {"matmul_nt", products(), uniform(-1, 1), kProduct},
@@ -110,8 +121,12 @@ const std::vector<Rule>& rules() {
       {"linear", linear_layers(), uniform(-1, 1), kProduct},
       {"q4_k_gemv", {{{16, 256}}, {{1, 256}}}, quantized(), kProduct},
       {"q4_k_dequantize", {{{64, 256}}, {{24, 256}, {}, kView}}, quantized(), kDecode},
-      {.op = "q4_k_quantize", .samples = {{{64, 256}}, {{24, 256}, {}, kView}}, .fill = uniform(-150, 150), .limit = kDecode,
-       .check = decoded, .compared = false},
+      {.op = "q4_k_quantize",
+       .samples = {{{64, 256}}, {{24, 256}, {}, kView}},
+       .fill = uniform(-150, 150),
+       .limit = kDecode,
+       .check = decoded,
+       .compared = false},
       {"softmax", rows, uniform(-1, 1), kSoftmax},
       {"softmax_backward", rows, raw(-1, 1), kDefault},
       {"silu", unary, uniform(-150, 150), kDefault},
@@ -128,26 +143,49 @@ const std::vector<Rule>& rules() {
       {"bias_add", {{{16, 1280}}, {{256, 1280}}, {{32, 10}}, {{256, 5120}}}, uniform(-1, 1), kDefault},
       {"bias_add_backward", {{{2, 384}}, {{2, 8}}, {{4, 48}}}, uniform(-1, 1), kDefault},  // test_repeat_back
       {"scale", {{{1000, 10}, {2}}, {{1000, 100}, {2}}}, uniform(-1, 1), kDefault},
-      {"accumulate", {{{16, 256}, {1}}, {{96, 256}, {1}}, {{96, 128}, {1}, kView}}, uniform(-1, 1), kDefault},  // test_acc
+      {"accumulate",
+       {{{16, 256}, {1}}, {{96, 256}, {1}}, {{96, 128}, {1}, kView}},
+       uniform(-1, 1),
+       kDefault},  // test_acc
       // test_cont (transposed) and test_cpy with transposition.
-      {"transpose", {{{1, 2}}, {{15, 2}}, {{3, 2}}, {{4, 1}}, {{8, 1}}, {{10, 10}}, {{4, 256}}, {{256, 4}}, {{2, 2}}},
-       uniform(-150, 150), kCopy},
-      {"tensor_layout", {{{4, 256}}, {{6, 128}, {}, kView}, {{24, 256}, {}, Layout::mixed}, {{105, 32}}}, uniform(-150, 150), kCopy},
+      {"transpose",
+       {{{1, 2}}, {{15, 2}}, {{3, 2}}, {{4, 1}}, {{8, 1}}, {{10, 10}}, {{4, 256}}, {{256, 4}}, {{2, 2}}},
+       uniform(-150, 150),
+       kCopy},
+      {"tensor_layout",
+       {{{4, 256}}, {{6, 128}, {}, kView}, {{24, 256}, {}, Layout::mixed}, {{105, 32}}},
+       uniform(-150, 150),
+       kCopy},
       // test_cross_entropy_loss: dense labels there, one target here.
-      {"cross_entropy", {{{60, 10}, {1}}, {{1, 30000}, {1}}}, then(uniform(-100, 100), "weights", [](Random&, std::size_t) { return 1.0F; }), kDefault},
+      {"cross_entropy",
+       {{{60, 10}, {1}}, {{1, 30000}, {1}}},
+       then(uniform(-100, 100), "weights", [](Random&, std::size_t) { return 1.0F; }),
+       kDefault},
       {"cross_entropy_backward", {{{60, 10}}, {{1, 30000}}}, uniform(-1, 1), kDefault},
       // test_opt_step_adamw: tensors and parameters uniform in (0, 1); those that our contract bounds, at its bound.
-      {"adamw_step", {{{600}, {0.5, 0.7, 0.7, 1e-3, 0.5, 2}}, {{600}, {0.9, 0.9, 0.6, 1e-3, 0.1, 1}}}, uniform(0, 1), kDefault},
-      // test_flash_attn_ext: head sizes 40 to 128, 4 heads of keys, groups of 1 and 4, 113 and 512 keys, 1 to 75 queries. A
-      // causal case stands for its masks.
+      {"adamw_step",
+       {{{600}, {0.5, 0.7, 0.7, 1e-3, 0.5, 2}}, {{600}, {0.9, 0.9, 0.6, 1e-3, 0.1, 1}}},
+       uniform(0, 1),
+       kDefault},
+      // test_flash_attn_ext: head sizes 40 to 128, 4 heads of keys, groups of 1 and 4, 113 and 512 keys, 1 to 75
+      // queries. A causal case stands for its masks.
       {"attention",
-       {{{1, 1, 113, 4, 4, 64}, {0.125, 0}}, {{1, 3, 113, 4, 4, 40}, {0.158, 0}}, {{1, 32, 113, 4, 4, 72}, {0.118, 0}},
-        {{1, 75, 113, 4, 4, 64}, {0.125, 1}}, {{1, 3, 512, 4, 16, 64}, {0.125, 0}}, {{3, 3, 113, 4, 4, 64}, {0.125, 0}, kView},
+       {{{1, 1, 113, 4, 4, 64}, {0.125, 0}},
+        {{1, 3, 113, 4, 4, 40}, {0.158, 0}},
+        {{1, 32, 113, 4, 4, 72}, {0.118, 0}},
+        {{1, 75, 113, 4, 4, 64}, {0.125, 1}},
+        {{1, 3, 512, 4, 16, 64}, {0.125, 0}},
+        {{3, 3, 113, 4, 4, 64}, {0.125, 0}, kView},
         {{1, 1, 512, 4, 4, 128}, {0.088, 0}}},
-       uniform(-1, 1), kProduct},
+       uniform(-1, 1),
+       kProduct},
       {"attention_decode",
-       {{{1, 113, 4, 4, 64}, {0.125}}, {{1, 512, 4, 16, 64}, {0.125}}, {{3, 113, 4, 4, 72}, {0.118}}, {{1, 512, 4, 4, 128}, {0.088}}},
-       uniform(-1, 1), kProduct},
+       {{{1, 113, 4, 4, 64}, {0.125}},
+        {{1, 512, 4, 16, 64}, {0.125}},
+        {{3, 113, 4, 4, 72}, {0.118}},
+        {{1, 512, 4, 4, 128}, {0.088}}},
+       uniform(-1, 1),
+       kProduct},
   };
   return all;
 }
@@ -160,8 +198,9 @@ const PolicyRegistration registration({
     .before = Before::random,  // test_case::initialize_tensors fills the output like every other tensor
     .guard = Guard::sentinels,
     .reference = Reference::mirror,
-    .notes = {"ggml: operations that it has under another name or as two nodes count as covered (OUT_PROD, REPEAT_BACK, "
-              "MUL_MAT + ADD); cases of 10^6 elements and more are left out; its seeds are random, ours are fixed"},
+    .notes =
+        {"ggml: operations that it has under another name or as two nodes count as covered (OUT_PROD, REPEAT_BACK, "
+         "MUL_MAT + ADD); cases of 10^6 elements and more are left out; its seeds are random, ours are fixed"},
     .order = 10,
 });
 

@@ -1,6 +1,6 @@
 // The rule of kernel leaderboards: five random inputs at one shape, everything within 1e-2. KernelBench, src/eval.py
-// (eval_kernel_against_ref: torch.allclose on several trials; 1e-2 and five trials as published, 1e-4 for float32 and one
-// trial by default since 01f92ad6), BackendBench (1e-2, 1e-2 whatever the arguments say).
+// (eval_kernel_against_ref: torch.allclose on several trials; 1e-2 and five trials as published, 1e-4 for float32 and
+// one trial by default since 01f92ad6), BackendBench (1e-2, 1e-2 whatever the arguments say).
 #include <fmt/format.h>
 
 #include "falsify/policies/fill.hpp"
@@ -22,8 +22,9 @@ Rejection rejects(const Rule&, const Output& output) {
 /// One shape an operation, round as benchmarks' shapes are: any other name of a dim has the extent below.
 Index extent(const OpDescriptor& op, std::string_view dim) {
   static constexpr std::pair<std::string_view, Index> kExtents[] = {
-      {"batch", 2}, {"b", 2}, {"heads", 4}, {"kv_heads", 4}, {"d", 64}, {"r", 16}, {"biases", 1}, {"t", 128}, {"capacity", 128},
-      {"v", 512},   {"h", 256}, {"rows", 64}, {"classes", 256}, {"m", 128}, {"k", 256}, {"n", 256}, {"in", 256}, {"out", 128}, {"s", 128}};
+      {"batch", 2}, {"b", 2},          {"heads", 4}, {"kv_heads", 4}, {"d", 64},    {"r", 16},        {"biases", 1},
+      {"t", 128},   {"capacity", 128}, {"v", 512},   {"h", 256},      {"rows", 64}, {"classes", 256}, {"m", 128},
+      {"k", 256},   {"n", 256},        {"in", 256},  {"out", 128},    {"s", 128}};
   if (op.dims.size() == 1) return 65536;  // flat vectors of parameters
   for (const auto& [name, value] : kExtents)
     if (name == dim) return value;

@@ -26,7 +26,11 @@ Rejection rejects(const Rule& rule, const Output& output) {
 }
 
 Rule rule(std::string_view op, std::vector<Sample> samples, double tolerance, Fill fill = uniform(-1, 1)) {
-  return {.op = op, .samples = std::move(samples), .fill = std::move(fill), .limit = static_cast<double>(FLT_EPSILON), .limit2 = tolerance};
+  return {.op = op,
+          .samples = std::move(samples),
+          .fill = std::move(fill),
+          .limit = static_cast<double>(FLT_EPSILON),
+          .limit2 = tolerance};
 }
 
 /// softmax_forward.cu: three outliers a row, twenty times as large.
@@ -49,21 +53,22 @@ const std::vector<Rule>& rules() {
   constexpr Index C = 768, V = 50257;  // channels and vocabulary; B * T = 8192 and OC are cut down for their cost
   static const std::vector<Rule> all = [] {
     std::vector<Rule> list{
-        rule("linear", {{{32, C, 256, 1}}}, 1e-1),                          // matmul_forward.cu
-        rule("matmul_nt", {{{32, C, 256}}}, 1e-1),                          // matmul_forward.cu without its bias
-        rule("matmul", {{{32, 256, C}}}, 1e-3),                             // matmul_backward.cu, dinp
-        rule("matmul_tn", {{{256, 64, C}}}, 1e-3),                          // matmul_backward.cu, dweight
-        rule("softmax", {{{4, V}}}, 1e-4, with_outliers()),                 // softmax_forward.cu
-        rule("embedding", {{{64, 1000, C}}}, 1e-5),                         // encoder_forward.cu
-        rule("embedding_backward", {{{64, 1000, C}}}, 1e-5),                // encoder_backward.cu
-        rule("attention", {{{1, 128, 128, 2, 2, 64}, {0.125, 1}}}, 1e-4),   // attention_forward.cu
+        rule("linear", {{{32, C, 256, 1}}}, 1e-1),                         // matmul_forward.cu
+        rule("matmul_nt", {{{32, C, 256}}}, 1e-1),                         // matmul_forward.cu without its bias
+        rule("matmul", {{{32, 256, C}}}, 1e-3),                            // matmul_backward.cu, dinp
+        rule("matmul_tn", {{{256, 64, C}}}, 1e-3),                         // matmul_backward.cu, dweight
+        rule("softmax", {{{4, V}}}, 1e-4, with_outliers()),                // softmax_forward.cu
+        rule("embedding", {{{64, 1000, C}}}, 1e-5),                        // encoder_forward.cu
+        rule("embedding_backward", {{{64, 1000, C}}}, 1e-5),               // encoder_backward.cu
+        rule("attention", {{{1, 128, 128, 2, 2, 64}, {0.125, 1}}}, 1e-4),  // attention_forward.cu
         rule("attention_backward", {{{1, 128, 128, 2, 2, 64}, {0.125, 1}}}, 1e-3),  // attention_backward.cu, dinp
-        rule("cross_entropy", {{{4, V}, {1}}}, 1e-4),                       // classifier_fused.cu, losses
-        rule("cross_entropy_backward", {{{4, V}}}, 1e-4),                   // classifier_fused.cu, dlogits
-        rule("residual_add", {{{1024, C}, {1}}}, 1e-5),                     // residual_forward.cu
-        rule("bias_add_backward", {{{1024, C}}}, 5e-3),                     // matmul_backward_bias.cu
+        rule("cross_entropy", {{{4, V}, {1}}}, 1e-4),                               // classifier_fused.cu, losses
+        rule("cross_entropy_backward", {{{4, V}}}, 1e-4),                           // classifier_fused.cu, dlogits
+        rule("residual_add", {{{1024, C}, {1}}}, 1e-5),                             // residual_forward.cu
+        rule("bias_add_backward", {{{1024, C}}}, 5e-3),                             // matmul_backward_bias.cu
         rule("adamw_step", {{{1048576}, {1e-3, 0.9, 0.999, 1e-8, 0, 10}}}, 1e-4, moments()),  // adamw.cu
-        rule("global_grad_norm", {{{1048576}}}, 1e-2, uniform(-1e-3, 1e-3)),  // global_norm.cu, which is built with ENABLE_BF16
+        rule("global_grad_norm", {{{1048576}}}, 1e-2,
+             uniform(-1e-3, 1e-3)),  // global_norm.cu, which is built with ENABLE_BF16
     };
     list.back().limit = static_cast<double>(kEpsilon16);
     return list;
@@ -78,9 +83,10 @@ const PolicyRegistration registration({
     .rejects = rejects,
     .before = Before::recycled,  // outputs are allocated once and reused for every block size
     .reference = Reference::mirror,
-    .runs = 2,                   // block sizes
-    .notes = {"llm.c: B * T, the vocabulary of embeddings, output channels and the norm's parameters are cut down for their "
-              "cost; channels and the vocabulary of logits are as they are"},
+    .runs = 2,  // block sizes
+    .notes =
+        {"llm.c: B * T, the vocabulary of embeddings, output channels and the norm's parameters are cut down for their "
+         "cost; channels and the vocabulary of logits are as they are"},
     .order = 40,
 });
 

@@ -25,8 +25,8 @@ inline double mean_absolute_asymmetry(std::span<const float> a, std::span<const 
   return sum / static_cast<double>(a.size());
 }
 
-/// The first element that is not within absolute + relative |want| of what is wanted; -1 if there is none. Equal infinities
-/// agree, and NaN with NaN where `equal_nan`.
+/// The first element that is not within absolute + relative |want| of what is wanted; -1 if there is none. Equal
+/// infinities agree, and NaN with NaN where `equal_nan`.
 std::ptrdiff_t first_beyond(std::span<const float> got, std::span<const float> want, double relative, double absolute,
                             bool equal_nan);
 

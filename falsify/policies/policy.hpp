@@ -1,6 +1,6 @@
-// Other projects' rules for accepting a kernel, each as its own test code has them: which calls it makes, what fills the
-// inputs, what memory the outputs start from, what is watched, and what it accepts. The same wrong kernels judged under
-// all of them make the table of `assay mutants --policies`.
+// Other projects' rules for accepting a kernel, each as its own test code has them: which calls it makes, what fills
+// the inputs, what memory the outputs start from, what is watched, and what it accepts. The same wrong kernels judged
+// under all of them make the table of `assay mutants --policies`.
 //
 // One file a policy. Beside every number stands where the project says it.
 #pragma once
@@ -71,16 +71,16 @@ enum class Reference {
 
 /// What became of one kernel under one policy.
 struct Judgement {
-  bool covered = true;         ///< the project has a test for the operation
-  Rejection rejected;          ///< the first
-  std::string unavailable{};   ///< why nothing ran: no device
+  bool covered = true;        ///< the project has a test for the operation
+  Rejection rejected;         ///< the first
+  std::string unavailable{};  ///< why nothing ran: no device
   int cases = 0;
-  int refused = 0;             ///< of them, not taken by the kernel
+  int refused = 0;  ///< of them, not taken by the kernel
   double seconds = 0;
 };
 
 struct JudgeOptions {
-  int cases = 50;                         ///< of each obligation, for our own campaign
+  int cases = 50;  ///< of each obligation, for our own campaign
   std::uint64_t seed = 1;
   std::chrono::milliseconds limit{10'000};  ///< a call that takes longer is a hang, under every policy
 };
@@ -93,7 +93,7 @@ struct Policy {
   Before before = Before::zeros;
   Guard guard = Guard::none;
   Reference reference = Reference::oracle;
-  int runs = 1;  ///< calls on the same inputs, one after another
+  int runs = 1;               ///< calls on the same inputs, one after another
   bool float32_only = false;  ///< no tests of kernels that store 16 bits
   std::vector<std::string_view> notes{};
   /// Judges by itself: our own campaign.
@@ -119,7 +119,8 @@ struct Caught {
 /// The kernel does not take the call.
 struct Refused {};
 
-/// Runs a kernel in its worker, with the memory and the guards of a policy. A crash or a hang is seen under every policy.
+/// Runs a kernel in its worker, with the memory and the guards of a policy. A crash or a hang is seen under every
+/// policy.
 class Caller {
  public:
   Caller(const Policy& policy, const OpDescriptor& op, const Kernel& kernel, Worker& worker)

@@ -1,6 +1,7 @@
-// The falsification tests of provable-contracts: properties on small random vectors, and the kernel within a few units in
-// the last place of scalar code. paiml/provable-contracts 0c81eba7, crates/provable-contracts/tests/includes/falsify_*.rs
-// and tests/common/mod.rs; proptest's default of 256 cases a property.
+// The falsification tests of provable-contracts: properties on small random vectors, and the kernel within a few units
+// in the last place of scalar code. paiml/provable-contracts 0c81eba7,
+// crates/provable-contracts/tests/includes/falsify_*.rs and tests/common/mod.rs; proptest's default of 256 cases a
+// property.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -51,7 +52,8 @@ double distance(std::vector<float> a, const std::vector<float>& b) {
 }
 
 /// One property as a rule: samples of drawn sizes, inputs within a range.
-Rule property(std::string_view op, std::string_view id, const std::function<Sample(Random&)>& draw, Fill fill, const Property& holds) {
+Rule property(std::string_view op, std::string_view id, const std::function<Sample(Random&)>& draw, Fill fill,
+              const Property& holds) {
   Rule rule{.op = op, .samples = {}, .fill = std::move(fill)};
   Random random(derive(1, id));
   for (int i = 0; i < kCases; ++i) rule.samples.push_back(draw(random));
@@ -179,7 +181,8 @@ Sample grouped_attention(Random& random) {
 }
 bool convex(Caller&, const Problem& problem, const Outputs& got) {
   const auto [low, high] = std::ranges::minmax(problem.values[2]);
-  return std::ranges::all_of(got[0], [low = low, high = high](float x) { return x >= low - 1e-5F && x <= high + 1e-5F; });
+  return std::ranges::all_of(got[0],
+                             [low = low, high = high](float x) { return x >= low - 1e-5F && x <= high + 1e-5F; });
 }
 bool near_standard(Caller&, const Problem& problem, const Outputs& got) {  // FA-001
   return distance(got[0], expected(problem, Reference::mirror)[0]) < 1e-4;
@@ -187,21 +190,27 @@ bool near_standard(Caller&, const Problem& problem, const Outputs& got) {  // FA
 
 /// adamw_step's outputs are p, m, v; its first step from zero moments.
 Fill first_step(double gradient) {
-  return then(then(then(uniform(-5, 5), "m", [](Random&, std::size_t) { return 0.0F; }), "v", [](Random&, std::size_t) { return 0.0F; }), "g",
-              [gradient](Random& random, std::size_t) { return static_cast<float>(gradient * (2 * random.uniform() - 1)); });
+  return then(then(then(uniform(-5, 5), "m", [](Random&, std::size_t) { return 0.0F; }), "v",
+                   [](Random&, std::size_t) { return 0.0F; }),
+              "g", [gradient](Random& random, std::size_t) {
+                return static_cast<float>(gradient * (2 * random.uniform() - 1));
+              });
 }
 Sample parameters(Random& random) { return {{random.between(4, 16)}, {1e-3, 0.9, 0.999, 1e-8, 0.01, 1}}; }
 bool decays(Caller&, const Problem& problem, const Outputs& got) {  // AW-001, AW-006
   for (std::size_t i = 0; i < got[0].size(); ++i) {
     const float before = problem.values[0][i];
-    if (!(std::fabs(got[0][i] - before * (1 - 0.001F * 0.01F)) < 1e-6F) || std::fabs(got[0][i]) > std::fabs(before) + 1e-7F) return false;
+    if (!(std::fabs(got[0][i] - before * (1 - 0.001F * 0.01F)) < 1e-6F) ||
+        std::fabs(got[0][i]) > std::fabs(before) + 1e-7F)
+      return false;
   }
   return true;
 }
 bool moments_move(Caller&, const Problem& problem, const Outputs& got) {  // AW-002, AW-004
   for (std::size_t i = 0; i < got[1].size(); ++i)
     if (!(std::fabs(got[1][i]) > 1e-10F) && std::fabs(problem.values[3][i]) > 1e-3F) return false;
-  return std::ranges::all_of(got[1], finite) && std::ranges::all_of(got[2], [](float v) { return finite(v) && v >= 0; });
+  return std::ranges::all_of(got[1], finite) &&
+         std::ranges::all_of(got[2], [](float v) { return finite(v) && v >= 0; });
 }
 
 const std::vector<Rule>& rules() {
@@ -210,16 +219,23 @@ const std::vector<Rule>& rules() {
       property("softmax", "SM-002 positive", from_four, uniform(-20, 20), each([](float x) { return x > 0; })),
       property("softmax", "SM-003 order", from_four, uniform(-50, 50), ordered),
       property("softmax", "SM-004 8 ULP", from_four, uniform(-100, 100), within_ulp(8)),
-      property("softmax", "SM-005 one element", [](Random&) { return Sample{{1, 1}}; }, uniform(-1000, 1000), each([](float x) { return std::fabs(x - 1) < 1e-7F; })),
+      property(
+          "softmax", "SM-005 one element",
+          [](Random&) {
+            return Sample{{1, 1}};
+          },
+          uniform(-1000, 1000), each([](float x) { return std::fabs(x - 1) < 1e-7F; })),
       property("softmax", "SM-006 equal elements", from_two, constant(42), uniform_output),
       property("rmsnorm", "RN-001 finite", from_four_with(1e-5), unit_weights(-100, 100), each(finite)),
       property("rmsnorm", "RN-002 scale", from_four_with(1e-8), unit_weights(0.1, 10), scale_invariant),
       property("rmsnorm", "RN-003 8 ULP", from_four_with(1e-5), unit_weights(-10, 10), within_ulp(8)),
-      property("rmsnorm", "RN-004 zeros", from_four_with(1e-5), constant(0), each([](float x) { return std::fabs(x) < 1e-2F; })),
+      property("rmsnorm", "RN-004 zeros", from_four_with(1e-5), constant(0),
+               each([](float x) { return std::fabs(x) < 1e-2F; })),
       property("rmsnorm", "RN-005 RMS", from_four_with(1e-8), unit_weights(0.1, 10), unit_rms),
       property("silu", "SI-001 zero", from_two, constant(0), each([](float x) { return std::fabs(x) < 1e-7F; })),
       property("silu", "SI-002 bound", from_two, uniform(-10, 10), each([](float x) { return x >= -0.279F; })),
-      property("silu", "SI-003 monotone", from_two, sorted(1, 10), [](Caller&, const Problem&, const Outputs& got) { return std::ranges::is_sorted(got[0]); }),
+      property("silu", "SI-003 monotone", from_two, sorted(1, 10),
+               [](Caller&, const Problem&, const Outputs& got) { return std::ranges::is_sorted(got[0]); }),
       property("silu", "SI-004 asymptote", from_two, uniform(10, 100),
                [](Caller&, const Problem& problem, const Outputs& got) {
                  for (std::size_t i = 0; i < got[0].size(); ++i)
@@ -227,26 +243,50 @@ const std::vector<Rule>& rules() {
                  return true;
                }),
       property("silu", "SI-005 4 ULP", from_two, uniform(-10, 10), within_ulp(4)),
-      property("silu_mul", "SG-001 zero gate", from_two, then(uniform(-100, 100), "gate", [](Random&, std::size_t) { return 0.0F; }), each([](float x) { return x == 0; })),
+      property("silu_mul", "SG-001 zero gate", from_two,
+               then(uniform(-100, 100), "gate", [](Random&, std::size_t) { return 0.0F; }),
+               each([](float x) { return x == 0; })),
       property("silu_mul", "SG-002 formula", from_two, uniform(-10, 10), gated),
       property("silu_mul", "SG-004 8 ULP", from_two, uniform(-10, 10), within_ulp(8)),
-      property("cross_entropy", "CE-001 not negative", [](Random& random) { return Sample{{1, random.between(2, 32)}, {1}}; },
-               then(uniform(-10, 10), "weights", [](Random&, std::size_t) { return 1.0F; }), [](Caller&, const Problem&, const Outputs& got) { return got[0][0] >= -1e-6F; }),
-      property("cross_entropy", "CE-004 CE-005 NLL", [](Random& random) { return Sample{{1, random.between(2, 32)}, {1}}; },
-               then(uniform(-10, 10), "weights", [](Random&, std::size_t) { return 1.0F; }), near_nll),
+      property(
+          "cross_entropy", "CE-001 not negative",
+          [](Random& random) {
+            return Sample{{1, random.between(2, 32)}, {1}};
+          },
+          then(uniform(-10, 10), "weights", [](Random&, std::size_t) { return 1.0F; }),
+          [](Caller&, const Problem&, const Outputs& got) { return got[0][0] >= -1e-6F; }),
+      property(
+          "cross_entropy", "CE-004 CE-005 NLL",
+          [](Random& random) {
+            return Sample{{1, random.between(2, 32)}, {1}};
+          },
+          then(uniform(-10, 10), "weights", [](Random&, std::size_t) { return 1.0F; }), near_nll),
       property("rope", "RP-001 norm", heads, uniform(-10, 10), keeps_norm),
       property("rope", "RP-002 position", heads, uniform(1, 10), encodes_position),
       property("rope", "RP-003 finite", heads, uniform(-10, 10), each(finite)),
       property("rope", "RP-004 4 ULP", heads, uniform(-10, 10), within_ulp(4)),
-      property("matmul", "MM-002 associative", [](Random&) { return Sample{{2, 2, 2}}; }, uniform(-2, 2), associative),
+      property(
+          "matmul", "MM-002 associative",
+          [](Random&) {
+            return Sample{{2, 2, 2}};
+          },
+          uniform(-2, 2), associative),
       property("matmul", "MM-003 linear", small_product, uniform(-3, 3), linear_in_b),
       property("matmul", "MM-004 4 ULP", small_product, uniform(-5, 5), within_ulp(4)),
-      property("matmul", "MM-005 identity", [](Random& random) { const Index n = random.between(1, 5); return Sample{{n, n, n}}; }, identity(), within_ulp(0)),
+      property(
+          "matmul", "MM-005 identity",
+          [](Random& random) {
+            const Index n = random.between(1, 5);
+            return Sample{{n, n, n}};
+          },
+          identity(), within_ulp(0)),
       property("attention", "ATT-001 convex", small_attention, uniform(-5, 5), convex),
       property("attention", "ATT-004 8 ULP", small_attention, uniform(-3, 3), within_ulp(8)),
       property("attention", "ATT-005 finite", small_attention, uniform(-5, 5), each(finite)),
       property("attention", "GQ-001 convex", grouped_attention, uniform(-3, 3), convex),
-      property("attention", "GQ-006 values of 1", grouped_attention, then(uniform(-3, 3), "v", [](Random&, std::size_t) { return 1.0F; }), each([](float x) { return std::fabs(x - 1) < 1e-5F; })),
+      property("attention", "GQ-006 values of 1", grouped_attention,
+               then(uniform(-3, 3), "v", [](Random&, std::size_t) { return 1.0F; }),
+               each([](float x) { return std::fabs(x - 1) < 1e-5F; })),
       property("attention", "FA-001 standard", small_attention, uniform(-3, 3), near_standard),
       property("adamw_step", "AW-001 decay", parameters, first_step(0), decays),
       property("adamw_step", "AW-002 moments", parameters, first_step(5), moments_move),
@@ -262,7 +302,8 @@ const PolicyRegistration registration({
     .rules = rules,
     .reference = Reference::mirror,  // its scalar functions
     .float32_only = true,
-    .notes = {"provable-contracts: the kernel takes the place of its AVX2 function; outputs start from zeros, as its vectors do; "
+    .notes = {"provable-contracts: the kernel takes the place of its AVX2 function; outputs start from zeros, as its "
+              "vectors do; "
               "its bounds in units in the last place reject right kernels"},
     .order = 50,
 });

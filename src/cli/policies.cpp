@@ -23,8 +23,7 @@ std::vector<const Kernel*> select(const PolicyOptions& o, KernelRole role) {
   };
   std::vector<const Kernel*> chosen;
   for (const Kernel& k : kernels())
-    if (k.role == role && wanted(k.backend) &&
-        (o.ops.empty() || std::ranges::find(o.ops, k.op) != o.ops.end()))
+    if (k.role == role && wanted(k.backend) && (o.ops.empty() || std::ranges::find(o.ops, k.op) != o.ops.end()))
       chosen.push_back(&k);
   return chosen;
 }
@@ -46,7 +45,8 @@ void write(const nlohmann::json& report, const std::string& folder) {
 /// No policy kills more, or rejects fewer right kernels.
 bool ours_is_best(const nlohmann::json& report) {
   const auto& rows = report["policies"];
-  const auto ours = std::ranges::find(rows, "assay", [](const auto& row) { return row["policy"].template get<std::string>(); });
+  const auto ours =
+      std::ranges::find(rows, "assay", [](const auto& row) { return row["policy"].template get<std::string>(); });
   return std::ranges::all_of(rows, [&](const auto& row) {
     return row == *ours || (row["killed"] <= (*ours)["killed"] && row["false_alarms"] >= (*ours)["false_alarms"]);
   });
@@ -78,9 +78,12 @@ int run_policies(const PolicyOptions& o) {
     if (show) fmt::print(stderr, "\r\x1b[K{} of {} kernels", done, tasks.size());
   });
   if (show) fmt::print(stderr, "\r\x1b[K");
-  const nlohmann::json report = policies::policy_report(
-      std::move(results), {{"seed", o.judge.seed}, {"cases", o.judge.cases}, {"ops", o.ops}, {"backend", chosen.backend},
-                           {"automatic", o.automatic}, {"sample", o.sample}});
+  const nlohmann::json report = policies::policy_report(std::move(results), {{"seed", o.judge.seed},
+                                                                             {"cases", o.judge.cases},
+                                                                             {"ops", o.ops},
+                                                                             {"backend", chosen.backend},
+                                                                             {"automatic", o.automatic},
+                                                                             {"sample", o.sample}});
   if (!o.report.empty()) write(report, o.report);
   fmt::print("{}", o.json ? report.dump(1) + "\n" : policies::policy_table(report));
   return ours_is_best(report) ? kNothingFalsified : kFalsified;

@@ -48,7 +48,8 @@ Kernel off_by_ulps(int ulps) {
 
 TEST(Calls, RightKernelsAreAccepted) {
   for (const std::string_view name : {"assay", "ggml", "PyTorch", "oneDNN", "provable-contracts", "leaderboard"})
-    EXPECT_FALSE(judged(name, kernel("silu/cpu/naive"))) << name << ": " << judged(name, kernel("silu/cpu/naive")).value_or("");
+    EXPECT_FALSE(judged(name, kernel("silu/cpu/naive")))
+        << name << ": " << judged(name, kernel("silu/cpu/naive")).value_or("");
 }
 
 TEST(Calls, UnitsInTheLastPlace) {
@@ -62,11 +63,17 @@ TEST(Calls, MemoryBefore) {
   float held[64 * 1024] = {};
   const Kernel adding = altered(
       "silu/cpu/adding",
-      [&held](const ops::SiluArgs& args) { std::size_t at = 0; for_each(args, [&](float& y) { y += held[at++ % std::size(held)]; }); },
-      [&held](const ops::SiluArgs& args) { std::size_t at = 0; for_each(args, [&](float& y) { held[at++ % std::size(held)] = y; }); });
-  EXPECT_TRUE(judged("ggml", adding));         // random values
-  EXPECT_TRUE(judged("oneDNN", adding));       // NaN
-  EXPECT_TRUE(judged("PyTorch", adding));      // what the call before left
+      [&held](const ops::SiluArgs& args) {
+        std::size_t at = 0;
+        for_each(args, [&](float& y) { y += held[at++ % std::size(held)]; });
+      },
+      [&held](const ops::SiluArgs& args) {
+        std::size_t at = 0;
+        for_each(args, [&](float& y) { held[at++ % std::size(held)] = y; });
+      });
+  EXPECT_TRUE(judged("ggml", adding));                 // random values
+  EXPECT_TRUE(judged("oneDNN", adding));               // NaN
+  EXPECT_TRUE(judged("PyTorch", adding));              // what the call before left
   EXPECT_FALSE(judged("provable-contracts", adding));  // zeros
 }
 

@@ -1,5 +1,5 @@
-// Each policy's measure on values on both sides of the threshold that its project has. The figures here are those of the
-// projects' sources once more: a rule that is made laxer or stricter is seen.
+// Each policy's measure on values on both sides of the threshold that its project has. The figures here are those of
+// the projects' sources once more: a rule that is made laxer or stricter is seen.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -46,15 +46,16 @@ TEST_P(Thresholds, PlantedMistakesAreSeen) {
   EXPECT_EQ(sharp(policy(name), rule_of(name, op), error * 4), Sharp::too_strict) << name << " " << op;
 }
 
-INSTANTIATE_TEST_SUITE_P(Policies, Thresholds,
-                         testing::Values(Expected{"ggml", "silu", std::sqrt(1e-7)}, Expected{"ggml", "matmul", std::sqrt(5e-4)},
-                                         Expected{"ggml", "softmax", std::sqrt(1e-6)}, Expected{"ggml", "attention", std::sqrt(5e-4)},
-                                         Expected{"PyTorch", "matmul", 1e-5 + 1.3e-6}, Expected{"PyTorch", "softmax", 1e-5 + 1.3e-6},
-                                         Expected{"oneDNN", "silu", 4e-5}, Expected{"oneDNN", "scale", 4e-6},
-                                         Expected{"oneDNN", "rmsnorm", 5e-7}, Expected{"llm.c", "linear", 1e-1},
-                                         Expected{"llm.c", "softmax", 1e-4}, Expected{"llm.c", "residual_add", 1e-5},
-                                         Expected{"llm.c", "global_grad_norm", 1e-2 + 0.079}, Expected{"leaderboard", "silu", 2e-2},
-                                         Expected{"leaderboard", "nf4_matmul", 2e-2}));
+INSTANTIATE_TEST_SUITE_P(
+    Policies, Thresholds,
+    testing::Values(Expected{"ggml", "silu", std::sqrt(1e-7)}, Expected{"ggml", "matmul", std::sqrt(5e-4)},
+                    Expected{"ggml", "softmax", std::sqrt(1e-6)}, Expected{"ggml", "attention", std::sqrt(5e-4)},
+                    Expected{"PyTorch", "matmul", 1e-5 + 1.3e-6}, Expected{"PyTorch", "softmax", 1e-5 + 1.3e-6},
+                    Expected{"oneDNN", "silu", 4e-5}, Expected{"oneDNN", "scale", 4e-6},
+                    Expected{"oneDNN", "rmsnorm", 5e-7}, Expected{"llm.c", "linear", 1e-1},
+                    Expected{"llm.c", "softmax", 1e-4}, Expected{"llm.c", "residual_add", 1e-5},
+                    Expected{"llm.c", "global_grad_norm", 1e-2 + 0.079}, Expected{"leaderboard", "silu", 2e-2},
+                    Expected{"leaderboard", "nf4_matmul", 2e-2}));
 
 /// A rule whose limit is planted a hundred times too large, or too small.
 TEST(Judges, PlantedLimitsAreSeen) {
@@ -89,12 +90,12 @@ TEST(Judges, ExactProducts) {
 /// What each makes of NaN and Inf differs, and is theirs.
 TEST(Judges, NonFinite) {
   const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
-  EXPECT_TRUE(compare("ggml", "silu", nan, nan));        // any NaN fails
-  EXPECT_FALSE(compare("PyTorch", "silu", nan, nan));    // equal_nan
-  EXPECT_FALSE(compare("oneDNN", "silu", nan, nan));     // compare_extreme_values
-  EXPECT_FALSE(compare("llm.c", "linear", nan, 1));      // no comparison with NaN is true
-  EXPECT_FALSE(compare("llm.c", "linear", 5, inf));      // masked
-  EXPECT_TRUE(compare("leaderboard", "silu", nan, nan)); // torch.allclose
+  EXPECT_TRUE(compare("ggml", "silu", nan, nan));         // any NaN fails
+  EXPECT_FALSE(compare("PyTorch", "silu", nan, nan));     // equal_nan
+  EXPECT_FALSE(compare("oneDNN", "silu", nan, nan));      // compare_extreme_values
+  EXPECT_FALSE(compare("llm.c", "linear", nan, 1));       // no comparison with NaN is true
+  EXPECT_FALSE(compare("llm.c", "linear", 5, inf));       // masked
+  EXPECT_TRUE(compare("leaderboard", "silu", nan, nan));  // torch.allclose
   EXPECT_TRUE(compare("PyTorch", "silu", inf, -inf));
   EXPECT_TRUE(compare("ggml", "silu", inf, 1));
 }

@@ -1,10 +1,11 @@
 // The table: totals add up, and what is no policy's fault is in none of them.
+#include "falsify/policies/table.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "falsify/policies/fault_class.hpp"
-#include "falsify/policies/table.hpp"
 #include "runtime/registry.hpp"
 
 namespace assay::falsify::policies {
@@ -14,7 +15,8 @@ using nlohmann::json;
 
 /// Verdicts of every policy on a kernel that nothing ran: `killers` reject it.
 json verdicts(std::string_view kernel, std::string_view fault, std::initializer_list<std::string_view> killers) {
-  json k{{"kernel", kernel}, {"op", "silu"}, {"mutant", !fault.empty()}, {"fault", fault}, {"policies", json::object()}};
+  json k{
+      {"kernel", kernel}, {"op", "silu"}, {"mutant", !fault.empty()}, {"fault", fault}, {"policies", json::object()}};
   if (!fault.empty()) k["class"] = fault_class("silu", fault);
   for (const Policy* p : policies()) {
     json v{{"covered", p->name != "ggml grad"}, {"cases", 4}, {"refused", 0}, {"seconds", 0.002}};
@@ -31,9 +33,11 @@ const json& row(const json& report, std::string_view policy) {
 }
 
 TEST(Table, TotalsAddUp) {
-  const json report = policy_report({verdicts("a", "inputs rounded to TF32", {"assay"}), verdicts("b", "the last row is left out (bug 26)", {"assay", "ggml"}),
-                                     verdicts("c", "NaN becomes 0", {"ggml"}), verdicts("d", "", {"PyTorch"}), verdicts("e", "", {})},
-                                    json::object());
+  const json report =
+      policy_report({verdicts("a", "inputs rounded to TF32", {"assay"}),
+                     verdicts("b", "the last row is left out (bug 26)", {"assay", "ggml"}),
+                     verdicts("c", "NaN becomes 0", {"ggml"}), verdicts("d", "", {"PyTorch"}), verdicts("e", "", {})},
+                    json::object());
   for (const json& r : report["policies"]) {
     int missed = 0;
     for (const auto& [name, count] : r["missed"].items()) missed += count.get<int>();
@@ -73,11 +77,17 @@ TEST(Table, RefusedEverywhereIsMissed) {
 
 TEST(Table, ClassesOfFaults) {
   const std::pair<std::string_view, std::string_view> known[] = {
-      {"inputs rounded to TF32", "precision"}, {"floor instead of ceiling of k / 256 (bug 8)", "indexing"},
-      {"adds to what y held (bug 23)", "state"}, {"NaN becomes 0", "special"},
-      {"a tile is overwritten that other threads still read (bug 28)", "races"}, {"theta + 1", "formula"},
-      {"the earlier element in the low bits (bug 83)", "indexing"}, {"weight is left out", "formula"}, {"barrier", "races"},
-      {"component", "indexing"}, {"arithmetic", "formula"}};
+      {"inputs rounded to TF32", "precision"},
+      {"floor instead of ceiling of k / 256 (bug 8)", "indexing"},
+      {"adds to what y held (bug 23)", "state"},
+      {"NaN becomes 0", "special"},
+      {"a tile is overwritten that other threads still read (bug 28)", "races"},
+      {"theta + 1", "formula"},
+      {"the earlier element in the low bits (bug 83)", "indexing"},
+      {"weight is left out", "formula"},
+      {"barrier", "races"},
+      {"component", "indexing"},
+      {"arithmetic", "formula"}};
   for (const auto& [fault, of] : known) EXPECT_EQ(fault_class("rope", fault), of) << fault;
   EXPECT_EQ(fault_class("rmsnorm_backward", "ds without the row sum of dy y"), "gradient");
 }
