@@ -35,10 +35,16 @@ const std::vector<Rule>& rules() {
   static const std::vector<Rule> all = [] {
     std::vector<Rule> list;
     for (const OpDescriptor* op : operations()) {
-      Sample sample;
-      for (const DimInfo& dim : op->dims) sample.dims.push_back(extent(*op, dim.name));
-      make_valid(*op, sample.dims);
-      list.push_back({.op = op->name, .samples = std::vector<Sample>(kTrials, sample), .fill = normal()});
+      std::vector<Sample> samples(kTrials);
+      for (std::size_t trial = 0; trial < samples.size(); ++trial) {
+        for (const DimInfo& dim : op->dims) samples[trial].dims.push_back(extent(*op, dim.name));
+        make_valid(*op, samples[trial].dims);
+        // A choice, such as a causal mask, is another problem of the board: every value has its turn.
+        for (const ParamInfo& param : op->params)
+          samples[trial].params.push_back(param.choices.empty() ? param.typical
+                                                                : param.choices[trial % param.choices.size()]);
+      }
+      list.push_back({.op = op->name, .samples = std::move(samples), .fill = normal()});
     }
     return list;
   }();
