@@ -7,6 +7,7 @@
 
 #include "cli/automatic.hpp"
 #include "cli/commands.hpp"
+#include "cli/policies.hpp"
 #include "cli/progress.hpp"
 #include "cli/values.hpp"
 #include "falsify/engine/percentile.hpp"
@@ -26,6 +27,7 @@ struct Options {
   std::string kernel, mutant, screened, judged, family;
   int sample = 0, attack_cases = 2000;
   bool matrix = false;
+  bool policies = false;
 };
 
 /// What became of one mutant.
@@ -73,6 +75,14 @@ AutomaticOptions automatic(const Options& o, bool cases_given) {
   a.study.limit = parse_duration("--limit", o.limit);
   a.study.matrix = o.matrix;
   return a;
+}
+
+PolicyOptions policies(const Options& o, bool limit_given) {
+  PolicyOptions p{.ops = o.ops, .backend = o.backend, .automatic = o.automatic, .sample = static_cast<std::size_t>(o.sample),
+                  .report = o.report, .judge = {.cases = o.cases, .seed = parse_seed(o.seed)}, .jobs = jobs_for(o.jobs),
+                  .json = o.json, .quiet = o.quiet};
+  if (limit_given) p.judge.limit = parse_duration("--limit", o.limit);
+  return p;
 }
 
 int run(const Options& o) {
@@ -127,7 +137,7 @@ Command add_mutants(CLI::App& root) {
   auto* cases = app->add_option("--cases", o->cases, "Cases for each obligation before a mutant counts as surviving")
       ->capture_default_str()->check(CLI::Range(1, 1'000'000));
   app->add_option("--seed", o->seed, "Seed of the campaigns")->capture_default_str();
-  app->add_option("--limit", o->limit, "A call that takes longer is a hang")->capture_default_str();
+  auto* limit = app->add_option("--limit", o->limit, "A call that takes longer is a hang")->capture_default_str();
   app->add_option("--report", o->report, "Write report.json, junit.xml and replay files to this folder");
   app->add_option("--jobs", o->jobs, "Campaigns at once (0: one per processor)")->check(CLI::Range(0, 1024));
   auto* shrink = app->add_flag("--shrink", o->shrink, "Shrink each counterexample and print the smallest case");
@@ -148,7 +158,14 @@ Command add_mutants(CLI::App& root) {
   with_it(app->add_option("--screened", o->screened,
                           "--automatic, on a GPU: the JSON report of the same mutants on lavapipe; only those that ended run"));
   with_it(app->add_option("--judged", o->judged, "--automatic: a JSON list of holes that need no obligation, with reasons"));
-  return {app, [o, cases] { return o->automatic ? run_automatic(automatic(*o, cases->count() > 0)) : run(*o); }};
+  app->add_flag("--policies", o->policies,
+                "Judge the same mutants, and the right kernels, under other projects' rules, and print a table (cpu and cuda-host "
+                "unless --backend names another)")
+      ->excludes(shrink);
+  return {app, [o, cases, limit] {
+            if (o->policies) return run_policies(policies(*o, limit->count() > 0));
+            return o->automatic ? run_automatic(automatic(*o, cases->count() > 0)) : run(*o);
+          }};
 }
 
 }  // namespace assay::cli

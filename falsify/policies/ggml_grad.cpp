@@ -1,0 +1,159 @@
+// ggml's test-backend-ops, mode "grad": the gradient of sum(out) against finite differences of the same back end in
+// float32, accepted by their mean absolute asymmetry. tests/test-backend-ops.cpp of ggml-org/llama.cpp at 0054f928,
+// test_case::eval_grad.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "falsify/engine/trial.hpp"
+#include "falsify/policies/fill.hpp"
+#include "falsify/policies/measures.hpp"
+
+namespace assay::falsify::policies {
+namespace {
+
+/// How ggml differences one operation, and what our pair of operations calls things.
+struct Difference {
+  std::string_view forward;
+  std::string_view input;     ///< of the forward operation
+  std::string_view gradient;  ///< output of the backward operation
+  std::string_view loss;      ///< output of the forward operation whose elements are summed
+  std::string_view upstream;  ///< input of the backward operation that is 1
+  float eps;                  ///< grad_eps
+  bool four_points;           ///< grad_precise
+  double limit;               ///< max_maa_err
+};
+
+std::vector<float>& values_of(Problem& problem, std::string_view tensor) {
+  return problem.values[static_cast<std::size_t>(tensor_named(*problem.op, tensor))];
+}
+
+/// The forward call whose inputs a backward call shares.
+Problem forward_of(const Problem& backward, const Difference& d) {
+  Problem forward{&operation(d.forward), backward.dims, {}, {}, DType::f32};
+  forward.values.resize(forward.op->tensors.size());
+  for (int t : inputs_of(*forward.op)) {
+    const std::string_view name = forward.op->tensors[static_cast<std::size_t>(t)].name;
+    const int there = tensor_named(*backward.op, name);
+    forward.values[static_cast<std::size_t>(t)] =
+        there >= 0 ? backward.values[static_cast<std::size_t>(there)]
+                   : std::vector<float>(static_cast<std::size_t>(forward.shape(t).size()), 1.0F);
+  }
+  for (std::size_t p = 0; p < forward.op->params.size(); ++p) {
+    forward.params.push_back(forward.op->params[p].typical);
+    for (std::size_t q = 0; q < backward.op->params.size(); ++q)
+      if (backward.op->params[q].name == forward.op->params[p].name) forward.params[p] = backward.params[q];
+  }
+  return forward;
+}
+
+/// The forward kernel is the float32 reference: it is right, and the fault is in the backward kernel.
+float loss_of(const Problem& forward, const Difference& d) {
+  const Outputs outputs = mirror_of(d.forward, forward);
+  const std::vector<int> which = outputs_of(*forward.op);
+  double sum = 0;  // ggml_sum adds in double
+  for (std::size_t o = 0; o < which.size(); ++o)
+    if (forward.op->tensors[static_cast<std::size_t>(which[o])].name == d.loss)
+      for (float x : outputs[o]) sum += static_cast<double>(x);
+  return static_cast<float>(sum);
+}
+
+std::vector<float> differences(Problem forward, const Difference& d) {
+  std::vector<float>& x = values_of(forward, d.input);
+  std::vector<float> gradient(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const float x0 = x[i];
+    const auto at = [&](float offset) {
+      x[i] = x0 + offset * d.eps;
+      const float f = loss_of(forward, d);
+      x[i] = x0;
+      return f;
+    };
+    const float up = at(1), down = at(-1);
+    if (d.four_points)
+      gradient[i] = static_cast<float>((8.0 * static_cast<double>(at(0.5F)) + static_cast<double>(down) -
+                                        (8.0 * static_cast<double>(at(-0.5F)) + static_cast<double>(up))) /
+                                       (6.0 * static_cast<double>(d.eps)));
+    else gradient[i] = (up - down) / (2.0F * d.eps);
+  }
+  return gradient;
+}
+
+/// Saved values are the forward reference's; the upstream gradient of a sum is 1.
+Fill through_forward(Fill fill, Difference d) {
+  return [fill = std::move(fill), d](Problem& problem, Random& random) {
+    fill(problem, random);
+    const Problem forward = forward_of(problem, d);
+    const Outputs outputs = mirror_of(d.forward, forward);
+    const std::vector<int> which = outputs_of(*forward.op);
+    for (std::size_t o = 0; o < which.size(); ++o)
+      if (const int t = tensor_named(*problem.op, forward.op->tensors[static_cast<std::size_t>(which[o])].name); t >= 0)
+        problem.values[static_cast<std::size_t>(t)] = outputs[o];
+    for (int t : inputs_of(*problem.op)) {
+      const std::string_view name = problem.op->tensors[static_cast<std::size_t>(t)].name;
+      if (name.starts_with("d"))
+        std::ranges::fill(problem.values[static_cast<std::size_t>(t)], name == d.upstream ? 1.0F : 0.0F);
+    }
+  };
+}
+
+Rule differenced(std::string_view op, std::vector<Sample> samples, const Fill& fill, const Difference& d) {
+  Rule rule{.op = op, .samples = std::move(samples), .fill = through_forward(fill, d), .limit = d.limit};
+  rule.compared = false;
+  rule.check = [d](Caller& caller, const Problem& problem, const Outputs& got) -> Rejection {
+    const std::vector<int> which = outputs_of(caller.op());
+    for (std::size_t o = 0; o < which.size(); ++o) {
+      if (caller.op().tensors[static_cast<std::size_t>(which[o])].name != d.gradient) continue;
+      for (float x : got[o])
+        if (!std::isfinite(x)) return fmt::format("{} is not finite", d.gradient);
+      const double error = mean_absolute_asymmetry(differences(forward_of(problem, d), d), got[o]);
+      if (error > d.limit)
+        return fmt::format("{}: asymmetry {:.3g} > {:.3g}", d.gradient, error, d.limit);  // NaN passes
+    }
+    return std::nullopt;
+  };
+  return rule;
+}
+
+const std::vector<Rule>& rules() {
+  static const Fill ones = then(uniform(-100, 100), "weights", [](Random&, std::size_t) { return 1.0F; });
+  static const std::vector<Rule> all{
+      // test_unary: +-150, eps 15, two points.
+      differenced("silu_backward", {{{8, 128}}, {{8, 128}, {}, Layout::padded}}, uniform(-150, 150),
+                  {"silu", "x", "dx", "y", "dy", 15.0F, false, 1e-4}),
+      // test_glu_split: +-150, the default eps of 0.1.
+      differenced("silu_mul_backward", {{{8, 128}}}, uniform(-150, 150),
+                  {"silu_mul", "gate", "dgate", "y", "dy", 0.1F, false, 1e-4}),
+      // test_soft_max: four points, eps 0.1.
+      differenced("softmax_backward", {{{16, 16}}, {{15, 15}}}, raw(-1, 1),
+                  {"softmax", "x", "dx", "y", "dy", 0.1F, true, 1e-4}),
+      // test_rms_norm: +-10, eps 1, four points; 1025 columns are more than grad_nmax.
+      differenced("rmsnorm_backward", {{{60, 64}}},
+                  then(uniform(-10, 10), "weight", [](Random&, std::size_t) { return 1.0F; }),
+                  {"rmsnorm", "x", "dx", "y", "dy", 1.0F, true, 1e-4}),
+      // test_rope: max_maa_err 1e-3, four points; those of more than 2000 elements left out for their cost.
+      differenced("rope_backward", {{{2, 1, 64}, {10000, 0, 0, 5}}, {{2, 8, 64}, {10000, 0, 0, 400}}}, uniform(-1, 1),
+                  {"rope", "x", "dx", "y", "dy", 0.1F, true, 1e-3}),
+      differenced("embedding_backward", {{{2, 8, 1}}, {{4, 5, 256}}}, uniform(-1, 1),
+                  {"embedding", "table", "dtable", "y", "dy", 0.1F, false, 1e-4}),
+      // test_cross_entropy_loss: +-100, eps 1, four points; its loss is the mean.
+      differenced("cross_entropy_backward", {{{60, 10}}}, ones,
+                  {"cross_entropy", "logits", "dlogits", "total", "dtotal", 1.0F, true, 1e-4}),
+  };
+  return all;
+}
+
+const PolicyRegistration registration({
+    .name = "ggml grad",
+    .source = "ggml-org/llama.cpp 0054f928, tests/test-backend-ops.cpp, mode grad",
+    .rules = rules,
+    .before = Before::random,
+    .reference = Reference::mirror,
+    .notes = {"ggml grad: an optional mode, a row of its own: where its measure is NaN it accepts any gradient; "
+              "differences are those of the "
+              "float32 reference"},
+    .order = 11,
+});
+
+}  // namespace
+}  // namespace assay::falsify::policies

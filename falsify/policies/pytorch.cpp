@@ -1,0 +1,233 @@
+// PyTorch's operator tests: torch.testing.assert_close with its default tolerances on the shapes of the sample inputs.
+// Lines: torch/testing/_comparison.py (003029b0), torch/testing/_internal/common_methods_invocations.py, test/*.py.
+//
+// gradcheck is no part of it: it differences in float64, and a float32 kernel cannot run there. Gradients are compared
+// with the double reference, as OpInfo's tests of a back end compare them with another one.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "falsify/policies/fill.hpp"
+#include "falsify/policies/measures.hpp"
+
+namespace assay::falsify::policies {
+namespace {
+
+constexpr Index S = 5, M = 10, L = 20;       // common_methods_invocations.py
+constexpr double kTf32 = 0.05;               // @tf32_on_and_off(0.05) of test_linalg.py, test_addmm
+constexpr Layout kStrided = Layout::padded;  // test_noncontiguous_samples
+constexpr Layout kMixed = Layout::mixed;
+
+Rejection rejects(const Rule&, const Output& output) {
+  // _DTYPE_PRECISIONS; integers are compared exactly. TestCase.assertEqual has equal_nan=True.
+  double relative = 0, absolute = 0;
+  switch (output.dtype) {
+    case DType::f32:
+      relative = 1.3e-6, absolute = output.tf32 ? kTf32 : 1e-5;
+      break;
+    case DType::f16:
+      relative = 1e-3, absolute = 1e-5;
+      break;
+    case DType::bf16:
+      relative = 1.6e-2, absolute = 1e-5;
+      break;
+    case DType::i32:
+    case DType::u8:
+      break;
+  }
+  const std::ptrdiff_t at = first_beyond(output.got, output.want, relative, absolute, true);
+  if (at < 0) return std::nullopt;
+  const auto i = static_cast<std::size_t>(at);
+  return fmt::format("element {} is {}, not {}", i, output.got[i], output.want[i]);
+}
+
+/// make_tensor without limits.
+Fill sample_inputs() { return uniform(-9, 9); }
+
+/// opinfo/utils and common_utils: generate_elementwise_unary_{small,large,extremal}_value_tensors.
+Fill reference_inputs() {
+  static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  static constexpr float kValues[] = {0,
+                                      -0.0F,
+                                      0.001F,
+                                      -0.001F,
+                                      0.25F,
+                                      -0.25F,
+                                      1,
+                                      -1,
+                                      3.14F,
+                                      -3.14F,
+                                      113,
+                                      -113,
+                                      501,
+                                      -501,
+                                      1001.2F,
+                                      -1001.2F,
+                                      13437.7F,
+                                      -13437.7F,
+                                      4988429.2F,
+                                      -4988429.2F,
+                                      kInfinity,
+                                      -kInfinity,
+                                      std::numeric_limits<float>::quiet_NaN()};
+  return [](Problem& problem, Random& random) {
+    for_each_real(problem, [&](std::vector<float>& values, const TensorInfo&) {
+      for (float& x : values) x = kValues[random.below(std::size(kValues))];
+    });
+  };
+}
+
+Fill labels() {
+  return then(then(sample_inputs(), "targets",
+                   [](Random& random, std::size_t) { return static_cast<float>(random.uniform()); }),
+              "pos_weight", [](Random& random, std::size_t) { return static_cast<float>(9 * random.uniform()); });
+}
+
+/// test/test_nn.py, test_clip_grad_norm: gradients 1 .. 100 and ten of 0.001, max_norm = 2.
+Fill counted_gradients() {
+  return then(sample_inputs(), "g",
+              [](Random&, std::size_t at) { return at < 100 ? static_cast<float>(at + 1) : 0.001F; });
+}
+
+/// test/test_transformers.py, _check_equal and the fudge factors of test_mem_efficient_attention_*: the largest error
+/// against double may be so many times that of plain code in the type of the tensors, or 1e-5.
+Rejection attention_error(Caller& caller, const Problem& problem, const Outputs& got) {
+  const auto golden = unrounded(problem, Reference::oracle);
+  const Outputs plain = expected(problem, Reference::mirror);
+  for (std::size_t o = 0; o < got.size(); ++o) {
+    const std::string_view name = caller.op().tensors[caller.op().tensors.size() - got.size() + o].name;
+    const double fudge = name == "dq" ? 160 : name == "dk" ? 25 : name == "dv" ? 8 : 4;
+    double of_plain = 0, of_kernel = 0;
+    for (std::size_t i = 0; i < got[o].size(); ++i) {
+      if (static_cast<double>(got[o][i]) == golden[o][i]) continue;
+      const double error = std::fabs(static_cast<double>(got[o][i]) - golden[o][i]);
+      if (!std::isfinite(error)) return fmt::format("{}: element {} is {}", name, i, got[o][i]);
+      of_kernel = std::max(of_kernel, error);
+      of_plain = std::max(of_plain, std::fabs(static_cast<double>(plain[o][i]) - golden[o][i]));
+    }
+    if (of_kernel > std::max(1e-5, fudge * of_plain))
+      return fmt::format("{}: off by {:.3g}, plain code by {:.3g}", name, of_kernel, of_plain);
+  }
+  return std::nullopt;
+}
+
+Rule attention_rule(std::string_view op, std::vector<Sample> samples) {
+  return {
+      .op = op, .samples = std::move(samples), .fill = sample_inputs(), .check = attention_error, .compared = false};
+}
+
+Rule rule(std::string_view op, std::vector<Sample> samples, Fill fill = sample_inputs()) {
+  return {.op = op, .samples = std::move(samples), .fill = std::move(fill)};
+}
+
+/// The samples, then once more with strides.
+std::vector<Sample> and_strided(std::vector<Sample> samples, Layout layout = kStrided) {
+  const std::vector<Sample> plain = samples;
+  for (Sample s : plain) {
+    s.layout = layout;
+    samples.push_back(s);
+  }
+  return samples;
+}
+
+/// An operation on elements: sample inputs by sample_inputs_elementwise_*, then its reference inputs.
+std::vector<Rule> elementwise(std::string_view op, const std::vector<double>& params) {
+  std::vector<Sample> samples;
+  for (const auto& [m, n] : {std::pair<Index, Index>{1, L}, {1, 1}, {S, 1}, {M, S}, {S * M, S}})
+    samples.push_back({{m, n}, params});
+  Rule plain = rule(op, and_strided(samples));
+  // The last quarter of the samples: values at which operations on elements go wrong.
+  plain.fill = [ordinary = sample_inputs(), special = reference_inputs()](Problem& problem, Random& random) {
+    (random.chance(0.25) ? special : ordinary)(problem, random);
+  };
+  return {plain};
+}
+
+const std::vector<Rule>& rules() {
+  // sample_inputs_matmul: batches fold into rows. sample_inputs_scaled_dot_product_attention.
+  static const std::vector<Sample> products = and_strided({{{1, L, 1}},
+                                                           {{S, M, 1}},
+                                                           {{1, M, S}},
+                                                           {{S, M, S}},
+                                                           {{S, 0, M}},
+                                                           {{S * S, M, S}},
+                                                           {{S, S, S}},
+                                                           {{S * S * M, M, S}}});
+  static const std::vector<Sample> rows = and_strided({{{1, S}}, {{S, S}}, {{S * M, S}}, {{S * M * S, M}}});
+  static const std::vector<Sample> heads = and_strided({{{4, 3, 6, 4, 4, 8}, {0.35355339, 0}},
+                                                        {{4, 3, 6, 4, 4, 8}, {0.35355339, 1}},
+                                                        {{4, 3, 6, 1, 1, 8}, {0.35355339, 0}},
+                                                        {{4, 3, 6, 1, 1, 8}, {0.35355339, 1}},
+                                                        {{4, 3, 6, 2, 4, 8}, {0.35355339, 0}},
+                                                        {{4, 3, 6, 2, 4, 8}, {0.35355339, 1}}});
+  static const std::vector<Sample> tables = and_strided({{{S, M, S}}, {{1, M, S}}, {{M, 2, 3}}, {{0, M, S}}});
+  static const std::vector<Sample> norms = and_strided({{{1, 6}, {1e-2}},
+                                                        {{2, 6}, {1e-2}},
+                                                        {{1, 1}, {1.1920929e-7}},
+                                                        {{1, 2}, {1.1920929e-7}},
+                                                        {{0, 1}, {1.1920929e-7}}});
+  static const std::vector<Rule> all = [] {
+    std::vector<Rule> list{
+        rule("matmul", products),
+        rule("matmul_nt", products),
+        rule("matmul_tn", products),
+        rule("gemv", and_strided({{{S, M}}, {{1, L}}, {{S, 0}}})),
+        // sample_inputs_linear: features (3, 4) and (8, 8), batches of 0, 8 and 2 x 3, with and without a bias.
+        rule("linear", and_strided({{{1, 3, 4, 1}},
+                                    {{0, 3, 4, 0}},
+                                    {{8, 3, 4, 1}},
+                                    {{6, 3, 4, 0}},
+                                    {{1, 8, 8, 0}},
+                                    {{8, 8, 8, 1}},
+                                    {{6, 8, 8, 1}}})),
+        rule("softmax", rows),
+        rule("softmax_backward", rows),
+        rule("bias_add", and_strided({{{S, M}}, {{S * M, S}}, {{M, S}}})),
+        rule("bias_add_backward", and_strided({{{S, M}}, {{S * M, S}}, {{M, S}}})),
+        rule("embedding", tables),
+        rule("embedding_backward", tables),
+        rule("rmsnorm", norms),
+        rule("rmsnorm_backward", and_strided({{{1, 6}}, {{2, 6}}, {{1, 1}}, {{1, 2}}})),
+        attention_rule("attention", heads),
+        attention_rule("attention_backward", heads),
+        // sample_inputs_cross_entropy: (2, 3) and up to six-dimensional inputs, with weights, mean and sum.
+        rule("cross_entropy", and_strided({{{2, 3}, {2}}, {{2, 3}, {1}}, {{4, 3}, {1}}, {{12, 3}, {2}}})),
+        rule("cross_entropy_backward", and_strided({{{2, 3}}, {{4, 3}}, {{12, 3}}})),
+        // sample_inputs_binary_cross_entropy_with_logits.
+        rule("bce_with_logits", and_strided({{{1, 1}}, {{1, S}}, {{S, S}}, {{S * S, S}}}), labels()),
+        rule("bce_with_logits_backward", and_strided({{{1, 1}}, {{1, S}}, {{S, S}}, {{S * S, S}}}), labels()),
+        rule("transpose", and_strided({{{S, M}}, {{M, S}}, {{1, L}}, {{S, 0}}})),
+        rule("tensor_layout", and_strided({{{S, M}}, {{M, S}}, {{1, L}}, {{S, 0}}}, kMixed)),
+        // sample_inputs_linalg_vector_norm: (), (S), (S, S), (S, M, S).
+        rule("global_grad_norm", {{{1}}, {{S}}, {{S * S}}, {{S * M * S}}}),
+        rule("clip_grad_norm", {{{110}, {2}}}, counted_gradients()),
+        // common_optimizers.py, optim_inputs_func_adamw: lr 0.01, weight_decay 0.1; test_optim.py runs several steps.
+        rule("adamw_step", {{{55}, {1e-3, 0.9, 0.999, 1e-8, 0.01, 1}},
+                            {{55}, {1e-2, 0.9, 0.999, 1e-8, 0.01, 2}},
+                            {{55}, {1e-3, 0.9, 0.999, 1e-8, 0.1, 7}}}),
+    };
+    for (const auto& [op, params] : std::initializer_list<std::pair<std::string_view, std::vector<double>>>{
+             {"silu", {}}, {"silu_backward", {}}, {"residual_add", {2}}, {"scale", {3.14F}}, {"accumulate", {2}}})
+      for (Rule& r : elementwise(op, params)) list.push_back(std::move(r));
+    return list;
+  }();
+  return all;
+}
+
+const PolicyRegistration registration({
+    .name = "PyTorch",
+    .source =
+        "pytorch/pytorch 003029b0, torch/testing/_comparison.py and sample inputs of common_methods_invocations.py",
+    .rules = rules,
+    .rejects = rejects,
+    .before = Before::recycled,  // its allocators hand out memory of freed tensors
+    .notes =
+        {"PyTorch: gradcheck needs float64, which a float32 kernel has not; gradients are held to assert_close against "
+         "the double reference; tolerances are the defaults, which PyTorch's tests override one by one where they "
+         "fail"},
+    .order = 20,
+});
+
+}  // namespace
+}  // namespace assay::falsify::policies
