@@ -2,6 +2,7 @@
 // that each file chooses. Lines: dev/cuda/common.h (0f112f1b) and the file named at each rule.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
 
@@ -10,15 +11,17 @@
 namespace assay::falsify::policies {
 namespace {
 
+constexpr double kTf32 = 1e-1;        // matmul_forward.cu, where setup_main() turns TF32 on
 constexpr float kEpsilon16 = 0.079F;  // common.h, validate_result under ENABLE_BF16
 
 /// `limit` of a rule is the epsilon that multiplies |reference|: FLT_EPSILON, or 0.079 under ENABLE_BF16; `limit2` the
 /// tolerance. Elements whose reference is not finite are skipped; NaN passes, since no comparison with it is true.
 Rejection rejects(const Rule& rule, const Output& output) {
   const float epsilon = output.dtype == DType::f32 ? static_cast<float>(rule.limit) : kEpsilon16;
+  const auto tolerance = static_cast<float>(output.tf32 ? std::max(rule.limit2, kTf32) : rule.limit2);
   for (std::size_t i = 0; i < output.want.size(); ++i) {
     if (!std::isfinite(output.want[i])) continue;
-    const float allowed = static_cast<float>(rule.limit2) + std::fabs(output.want[i]) * epsilon;
+    const float allowed = tolerance + std::fabs(output.want[i]) * epsilon;
     if (std::fabs(output.want[i] - output.got[i]) > allowed)
       return fmt::format("element {} is {}, not {}", i, output.got[i], output.want[i]);
   }

@@ -78,6 +78,8 @@ AutomaticOptions automatic(const Options& o, bool cases_given) {
 }
 
 PolicyOptions policies(const Options& o, bool limit_given) {
+  if (!o.kernel.empty() || !o.mutant.empty() || !o.screened.empty() || o.matrix)
+    throw InputError("--policies", "takes no --kernel, --mutant, --matrix or --screened", "name operations and a back end");
   PolicyOptions p{.ops = o.ops, .backend = o.backend, .automatic = o.automatic, .sample = static_cast<std::size_t>(o.sample),
                   .report = o.report, .judge = {.cases = o.cases, .seed = parse_seed(o.seed)}, .jobs = jobs_for(o.jobs),
                   .json = o.json, .quiet = o.quiet};
