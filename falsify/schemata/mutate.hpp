@@ -80,7 +80,7 @@ constexpr std::uint32_t arithmetic_variants(int second) {
   }
 
 // `second` is the number of `other2` among the variants, 0 where it means nothing.
-#define ASSAY_MUTATE_ARITHMETIC(Name, op, other1, other2, second, doubled)                                         \
+#define ASSAY_MUTATE_ARITHMETIC(Name, op, other1, other2, second)                                                  \
   ASSAY_MUTATE_LEFT(Name, op)                                                                                      \
   template <class L, class R>                                                                                      \
   constexpr auto operator op(Name##Left<L> l, R r) {                                                               \
@@ -106,13 +106,13 @@ constexpr std::uint32_t arithmetic_variants(int second) {
     }                                                                                                              \
   }
 
-ASSAY_MUTATE_ARITHMETIC(Plus, +, -, *, 2, true)
-ASSAY_MUTATE_ARITHMETIC(BitOr, |, &, ^, 2, false)
-ASSAY_MUTATE_ARITHMETIC(BitAnd, &, |, ^, 2, false)
-ASSAY_MUTATE_ARITHMETIC(BitXor, ^, |, &, 2, false)
-ASSAY_MUTATE_ARITHMETIC(ShiftLeft, <<, >>, +, 0, false)
-ASSAY_MUTATE_ARITHMETIC(ShiftRight, >>, <<, +, 0, false)
-ASSAY_MUTATE_ARITHMETIC(Modulo, %, /, *, 2, true)
+ASSAY_MUTATE_ARITHMETIC(Plus, +, -, *, 2)
+ASSAY_MUTATE_ARITHMETIC(BitOr, |, &, ^, 2)
+ASSAY_MUTATE_ARITHMETIC(BitAnd, &, |, ^, 2)
+ASSAY_MUTATE_ARITHMETIC(BitXor, ^, |, &, 2)
+ASSAY_MUTATE_ARITHMETIC(ShiftLeft, <<, >>, +, 0)
+ASSAY_MUTATE_ARITHMETIC(ShiftRight, >>, <<, +, 0)
+ASSAY_MUTATE_ARITHMETIC(Modulo, %, /, *, 2)
 
 /// Those whose other operators exist for some types only.
 ASSAY_MUTATE_LEFT(Minus, -)

@@ -146,7 +146,7 @@ Command add_mutants(CLI::App& root) {
   app->add_flag("--json", o->json, "One JSON document on standard output");
   app->add_flag("--quiet", o->quiet, "No progress");
   auto* automatic_flag = app->add_flag("--automatic", o->automatic,
-                                       "Mutants of kernels' own code, instruction by instruction (15 cases by default)")
+                                       "Mutants of kernels' own code, one place at a time (15 cases by default)")
                              ->excludes(shrink);
   const auto with_it = [&](CLI::Option* option) { option->needs(automatic_flag); };
   with_it(app->add_option("--kernel", o->kernel, "--automatic: only mutants of this kernel"));
