@@ -12,6 +12,9 @@
 
 namespace assay::falsify {
 
+/// Cases that the gate draws for each obligation, if the time allows: ten times the depth of `assay falsify`.
+inline constexpr int kGateDraws = 1000;
+
 /// A kernel whose fingerprint differs between the two trees.
 struct Touched {
   Subject subject;

@@ -27,8 +27,6 @@ namespace {
 using nlohmann::json;
 using std::chrono::milliseconds;
 
-/// Ten times the depth of `assay falsify`, if the time allows it.
-constexpr int kCases = 1000;
 /// The time of a gate run where none is given: this, or what `ci/falsify` gives each kernel where many are touched.
 constexpr milliseconds kTime{40'000}, kTimeOfEach{3'000};
 /// Kernels named on a line of the summary.
@@ -233,7 +231,7 @@ Result judge(const Plan& plan, const Options& o) {
   const int jobs = jobs_for(o.jobs), count = std::max(1, static_cast<int>(here.kernels.size()));
   const milliseconds time = total_time(o, here.kernels.size(), jobs);
   falsify::CampaignOptions options;
-  options.cases = kCases;
+  options.cases = falsify::kGateDraws;
   options.time = time * std::min(jobs, count) / count;
   options.seed = o.seed.empty() ? seed_of(plan.touched) : parse_seed(o.seed);
   options.limit = parse_duration("--limit", o.limit);
@@ -251,7 +249,7 @@ Result judge(const Plan& plan, const Options& o) {
   result.report = falsify::make_report(std::move(results),
                                        {{"base", plan.base},
                                         {"seed", std::to_string(options.seed)},
-                                        {"cases", kCases},
+                                        {"cases", falsify::kGateDraws},
                                         {"time", fmt::format("{}ms", time.count())},
                                         {"obligation", ""}},
                                        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());

@@ -8,8 +8,10 @@
 #include <memory>
 
 #include "cli/commands.hpp"
+#include "contract/descriptor.hpp"
 #include "core/errors.hpp"
 #include "falsify/engine/report.hpp"
+#include "falsify/gate/gate.hpp"
 
 namespace assay::cli {
 namespace {
@@ -30,17 +32,21 @@ nlohmann::json read_report(const std::string& path) {
   return report;
 }
 
+/// Cases that the gate runs against a kernel where time does not end it: those drawn for each obligation, of an average
+/// operation.
+double full_depth() {
+  double obligations = 0;
+  for (const OpDescriptor* op : operations()) obligations += static_cast<double>(op->obligations.size());
+  return falsify::kGateDraws * obligations / static_cast<double>(operations().size());
+}
+
 int run(const Options& o) {
   const bool fresh = !o.add.empty() && !std::filesystem::exists(o.record);
   falsify::Record record = fresh ? falsify::Record{} : falsify::read_record(o.record);
   std::size_t added = 0;
   for (const std::string& path : o.add) added += record.add(read_report(path), path);
   if (added > 0) falsify::write_file(o.record, record_text(record));
-  double each = o.cases;
-  if (o.cases == 0) {
-    const falsify::Odds recorded = odds(record, 0);
-    each = recorded.campaigns == 0 ? 0 : static_cast<double>(recorded.cases) / static_cast<double>(recorded.campaigns);
-  }
+  const double each = o.cases > 0 ? o.cases : full_depth();
   const falsify::Odds result = odds(record, o.kernels * each);
   if (o.json) {
     fmt::print("{}\n", nlohmann::json{{"schema", "assay-odds/1"},
@@ -79,7 +85,8 @@ Command add_odds(CLI::App& root) {
   app->add_option("--kernels", o->kernels, "Kernels that the gate run falsifies")
       ->capture_default_str()
       ->check(CLI::Range(1, 1'000'000));
-  app->add_option("--cases", o->cases, "Cases against each of them (0: as many as in the record, on average)")
+  app->add_option("--cases", o->cases,
+                  "Cases against each of them (0: as many as the gate runs where time does not end it)")
       ->check(CLI::Range(0, 1'000'000'000));
   app->add_flag("--json", o->json, "One JSON document on standard output");
   return {app, [o] { return run(*o); }};
