@@ -1,14 +1,15 @@
 #include "cli/automatic.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <fstream>
 
 #include "cli/commands.hpp"
+#include "cli/progress.hpp"
 #include "falsify/automatic/report.hpp"
+#include "falsify/engine/report.hpp"
 
 namespace assay::cli {
 namespace {
@@ -57,11 +58,13 @@ int run_automatic(const AutomaticOptions& o) {
   falsify::Sample sample = falsify::draw_mutants(survey, o.mutant.empty() ? o.sample : 0, o.study.seed);
   if (!o.mutant.empty()) keep_one(o.mutant, sample.mutants);
   const std::size_t left_out = screen(o, survey, sample.mutants);
-  const bool show = !o.quiet && !o.json && isatty(STDERR_FILENO) != 0;
+  if (!o.report.empty()) falsify::expect_writable(o.report);
+  ProgressLine line(o.quiet || o.json, {}, "mutants");
   auto results = falsify::run_study(sample.mutants, o.study, o.jobs, [&](std::size_t done) {
-    if (show) fmt::print(stderr, "\r\x1b[K{} of {} mutants", done, sample.mutants.size());
+    line.update({.finished = static_cast<int>(done), .kernels = static_cast<int>(sample.mutants.size()),
+                 .work_done = static_cast<double>(done)});
   });
-  if (show) fmt::print(stderr, "\r\x1b[K");
+  line.finish();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const nlohmann::json settings{{"seed", o.study.seed}, {"cases", o.study.cases}, {"attack_cases", o.study.attack_cases},
                                 {"sample", o.sample}, {"ops", o.ops}, {"backend", name(backend)}, {"kernel", o.kernel},
