@@ -11,7 +11,7 @@
 #include <map>
 
 #include "falsify/engine/reports/formats.hpp"
-#include "falsify/engine/reports/source_line.hpp"
+#include "falsify/engine/reports/source_place.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -108,12 +108,13 @@ json clause_totals(const std::vector<json>& kernels) {
 
 json to_json(const OpDescriptor& op, const KernelResult& result) {
   const Kernel& kernel = *result.kernel;
+  const SourcePlace place = source_place(kernel.source, kernel.id);
   json j{{"op", op.name},
          {"kernel", kernel.id},
          {"backend", name(kernel.backend)},
          {"device", result.device},
-         {"source", kernel.source},
-         {"line", source_line(kernel.source, kernel.id)},
+         {"source", place.file},
+         {"line", place.line},
          {"arithmetic", to_string(kernel.arithmetic)},
          {"status", status_of(result)},
          {"seconds", result.seconds},

@@ -105,8 +105,8 @@ def search(browser, url, report):
     browser.open(url)
     browser.key("/", "/")
     check(browser.run("document.activeElement.id") == "search", "a slash leads to the search")
-    browser.type("transpose naive")
-    expected = [k["kernel"] for k in report["kernels"] if "transpose" in k["kernel"] and "naive" in k["kernel"]]
+    browser.type("Transpose/ naive")
+    expected = [k["kernel"] for k in report["kernels"] if "transpose/" in k["kernel"] and "naive" in k["kernel"]]
     check(0 < len(expected) == browser.run(ROWS), f"the search finds {len(expected)} kernels, not {browser.run(ROWS)}")
     browser.type(" nowhere to be found")
     check(browser.run(ROWS) == 0 and browser.run("!document.getElementById('nothing').hidden"), "what is not there is not found")

@@ -9,7 +9,7 @@
 #include "falsify/engine/comparator.hpp"
 #include "falsify/engine/report.hpp"
 #include "falsify/engine/reports/formats.hpp"
-#include "falsify/engine/reports/source_line.hpp"
+#include "falsify/engine/reports/source_place.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -99,9 +99,13 @@ TEST(SourceLine, FindsRegistrationsFunctionsAndShaders) {
   EXPECT_EQ(line_of("#version 450\n\nvoid main() {\n}", "a/vulkan/tiled"), 3);
   EXPECT_EQ(line_of("nothing of it", "a/vulkan/tiled"), 1);
   EXPECT_EQ(line_of("", "a/vulkan/tiled"), 1);
-  EXPECT_EQ(source_line("kernels/cpu/is_not_here.cpp", "a/cpu/naive"), 1);
-  EXPECT_EQ(source_line("", "a/cpu/naive"), 1);
-  const int line = source_line("kernels/cpu/matmul.cpp", "matmul/cpu/naive");
+  EXPECT_EQ(line_of("#include <x>\nvoid openblas_gemm() {}", "a/cpu/openblas"), 2);
+  EXPECT_EQ(source_place("kernels/cpu/is_not_here.cpp", "a/cpu/naive").line, 1);
+  EXPECT_EQ(source_place("", "a/cpu/naive").line, 1);
+  const SourcePlace mutant = source_place("falsify/mutants/cpu", "mutant/cpu/matmul/wrong_tail_row");
+  EXPECT_EQ(mutant.file, "falsify/mutants/cpu/matmul.cpp");
+  EXPECT_GT(mutant.line, 1);
+  const int line = source_place("kernels/cpu/matmul.cpp", "matmul/cpu/naive").line;
   std::ifstream file(fs::path(ASSAY_SOURCE) / "kernels/cpu/matmul.cpp");
   std::string text;
   for (int i = 0; i < line; ++i) std::getline(file, text);
@@ -205,7 +209,8 @@ TEST(Pictures, ThePageStaysSmallWhateverFailed) {
     errors["cells"] = json(std::vector<std::string>(64, row));
     o["counterexample"]["finding"]["errors"] = o["counterexample"]["drawn_errors"] = errors;
   }
-  for (int i = 0; i < 300; ++i) report["kernels"].push_back(k);
+  const json wrong = k;
+  for (int i = 0; i < 300; ++i) report["kernels"].push_back(wrong);
   EXPECT_GT(report.dump().size(), 20'000'000U);
   const std::string page = html_page(report);
   EXPECT_LT(page.size(), 3'000'000U);

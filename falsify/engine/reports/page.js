@@ -18,6 +18,8 @@
     element.append(...children.filter((child) => child !== undefined && child !== ""));
     return element;
   };
+  /// A name that may be broken at its slashes and underscores.
+  const id = (name) => make("span", {class: "id"}, ...name.split(/(?<=[/_-])/).flatMap((part, i) => (i ? [make("wbr"), part] : [part])));
   const number = (x) => (typeof x === "number" ? x : {inf: Infinity, "-inf": -Infinity}[x] ?? NaN);
   const figure = (x) => {
     const v = number(x);
@@ -69,24 +71,19 @@
       title: `${obligation.id}: ${obligation.claim}`, onclick: () => openCell(op, kernel, obligation),
     }, make("span", {class: "sign", "aria-hidden": "true"}, SIGNS[verdict]), text));
   };
-  const shortIds = (obligations) => {
-    const parts = obligations.map((o) => o.id.split("-"));
-    return parts.map((p) => p[p.length - 1]);
-  };
   const matrix = (op) => {
-    const short = shortIds(op.obligations);
     const rows = op.kernels.map((kernel) => {
       const row = make("tr", {}, make("th", {scope: "row"}, make("button", {
         type: "button", tabindex: "-1", class: css(kernel.status), onclick: () => openKernel(op, kernel),
       }, make("span", {class: "sign", "aria-hidden": "true"}, SIGNS[kernel.status]),
-         make("span", {class: "id"}, kernel.kernel.startsWith(op.op + "/") ? kernel.kernel.slice(op.op.length + 1) : kernel.kernel))),
+         id(kernel.kernel.startsWith(op.op + "/") ? kernel.kernel.slice(op.op.length + 1) : kernel.kernel))),
                        ...op.obligations.map((o) => cellButton(op, kernel, o)));
       kernel.row = row;
       return row;
     });
     const head = make("tr", {}, make("th", {scope: "col"}, "kernel"),
-                      ...op.obligations.map((o, i) => make("th", {scope: "col", title: `${o.id}: ${o.claim}`},
-                                                           make("span", {}, short[i]), make("span", {}, o.by))));
+                      ...op.obligations.map((o) => make("th", {scope: "col", title: `${o.id}: ${o.claim}`},
+                                                           make("span", {}, o.id.split("-").pop()), make("span", {}, o.by))));
     op.count = make("small");
     op.section = make("section", {class: "op", "aria-label": op.op}, make("h2", {}, op.op, op.count),
                       make("div", {class: "box"}, make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows))));
@@ -113,7 +110,7 @@
   const findingRow = (found) => {
     const cell = found.kernel.cells[found.obligation.id];
     return make("li", {}, make("button", {type: "button", onclick: () => openCell(found.op, found.kernel, found.obligation)},
-                               make("span", {class: "id"}, found.kernel.kernel), make("span", {class: "id"}, found.obligation.id),
+                               id(found.kernel.kernel), id(found.obligation.id),
                                make("span", {class: "what"}, cell[FOUND].message)));
   };
 
@@ -172,10 +169,10 @@
       return make("li", {}, make("button", {type: "button", onclick: () => openCell(op, kernel, o)},
                                  make("span", {class: css(verdict)}, make("span", {class: "sign"}, SIGNS[verdict]),
                                       verdict === "passed" ? figure(kernel.cells[o.id][WORST]) : verdict),
-                                 make("span", {}, make("span", {class: "id"}, o.id), " ", o.claim)));
+                                 make("span", {}, id(o.id), " ", o.claim)));
     });
     openDialog("#" + encodeURIComponent(kernel.kernel), bar(), badge(kernel.status),
-               make("h2", {id: "details-title", class: "id"}, kernel.kernel),
+               make("h2", {id: "details-title"}, id(kernel.kernel)),
                make("dl", {}, ...aboutKernel(kernel), ...row("Time", kernel.seconds.toFixed(1) + " s")),
                make("h3", {}, "Obligations"), make("ul", {class: "list"}, ...items));
   };
@@ -190,8 +187,8 @@
     }}, by < 0 ? "‹ Previous finding" : "Next finding ›");
     const content = [bar(...(at >= 0 && failing.length > 1 ? [step(-1), step(1)] : [])), badge(cell[VERDICT]),
                      make("h2", {id: "details-title"}, obligation.claim)];
-    const list = [...row("Kernel", make("button", {type: "button", class: "id", onclick: () => openKernel(op, kernel)}, kernel.kernel)),
-                  ...row("Obligation", make("span", {class: "id"}, obligation.id), ` (${obligation.by})`)];
+    const list = [...row("Kernel", make("button", {type: "button", class: "link", onclick: () => openKernel(op, kernel)}, id(kernel.kernel))),
+                  ...row("Obligation", id(obligation.id), ` (${obligation.by})`)];
     if (x) {
       list.push(...row("What", x.message), ...row("Case", x.case), ...row("Element", x.element && make("span", {class: "id"}, x.element)));
       if (x.element) list.push(...row("Got", make("span", {class: "figure"}, String(x.got))), ...row("Want", make("span", {class: "figure"}, String(x.want))),
@@ -338,7 +335,7 @@
     chip("", "All", totals.kernels);
     for (const status of ["falsified", "mistrusted", "passed", "refused", "unavailable"])
       if (totals[status]) chip(status, status[0].toUpperCase() + status.slice(1), totals[status]);
-    $("legend").append(...Object.entries(SAYS).map(([v, says]) => make("span", {class: css(v) === "falsified" ? "" : css(v)}, make("span", {class: "sign", style: "margin:0"}, SIGNS[v]), says)));
+    $("legend").append(...Object.entries(SAYS).map(([v, says]) => make("span", {class: "key-" + css(v)}, make("span", {class: "sign"}, SIGNS[v]), says)));
     $("matrices").append(...data.ops.map(matrix));
     const s = data.settings;
     $("footer").append(`assay ${data.version}`, s.seed ? `, seed ${s.seed}` : "", s.cases ? `, ${count(s.cases)} cases for each obligation` : "",

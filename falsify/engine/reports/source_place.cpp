@@ -1,4 +1,4 @@
-#include "falsify/engine/reports/source_line.hpp"
+#include "falsify/engine/reports/source_place.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -14,7 +14,8 @@ namespace fs = std::filesystem;
 
 bool word_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// The number of the first line, other than a comment, that holds `words` by itself; 0 if there is none.
+/// The number of the first line, other than a comment, that holds `words` by itself, or as the beginning of a name where they
+/// end in an underscore; 0 if there is none.
 int line_with(std::string_view text, std::string_view words) {
   int number = 0;
   while (!text.empty()) {
@@ -26,7 +27,7 @@ int line_with(std::string_view text, std::string_view words) {
     for (std::size_t at = line.find(words); at != std::string_view::npos; at = line.find(words, at + 1)) {
       const std::size_t end = at + words.size();
       if ((at == 0 || !word_character(line[at - 1]) || !word_character(words.front())) &&
-          (end == line.size() || !word_character(line[end]) || !word_character(words.back())))
+          (end == line.size() || !word_character(line[end]) || !word_character(words.back()) || words.back() == '_'))
         return number;
     }
   }
@@ -37,7 +38,7 @@ int line_with(std::string_view text, std::string_view words) {
 fs::path find_upwards(fs::path folder, const fs::path& file) {
   std::error_code error;
   for (;; folder = folder.parent_path()) {
-    if (fs::is_regular_file(folder / file, error)) return folder / file;
+    if (fs::exists(folder / file, error)) return folder / file;
     if (folder == folder.parent_path()) return {};
   }
 }
@@ -49,6 +50,12 @@ fs::path find_source(const fs::path& source) {
   return found;
 }
 
+std::string contents(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
 }  // namespace
 
 int line_of(std::string_view text, std::string_view id) {
@@ -56,18 +63,25 @@ int line_of(std::string_view text, std::string_view id) {
   const std::string algorithm(id.substr(id.rfind('/') + 1));
   // Registrations first; then functions, by the names that they have in this repository and in shaders.
   for (const std::string& words : {'"' + std::string(id) + '"', '"' + algorithm + '"', algorithm + '(', algorithm,
-                                   std::string("void main("), op + '(', op + "_kernel(", std::string("__global__")})
+                                   algorithm + '_', std::string("void main("), op + '(', op + "_kernel(", std::string("__global__")})
     if (const int line = line_with(text, words)) return line;
   return 1;
 }
 
-int source_line(std::string_view source, std::string_view id) {
-  if (source.empty() || id.starts_with("foreign/")) return 1;  // of those there is no source, only a library
-  std::ifstream file(find_source(fs::path(source)));
-  if (!file) return 1;
-  std::ostringstream text;
-  text << file.rdbuf();
-  return line_of(text.str(), id);
+SourcePlace source_place(std::string_view source, std::string_view id) {
+  SourcePlace place{std::string(source), 1};
+  if (source.empty() || id.starts_with("foreign/")) return place;  // of those there is no source, only a library
+  const fs::path found = find_source(fs::path(source));
+  std::error_code error;
+  if (!fs::is_directory(found, error)) {
+    place.line = line_of(contents(found), id);
+    return place;
+  }
+  for (const auto& entry : fs::directory_iterator(found, error)) {
+    const int line = line_with(contents(entry.path()), '"' + std::string(id) + '"');
+    if (line > 0) return {(fs::path(source) / entry.path().filename()).string(), line};
+  }
+  return place;
 }
 
 }  // namespace assay::falsify
