@@ -66,7 +66,7 @@
     if (!cell) return make("td", {});
     const verdict = cell[VERDICT];
     const text = verdict === "passed" || verdict === "falsified" ? figure(cell[WORST]) : verdict === "not applicable" ? "" : verdict;
-    return make("td", {}, make("button", {
+    return make("td", {class: css(verdict)}, make("button", {
       type: "button", class: css(verdict), tabindex: "-1", "aria-label": `${kernel.kernel}, ${obligation.id}: ${verdict} ${text}`,
       title: `${obligation.id}: ${obligation.claim}`, onclick: () => openCell(op, kernel, obligation),
     }, make("span", {class: "sign", "aria-hidden": "true"}, SIGNS[verdict]), text));
@@ -141,8 +141,11 @@
   const dialog = $("details");
   const row = (name, ...value) => (value[0] === undefined || value[0] === "" ? [] : [make("dt", {}, name), make("dd", {}, ...value)]);
   const openDialog = (hash, ...content) => {
+    const stepped = document.activeElement?.dataset.step;
     dialog.replaceChildren(...content);
     if (!dialog.open) dialog.showModal();
+    const next = stepped && dialog.querySelector(`[data-step="${stepped}"]:not(:disabled)`);
+    (next || $("details-title")).focus();
     dialog.scrollTop = 0;
     history.replaceState(null, "", hash);
     for (const draw of drawings) draw();
@@ -172,7 +175,7 @@
                                  make("span", {}, id(o.id), " ", o.claim)));
     });
     openDialog("#" + encodeURIComponent(kernel.kernel), bar(), badge(kernel.status),
-               make("h2", {id: "details-title"}, id(kernel.kernel)),
+               make("h2", {id: "details-title", tabindex: "-1"}, id(kernel.kernel)),
                make("dl", {}, ...aboutKernel(kernel), ...row("Time", kernel.seconds.toFixed(1) + " s")),
                make("h3", {}, "Obligations"), make("ul", {class: "list"}, ...items));
   };
@@ -181,12 +184,12 @@
     drawings.length = 0;
     const cell = kernel.cells[obligation.id], x = cell[FOUND];
     const at = failing.findIndex((f) => f.kernel === kernel && f.obligation === obligation);
-    const step = (by) => make("button", {type: "button", ...(failing[at + by] ? {} : {disabled: ""}), onclick: () => {
+    const step = (by) => make("button", {type: "button", "data-step": by, ...(failing[at + by] ? {} : {disabled: ""}), onclick: () => {
       const f = failing[at + by];
       openCell(f.op, f.kernel, f.obligation);
-    }}, by < 0 ? "‹ Previous finding" : "Next finding ›");
+    }}, by < 0 ? "‹ Previous" : "Next ›");
     const content = [bar(...(at >= 0 && failing.length > 1 ? [step(-1), step(1)] : [])), badge(cell[VERDICT]),
-                     make("h2", {id: "details-title"}, obligation.claim)];
+                     make("h2", {id: "details-title", tabindex: "-1"}, obligation.claim)];
     const list = [...row("Kernel", make("button", {type: "button", class: "link", onclick: () => openKernel(op, kernel)}, id(kernel.kernel))),
                   ...row("Obligation", id(obligation.id), ` (${obligation.by})`)];
     if (x) {
@@ -220,10 +223,13 @@
       const t = v > 0 ? 1 + Math.log10(v) / 3 : 0;  // three decades below the bound
       return `hsl(212 ${t > 0 ? 55 : 12}% ${mix("--within-low", "--within-high", t)}%)`;
     }
-    const low = map.relative ? 0 : Math.log10(largest) - 6, high = Math.log10(largest);
-    const t = Number.isFinite(v) && high > low ? (Math.log10(v) - low) / (high - low) : 1;
+    const high = Math.log10(top(map, largest)), low = map.relative ? 0 : high - 6;
+    const t = high > low ? (Math.log10(v) - low) / (high - low) : 1;
     return `hsl(${28 - 26 * Math.min(Math.max(t, 0), 1)} 82% ${mix("--beyond-low", "--beyond-high", t)}%)`;
   };
+  /// Where the colours end, and begin.
+  const top = (map, largest) => (map.relative ? Math.min(largest, 1e8) : largest);
+  const bottom = (map, largest) => (map.relative ? 1e-3 : largest / 1e6);
   const range = (at, step, end) => (step === 1 ? String(at) : `${at * step}…${Math.min((at + 1) * step, end) - 1}`);
 
   const picture = (title, says, map, index) => {
@@ -289,7 +295,7 @@
       [scale.width, scale.height] = [180 * ratio, 12 * ratio];
       scale.style.width = "180px";
       const pen = scale.getContext("2d");
-      const low = map.relative ? -3 : Math.log10(largest) - 6, high = Math.log10(largest);
+      const low = Math.log10(bottom(map, largest)), high = Math.log10(top(map, largest));
       for (let k = 0; k < steps; ++k) {
         pen.fillStyle = colour(style, 10 ** (low + (high - low) * (k + .5) / steps), map, largest);
         pen.fillRect(k * 3 * ratio, 0, 3 * ratio, 12 * ratio);
@@ -312,7 +318,7 @@
     });
     say();
     const figureElement = make("figure", {}, make("h3", {}, title), make("figcaption", {}, says), make("div", {class: "map"}, canvas), readout,
-                               make("div", {class: "scale"}, figure(10 ** (map.relative ? -3 : Math.log10(largest) - 6)), scale, figure(largest),
+                               make("div", {class: "scale"}, figure(bottom(map, largest)), scale, (largest > top(map, largest) ? "≥ " : "") + figure(top(map, largest)),
                                     map.relative ? " error / bound; ✗ beyond 1" : " difference; ✗ not exact"),
                                make("figcaption", {}, summary));
     if (flat.length) drawings.push(draw);
