@@ -30,9 +30,17 @@ def quiet(browser, url, what):
     check(browser.requests() == [url], f"{what}: fetched {browser.requests()}")
 
 
-def fits(browser, what):
-    width = browser.run("document.documentElement.scrollWidth")
-    check(width <= browser.run("window.innerWidth"), f"{what}: the page is {width} px wide")
+def fits(browser, what, width=1280):
+    """Nothing sticks out, and the last column of the widest table can be scrolled to inside its box."""
+    check(browser.run("document.documentElement.scrollWidth") <= width, f"{what}: the page is wider than {width} px")
+    last = browser.run("""(() => {
+      const table = [...document.querySelectorAll('table')].sort((a, b) => b.rows[0].cells.length - a.rows[0].cells.length)[0];
+      const cell = table.rows[0].cells[table.rows[0].cells.length - 1];
+      cell.scrollIntoView({inline: "end"});
+      const box = cell.getBoundingClientRect();
+      scrollTo(0, 0);
+      return [box.left, box.right]; })()""")
+    check(0 <= last[0] and last[1] <= width, f"{what}: the last column is at {last}")
 
 
 def the_checks_see(browser, folder):
@@ -59,7 +67,7 @@ def drawn(browser):
     """Colours in the first heat map."""
     return browser.run("""(() => { const c = document.querySelector('dialog .map canvas'); if (!c) return 0;
       const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data, s = new Set();
-      for (let i = 0; i < d.length; i += 4) s.add(d[i] + ',' + d[i + 1] + ',' + d[i + 2]);
+      for (let i = 0; i < d.length; i += 4) if (d[i + 3]) s.add(d[i] + ',' + d[i + 1] + ',' + d[i + 2]);
       return s.size; })()""")
 
 
@@ -140,12 +148,12 @@ def looks(browser, url, report):
     for dark in (False, True):
         browser.open(url, 390, 844, dark, phone=True)
         quiet(browser, url, "on a phone")
-        fits(browser, "on a phone")
+        fits(browser, "on a phone", 390)
         browser.screenshot(pictures / f"phone{'-dark' if dark else ''}.png")
         browser.run("document.querySelector('.box').scrollIntoView()")
         browser.screenshot(pictures / f"phone-matrix{'-dark' if dark else ''}.png")
         browser.click(first)
-        fits(browser, "details on a phone")
+        fits(browser, "details on a phone", 390)
         box = browser.run(f"(b => [b.x, b.right])({DIALOG}.getBoundingClientRect())")
         check(box == [0, 390], f"details fill a phone: {box}")
         check(browser.run(f"{DIALOG}.scrollWidth <= {DIALOG}.clientWidth"), "details need no sideways scrolling")
