@@ -8,6 +8,7 @@
 #include "falsify/engine/obligation.hpp"
 #include "falsify/engine/percentile.hpp"
 #include "falsify/engine/report.hpp"
+#include "falsify/engine/reports/formats.hpp"
 
 namespace assay::falsify {
 namespace {

@@ -285,7 +285,7 @@ std::vector<json> run_study(const MutantList& mutants, const StudyOptions& optio
   std::vector<json> results;
   for (const json& batch : run_tasks(tasks, jobs, [&](const json* ended) {
          done += ended == nullptr ? 0 : ended->size();
-         if (ended != nullptr) progress(done);
+         progress(done);
        }))
     results.insert(results.end(), batch.begin(), batch.end());
   std::ranges::sort(results, {}, [](const json& m) {

@@ -40,7 +40,7 @@ struct StudyOptions {
 ///   unavailable, refused
 nlohmann::json study(const AutomaticMutant& mutant, const StudyOptions& options, Worker& worker);
 
-/// Called after each batch with the mutants done so far.
+/// Called several times a second with the mutants done so far.
 using StudyProgress = std::function<void(std::size_t done)>;
 /// All of them, side by side, in the order given.
 std::vector<nlohmann::json> run_study(const MutantList& mutants, const StudyOptions& options, int jobs,

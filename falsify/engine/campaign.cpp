@@ -155,8 +155,8 @@ class Campaign {
 
   /// Confirms the failure in a fresh process, alone or after another call, and shrinks it.
   Counterexample examine(const Obligation& obligation, const rc::Shrinkable<Case>& drawn, const Finding& finding) {
-    Counterexample example{.first = drawn.value(), .smallest = drawn.value(), .finding = finding, .reproduction = {},
-                           .number = total_};
+    Counterexample example{.first = drawn.value(), .smallest = drawn.value(), .finding = finding,
+                           .first_errors = finding.errors, .reproduction = {}, .number = total_};
     end_in_time(0);
     rc::Shrinkable<Case> failing = drawn;
     // With state kept between calls every candidate needs a process of its own.

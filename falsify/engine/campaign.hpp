@@ -39,6 +39,7 @@ struct Counterexample {
   Case first;               ///< as drawn
   Case smallest;            ///< as shrunk
   Finding finding;          ///< of the smallest
+  std::optional<ErrorMap> first_errors{};  ///< of the first, as Finding::errors
   std::string reproduction; ///< "in a fresh process", "after a call with other dims", or how often it failed
   int number = 0;           ///< cases run by the campaign up to and including the failing one
   int shrink_tried = 0;

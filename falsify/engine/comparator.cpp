@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "core/half.hpp"
 
@@ -41,6 +42,28 @@ Limit limit_of(Tier tier, const Bounded& want) {
     case Tier::statistical: return {want.statistical, want.may_overflow};
   }
   return {};
+}
+
+/// How far apart two floats are that should hold the same bits; never 0 where they do not.
+double distance(float got, float want) {
+  if (std::bit_cast<std::uint32_t>(got) == std::bit_cast<std::uint32_t>(want)) return 0;
+  if (std::isnan(got) || std::isnan(want)) return std::isnan(got) && std::isnan(want) ? 0 : INFINITY;
+  return std::max<double>(std::fabs(static_cast<double>(got) - want), std::numeric_limits<float>::denorm_min());
+}
+
+double over(double difference, double bound) {
+  if (bound > 0) return difference / bound;
+  return difference <= bound ? 0 : INFINITY;
+}
+
+/// The error of one element as a cell of an ErrorMap: above 0 (exact tiers) or 1 (others) exactly where compare() fails.
+double error_of(Tier tier, float got, double want, const Limit& limit) {
+  if (tier == Tier::bits) return distance(got, static_cast<float>(want));
+  if (limit.any_class && class_of(got) != Class::finite) return 0;
+  if (class_of(got) != class_of(want)) return INFINITY;
+  if (class_of(want) != Class::finite) return 0;
+  const double difference = std::fabs(got - want);
+  return tier == Tier::exact ? difference : over(difference, limit.bound);
 }
 
 }  // namespace
@@ -81,12 +104,13 @@ Outcome compare(Tier tier, std::string_view tensor, const Shape& shape, std::spa
   if (got.size() != want.size())
     return Outcome::falsify({"shape", fmt::format("{} has {} elements where {} are expected", tensor, got.size(),
                                                   want.size()), std::string(tensor), {}, 0, 0, 0});
+  const bool exactly = tier == Tier::exact || tier == Tier::bits;
+  const auto expected = [&](std::size_t i) { return exactly ? as_stored(dtype, want[i].value) : want[i].value; };
   for (std::size_t i = 0; i < got.size(); ++i) {
     ++outcome.elements;
     outcome.nonzero += want[i].value != 0;
     if (outcome.finding) continue;
-    const bool exactly = tier == Tier::exact || tier == Tier::bits;
-    const double g = got[i], w = exactly ? as_stored(dtype, want[i].value) : want[i].value;
+    const double g = got[i], w = expected(i);
     const Limit limit = limit_of(tier, want[i]);
     const auto fail = [&](std::string kind, std::string message) {
       outcome.kind = Outcome::Kind::falsified;
@@ -115,6 +139,10 @@ Outcome compare(Tier tier, std::string_view tensor, const Shape& shape, std::spa
       outcome.worst = std::max(outcome.worst, difference / limit.bound);
     }
   }
+  if (outcome.finding)
+    outcome.finding->errors = error_map(tensor, shape, !exactly, [&](std::size_t i) {
+      return error_of(tier, got[i], expected(i), limit_of(tier, want[i]));
+    });
   return outcome;
 }
 
@@ -131,6 +159,8 @@ Outcome compare_bits(std::string_view tensor, const Shape& shape, std::span<cons
     outcome.finding = element("bits", tensor, shape, i, got[i], want[i], 0,
                               fmt::format("{}: got {} ({:#010x}), want {} ({:#010x})", meaning, got[i], g, want[i], w));
   }
+  if (outcome.finding)
+    outcome.finding->errors = error_map(tensor, shape, false, [&](std::size_t i) { return distance(got[i], want[i]); });
   return outcome;
 }
 
@@ -149,6 +179,11 @@ Outcome compare_within(std::string_view tensor, const Shape& shape, std::span<co
                               fmt::format("one side {}, the other {}: {:.6g} apart, the bound is {:.6g}", got[i],
                                           want[i], difference, bound[i]));
   }
+  if (outcome.finding)
+    outcome.finding->errors = error_map(tensor, shape, true, [&](std::size_t i) {
+      const double difference = std::fabs(got[i] - want[i]);
+      return std::isnan(difference) ? INFINITY : over(difference, bound[i]);
+    });
   return outcome;
 }
 

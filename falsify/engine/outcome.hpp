@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/shape.hpp"
+#include "falsify/engine/error_map.hpp"
 
 namespace assay::falsify {
 
@@ -19,6 +20,7 @@ struct Finding {
   double got = 0;
   double want = 0;
   double bound = 0;
+  std::optional<ErrorMap> errors{};  ///< of the whole output, where its elements were compared
 };
 
 /// Result of checking one obligation on one case. A skip carries its reason and never counts as a pass.

@@ -8,9 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "falsify/engine/contain.hpp"
@@ -30,23 +33,25 @@ struct Job {
   std::string text;
 };
 
-/// A count that all drivers add to.
-class SharedCount {
+/// Cases by kernel, which drivers count and this process reads.
+class SharedCounts {
  public:
-  SharedCount() {
-    void* page = mmap(nullptr, sizeof(Counter), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED) throw Unavailable("shared memory", std::strerror(errno));
-    counter_ = new (page) Counter(0);
+  explicit SharedCounts(std::size_t kernels) : bytes_(std::max<std::size_t>(kernels, 1) * sizeof(Counter)) {
+    void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw Unavailable("shared memory", std::strerror(errno));
+    counters_ = static_cast<Counter*>(memory);
+    std::uninitialized_value_construct_n(counters_, kernels);
   }
-  ~SharedCount() { munmap(counter_, sizeof(Counter)); }
-  SharedCount(const SharedCount&) = delete;
-  SharedCount& operator=(const SharedCount&) = delete;
-  void add() { counter_->fetch_add(1, std::memory_order_relaxed); }
-  std::int64_t value() const { return counter_->load(std::memory_order_relaxed); }
+  ~SharedCounts() { munmap(counters_, bytes_); }
+  SharedCounts(const SharedCounts&) = delete;
+  SharedCounts& operator=(const SharedCounts&) = delete;
+  void add(std::size_t kernel) { counters_[kernel].fetch_add(1, std::memory_order_relaxed); }
+  std::int64_t value(std::size_t kernel) const { return counters_[kernel].load(std::memory_order_relaxed); }
 
  private:
   using Counter = std::atomic<std::int64_t>;
-  Counter* counter_;
+  std::size_t bytes_;
+  Counter* counters_;
 };
 
 [[noreturn]] void drive(const Task& task, int pipe) {
@@ -131,21 +136,31 @@ std::vector<nlohmann::json> run_tasks(std::span<const Task> tasks, int jobs, con
 
 std::vector<nlohmann::json> run_pool(std::span<const Kernel* const> kernels, const CampaignOptions& options, int jobs,
                                      const PoolProgress& progress) {
-  SharedCount cases;
+  SharedCounts cases(kernels.size());
   PoolStatus status{.kernels = static_cast<int>(kernels.size())};
   std::vector<Task> tasks;
+  std::vector<double> planned;
+  std::set<std::string> ended_ids;
   for (const Kernel* k : kernels) {
-    status.cases_planned += options.cases * static_cast<std::int64_t>(options.only.empty() ? obligations(k->op).size() : 1);
-    tasks.push_back({std::string(k->id), [k, &options, &cases] {
+    const std::size_t number = tasks.size();
+    planned.push_back(options.cases * static_cast<double>(options.only.empty() ? obligations(k->op).size() : 1));
+    tasks.push_back({std::string(k->id), [k, number, &options, &cases] {
                        const OpDescriptor& op = operation(k->op);
-                       return to_json(op, run_campaign(op, *k, options, [&](const Kernel&, int, int) { cases.add(); }));
+                       return to_json(op, run_campaign(op, *k, options, [&](const Kernel&, int, int) { cases.add(number); }));
                      }});
     if (k->id.starts_with("foreign/")) tasks.back().died = [k](int status) { return not_judged(*k, status); };
   }
   return run_tasks(tasks, jobs, [&](const nlohmann::json* ended) {
-    status.finished += ended != nullptr;
+    if (ended != nullptr) ended_ids.insert((*ended)["kernel"].get<std::string>());
+    status.finished = static_cast<int>(ended_ids.size());
     status.last = ended;
-    status.cases_done = cases.value();
+    status.cases_done = 0;
+    status.work_done = status.finished;
+    for (std::size_t k = 0; k < kernels.size(); ++k) {
+      const std::int64_t done = cases.value(k);
+      status.cases_done += done;
+      if (done > 0 && !ended_ids.contains(tasks[k].name)) status.work_done += std::min(1.0, static_cast<double>(done) / planned[k]);
+    }
     if (progress) progress(status);
   });
 }

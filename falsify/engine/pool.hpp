@@ -15,8 +15,8 @@ namespace assay::falsify {
 struct PoolStatus {
   int finished = 0;           ///< kernels
   int kernels = 0;
+  double work_done = 0;       ///< in kernels: those finished, and of the others the part of their cases that was run
   std::int64_t cases_done = 0;
-  std::int64_t cases_planned = 0;
   const nlohmann::json* last = nullptr;  ///< result of the kernel that has just finished, if any
 };
 using PoolProgress = std::function<void(const PoolStatus&)>;

@@ -4,9 +4,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <map>
+
+#include "falsify/engine/reports/formats.hpp"
+#include "falsify/engine/reports/source_place.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -19,6 +24,25 @@ json number(double x) {
   return std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf";
 }
 
+/// Three digits; what is above the limit of 1 stays above it.
+std::string cell_text(double x) {
+  const std::string text = fmt::format("{:.3g}", x);
+  return text == "1" && x > 1 ? "1.001" : text;
+}
+
+/// Cells as one line of text per row, which reads like the output and is short.
+json errors_json(const ErrorMap& map) {
+  json cells = json::array();
+  for (Index i = 0; i < map.cell_rows(); ++i) {
+    std::string row;
+    for (Index j = 0; j < map.cell_columns(); ++j)
+      row += fmt::format("{}{}", j ? " " : "", cell_text(map.cells[static_cast<std::size_t>(i * map.cell_columns() + j)]));
+    cells.push_back(row);
+  }
+  return {{"tensor", map.tensor},         {"rows", map.rows},         {"columns", map.columns}, {"row_step", map.row_step},
+          {"column_step", map.column_step}, {"relative", map.relative}, {"cells", cells}};
+}
+
 json finding_json(const Finding& f) {
   json j{{"kind", f.kind}, {"message", f.message}};
   if (!f.tensor.empty()) {
@@ -27,22 +51,26 @@ json finding_json(const Finding& f) {
     j.update({{"tensor", f.tensor}, {"index", index}, {"got", number(f.got)}, {"want", number(f.want)},
               {"bound", number(f.bound)}});
   }
+  if (f.errors) j["errors"] = errors_json(*f.errors);
   return j;
 }
 
 json counterexample_json(const OpDescriptor& op, const KernelResult& result, const ObligationResult& o) {
   const Counterexample& x = *o.counterexample;
-  return {{"schema", kReplaySchema},
-          {"op", op.name},
-          {"kernel", result.kernel->id},
-          {"obligation", o.info->id},
-          {"case", to_json(op, x.smallest)},
-          {"says", describe(op, x.smallest)},
-          {"drawn", to_json(op, x.first)},
-          {"finding", finding_json(x.finding)},
-          {"reproduction", x.reproduction},
-          {"number", x.number},
-          {"shrink", {{"tried", x.shrink_tried}, {"seconds", x.shrink_seconds}, {"complete", x.shrink_complete}}}};
+  json j{{"schema", kReplaySchema},
+         {"op", op.name},
+         {"kernel", result.kernel->id},
+         {"obligation", o.info->id},
+         {"case", to_json(op, x.smallest)},
+         {"says", describe(op, x.smallest)},
+         {"drawn", to_json(op, x.first)},
+         {"drawn_says", describe(op, x.first)},
+         {"finding", finding_json(x.finding)},
+         {"reproduction", x.reproduction},
+         {"number", x.number},
+         {"shrink", {{"tried", x.shrink_tried}, {"seconds", x.shrink_seconds}, {"complete", x.shrink_complete}}}};
+  if (x.first_errors && x.first != x.smallest) j["drawn_errors"] = errors_json(*x.first_errors);
+  return j;
 }
 
 std::string status_of(const KernelResult& result) {
@@ -52,20 +80,6 @@ std::string status_of(const KernelResult& result) {
   for (Verdict v : {Verdict::falsified, Verdict::unavailable, Verdict::mistrusted})
     if (any(v)) return std::string(name(v));
   return any(Verdict::passed) ? "passed" : "refused";
-}
-
-std::string xml_escape(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? '?' : c;
-    }
-  }
-  return out;
 }
 
 std::string file_name(std::string_view kernel, std::string_view obligation) {
@@ -94,11 +108,13 @@ json clause_totals(const std::vector<json>& kernels) {
 
 json to_json(const OpDescriptor& op, const KernelResult& result) {
   const Kernel& kernel = *result.kernel;
+  const SourcePlace place = source_place(kernel.source, kernel.id);
   json j{{"op", op.name},
          {"kernel", kernel.id},
          {"backend", name(kernel.backend)},
          {"device", result.device},
-         {"source", kernel.source},
+         {"source", place.file},
+         {"line", place.line},
          {"arithmetic", to_string(kernel.arithmetic)},
          {"status", status_of(result)},
          {"seconds", result.seconds},
@@ -137,55 +153,34 @@ json make_report(std::vector<json> kernels, const json& settings, double seconds
   const bool whole = settings.value("obligation", "").empty();
   for (const json& c : clauses)
     if (whole && c["evaluated"] == 0) never.push_back(c["id"]);
-  return {{"schema", kReportSchema}, {"settings", settings}, {"seconds", seconds}, {"totals", totals},
-          {"clauses", clauses},      {"never_evaluated", never}, {"kernels", kernels}};
+  json report{{"schema", kReportSchema}, {"version", ASSAY_VERSION}, {"settings", settings},
+              {"seconds", seconds},      {"totals", totals},         {"clauses", clauses},
+              {"never_evaluated", never}, {"kernels", kernels}};
+  report["exit_code"] = report_failed(report) ? 1 : 0;
+  return report;
 }
 
 bool report_failed(const json& report) {
   return report["totals"]["falsified"] != 0 || report["totals"]["mistrusted"] != 0 || !report["never_evaluated"].empty();
 }
 
-std::string junit_xml(const json& report) {
-  std::string suites;
-  int tests = 0, failures = 0, skips = 0;
-  for (const json& k : report["kernels"]) {
-    std::string cases;
-    int failed = 0, skipped = 0;
-    for (const json& o : k["obligations"]) {
-      const std::string verdict = o["verdict"].get<std::string>();
-      cases += fmt::format("    <testcase classname=\"{}\" name=\"{}: {}\" time=\"{:.3f}\"", xml_escape(k["kernel"].get<std::string>()),
-                           xml_escape(o["id"].get<std::string>()), xml_escape(o["claim"].get<std::string>()), o["seconds"].get<double>());
-      if (verdict == "passed") {
-        cases += "/>\n";
-      } else if (verdict == "falsified" || verdict == "mistrusted") {
-        ++failed;
-        const std::string message = o.contains("counterexample")
-                                        ? o["counterexample"]["finding"]["message"].get<std::string>() + " (" +
-                                              o["counterexample"]["says"].get<std::string>() + ")"
-                                        : o.value("reason", "");
-        cases += fmt::format(">\n      <failure type=\"{}\" message=\"{}\"/>\n    </testcase>\n", verdict, xml_escape(message));
-      } else {
-        ++skipped;
-        cases += fmt::format(">\n      <skipped message=\"{}: {}\"/>\n    </testcase>\n", verdict, xml_escape(o.value("reason", "")));
-      }
-    }
-    suites += fmt::format("  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\" time=\"{:.3f}\">\n{}  </testsuite>\n",
-                          xml_escape(k["kernel"].get<std::string>()), k["obligations"].size(), failed, skipped,
-                          k["seconds"].get<double>(), cases);
-    tests += static_cast<int>(k["obligations"].size()), failures += failed, skips += skipped;
-  }
-  return fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"assay\" tests=\"{}\" failures=\"{}\" errors=\"0\" "
-                     "skipped=\"{}\" time=\"{:.3f}\">\n{}</testsuites>\n",
-                     tests, failures, skips, report["seconds"].get<double>(), suites);
-}
-
 void write_file(const std::filesystem::path& path, const std::string& text) {
   std::error_code error;
   std::filesystem::create_directories(path.parent_path(), error);
+  errno = 0;
   std::ofstream file(path);
   file << text;
   if (!file.flush())
-    throw InputError(path.string(), "the file could not be written", "name a directory that can be written to");
+    throw InputError(path.string(),
+                     "the file could not be written" + (errno != 0 ? fmt::format(": {}", std::strerror(errno)) : ""),
+                     "name a directory that can be written to");
+}
+
+void expect_writable(const std::filesystem::path& directory) {
+  const std::filesystem::path probe = directory / ".assay";
+  write_file(probe, "");
+  std::error_code error;
+  std::filesystem::remove(probe, error);
 }
 
 void write_replays(json& report, const std::filesystem::path& directory) {
@@ -193,7 +188,10 @@ void write_replays(json& report, const std::filesystem::path& directory) {
     for (json& o : k["obligations"]) {
       if (!o.contains("counterexample")) continue;
       const auto path = directory / file_name(k["kernel"].get<std::string>(), o["id"].get<std::string>());
-      write_file(path, o["counterexample"].dump(2) + "\n");
+      json replay = o["counterexample"];
+      replay.erase("drawn_errors");  // pictures are for reports
+      replay["finding"].erase("errors");
+      write_file(path, replay.dump(2) + "\n");
       o["counterexample"]["file"] = path.string();
     }
 }
@@ -202,6 +200,8 @@ void write_report(json& report, const std::filesystem::path& directory) {
   write_replays(report, directory / "replay");
   write_file(directory / "report.json", report.dump(1) + "\n");
   write_file(directory / "junit.xml", junit_xml(report));
+  write_file(directory / "assay.sarif", sarif(report));
+  write_file(directory / "report.html", html_page(report));
 }
 
 void name_foreign(json& report, const plugin::Source& source) {

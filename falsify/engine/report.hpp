@@ -1,4 +1,5 @@
-// Results as data: one JSON document for machines, JUnit XML for CI, replay files, and tables for people.
+// Results as data: one JSON document, from which every other format is made (reports/formats.hpp), replay files, and a
+// table for the terminal.
 #pragma once
 
 #include <filesystem>
@@ -19,8 +20,12 @@ inline constexpr std::string_view kReplaySchema = "assay-replay/1";
 nlohmann::json to_json(const OpDescriptor& op, const KernelResult& result);
 
 /// The whole report of a run over several kernels: totals, and clauses that were never evaluated (not judged where
-/// settings["obligation"] names one obligation).
+/// settings["obligation"] names one obligation). `exit_code` is 0 or 1, until a command that knows better sets it.
 nlohmann::json make_report(std::vector<nlohmann::json> kernels, const nlohmann::json& settings, double seconds);
+
+/// A report as write_report() wrote it. Throws InputError naming the file, what is wrong in it and where, unless it is valid
+/// by falsify/report.schema.json.
+nlohmann::json read_report(const std::filesystem::path& file);
 
 /// Writes into every kernel of the report, and into its replay files, what it takes to find the foreign kernel again.
 void name_foreign(nlohmann::json& report, const plugin::Source& source);
@@ -28,17 +33,18 @@ void name_foreign(nlohmann::json& report, const plugin::Source& source);
 /// True where something was falsified or mistrusted, or a clause was never evaluated.
 bool report_failed(const nlohmann::json& report);
 
-/// JUnit XML: one suite per kernel, one case per obligation; skips carry their reason.
-std::string junit_xml(const nlohmann::json& report);
-
 /// For a terminal: one line per kernel, then each finding with its case and replay command.
 std::string table(const nlohmann::json& report);
 
 /// Writes a file, and the folders it is in. Throws InputError if it cannot be written.
 void write_file(const std::filesystem::path& path, const std::string& text);
 
-/// Writes report.json, junit.xml and replay/*.json into `directory` and puts each replay file's path into
-/// the report. Throws InputError if a file cannot be written.
+/// Throws InputError unless files can be written to the folder, which is made where it is missing: asked for before a
+/// campaign, not after it.
+void expect_writable(const std::filesystem::path& directory);
+
+/// Writes report.json, junit.xml, assay.sarif, report.html and replay/*.json into `directory` and puts each replay file's
+/// path into the report. Throws InputError if a file cannot be written.
 void write_report(nlohmann::json& report, const std::filesystem::path& directory);
 /// Replay files only.
 void write_replays(nlohmann::json& report, const std::filesystem::path& directory);

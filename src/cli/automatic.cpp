@@ -1,15 +1,16 @@
 #include "cli/automatic.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <fstream>
 
 #include "cli/commands.hpp"
+#include "cli/progress.hpp"
 #include "falsify/automatic/judged.hpp"
 #include "falsify/automatic/report.hpp"
+#include "falsify/engine/report.hpp"
 
 namespace assay::cli {
 namespace {
@@ -59,11 +60,13 @@ int run_automatic(const AutomaticOptions& o) {
   if (!o.mutant.empty()) keep_one(o.mutant, sample.mutants);
   const auto judgements = o.judged.empty() ? std::vector<falsify::Judgement>() : falsify::read_judgements(o.judged);
   const std::size_t left_out = screen(o, survey, sample.mutants);
-  const bool show = !o.quiet && !o.json && isatty(STDERR_FILENO) != 0;
+  if (!o.report.empty()) falsify::expect_writable(o.report);
+  ProgressLine line(o.quiet || o.json, {}, "mutants");
   auto results = falsify::run_study(sample.mutants, o.study, o.jobs, [&](std::size_t done) {
-    if (show) fmt::print(stderr, "\r\x1b[K{} of {} mutants", done, sample.mutants.size());
+    line.update({.finished = static_cast<int>(done), .kernels = static_cast<int>(sample.mutants.size()),
+                 .work_done = static_cast<double>(done)});
   });
-  if (show) fmt::print(stderr, "\r\x1b[K");
+  line.finish();
   falsify::judge(results, judgements, survey, o.judged);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const nlohmann::json settings{{"seed", o.study.seed}, {"cases", o.study.cases}, {"attack_cases", o.study.attack_cases},

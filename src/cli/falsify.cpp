@@ -1,6 +1,5 @@
 // `assay falsify`: campaigns against kernels.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <memory>
@@ -9,6 +8,7 @@
 #include "cli/commands.hpp"
 #include "cli/foreign.hpp"
 #include "cli/progress.hpp"
+#include "cli/publish.hpp"
 #include "cli/selection.hpp"
 #include "cli/values.hpp"
 #include "falsify/engine/pool.hpp"
@@ -40,6 +40,21 @@ std::vector<const Kernel*> select(const Options& o, const plugin::ForeignKernel*
   return chosen;
 }
 
+TimePlan time_plan(const Options& o, const falsify::CampaignOptions& options) {
+  TimePlan plan{.whole{}, .kernel = options.time, .jobs = jobs_for(o.jobs)};
+  if (!o.time.empty()) plan.whole = parse_duration("--time", o.time);
+  return plan;
+}
+
+/// The verdict of the run.
+Exit exit_code(const Options& o, const nlohmann::json& report) {
+  if (falsify::report_failed(report)) return kFalsified;
+  const bool foreign = !o.foreign.lib.empty();
+  if (foreign && report["totals"]["refused"] != 0) return kUnavailable;  // nothing was tried
+  const bool named = !o.backend.empty() || !o.kernel.empty() || foreign;
+  return named && report["totals"]["unavailable"] != 0 ? kUnavailable : kNothingFalsified;
+}
+
 int run(const Options& o) {
   const std::chrono::milliseconds limit = parse_duration("--limit", o.limit);
   const std::unique_ptr<plugin::ForeignKernel> foreign = foreign_kernel(o.foreign, limit);
@@ -57,8 +72,9 @@ int run(const Options& o) {
   options.seed = parse_seed(o.seed);
   options.only = o.obligation;
   options.largest = o.largest;
+  if (!o.report.empty()) falsify::expect_writable(o.report);
   const auto begin = std::chrono::steady_clock::now();
-  ProgressLine line(o.quiet || o.json, !o.time.empty());
+  ProgressLine line(o.quiet || o.json, time_plan(o, options));
   std::vector<nlohmann::json> results =
       falsify::run_pool(chosen, options, jobs_for(o.jobs), [&](const falsify::PoolStatus& s) { line.update(s); });
   line.finish();
@@ -68,13 +84,9 @@ int run(const Options& o) {
                           {"obligation", o.obligation}, {"shard", o.shard}};
   nlohmann::json report = falsify::make_report(std::move(results), settings, seconds);
   if (foreign) falsify::name_foreign(report, foreign->source());
-  if (!o.report.empty()) falsify::write_report(report, o.report);
-  else if (report["totals"]["falsified"] != 0) falsify::write_replays(report, "assay-replays");
-  fmt::print("{}", o.json ? report.dump(1) + "\n" : falsify::table(report));
-  if (falsify::report_failed(report)) return kFalsified;
-  if (foreign && report["totals"]["refused"] != 0) return kUnavailable;  // nothing was tried
-  const bool named = !o.backend.empty() || !o.kernel.empty() || foreign;
-  return named && report["totals"]["unavailable"] != 0 ? kUnavailable : kNothingFalsified;
+  report["exit_code"] = exit_code(o, report);
+  publish(report, o.report, o.json);
+  return report["exit_code"].get<int>();
 }
 
 }  // namespace
@@ -98,7 +110,7 @@ Command add_falsify(CLI::App& root) {
   app->add_option("--largest", o->largest, "Dims of `by: large` cases: from half of this to this (0: up to 1025)")
       ->check(CLI::Range(0, 16384));
   app->add_option("--shard", o->shard, "I/N: the I-th of N parts of the kernels");
-  app->add_option("--report", o->report, "Write report.json, junit.xml and replay files to this folder");
+  app->add_option("--report", o->report, "Write report.html, report.json, junit.xml, assay.sarif and replay files to this folder");
   app->add_option("--jobs", o->jobs, "Campaigns at once (0: one per processor)")->check(CLI::Range(0, 1024));
   app->add_flag("--json", o->json, "One JSON document on standard output");
   app->add_flag("--quiet", o->quiet, "No progress");

@@ -1,5 +1,6 @@
 #include "cli/foreign.hpp"
 
+#include "cli/values.hpp"
 #include "contract/reader.hpp"
 #include "falsify/engine/probe.hpp"
 #include "falsify/engine/trial.hpp"
@@ -69,6 +70,7 @@ std::unique_ptr<plugin::ForeignKernel> foreign_kernel(const ForeignOptions& o, s
   if (o.lib.empty()) return shader(o, op);
   plugin::Source source{o.lib, o.symbol, o.shim, {}, o.declare};
   if (!o.shim.empty()) source.shim = contract::read_file(o.shim, o.shim, "a shim");
+  expect_utf8(o.shim, source.shim);
   // First what can be checked without the library.
   source = plugin::ForeignKernel(op, source).source();
   plugin::Declaration declaration;

@@ -3,6 +3,7 @@
 #include <exception>
 
 #include "cli/commands.hpp"
+#include "cli/values.hpp"
 #include "core/errors.hpp"
 
 namespace {
@@ -33,6 +34,7 @@ int main(int argc, char** argv) {
     return complain((std::string(e.what()) + "; `assay --help` lists commands and options").c_str(), kWrongUse);
   }
   try {
+    for (int i = 1; i < argc; ++i) expect_utf8("the command line", argv[i]);
     for (const Command& command : commands)
       if (command.app->parsed()) return command.action();
   } catch (const assay::InputError& e) {

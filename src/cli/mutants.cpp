@@ -104,7 +104,8 @@ int run(const Options& o) {
   options.limit = parse_duration("--limit", o.limit);
   options.stop_at_first = true;
   options.shrink = o.shrink;
-  ProgressLine line(o.quiet || o.json, true);
+  if (!o.report.empty()) falsify::expect_writable(o.report);
+  ProgressLine line(o.quiet || o.json, {}, "mutants");
   std::vector<nlohmann::json> results =
       falsify::run_pool(chosen, options, jobs_for(o.jobs), [&](const falsify::PoolStatus& s) { line.update(s); });
   line.finish();
@@ -140,7 +141,7 @@ Command add_mutants(CLI::App& root) {
       ->capture_default_str()->check(CLI::Range(1, 1'000'000));
   app->add_option("--seed", o->seed, "Seed of the campaigns")->capture_default_str();
   auto* limit = app->add_option("--limit", o->limit, "A call that takes longer is a hang")->capture_default_str();
-  app->add_option("--report", o->report, "Write report.json, junit.xml and replay files to this folder");
+  app->add_option("--report", o->report, "Write report.html, report.json, junit.xml, assay.sarif and replay files to this folder");
   app->add_option("--jobs", o->jobs, "Campaigns at once (0: one per processor)")->check(CLI::Range(0, 1024));
   auto* shrink = app->add_flag("--shrink", o->shrink, "Shrink each counterexample and print the smallest case");
   app->add_flag("--json", o->json, "One JSON document on standard output");

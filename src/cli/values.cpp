@@ -1,6 +1,7 @@
 #include "cli/values.hpp"
 
 #include <charconv>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "core/errors.hpp"
@@ -41,6 +42,14 @@ Shard parse_shard(const std::string& text) {
     throw InputError("--shard " + text, "is not a shard", "use I/N with I from 1 to N, such as 2/4");
   --shard.index;
   return shard;
+}
+
+void expect_utf8(const std::string& where, const std::string& text) {
+  try {
+    static_cast<void>(nlohmann::json(text).dump());
+  } catch (const nlohmann::json::type_error&) {
+    throw InputError(where, "holds bytes that are not UTF-8", "use a name or text in UTF-8");
+  }
 }
 
 int jobs_for(int requested) {

@@ -27,6 +27,9 @@ std::vector<T> shard_of(const std::vector<T>& all, Shard shard) {
   return part;
 }
 
+/// Throws InputError unless the text is UTF-8: reports are, and name what they were told.
+void expect_utf8(const std::string& where, const std::string& text);
+
 /// The number of processors where 0 is asked for.
 int jobs_for(int requested);
 

@@ -33,6 +33,7 @@ expect 2 'not a shard' falsify --shard 3/2
 expect 2 'not a seed' falsify --seed -1
 expect 2 '--jobs' falsify --jobs -2
 expect 2 '--time' falsify --cases 3 --time 3s
+expect 2 'not UTF-8' falsify --quiet --cases 1 --kernel matmul/cpu/naive --report "$folder/"$'\xff'
 expect 2 '--frobnicate' falsify --frobnicate
 expect 2 'OP' explain
 expect 2 'no contract of this name' explain nothing

@@ -1,4 +1,5 @@
 #include "falsify/engine/report.hpp"
+#include "falsify/engine/reports/formats.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,35 +4,12 @@
 #include <algorithm>
 
 #include "falsify/engine/report.hpp"
+#include "falsify/engine/reports/fields.hpp"
 
 namespace assay::falsify {
 namespace {
 
 using nlohmann::json;
-
-std::string short_count(double n) {
-  if (n < 10'000) return fmt::format("{:.0f}", n);
-  if (n < 10'000'000) return fmt::format("{:.1f}k", n / 1e3);
-  return fmt::format("{:.1f}M", n / 1e6);
-}
-
-std::string figure(const json& x) { return x.is_number() ? fmt::format("{:.3g}", x.get<double>()) : x.get<std::string>(); }
-
-std::string values_text(const json& counterexample) {
-  const json& c = counterexample["case"];
-  if (!c.contains("values")) return {};
-  std::string text;
-  for (const auto& [tensor, list] : c["values"].items()) {
-    text += fmt::format("{}{} = [", text.empty() ? "" : ", ", tensor);
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      const std::string word = list[i].get<std::string>();
-      const bool nan = word.starts_with("nan");
-      text += fmt::format("{}{}", i ? ", " : "", nan ? word : fmt::format("{}", std::strtof(word.c_str(), nullptr)));
-    }
-    text += "]";
-  }
-  return text;
-}
 
 std::string finding_text(const json& kernel, const json& o) {
   const json& x = o["counterexample"];
@@ -40,17 +17,13 @@ std::string finding_text(const json& kernel, const json& o) {
   std::string text = fmt::format("\nFALSIFIED {}  {}  \"{}\"\n", kernel["kernel"].get<std::string>(), o["id"].get<std::string>(),
                                  o["claim"].get<std::string>());
   text += fmt::format("  case     {}\n", x["says"].get<std::string>());
-  if (f.contains("tensor")) {
-    std::string index;
-    for (const json& i : f["index"]) index += (index.empty() ? "" : ", ") + i.dump();
-    text += fmt::format("  element  {}[{}]\n", f["tensor"].get<std::string>(), index);
-  }
+  if (const std::string element = element_of(f); !element.empty()) text += fmt::format("  element  {}\n", element);
   text += fmt::format("  {:<8} {}\n", f["kind"].get<std::string>(), f["message"].get<std::string>());
-  if (const std::string values = values_text(x); !values.empty()) text += fmt::format("  inputs   {}\n", values);
+  if (const std::string values = inputs_of(x); !values.empty()) text += fmt::format("  inputs   {}\n", values);
   text += fmt::format("  suspect  {}\n", o["if_fails"].get<std::string>());
   text += fmt::format("  found    case {} of the campaign, shrunk in {} runs; fails {}\n", x["number"].get<int>(),
                       x["shrink"]["tried"].get<int>(), x["reproduction"].get<std::string>());
-  if (x.contains("file")) text += fmt::format("  replay   assay replay {}\n", x["file"].get<std::string>());
+  if (const std::string replay = replay_of(x); !replay.empty()) text += fmt::format("  replay   {}\n", replay);
   return text;
 }
 
@@ -86,15 +59,10 @@ std::string table(const json& report) {
     text += fmt::format("{:<{}}  {:>6}  {:>9}  {:>9}  {:>7.1f}  {}\n", k["kernel"].get<std::string>(), width, cases,
                         short_count(static_cast<double>(elements)), figure(worst), k["seconds"].get<double>(), verdict);
   }
-  const json& t = report["totals"];
   text += findings;
   for (const json& id : report["never_evaluated"])
     text += fmt::format("\nNEVER EVALUATED {}: a clause that no run reaches proves nothing\n", id.get<std::string>());
-  text += fmt::format("\n{} kernels: {} passed, {} falsified, {} mistrusted, {} refused every case, {} unavailable; "
-                      "{} cases, {} output elements in {:.1f} s\n",
-                      t["kernels"].dump(), t["passed"].dump(), t["falsified"].dump(), t["mistrusted"].dump(), t["refused"].dump(),
-                      t["unavailable"].dump(), t["cases"].dump(), short_count(t["elements"].get<double>()),
-                      report["seconds"].get<double>());
+  text += fmt::format("\n{}\n", totals_line(report));
   return text;
 }
 

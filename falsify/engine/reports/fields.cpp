@@ -1,0 +1,74 @@
+#include "falsify/engine/reports/fields.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+namespace assay::falsify {
+
+using nlohmann::json;
+
+std::string text_of(const json& object, const char* key) { return object.at(key).get<std::string>(); }
+
+std::vector<Judged> judged(const json& report, std::string_view verdict) {
+  std::vector<Judged> found;
+  for (const json& k : report["kernels"])
+    for (const json& o : k["obligations"])
+      if (o["verdict"] == verdict) found.push_back({k, o});
+  return found;
+}
+
+std::string element_of(const json& finding) {
+  if (!finding.contains("tensor")) return {};
+  std::string index;
+  for (const json& i : finding["index"]) index += (index.empty() ? "" : ", ") + i.dump();
+  return fmt::format("{}[{}]", text_of(finding, "tensor"), index);
+}
+
+std::string inputs_of(const json& counterexample) {
+  const json& c = counterexample["case"];
+  if (!c.contains("values")) return {};
+  std::string text;
+  for (const auto& [tensor, list] : c["values"].items()) {
+    text += fmt::format("{}{} = [", text.empty() ? "" : ", ", tensor);
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const std::string word = list[i].get<std::string>();
+      const bool nan = word.starts_with("nan");
+      text += fmt::format("{}{}", i ? ", " : "", nan ? word : fmt::format("{}", std::strtof(word.c_str(), nullptr)));
+    }
+    text += "]";
+  }
+  return text;
+}
+
+std::string replay_of(const json& counterexample) {
+  return counterexample.contains("file") ? "assay replay " + text_of(counterexample, "file") : "";
+}
+
+std::string what_happened(const json& obligation) {
+  if (!obligation.contains("counterexample")) return obligation.value("reason", "");
+  const json& x = obligation["counterexample"];
+  return fmt::format("{} ({})", text_of(x["finding"], "message"), text_of(x, "says"));
+}
+
+std::string totals_line(const json& report) {
+  const json& t = report["totals"];
+  return fmt::format(
+      "{} kernels: {} passed, {} falsified, {} mistrusted, {} refused every case, {} unavailable; "
+      "{} cases, {} output elements in {:.1f} s",
+      t["kernels"].dump(), t["passed"].dump(), t["falsified"].dump(), t["mistrusted"].dump(), t["refused"].dump(),
+      t["unavailable"].dump(), t["cases"].dump(), short_count(t["elements"].get<double>()),
+      report["seconds"].get<double>());
+}
+
+std::string short_count(double n) {
+  if (n < 10'000) return fmt::format("{:.0f}", n);
+  if (n < 10'000'000) return fmt::format("{:.1f}k", n / 1e3);
+  return fmt::format("{:.1f}M", n / 1e6);
+}
+
+std::string figure(const json& x) {
+  return x.is_number() ? fmt::format("{:.3g}", x.get<double>()) : x.get<std::string>();
+}
+
+}  // namespace assay::falsify

@@ -1,0 +1,38 @@
+// What several formats take out of a report in the same way.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay::falsify {
+
+/// The text under a key that the document has.
+std::string text_of(const nlohmann::json& object, const char* key);
+
+/// An obligation of a kernel, both as they stand in the report.
+struct Judged {
+  const nlohmann::json& kernel;
+  const nlohmann::json& obligation;
+};
+/// Those with this verdict, in the report's order.
+std::vector<Judged> judged(const nlohmann::json& report, std::string_view verdict);
+
+/// "c[2, 0]"; empty where no element is meant.
+std::string element_of(const nlohmann::json& finding);
+/// "a = [0, 1], b = [1]"; empty where the case does not carry its values.
+std::string inputs_of(const nlohmann::json& counterexample);
+/// "assay replay FILE"; empty where no replay file was written.
+std::string replay_of(const nlohmann::json& counterexample);
+/// The finding and its case where falsified, else the reason; one line.
+std::string what_happened(const nlohmann::json& obligation);
+
+/// "3 kernels: 2 passed, 1 falsified, ...; 120 cases, 34.5k output elements in 1.2 s"
+std::string totals_line(const nlohmann::json& report);
+/// 12345 is "12.3k".
+std::string short_count(double n);
+/// Three digits of a number, or what stands in its place ("inf").
+std::string figure(const nlohmann::json& x);
+
+}  // namespace assay::falsify

@@ -1,0 +1,106 @@
+// What GitHub shows of a run: annotations at files, and a summary of the step.
+#include <fmt/format.h>
+
+#include <map>
+
+#include "falsify/engine/reports/fields.hpp"
+#include "falsify/engine/reports/formats.hpp"
+
+namespace assay::falsify {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kShown = 10;       // annotations of a level that GitHub shows of one step
+constexpr std::size_t kTableRows = 100;  // findings in the summary, which GitHub cuts at 1 MiB
+
+/// `property`: the text is the value of a property of a workflow command, where commas and colons have a meaning too.
+std::string command_escape(std::string_view text, bool property) {
+  std::string out;
+  for (char c : text) {
+    switch (c) {
+      case '%': out += "%25"; break;
+      case '\r': out += "%0D"; break;
+      case '\n': out += "%0A"; break;
+      case ':': out += property ? "%3A" : ":"; break;
+      case ',': out += property ? "%2C" : ","; break;
+      default: out += c;
+    }
+  }
+  return out;
+}
+
+std::string annotation(const char* command, const Judged& found) {
+  const json& o = found.obligation;
+  std::string text = fmt::format("{}: {}\nclaim: {}\nsuspect: {}", text_of(found.kernel, "kernel"), what_happened(o),
+                                 text_of(o, "claim"), text_of(o, "if_fails"));
+  if (o.contains("counterexample") && !replay_of(o["counterexample"]).empty())
+    text += "\nreplay: " + replay_of(o["counterexample"]);
+  const std::string title = fmt::format("{} {}", text_of(o, "verdict"), text_of(o, "id"));
+  return fmt::format("::{} file={},line={},title={}::{}\n", command,
+                     command_escape(text_of(found.kernel, "source"), true), found.kernel["line"].get<int>(),
+                     command_escape(title, true), command_escape(text, false));
+}
+
+/// One cell of a Markdown table: what would end it, or begin markup or HTML, is escaped.
+std::string cell(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '\n' || c == '\r') out += ' ';
+    else if (c == '<') out += "&lt;";
+    else if (c == '&') out += "&amp;";
+    else if (std::string_view("|`*_[]\\~").find(c) != std::string_view::npos) out += std::string("\\") + c;
+    else out += c;
+  }
+  return out;
+}
+
+std::string findings_table(const json& report, const char* verdict) {
+  const std::vector<Judged> found = judged(report, verdict);
+  if (found.empty()) return {};
+  std::string text = fmt::format("\n### {} {}\n\n| kernel | obligation | what | suspect | replay |\n| --- | --- | --- | --- | --- |\n",
+                                 found.size(), verdict);
+  for (std::size_t i = 0; i < std::min(found.size(), kTableRows); ++i) {
+    const auto& [k, o] = found[i];
+    text += fmt::format("| {} | {}: {} | {} | {} | {} |\n", cell(text_of(k, "kernel")), cell(text_of(o, "id")),
+                        cell(text_of(o, "claim")), cell(what_happened(o)), cell(text_of(o, "if_fails")),
+                        o.contains("counterexample") ? cell(replay_of(o["counterexample"])) : "");
+  }
+  if (found.size() > kTableRows) text += fmt::format("\nand {} more, which the report holds.\n", found.size() - kTableRows);
+  return text;
+}
+
+/// Kernels of each operation by status.
+std::string operations_table(const json& report) {
+  std::map<std::string, std::map<std::string, int>> counts;
+  for (const json& k : report["kernels"]) ++counts[text_of(k, "op")][text_of(k, "status")];
+  std::string text =
+      "\n<details><summary>Operations</summary>\n\n| operation | passed | falsified | mistrusted | refused | unavailable "
+      "|\n| --- | ---: | ---: | ---: | ---: | ---: |\n";
+  for (auto& [op, by] : counts)
+    text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", cell(op), by["passed"], by["falsified"], by["mistrusted"],
+                        by["refused"], by["unavailable"]);
+  return text + "\n</details>\n";
+}
+
+}  // namespace
+
+std::string annotations(const json& report) {
+  std::string text;
+  for (const auto& [verdict, command] : {std::pair{"falsified", "error"}, std::pair{"mistrusted", "warning"}}) {
+    const std::vector<Judged> found = judged(report, verdict);
+    for (std::size_t i = 0; i < std::min(found.size(), kShown); ++i) text += annotation(command, found[i]);
+  }
+  return text;
+}
+
+std::string step_summary(const json& report) {
+  std::string text = fmt::format("## Assay: {}\n\n{}\n", report["exit_code"] == 0 ? "nothing falsified" : "not passed",
+                                 cell(totals_line(report)));
+  for (const char* verdict : {"falsified", "mistrusted"}) text += findings_table(report, verdict);
+  for (const json& id : report["never_evaluated"])
+    text += fmt::format("\n**Never evaluated:** {}. A clause that no run reaches proves nothing.\n", cell(id.get<std::string>()));
+  return text + operations_table(report);
+}
+
+}  // namespace assay::falsify

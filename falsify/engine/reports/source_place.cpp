@@ -1,0 +1,87 @@
+#include "falsify/engine/reports/source_place.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace assay::falsify {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool word_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+/// The number of the first line, other than a comment, that holds `words` by itself, or as the beginning of a name where they
+/// end in an underscore; 0 if there is none.
+int line_with(std::string_view text, std::string_view words) {
+  int number = 0;
+  while (!text.empty()) {
+    ++number;
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const std::size_t begin = line.find_first_not_of(" \t");
+    if (begin == std::string_view::npos || line.substr(begin).starts_with("//")) continue;
+    for (std::size_t at = line.find(words); at != std::string_view::npos; at = line.find(words, at + 1)) {
+      const std::size_t end = at + words.size();
+      if ((at == 0 || !word_character(line[at - 1]) || !word_character(words.front())) &&
+          (end == line.size() || !word_character(line[end]) || !word_character(words.back()) || words.back() == '_'))
+        return number;
+    }
+  }
+  return 0;
+}
+
+/// The file in this folder or one above it; empty if there is none.
+fs::path find_upwards(fs::path folder, const fs::path& file) {
+  std::error_code error;
+  for (;; folder = folder.parent_path()) {
+    if (fs::exists(folder / file, error)) return folder / file;
+    if (folder == folder.parent_path()) return {};
+  }
+}
+
+fs::path find_source(const fs::path& source) {
+  std::error_code error;
+  fs::path found = find_upwards(fs::current_path(error), source);
+  if (found.empty()) found = find_upwards(fs::read_symlink("/proc/self/exe", error).parent_path(), source);
+  return found;
+}
+
+std::string contents(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
+int line_of(std::string_view text, std::string_view id) {
+  const std::string op(id.substr(0, id.find('/')));
+  const std::string algorithm(id.substr(id.rfind('/') + 1));
+  // Registrations first; then functions, by the names that they have in this repository and in shaders.
+  for (const std::string& words : {'"' + std::string(id) + '"', '"' + algorithm + '"', algorithm + '(', algorithm,
+                                   algorithm + '_', std::string("void main("), op + '(', op + "_kernel(", std::string("__global__")})
+    if (const int line = line_with(text, words)) return line;
+  return 1;
+}
+
+SourcePlace source_place(std::string_view source, std::string_view id) {
+  SourcePlace place{std::string(source), 1};
+  if (source.empty() || id.starts_with("foreign/")) return place;  // of those there is no source, only a library
+  const fs::path found = find_source(fs::path(source));
+  std::error_code error;
+  if (!fs::is_directory(found, error)) {
+    place.line = line_of(contents(found), id);
+    return place;
+  }
+  for (const auto& entry : fs::directory_iterator(found, error)) {
+    const int line = line_with(contents(entry.path()), '"' + std::string(id) + '"');
+    if (line > 0) return {(fs::path(source) / entry.path().filename()).string(), line};
+  }
+  return place;
+}
+
+}  // namespace assay::falsify

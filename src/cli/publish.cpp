@@ -1,0 +1,56 @@
+#include "cli/publish.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <optional>
+
+#include "core/errors.hpp"
+#include "falsify/engine/report.hpp"
+#include "falsify/engine/reports/formats.hpp"
+
+namespace assay::cli {
+namespace {
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+/// Other steps' commands may have written to the file before.
+void append_summary(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::app);
+  file << text;
+  if (!file.flush()) throw InputError("GITHUB_STEP_SUMMARY=" + path, "the file could not be written", "leave it as GitHub sets it");
+}
+
+}  // namespace
+
+void publish(nlohmann::json& report, const std::string& directory, bool as_json) {
+  std::optional<InputError> trouble;
+  // What was found must be seen, whatever else goes wrong.
+  const auto attempt = [&](const std::function<void()>& write) {
+    try {
+      write();
+    } catch (const InputError& e) {
+      if (!trouble) trouble = e;
+    }
+  };
+  attempt([&] {
+    if (!directory.empty()) falsify::write_report(report, directory);
+    else if (report["totals"]["falsified"] != 0) falsify::write_replays(report, "assay-replays");
+  });
+  fmt::print("{}", as_json ? report.dump(1) + "\n" : falsify::table(report));
+  std::fflush(stdout);
+  if (environment("GITHUB_ACTIONS") == "true") {
+    fmt::print(stderr, "{}", falsify::annotations(report));
+    if (const std::string path = environment("GITHUB_STEP_SUMMARY"); !path.empty())
+      attempt([&] { append_summary(path, falsify::step_summary(report)); });
+  }
+  if (trouble) throw *trouble;
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,15 @@
+// How a run ends: its results on standard output, in files, and where GitHub shows them.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace assay::cli {
+
+/// Prints the report (as JSON, or as a table) and writes its files to `directory`; replay files alone, and to assay-replays,
+/// where that is empty. Where the environment says GITHUB_ACTIONS=true, also annotations to standard error, which leaves
+/// standard output as it is, and the summary of the step. Throws InputError where something could not be written, after all
+/// else has been.
+void publish(nlohmann::json& report, const std::string& directory, bool as_json);
+
+}  // namespace assay::cli
