@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <signal.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,6 +39,37 @@ void recurses(const Call& call, Device& device) {
   frame[1] = frame[0];
 }
 void closes_everything(const Call&, Device&) { for (int fd = 0; fd < 256; ++fd) close(fd); }
+
+/// 400 ms of work.
+void works(const Call& call, Device& device) {
+  timespec used;
+  do clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  while (used.tv_sec == 0 && used.tv_nsec < 400'000'000);
+  right(call, device);
+}
+
+/// Processes that keep every core busy, several each.
+class Busy {
+ public:
+  Busy() {
+    for (unsigned i = 0; i < 6 * std::thread::hardware_concurrency(); ++i) {
+      const pid_t child = fork();
+      if (child == 0)
+        for (;;) {
+        }
+      children_.push_back(child);
+    }
+  }
+  ~Busy() {
+    for (const pid_t child : children_) {
+      kill(child, SIGKILL);
+      waitpid(child, nullptr, 0);
+    }
+  }
+
+ private:
+  std::vector<pid_t> children_;
+};
 
 class WorkerTest : public testing::Test {
  protected:
@@ -92,6 +125,15 @@ TEST_F(WorkerTest, ClausesAreCountedAcrossProcesses) {
   run(good);
   const std::vector<std::uint64_t> after = worker_.clause_counts(op_);
   for (std::size_t i = 0; i < after.size(); ++i) EXPECT_GE(after[i], before[i] + 2) << op_.clauses[i].id;
+}
+
+TEST_F(WorkerTest, ABusyMachineMakesNoCallHang) {
+  ASSERT_EQ(run(with(right)).status, Status::done);
+  const Busy busy;
+  EXPECT_EQ(run(with(works)).status, Status::done);
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(run(with(sleeps)).status, Status::hung);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(4));
 }
 
 TEST_F(WorkerTest, AMissingDeviceIsUnavailableNotAPass) {
