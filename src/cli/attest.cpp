@@ -85,7 +85,7 @@ int run(const Options& o) {
   options.seed = parse_seed(o.seed);
   options.limit = parse_duration("--limit", o.limit);
   const auto begin = std::chrono::steady_clock::now();
-  ProgressLine line(o.quiet || o.json, false);
+  ProgressLine line(o.quiet || o.json);
   auto results =
       falsify::run_pool(run, options, jobs_for(o.jobs), [&](const falsify::PoolStatus& s) { line.update(s); });
   line.finish();

@@ -49,7 +49,7 @@ TimePlan time_plan(const Options& o, const falsify::CampaignOptions& options) {
 /// The verdict of the run.
 Exit exit_code(const Options& o, const nlohmann::json& report) {
   if (falsify::report_failed(report)) return kFalsified;
-  const bool foreign = !o.foreign.lib.empty();
+  const bool foreign = !o.foreign.lib.empty() || !o.foreign.spv.empty();
   if (foreign && report["totals"]["refused"] != 0) return kUnavailable;  // nothing was tried
   const bool named = !o.backend.empty() || !o.kernel.empty() || foreign;
   return named && report["totals"]["unavailable"] != 0 ? kUnavailable : kNothingFalsified;

@@ -14,6 +14,7 @@
 #include "cli/commands.hpp"
 #include "cli/local_devices.hpp"
 #include "cli/progress.hpp"
+#include "cli/publish.hpp"
 #include "cli/values.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/engine/report.hpp"
@@ -241,7 +242,7 @@ Result judge(const Plan& plan, const Options& o) {
   std::fflush(stdout);
   Result result;
   result.evidence = falsify::check_evidence(plan.subjects, plan.touched, plan.before, plan.now, here.rules);
-  ProgressLine line(o.quiet || o.json, true);
+  ProgressLine line(o.quiet || o.json, {.whole = time, .kernel = options.time, .jobs = jobs});
   auto results = falsify::run_pool(here.kernels, options, jobs, [&](const falsify::PoolStatus& s) { line.update(s); });
   line.finish();
   for (const falsify::Checked& c : result.evidence)
@@ -270,6 +271,8 @@ int run(const Options& o) {
   const std::string document = to_json(plan, result).dump(1) + "\n";
   if (!o.report.empty()) falsify::write_file(std::filesystem::path(o.report) / "gate.json", document);
   fmt::print("{}", o.json ? document : to_text(result));
+  std::fflush(stdout);
+  announce(result.report);
   if (falsify::report_failed(result.report)) return kFalsified;
   return result.report["totals"]["unavailable"] != 0 ? kUnavailable : kNothingFalsified;
 }

@@ -29,6 +29,13 @@ void append_summary(const std::string& path, const std::string& text) {
 
 }  // namespace
 
+void announce(const nlohmann::json& report) {
+  if (environment("GITHUB_ACTIONS") != "true") return;
+  fmt::print(stderr, "{}", falsify::annotations(report));
+  if (const std::string path = environment("GITHUB_STEP_SUMMARY"); !path.empty())
+    append_summary(path, falsify::step_summary(report));
+}
+
 void publish(nlohmann::json& report, const std::string& directory, bool as_json) {
   std::optional<InputError> trouble;
   // What was found must be seen, whatever else goes wrong.
@@ -45,11 +52,7 @@ void publish(nlohmann::json& report, const std::string& directory, bool as_json)
   });
   fmt::print("{}", as_json ? report.dump(1) + "\n" : falsify::table(report));
   std::fflush(stdout);
-  if (environment("GITHUB_ACTIONS") == "true") {
-    fmt::print(stderr, "{}", falsify::annotations(report));
-    if (const std::string path = environment("GITHUB_STEP_SUMMARY"); !path.empty())
-      attempt([&] { append_summary(path, falsify::step_summary(report)); });
-  }
+  attempt([&] { announce(report); });
   if (trouble) throw *trouble;
 }
 

@@ -7,9 +7,11 @@
 namespace assay::cli {
 
 /// Prints the report (as JSON, or as a table) and writes its files to `directory`; replay files alone, and to assay-replays,
-/// where that is empty. Where the environment says GITHUB_ACTIONS=true, also annotations to standard error, which leaves
-/// standard output as it is, and the summary of the step. Throws InputError where something could not be written, after all
-/// else has been.
+/// where that is empty; then announce(). Throws InputError where something could not be written, after all else has been.
 void publish(nlohmann::json& report, const std::string& directory, bool as_json);
+
+/// Where the environment says GITHUB_ACTIONS=true: annotations to standard error, which leaves standard output as it is, and
+/// the summary of the step. Throws InputError where that could not be written.
+void announce(const nlohmann::json& report);
 
 }  // namespace assay::cli
