@@ -119,7 +119,7 @@ std::vector<Index> draw_dims(const OpDescriptor& op, const DrawSpec& spec, Rando
 }
 
 /// One case in `kFarCases` has one dim beyond what the others draw, where 1024, 4096 or 8192 may be a kernel's limit, and few of all
-/// others, so that it costs no more than they do. Decided by the case's own seed: no other case is drawn differently.
+/// others, so that it costs no more than they do. At most half of the largest: obligations may join two. Decided by the case's own seed: no other case is drawn differently.
 constexpr std::uint64_t kFarCases = 25;
 constexpr Index kFarDims[] = {1030, 1537, 2049, 4099, 4160, 5003, 8200};
 
@@ -128,12 +128,13 @@ void reach_far(const OpDescriptor& op, Case& c) {
   if (random.below(kFarCases) != 0) return;
   std::vector<std::size_t> long_dims;
   for (std::size_t d = 0; d < op.dims.size(); ++d)
-    if (op.dims[d].max > kFarDims[0]) long_dims.push_back(d);
+    if (op.dims[d].max / 2 > kFarDims[0]) long_dims.push_back(d);
   if (long_dims.empty()) return;
   const std::size_t chosen = long_dims[random.below(long_dims.size())];
   for (std::size_t d = 0; d < c.dims.size(); ++d) {
-    const Index wanted = (d == chosen ? pick(kFarDims, random) : random.between(1, 3)) * op.dims[d].multiple;
-    c.dims[d] = std::clamp(d == chosen ? wanted / op.dims[d].multiple : wanted, op.dims[d].min, op.dims[d].max);
+    const DimInfo& dim = op.dims[d];
+    c.dims[d] = d == chosen ? std::clamp(pick(kFarDims, random), dim.min, dim.max / 2)
+                            : std::clamp(random.between(1, 3) * dim.multiple, dim.min, dim.max);
   }
   make_valid(op, c.dims);
 }
