@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "falsify/audit/judge.hpp"
 #include "falsify/audit/rows.hpp"
@@ -78,6 +79,7 @@ class Audit {
     if (!subject.no_sums.empty()) report_["no_sums"] = subject.no_sums;
     try {
       for (const Sum& sum : subject.sums) attempt([&] { one_sum(sum); }, sum.says);
+      weakest_sum();
       rows(subject);
     } catch (const Unavailable& e) {
       report_["verdict"] = "unavailable";
@@ -118,7 +120,17 @@ class Audit {
     Prober prober(op_, kernel_, sum, worker_);
     const Measured m = measure(prober);
     report_["sums"].push_back(to_json(sum, m));
-    for (const Disagreement& d : compare(kernel_, sum, m)) disagree(d.property, d.says);
+    std::set<std::string> measured;
+    if (m.rounding.value && sum.count > 2) measured.insert("rounding");
+    if (m.order.value && sum.count > 2) measured.insert("block");
+    if (m.accumulator_bits.value) measured.insert("accumulator");
+    if (m.input_bits.value && sum.count > 1) measured.insert("inputs");
+    for (const Disagreement& d : compare(kernel_, sum, m)) {
+      measured.erase(d.property);
+      if (d.holds_more) holds_more_.push_back(d);
+      else disagree(d.property, d.says);
+    }
+    as_declared_.merge(measured);
     if (sum.count > 1 && m.rounding.value) justified_ = justified_ && statistical_tier_justified(m);
   }
 
@@ -138,6 +150,12 @@ class Audit {
     if (kernel_.deterministic && runs.value == false) disagree("determinism", "declares the same bits in every run: " + runs.probe);
   }
 
+  /// What every sum holds more of than is declared.
+  void weakest_sum() {
+    for (const Disagreement& d : holds_more_)
+      if (!as_declared_.contains(d.property)) disagree(d.property, d.says);
+  }
+
   static void none_where_refused(Property<bool>& p) {
     if (!p.value && p.why_not.empty()) p.why_not = "the kernel refused the call";
   }
@@ -146,6 +164,8 @@ class Audit {
   const Kernel& kernel_;
   Worker worker_;
   json report_;
+  std::vector<Disagreement> holds_more_;
+  std::set<std::string> as_declared_;  ///< properties that some sum has just as declared
   bool failed_ = false, justified_ = true;
 };
 

@@ -30,8 +30,9 @@ class Judge {
   }
 
  private:
-  void report(std::string_view property, const std::string& says, const std::string& probe) {
-    found_.push_back({std::string(property), fmt::format("{}: {}{}{}", sum_.says, says, probe.empty() ? "" : ": ", probe)});
+  void report(std::string_view property, const std::string& says, const std::string& probe, bool holds_more = false) {
+    found_.push_back(
+        {std::string(property), fmt::format("{}: {}{}{}", sum_.says, says, probe.empty() ? "" : ": ", probe), holds_more});
   }
 
   void accumulator() {
@@ -42,7 +43,7 @@ class Judge {
              m_.accumulator_bits.probe);
     else if (ours_ && promised < 24 && bits > promised)
       report("accumulator", fmt::format("declares an accumulator of {} ({} bits) and holds {} bits: declare what it holds",
-                                        name(declared_.accumulator), promised, bits), "");
+                                        name(declared_.accumulator), promised, bits), "", true);
   }
 
   void rounding() {
@@ -51,7 +52,8 @@ class Judge {
     if (sum_.count < 3 && promised != Rounding::nearest) return;  // no accumulation
     const SeenRounding seen = *m_.rounding.value;
     if (promised == Rounding::nearest ? !is_nearest(seen) : seen != SeenRounding::toward_zero)
-      report("rounding", fmt::format("declares accumulation {}, measured {}", words(promised), name(seen)), m_.rounding.probe);
+      report("rounding", fmt::format("declares accumulation {}, measured {}", words(promised), name(seen)), m_.rounding.probe,
+             promised == Rounding::toward_zero && is_nearest(seen));
   }
 
   void inputs() {
@@ -62,7 +64,7 @@ class Judge {
              m_.input_bits.probe);
     else if (ours_ && bits > promised && declared_.inputs != Format::tf32x3 && sum_.count > 1)
       report("inputs", fmt::format("declares inputs of {} ({} bits) and holds {} bits: declare what it holds", name(declared_.inputs),
-                                   promised, bits), "");
+                                   promised, bits), "", true);
     if (!m_.input_rounding.value || bits != promised) return;
     const SeenRounding seen = *m_.input_rounding.value;
     if (declared_.input_rounding == Rounding::nearest ? !is_nearest(seen) : seen != SeenRounding::toward_zero)
@@ -77,7 +79,7 @@ class Judge {
     if (most > 2 && declared_.block == 1)
       report("block", fmt::format("declares ordinary additions, and adds {} numbers at once", most), "");
     if (most == 2 && declared_.block > 1)
-      report("block", fmt::format("declares blocks of {}, and adds two numbers at a time", declared_.block), "");
+      report("block", fmt::format("declares blocks of {}, and adds two numbers at a time", declared_.block), "", true);
   }
 
   void flush(std::string_view what, const Property<bool>& property) {

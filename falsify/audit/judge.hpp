@@ -10,10 +10,11 @@ namespace assay::falsify::audit {
 
 struct Disagreement {
   std::string property, says;
+  bool holds_more = false;  ///< than is declared: no disagreement of a kernel with another sum that holds just that
 };
 
-/// Of one sum. A declaration is a promise: a kernel of ours that holds more than it promises disagrees too, since its bounds are
-/// then wider than they need be; but what it declares it may do (flush, fuse), or a library may do for it, it need not do.
+/// Of one sum. A declaration is a promise for the kernel's weakest sum: a kernel of ours that holds more than it promises disagrees
+/// too, since its bounds are then wider than they need be; but what it declares it may do (flush, fuse), or a library may do for it, it need not do.
 std::vector<Disagreement> compare(const Kernel& kernel, const Sum& sum, const Measured& measured);
 
 /// The engine holds the kernel to the statistical bound: it declares what that rests on.
