@@ -39,7 +39,7 @@ std::string contract_of(const Subject& subject) { return fmt::format("contracts/
 bool is_engine(std::string_view path, Backend backend) {
   if (path == "contracts/numerics.yaml") return true;
   if (is_build_file(path) || path.starts_with(kCertificates)) return false;
-  for (const std::string_view folder : {"falsify/engine/", "src/core/", "src/contract/", "src/contractgen/"})
+  for (const std::string_view folder : {"falsify/engine/", "falsify/audit/", "src/core/", "src/contract/", "src/contractgen/"})
     if (path.starts_with(folder)) return true;
   constexpr std::string_view kRuntime = "src/runtime/";
   if (!path.starts_with(kRuntime)) return false;

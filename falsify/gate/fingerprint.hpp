@@ -29,7 +29,7 @@ std::vector<Subject> subjects();
 /// reference   reference/<op>.hpp and what it includes
 /// properties  falsify/<op>.cpp and what it includes
 /// kernel      the launcher that registers it, Kernel::source, and what they include
-/// engine      falsify/engine, src/core, src/contract, src/contractgen, src/runtime of this back end,
+/// engine      falsify/engine, falsify/audit, src/core, src/contract, src/contractgen, src/runtime of this back end,
 /// contracts/numerics.yaml flags       CMakeLists.txt and CMake modules on the way to it, CMakePresets.json
 enum class Part { contract, reference, properties, kernel, engine, flags };
 inline constexpr std::array kParts = {Part::contract, Part::reference, Part::properties,

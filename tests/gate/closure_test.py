@@ -61,7 +61,7 @@ def symbols(made):
 
 
 def is_engine(path):
-    return (path.startswith(("falsify/engine/", "src/core/", "src/contractgen/", "src/runtime/")) or path == "contracts/numerics.yaml"
+    return (path.startswith(("falsify/engine/", "falsify/audit/", "src/core/", "src/contractgen/", "src/runtime/")) or path == "contracts/numerics.yaml"
             or (path.startswith("src/contract/") and not path.startswith("src/contract/certificates/")))
 
 
