@@ -121,11 +121,11 @@ Outcome attention::value_scaling(Trial& trial) {
   Problem scaled = plain;
   for (float& x : scaled.values[2]) x = std::ldexp(x, by);
   const Run run = trial.run(plain), other = trial.run(scaled);
-  // What storage rounds below its smallest normal number loses digits that the scaled one keeps.
+  // What storage rounds below its smallest normal number, or up to it, loses digits that the scaled one keeps.
   const float smallest = plain.storage == DType::f16 ? 0x1p-14F : 0x1p-126F;
   std::vector<float> want = run.outputs[0], got = other.outputs[0];
   for (std::size_t e = 0; e < want.size(); ++e) {
-    if (std::fabs(want[e]) < smallest) want[e] = got[e] = 0;
+    if (std::fabs(want[e]) <= smallest) want[e] = got[e] = 0;
     else want[e] = std::ldexp(want[e], by);
   }
   Outcome outcome = compare_bits("y", plain.shape(5), got, want, "values scaled by a power of two, against the result scaled");

@@ -91,7 +91,8 @@ Outcome attention_backward::upstream_scaling(Trial& trial) {
   for (std::size_t o = 0; o < 3; ++o) {
     std::vector<float> want = run.outputs[o], got = other.outputs[o];
     for (std::size_t e = 0; e < want.size(); ++e) {
-      const bool rounded_apart = std::fabs(want[e]) < smallest || (std::isinf(got[e]) && std::isfinite(want[e]));
+      // The smallest itself may have been rounded up to.
+      const bool rounded_apart = std::fabs(want[e]) <= smallest || (std::isinf(got[e]) && std::isfinite(want[e]));
       want[e] = rounded_apart ? 0 : std::ldexp(want[e], by);
       if (rounded_apart) got[e] = 0;
     }
