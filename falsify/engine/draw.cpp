@@ -118,23 +118,22 @@ std::vector<Index> draw_dims(const OpDescriptor& op, const DrawSpec& spec, Rando
   return dims;
 }
 
-/// One case in `kFarCases` has one dim beyond what the others draw, where 1024, 4096 or 8192 may be a kernel's limit, and few of all
-/// others, so that it costs no more than they do. At most half of the largest: obligations may join two. Decided by the case's own seed: no other case is drawn differently.
-constexpr std::uint64_t kFarCases = 25;
-constexpr Index kFarDims[] = {1030, 1537, 2049, 4099, 4160, 5003, 8200};
+constexpr Index kFarDims[] = {1030, 4160, 2049, 8200};
 
-void reach_far(const OpDescriptor& op, Case& c) {
-  Random random(derive(c.seed, "far"));
-  if (random.below(kFarCases) != 0) return;
+/// One dim beyond what other cases draw, where 1024, 4096 or 8192 may be a kernel's limit, and few of all others, so that it costs
+/// no more than they do. At most half of the largest: obligations may join two. Which dim and how far is each one's turn.
+void reach_far(const OpDescriptor& op, const FarTurn& turn, Case& c) {
   std::vector<std::size_t> long_dims;
   for (std::size_t d = 0; d < op.dims.size(); ++d)
     if (op.dims[d].max / 2 > kFarDims[0]) long_dims.push_back(d);
   if (long_dims.empty()) return;
-  const std::size_t chosen = long_dims[random.below(long_dims.size())];
+  const std::size_t chosen = long_dims[(turn.obligation + turn.round) % long_dims.size()];
+  const Index extent = kFarDims[(turn.obligation / long_dims.size() + turn.round) % std::size(kFarDims)];
+  Random random(derive(c.seed, "far"));
   for (std::size_t d = 0; d < c.dims.size(); ++d) {
     const DimInfo& dim = op.dims[d];
-    c.dims[d] = d == chosen ? std::clamp(pick(kFarDims, random), dim.min, dim.max / 2)
-                            : std::clamp(random.between(1, 3) * dim.multiple, dim.min, dim.max);
+    const Index few = random.between(1, c.dims.size() >= 5 ? 3 : 5) * dim.multiple;
+    c.dims[d] = d == chosen ? std::clamp(extent, dim.min, dim.max / 2) : std::clamp(few, dim.min, dim.max);
   }
   make_valid(op, c.dims);
 }
@@ -143,12 +142,13 @@ Case draw_case(const OpDescriptor& op, const DrawSpec& spec, Random& random) {
   Case c;
   c.dims = draw_dims(op, spec, random);
   c.params = draw_params(op, random);
-  c.strategy = spec.strategies[random.below(spec.strategies.size())];
+  const std::size_t drawn = random.below(spec.strategies.size());
+  c.strategy = spec.strategies[spec.turn ? *spec.turn % spec.strategies.size() : drawn];
   if (op.directed && spec.directed && random.chance(0.3)) c.strategy = Strategy::directed;
   c.layout = static_cast<Layout>(random.below(kLayouts));
   c.placement = static_cast<Placement>(random.below(kPlacements));
   c.seed = random.bits();
-  if (!spec.large) reach_far(op, c);
+  if (spec.far) reach_far(op, *spec.far, c);
   return c;
 }
 
@@ -258,10 +258,21 @@ rc::Gen<Case> case_gen(const OpDescriptor& op, const DrawSpec& spec) {
   };
 }
 
+/// Every strategy has its turn, and in every twelfth round, another for each obligation, one dim is far.
+void take_turns(const OpDescriptor& op, const ObligationInfo& obligation, std::uint64_t seed, std::uint64_t number, DrawSpec& spec) {
+  constexpr std::uint64_t kEvery = 12;
+  const auto same = [&](const ObligationInfo& o) { return o.id == obligation.id; };
+  const auto which = static_cast<std::uint64_t>(std::ranges::find_if(op.obligations, same) - op.obligations.begin());
+  spec.turn = number + derive(seed, obligation.id) % spec.strategies.size();
+  if (!spec.large && (number + 5 * which) % kEvery == kEvery - 1) spec.far = FarTurn{number / kEvery, which};
+}
+
 rc::Shrinkable<Case> draw(const OpDescriptor& op, const ObligationInfo& obligation, std::uint64_t seed,
                           std::uint64_t number, Index largest) {
   const std::uint64_t own = scramble(derive(seed, obligation.id) ^ number);
-  return case_gen(op, draw_spec(obligation.by, largest))(rc::Random(own), 0);
+  DrawSpec spec = draw_spec(obligation.by, largest);
+  take_turns(op, obligation, seed, number, spec);
+  return case_gen(op, spec)(rc::Random(own), 0);
 }
 
 }  // namespace assay::falsify

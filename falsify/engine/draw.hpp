@@ -4,6 +4,7 @@
 
 #include <rapidcheck/Gen.h>
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -11,6 +12,11 @@
 #include "falsify/engine/random.hpp"
 
 namespace assay::falsify {
+
+/// Whose turn it is: each obligation goes through the dims and how far they reach, in another order than the others.
+struct FarTurn {
+  std::uint64_t round = 0, obligation = 0;
+};
 
 /// What an obligation wants drawn.
 struct DrawSpec {
@@ -21,6 +27,8 @@ struct DrawSpec {
   bool large = false;                ///< dims of the outputs, or any two: 513 to 1025; others as `volume` allows
   Index largest = 0;                 ///< of large cases, if not 0: every dim is between half of this and this
   int every = 1;                     ///< one case in so many rounds of a campaign
+  std::optional<std::uint64_t> turn{};  ///< of the strategies: the one with this number, modulo how many there are; else drawn
+  std::optional<FarTurn> far{};         ///< one dim is beyond 1024
 };
 
 /// The draw for an obligation's `by` name. `largest` as CampaignOptions has it.

@@ -52,6 +52,24 @@ TEST(Draw, EveryStrategyLayoutAndPlacementAndTheEdgesAreDrawn) {
   }
 }
 
+TEST(Draw, StrategiesAndFarDimsTakeTurns) {
+  for (const OpDescriptor* op : operations()) {
+    std::vector<Index> furthest(op->dims.size());
+    for (const Obligation& o : obligations(op->name)) {
+      const DrawSpec spec = draw_spec(o.info->by);
+      std::set<Strategy> strategies;
+      for (std::uint64_t n = 0; n < 60; ++n) {
+        const Case c = draw(*op, *o.info, 1, n).value();
+        if (n < 6 * spec.strategies.size()) strategies.insert(c.strategy);
+        for (std::size_t d = 0; d < c.dims.size() && !spec.large; ++d) furthest[d] = std::max(furthest[d], c.dims[d]);
+      }
+      for (const Strategy strategy : spec.strategies) EXPECT_TRUE(strategies.contains(strategy)) << o.info->id;
+    }
+    for (std::size_t d = 0; d < op->dims.size(); ++d)
+      if (op->dims[d].max / 2 >= 4160) EXPECT_GE(furthest[d], 4096) << op->name << " never reaches far along " << op->dims[d].name;
+  }
+}
+
 TEST(Draw, LargeCasesAreLargeWithinTheirVolume) {
   const OpDescriptor& op = operation("matmul");
   const ObligationInfo large{.id = "FALSIFY-MM-014", .claim = {}, .by = "large", .if_fails = {}};
