@@ -1,5 +1,5 @@
 // What an audit probes of an operation: the sums whose terms its inputs decide. Each falsify/<op>.cpp names those of its
-// operation in `audited()`; one that is missing does not link.
+// operation in `audited()`.
 #pragma once
 
 #include <string_view>
@@ -52,6 +52,9 @@ struct Subject {
   std::vector<Index> dims{};
   std::string_view no_rows{};  ///< why rows along the first dim are not on their own, where they are not
 };
+
+/// Of an operation whose properties name no subject.
+inline constexpr std::string_view kNotSaid = "its properties define no audited()";
 
 /// That of one operation. Throws InputError if there is no such operation.
 Subject subject(std::string_view op);

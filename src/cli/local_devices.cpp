@@ -3,20 +3,9 @@
 #include <fstream>
 
 #include "falsify/engine/pool.hpp"
-#if defined(ASSAY_CLI_VULKAN)
-#include "runtime/vulkan/vulkan_device.hpp"
-#endif
 
 namespace assay::cli {
 namespace {
-
-bool on_processor(Backend backend) {
-  if (backend == Backend::cuda) return false;
-#if defined(ASSAY_CLI_VULKAN)
-  if (backend == Backend::vulkan) return static_cast<VulkanDevice&>(device(backend)).on_processor();
-#endif
-  return true;
-}
 
 /// "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  ..."
 std::string nvidia_driver() {
@@ -34,8 +23,7 @@ nlohmann::json absent(Backend backend) {
 
 nlohmann::json examine(Backend backend) {
   try {
-    device(backend);
-    const bool host = on_processor(backend);
+    const bool host = device(backend).on_processor();
     return {
         {"backend", name(backend)}, {"here", true}, {"on_processor", host}, {"driver", host ? "" : nvidia_driver()}};
   } catch (const Unavailable&) {

@@ -77,7 +77,9 @@ Source obligations_index(std::span<const Contract> contracts) {
   out.line("#include \"falsify/engine/obligation.hpp\"");
   out.blank();
   out.line("namespace assay::falsify {{");
-  for (const std::string& op : names(contracts)) out.line("namespace {} {{ audit::Subject audited(); }}", op);
+  out.line("// Of an operation whose properties define none.");
+  for (const std::string& op : names(contracts))
+    out.line("namespace {} {{ [[gnu::weak]] audit::Subject audited() {{ return {{.no_sums = audit::kNotSaid}}; }} }}", op);
   for (const std::string& op : names(contracts)) out.line("std::span<const Obligation> obligations_of_{}();", op);
   out.blank();
   lookup(out, contracts, "std::span<const Obligation> obligations(std::string_view op)", "obligations_of_{}()");

@@ -63,6 +63,8 @@ class Device {
   virtual MemoryInfo memory() const = 0;
   /// True where addresses are ordinary host pointers (cpu, cuda-host).
   virtual bool host_visible() const = 0;
+  /// False for a GPU; true where the host's processors do the work, as lavapipe does among Vulkan devices.
+  virtual bool on_processor() const { return true; }
 
   /// Throws Unavailable if the device's budget, or this thread's reservation (runtime/reservation.hpp), does not hold
   /// it, DeviceError if the device fails. Zero bytes give a null address. Contents are undefined.

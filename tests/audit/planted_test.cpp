@@ -235,6 +235,7 @@ TEST(Audit, EveryOperationHasASubject) {
   for (const OpDescriptor* op : operations()) {
     const Subject s = subject(op->name);
     EXPECT_NE(s.sums.empty(), s.no_sums.empty()) << op->name;
+    EXPECT_NE(s.no_sums, audit::kNotSaid) << op->name;
     for (const Sum& sum : s.sums) EXPECT_EQ(sum.dims.size(), op->dims.size()) << op->name << ": " << sum.says;
   }
 }

@@ -26,6 +26,7 @@ class CudaDevice final : public Device {
   /// From cudaMemGetInfo; what other processes hold is not available. Throws DeviceError where it fails.
   MemoryInfo memory() const override;
   bool host_visible() const override { return false; }
+  bool on_processor() const override { return false; }
   void synchronize() override;
   bool owns(const void* address) const override;
   /// Loads what the kernel launches (code is loaded lazily) and makes cuBLAS's handle where it uses it; runs nothing.

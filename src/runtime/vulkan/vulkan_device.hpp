@@ -64,7 +64,7 @@ class VulkanDevice final : public Device {
   Backend backend() const override { return Backend::vulkan; }
   std::string description() const override;
   /// True where it is no GPU but a driver that runs shaders on the processor, such as lavapipe.
-  bool on_processor() const;
+  bool on_processor() const override;
   MemoryInfo memory() const override;
   bool host_visible() const override { return false; }
   void synchronize() override;
