@@ -95,11 +95,12 @@ Sides sides_of(View<const float> a, View<const float> b, View<const float> c) {
 /// The bound of a row from its magnitude; sums over j and p of what roundings cost, relative and absolute.
 class RowBound {
  public:
-  RowBound(View<const float> a, View<const float> c, const Sides& sides) : a_(a) {
+  RowBound(View<const float> a, View<const float> c, const Sides& sides, const Terms& terms) : a_(a) {
     const Roundings& r = Roundings::current();
     const double n = static_cast<double>(c.dim(1)), k = static_cast<double>(a.dim(1)), growth = r.growth(k);
     const double inputs = (2 + r.input_unit) * r.input_unit;
-    const double term = inputs + r.unit * (1 + inputs);
+    double term = inputs + r.unit * (1 + inputs);
+    for (int i = 1; i < terms.operations; ++i) term += (r.unit + r.division) * (1 + term);
     const double element = growth * (1 + term) + term;
     const double root = std::sqrt(n);
     const double evaluation = (2 * n + k + 8) * 0x1p-53 * root * (1 + element);
@@ -107,8 +108,9 @@ class RowBound {
     // Below the normal range an input loses up to `tiny`, or all of itself where it is flushed.
     const double tiny = r.of.flushes_subnormals ? r.input_floor : r.input_unit * r.input_floor;
     const double larger = (1 + growth) * (1 + r.unit);
-    per_magnitude_ = tiny * n * larger;
-    absolute_ = (n * (k * r.underflow + k * r.flush) + tiny * (root * sides.norms + n * k * tiny)) * larger;
+    per_magnitude_ = (tiny * terms.range + terms.absolute) * n * larger;
+    absolute_ = (n * (k * r.underflow + k * r.flush) * terms.operations + tiny * (root * sides.norms + n * k * tiny)) * larger *
+                terms.range;
   }
   double operator()(Index i, double magnitude) const {
     double bound = relative_ * magnitude + absolute_;
@@ -152,8 +154,8 @@ Places nonfinite_of(View<const float> v) {
 /// The check where NaN, infinities or overflow are involved.
 class Careful {
  public:
-  Careful(View<const float> a, View<const float> b, View<const float> c)
-      : a_(a), b_(b), c_(c), rows_(nonfinite_of(a)), columns_(nonfinite_of(b.transposed())), largest_(zeros(b.dim(0))) {
+  Careful(View<const float> a, View<const float> b, View<const float> c, const Terms& terms)
+      : a_(a), b_(b), c_(c), terms_(terms), rows_(nonfinite_of(a)), columns_(nonfinite_of(b.transposed())), largest_(zeros(b.dim(0))) {
     for (Index p = 0; p < b.dim(0); ++p)
       for (Index j = 0; j < b.dim(1); ++j)
         if (const double x = std::fabs(b(p, j)); finite(x))
@@ -180,7 +182,7 @@ class Careful {
       }
     const double inputs = 1 + r.input_unit;
     const double grown =
-        sum * inputs * inputs * (1 + r.unit) * (1 + r.growth(static_cast<double>(a_.dim(1)))) * (1 + 0x1p-30);
+        sum * inputs * inputs * (1 + r.unit) * (1 + r.growth(static_cast<double>(a_.dim(1)))) * (1 + 0x1p-20) * terms_.range;
     return !(grown <= r.largest) || highest * inputs > r.input_largest;
   }
 
@@ -232,7 +234,7 @@ class Careful {
       for (Index j = 0; j < c_.dim(1); ++j)
         if (!row(i).empty() || !column(j).empty()) c.view()(i, j) = 0;
     const Sides s = sides_of(a.view(), b.view(), c.view());
-    const RowBound bound(a.view(), c.view(), s);
+    const RowBound bound(a.view(), c.view(), s, terms_);
     for (Index i = 0; i < c_.dim(0); ++i) {
       const double limit = bound(i, at(s.magnitude, i));
       if (std::fabs(at(s.left, i) - at(s.right, i)) <= limit) continue;
@@ -243,21 +245,22 @@ class Careful {
   }
 
   View<const float> a_, b_, c_;
+  Terms terms_;
   Places rows_, columns_;
   Vector largest_;  ///< largest finite |b_pj| of each p
 };
 
 }  // namespace
 
-Certified freivalds(View<const float> a, View<const float> b, View<const float> c) {
+Certified freivalds(View<const float> a, View<const float> b, View<const float> c, const Terms& terms) {
   if (c.size() == 0) return {};
   const Sides s = sides_of(a, b, c);
-  const RowBound bound(a, c, s);
+  const RowBound bound(a, c, s, terms);
   for (Index i = 0; i < c.dim(0); ++i) {
     const double limit = bound(i, at(s.magnitude, i)), left = at(s.left, i), right = at(s.right, i);
     if (std::fabs(left - right) <= limit && finite(limit)) continue;
     if (!finite(left) || !finite(right) || !finite(limit) || Roundings::current().saturates)
-      return Careful(a, b, c).check();
+      return Careful(a, b, c, terms).check();
     return violated(i, left, right, limit);
   }
   return {};

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <cfloat>
 
-#include "core/half.hpp"
+#include "contract/certificates/hull.hpp"
 
 namespace assay::contract {
 namespace {
@@ -34,6 +35,44 @@ Certified appended(const StorageView& row, View<const std::int32_t> lengths, con
     case DType::bf16: return holds(row.as<const BFloat16>(), lengths, cache.as<const BFloat16>());
     default: return holds(row.as<const float>(), lengths, cache.as<const float>());
   }
+}
+
+namespace {
+
+/// Some score of the head may be no finite float.
+bool may_overflow(const StorageView& q, const StorageView& k_cache, Index b, Index h, Index g, Index keys, double scale) {
+  Hull query, key;
+  for (Index c = 0; c < q.dim(2); ++c) {
+    query.add(std::fabs(element(q, b, h, c)));
+    for (Index j = 0; j < keys; ++j) key.add(std::fabs(element(k_cache, b, j, g, c)));
+  }
+  const double most = static_cast<double>(q.dim(2)) * std::max(1.0, query.largest) * std::max(1.0, key.largest) * std::max(1.0, scale);
+  return !query.finite || !key.finite || most > FLT_MAX / 2;
+}
+
+}  // namespace
+
+Certified within_cache(const StorageView& q, const StorageView& k_cache, const StorageView& v_cache, View<const std::int32_t> lengths,
+                       double scale, const StorageView& y) {
+  const Index group = y.dim(1) / v_cache.dim(2);
+  Index most = 0;
+  for (Index b = 0; b < y.dim(0); ++b) most = std::max<Index>(most, lengths(b) + 1);
+  const MeanBound bound(v_cache.dtype(), y.dtype(), most);
+  for (Index b = 0; b < y.dim(0); ++b)
+    for (Index g = 0; g < v_cache.dim(2); ++g)
+      for (Index c = 0; c < y.dim(2); ++c) {
+        const Index keys = lengths(b) + 1;
+        Hull hull;
+        for (Index j = 0; j < keys; ++j) hull.add(element(v_cache, b, j, g, c));
+        for (Index h = g * group; h < (g + 1) * group; ++h) {
+          const double mean = element(y, b, h, c);
+          const auto least = bound.violated(hull, keys, mean);
+          if (!least || (std::isnan(mean) && may_overflow(q, k_cache, b, h, g, keys, scale))) continue;
+          return {false, fmt::format("y[{}, {}, {}] = {:.9g} lies outside of the values in the cache, {:.9g} to {:.9g}, by more than "
+                                     "{:.4g}", b, h, c, mean, hull.least, hull.largest, *least)};
+        }
+      }
+  return {};
 }
 
 }  // namespace assay::contract

@@ -1,0 +1,152 @@
+// Certificates of linear layers, of their adapters and of decoding: right results hold whatever the order of evaluation, wrong ones fail.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "contract/certificates/attention_decode.hpp"
+#include "contract/certificates/linear.hpp"
+#include "contract/certificates/lora_linear.hpp"
+#include "evaluation.hpp"
+#include "vectors.hpp"
+
+namespace assay::numbers {
+namespace {
+
+using contract::Certified;
+
+View<const float> matrix(const Vector& v, Index rows, Index columns) { return {v.data(), {rows, columns}}; }
+const float* row(const Vector& v, Index i, Index columns) { return v.data() + i * columns; }
+
+/// Where the scale of an adapter goes.
+enum class Place { to_t, to_b, to_sum };
+constexpr Place kPlaces[] = {Place::to_t, Place::to_b, Place::to_sum};
+
+struct Layer {
+  Index s, in, out, r, biases;
+  float alpha;
+  Vector x, weight, bias, b, t, y;
+
+  Layer(Distribution d, Index biases, float alpha, Random& random)
+      : s(random.between(1, 20)), in(random.between(0, 70)), out(random.between(1, 40)), r(random.between(1, 20)), biases(biases),
+        alpha(alpha), x(make_vector(d, true, s * in, random)), weight(make_vector(d, false, out * in, random)),
+        bias(make_vector(d, false, biases * out, random)), b(make_vector(d, false, out * r, random)),
+        t(make_vector(d, true, s * r, random)), y(static_cast<std::size_t>(s * out)) {}
+
+  float scale() const { return alpha / static_cast<float>(r); }
+  void compute(Dot dot, bool adapter, Place place) {
+    for (Index i = 0; i < s; ++i)
+      for (Index o = 0; o < out; ++o) {
+        float sum = dot(row(x, i, in), row(weight, o, in), in);
+        if (biases > 0) sum += bias[static_cast<std::size_t>(o)];
+        if (adapter) sum += adapted(dot, place, i, o);
+        y[static_cast<std::size_t>(i * out + o)] = sum;
+      }
+  }
+  Certified certified() const {
+    return contract::freivalds_linear(matrix(x, s, in), matrix(weight, out, in), matrix(bias, biases, out), matrix(y, s, out));
+  }
+  Certified certified_adapter() const {
+    return contract::freivalds_lora(matrix(x, s, in), matrix(weight, out, in), matrix(bias, biases, out), matrix(t, s, r),
+                                    matrix(b, out, r), alpha, matrix(y, s, out));
+  }
+
+ private:
+  float adapted(Dot dot, Place place, Index i, Index o) const {
+    if (place == Place::to_sum) return scale() * dot(row(t, i, r), row(b, o, r), r);
+    Vector scaled(row(place == Place::to_t ? t : b, place == Place::to_t ? i : o, r), row(place == Place::to_t ? t : b, place == Place::to_t ? i : o, r) + r);
+    for (float& e : scaled) e *= scale();
+    return place == Place::to_t ? dot(scaled.data(), row(b, o, r), r) : dot(row(t, i, r), scaled.data(), r);
+  }
+};
+
+TEST(LinearCertificate, HoldsForCorrectLayers) {
+  Random random(21);
+  for (Distribution d : kDistributions)
+    for (Index biases : {0, 1})
+      for (const Evaluation& e : kEvaluations)
+        for (int repeat = 0; repeat < 10; ++repeat) {
+          Layer layer(d, biases, 1, random);
+          layer.compute(e.dot, false, Place::to_t);
+          const Certified result = layer.certified();
+          ASSERT_TRUE(result.holds) << e.name << ", " << name(d) << ": " << result.values;
+        }
+}
+
+TEST(LinearCertificate, SeesABiasThatIsDroppedOrAddedTwice) {
+  Random random(22);
+  for (const float times : {0.0F, 2.0F}) {
+    Layer layer(Distribution::gaussian, 1, 1, random);
+    for (float& e : layer.bias) e *= times;
+    layer.compute(fused, false, Place::to_t);
+    for (float& e : layer.bias) e = times == 0 ? 1 : e / times;
+    EXPECT_FALSE(layer.certified().holds);
+  }
+}
+
+TEST(AdapterCertificate, HoldsWhereverTheScaleGoes) {
+  Random random(23);
+  for (Distribution d : kDistributions)
+    for (Place place : kPlaces)
+      for (const float alpha : {0.0625F, 1.0F, 16.0F, 8192.0F})
+        for (const Evaluation& e : kEvaluations)
+          for (Index biases : {0, 1}) {
+            Layer layer(d, biases, alpha, random);
+            layer.compute(e.dot, true, place);
+            const Certified result = layer.certified_adapter();
+            ASSERT_TRUE(result.holds) << e.name << ", " << name(d) << ", alpha " << alpha << ": " << result.values;
+          }
+}
+
+TEST(AdapterCertificate, SeesFaults) {
+  Random random(24);
+  for (int fault = 0; fault < 4; ++fault) {
+    Layer layer(Distribution::gaussian, 1, 16, random);
+    Layer wrong = layer;
+    if (fault == 0) wrong.alpha *= static_cast<float>(layer.r) * 1.5F;  // the scale is not alpha / r
+    if (fault == 1) wrong.b.assign(layer.b.size(), 0);
+    if (fault == 2) std::reverse(wrong.t.begin(), wrong.t.end());
+    wrong.compute(fused, true, Place::to_sum);
+    layer.y = wrong.y;
+    if (fault == 3) {
+      layer.compute(fused, true, Place::to_sum);
+      layer.y.back() += 1;
+    }
+    const Certified result = layer.certified_adapter();
+    EXPECT_FALSE(result.holds) << fault;
+    EXPECT_NE(result.values, "") << fault;
+  }
+}
+
+/// One sequence with two keys in its cache, one head of one element.
+struct Decoded {
+  Vector q{1}, k_cache{0.5F, -0.5F, 9}, v_cache{1, 3, 100}, y{2};
+  std::vector<std::int32_t> lengths{1};
+
+  Certified certified() const {
+    const auto cache = [](const Vector& v) { return StorageView(View<const float>(v.data(), {1, 3, 1, 1})); };
+    const auto head = [](const Vector& v) { return StorageView(View<const float>(v.data(), {1, 1, 1})); };
+    return contract::within_cache(head(q), cache(k_cache), cache(v_cache), {lengths.data(), {1}}, 1, head(y));
+  }
+};
+
+TEST(DecodeCertificate, KnowsWhatIsInTheCache) {
+  Decoded d;
+  for (const float inside : {1.0F, 2.0F, 3.0F}) {
+    d.y = {inside};
+    EXPECT_TRUE(d.certified().holds) << inside;
+  }
+  for (const float outside : {0.999F, 3.001F, 100.0F, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    d.y = {outside};
+    EXPECT_FALSE(d.certified().holds) << outside;
+  }
+  d.lengths = {2};  // the third value counts
+  d.y = {100};
+  EXPECT_TRUE(d.certified().holds);
+  d.y = {std::numeric_limits<float>::quiet_NaN()};
+  EXPECT_FALSE(d.certified().holds);
+  d.q = {std::numeric_limits<float>::infinity()};
+  EXPECT_TRUE(d.certified().holds) << "scores that are not finite give what they give";
+}
+
+}  // namespace
+}  // namespace assay::numbers
