@@ -95,7 +95,7 @@ Sides sides_of(View<const float> a, View<const float> b, View<const float> c) {
 /// The bound of a row from its magnitude; sums over j and p of what roundings cost, relative and absolute.
 class RowBound {
  public:
-  RowBound(View<const float> a, View<const float> c, const Sides& sides, const Terms& terms) : a_(a) {
+  RowBound(View<const float> a, View<const float> c, const Sides& sides, const ProductTerms& terms) : a_(a) {
     const Roundings& r = Roundings::current();
     const double n = static_cast<double>(c.dim(1)), k = static_cast<double>(a.dim(1)), growth = r.growth(k);
     const double inputs = (2 + r.input_unit) * r.input_unit;
@@ -154,7 +154,7 @@ Places nonfinite_of(View<const float> v) {
 /// The check where NaN, infinities or overflow are involved.
 class Careful {
  public:
-  Careful(View<const float> a, View<const float> b, View<const float> c, const Terms& terms)
+  Careful(View<const float> a, View<const float> b, View<const float> c, const ProductTerms& terms)
       : a_(a), b_(b), c_(c), terms_(terms), rows_(nonfinite_of(a)), columns_(nonfinite_of(b.transposed())), largest_(zeros(b.dim(0))) {
     for (Index p = 0; p < b.dim(0); ++p)
       for (Index j = 0; j < b.dim(1); ++j)
@@ -245,14 +245,14 @@ class Careful {
   }
 
   View<const float> a_, b_, c_;
-  Terms terms_;
+  ProductTerms terms_;
   Places rows_, columns_;
   Vector largest_;  ///< largest finite |b_pj| of each p
 };
 
 }  // namespace
 
-Certified freivalds(View<const float> a, View<const float> b, View<const float> c, const Terms& terms) {
+Certified freivalds(View<const float> a, View<const float> b, View<const float> c, const ProductTerms& terms) {
   if (c.size() == 0) return {};
   const Sides s = sides_of(a, b, c);
   const RowBound bound(a, c, s, terms);
@@ -278,7 +278,7 @@ std::uint64_t reduce(Wide x) {
 
 bool small_integer(float x) { return std::fabs(x) < 0x1p31f && std::trunc(x) == x; }
 
-/// out[i] = sum_j m_ij x_j mod p. Terms are below 2^92, so 2^35 of them fit.
+/// out[i] = sum_j m_ij x_j mod p. ProductTerms are below 2^92, so 2^35 of them fit.
 std::vector<std::uint64_t> project_exact(View<const float> m, const std::vector<std::uint64_t>& x, bool& integers) {
   std::vector<Wide> sums(static_cast<std::size_t>(m.dim(0)));
   const auto step = [&](Index i, Index j) {

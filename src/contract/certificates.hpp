@@ -14,7 +14,7 @@ struct Certified {
 };
 
 /// How the terms of a kernel's sums come about, where that is not by one product each.
-struct Terms {
+struct ProductTerms {
   int operations = 1;   ///< products or quotients, each of which rounds
   double absolute = 0;  ///< what an element of B may be off, whatever its size
   double range = 1;     ///< at least 1: intermediate results may be so many times what counts of them
@@ -36,7 +36,7 @@ struct Terms {
 /// columns of B that hold one; where a row may overflow, non-finite results are accepted.
 /// O(m k + k n + m n) time, in double; O(m + k + n) memory unless something is not finite.
 /// Source: Freivalds, MFCS 1979; Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.5.
-Certified freivalds(View<const float> a, View<const float> b, View<const float> c, const Terms& terms = {});
+Certified freivalds(View<const float> a, View<const float> b, View<const float> c, const ProductTerms& terms = {});
 
 /// The same check modulo 2^61 - 1, for integers small enough that C is exact: r is uniform, so that a wrong row
 /// passes with a chance of 2^-61, whatever is wrong in it. a and b must hold integers below 2^31 in magnitude, or
