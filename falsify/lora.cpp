@@ -98,9 +98,7 @@ Outcome adapter_large(Trial& trial, float sign) {
   const Run run = trial.run(problem);
   const Parts p(problem);
   const float scale = sign * static_cast<float>(problem.params[0] / static_cast<double>(p.a.rows));
-  Matrix eye(p.first.rows, p.first.rows);
-  for (Index i = 0; i < eye.rows; ++i) eye(i, i) = 1;
-  const Matrix left = beside(scaled(p.b, scale), eye), right = stacked(p.a, p.first);
+  const Matrix left = beside(scaled(p.b, scale), identity_matrix(p.first.rows)), right = stacked(p.a, p.first);
   return exact_product(result_name(trial), 2, left.view(), right.view(), {run.outputs[0].data(), problem.shape(3)});
 }
 

@@ -39,6 +39,13 @@ inline Matrix rows_of(const Matrix& x, Index from, Index to) {
   return {to - from, x.columns, {x.values.begin() + from * x.columns, x.values.begin() + to * x.columns}};
 }
 inline Matrix columns_of(const Matrix& x, Index from, Index to) { return transposed(rows_of(transposed(x), from, to)); }
+inline Matrix identity_matrix(Index n) {
+  Matrix eye(n, n);
+  for (Index i = 0; i < n; ++i) eye(i, i) = 1;
+  return eye;
+}
+/// Elements of one side of an identity that multiplies a case's matrix: a far dim squared would be more than all of its other cases.
+inline constexpr Index kMostOfIdentity = 1100;
 /// y below x; y beside x.
 inline Matrix stacked(Matrix x, const Matrix& y) {
   x.rows += y.rows;

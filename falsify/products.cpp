@@ -5,26 +5,10 @@
 #include <numeric>
 
 #include "contract/certificates.hpp"
+#include "falsify/matrices.hpp"
 
 namespace assay::falsify {
 namespace {
-
-/// A dense matrix of the property's own.
-struct Matrix {
-  Index rows = 0, columns = 0;
-  std::vector<float> values;
-
-  Matrix(Index r, Index c) : rows(r), columns(c), values(static_cast<std::size_t>(r * c)) {}
-  float& operator()(Index i, Index j) { return values[static_cast<std::size_t>(i * columns + j)]; }
-  float operator()(Index i, Index j) const { return values[static_cast<std::size_t>(i * columns + j)]; }
-};
-
-Matrix transposed(const Matrix& x) {
-  Matrix y(x.columns, x.rows);
-  for (Index i = 0; i < x.rows; ++i)
-    for (Index j = 0; j < x.columns; ++j) y(j, i) = x(i, j);
-  return y;
-}
 
 /// The factors of a problem as A [m, k] and B [k, n], however the operation stores them.
 struct Factors {
@@ -57,10 +41,6 @@ std::vector<double> errors(const Trial& trial, const Problem& problem) {
   return bound;
 }
 
-void add(std::vector<double>& x, const std::vector<double>& y) {
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] += y[i];
-}
-
 Shape product_shape(const Problem& problem) { return problem.shape(2); }
 std::string_view product_name(const Trial& trial) { return trial.op().tensors[2].name; }
 
@@ -69,10 +49,8 @@ std::string_view product_name(const Trial& trial) { return trial.op().tensors[2]
 Outcome product_identity(Trial& trial, ProductForm form) {
   Problem problem = trial.problem();
   if (trial.kernel().arithmetic.inputs != Format::f32) problem = trial.problem(Strategy::exact_integers);
-  const Matrix a = factors_of(problem, form).a;
-  Matrix eye(a.columns, a.columns);
-  for (Index i = 0; i < a.columns; ++i) eye(i, i) = 1;
-  const Problem identity = product_of(trial.op(), a, eye, form);
+  const Matrix whole = factors_of(problem, form).a, a = columns_of(whole, 0, std::min(whole.columns, kMostOfIdentity));
+  const Problem identity = product_of(trial.op(), a, identity_matrix(a.columns), form);
   const Run run = trial.run(identity);
   std::vector<Bounded> want(a.values.size());
   for (std::size_t i = 0; i < want.size(); ++i) want[i] = Bounded::input(a.values[i]);
@@ -82,10 +60,8 @@ Outcome product_identity(Trial& trial, ProductForm form) {
 Outcome product_identity_of_vector(Trial& trial) {
   Problem problem = trial.problem();
   if (trial.kernel().arithmetic.inputs != Format::f32) problem = trial.problem(Strategy::exact_integers);
-  const Matrix x = factors_of(problem, {}).b;
-  Matrix eye(x.rows, x.rows);
-  for (Index i = 0; i < x.rows; ++i) eye(i, i) = 1;
-  const Problem identity = product_of(trial.op(), eye, x, {});
+  const Matrix whole = factors_of(problem, {}).b, x = rows_of(whole, 0, std::min(whole.rows, kMostOfIdentity));
+  const Problem identity = product_of(trial.op(), identity_matrix(x.rows), x, {});
   const Run run = trial.run(identity);
   std::vector<Bounded> want(x.values.size());
   for (std::size_t i = 0; i < want.size(); ++i) want[i] = Bounded::input(x.values[i]);

@@ -278,7 +278,7 @@ std::uint64_t reduce(Wide x) {
 
 bool small_integer(float x) { return std::fabs(x) < 0x1p31f && std::trunc(x) == x; }
 
-/// out[i] = sum_j m_ij x_j mod p. ProductTerms are below 2^92, so 2^35 of them fit.
+/// out[i] = sum_j m_ij x_j mod p. Terms are below 2^92, so 2^35 of them fit.
 std::vector<std::uint64_t> project_exact(View<const float> m, const std::vector<std::uint64_t>& x, bool& integers) {
   std::vector<Wide> sums(static_cast<std::size_t>(m.dim(0)));
   const auto step = [&](Index i, Index j) {

@@ -67,7 +67,7 @@ Certified within_cache(const StorageView& q, const StorageView& k_cache, const S
         for (Index h = g * group; h < (g + 1) * group; ++h) {
           const double mean = element(y, b, h, c);
           const auto least = bound.violated(hull, keys, mean);
-          if (!least || (std::isnan(mean) && may_overflow(q, k_cache, b, h, g, keys, scale))) continue;
+          if (!least || ((std::isnan(mean) || mean == 0) && may_overflow(q, k_cache, b, h, g, keys, scale))) continue;
           return {false, fmt::format("y[{}, {}, {}] = {:.9g} lies outside of the values in the cache, {:.9g} to {:.9g}, by more than "
                                      "{:.4g}", b, h, c, mean, hull.least, hull.largest, *least)};
         }
