@@ -203,7 +203,7 @@ TEST(Draw, StatisticalCasesHaveLongSums) {
   int long_dims = 0;
   for (std::uint64_t n = 0; n < 100; ++n)
     long_dims += std::ranges::any_of(draw(op, *statistical, 1, n).value().dims, [](Index d) { return d >= 191; });
-  EXPECT_GT(long_dims, 80);
+  EXPECT_GT(long_dims, 40);  // of all cases; where dims multiply to too much, the long one may give way
 }
 
 TEST(Draw, IntegersReachTheEndsOfTheirRange) {
@@ -239,9 +239,9 @@ TEST(Draw, ObligationsGetTheInputsThatTheyAreFor) {
   EXPECT_TRUE(draw_spec("large").large);
   const OpDescriptor& op = operation("rmsnorm");
   const auto differential = std::ranges::find(op.obligations, "differential", &ObligationInfo::by);
-  int directed = 0;
-  for (std::uint64_t n = 0; n < 200; ++n) directed += draw(op, *differential, 1, n).value().strategy == Strategy::directed;
-  EXPECT_EQ(directed > 30, op.directed);
+  int of_its_own = 0;
+  for (std::uint64_t n = 0; n < 200; ++n) of_its_own += draw(op, *differential, 1, n).value().strategy == Strategy::directed;
+  EXPECT_EQ(of_its_own > 30, op.directed);
 }
 
 }  // namespace

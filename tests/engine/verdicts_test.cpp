@@ -14,9 +14,9 @@
 namespace assay::falsify {
 namespace {
 
-using Run = void (*)(const Call&, Device&);
+using Body = void (*)(const Call&, Device&);
 
-Kernel with(std::string_view like, Run run) {
+Kernel with(std::string_view like, Body run) {
   Kernel k = kernel(like);
   k.run = run;
   return k;
@@ -45,7 +45,7 @@ View<float> product_of(const Call& call) { return call.tensors[2].as<float>(); }
 float* first_of(const Call& call) { return product_of(call).size() > 0 ? product_of(call).data() : nullptr; }
 
 TEST(Verdicts, WhatACallMayNotDoIsNamed) {
-  const std::pair<const char*, Run> faults[] = {
+  const std::pair<const char*, Body> faults[] = {
       {"crash", [](const Call&, Device&) { std::abort(); }},
       {"hang", [](const Call&, Device&) { for (;;) std::this_thread::sleep_for(std::chrono::seconds(1)); }},
       {"error", [](const Call&, Device&) { throw std::runtime_error("no"); }},

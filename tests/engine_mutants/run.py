@@ -32,7 +32,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 VARIANTS = 16
 SUITE = 0.2      # seconds: the cases of a suite that takes no longer are traced together
 FAST = 0.5       # seconds: tests up to here run in one process
-TRACED = 4       # seconds of processor time for tracing a test; what it came by until then counts
+TRACED = 2       # seconds of processor time for tracing a test; what it came by until then counts
 # Tests whose subject is time on a busy machine, such as one that runs mutants.
 NOT_RUN = ['WorkerTest.ABusyMachineMakesNoCallHang']
 AREAS = [('comparator', r'comparator|error_map'), ('generators', r'draw|inputs|random\.hpp|case\.cpp'), ('canaries', r'arena|contain|worker|pool'),
@@ -128,22 +128,22 @@ class Runner:
         how = '' if status == 1 else ' (never ends)' if status is None or status in (-signal.SIGXCPU, 128 + signal.SIGXCPU) else ' (crashes)'
         return True, f'{tests[0].program}: {first_failure(output)}{how}', output, used
 
-    def list_tests(self):
-        """Every program passes on the engine as it is; its test cases and what they take."""
-        for program, path in self.programs.items():
-            sys.stderr.write(f'running {program} without a mutant\n')
-            status, output, _ = self.sandbox.run([path, '--gtest_color=no', '--gtest_filter=-' + ':'.join(NOT_RUN)], {'ASSAY_ENGINE_MUTANT': '0'}, 3600, 3600)
-            if status != 0:
-                fail(f'{path} fails on the engine as it is:\n{output[-3000:]}')
-            suites = {}
-            for case, ms in re.findall(r'\[       OK \] (\S+) \((\d+) ms\)', output):
-                suites.setdefault(case.split('.')[0], []).append((case, int(ms) / 1000))
-            for suite, cases in suites.items():
-                together = sum(seconds for _, seconds in cases)
-                if together <= SUITE and not any(t.startswith(suite + '.') for t in NOT_RUN):
-                    self.tests.append(Test(program, path, suite + '.*', together))
-                else:
-                    self.tests += [Test(program, path, case, seconds) for case, seconds in cases]
+    def list_tests(self, program, path):
+        """The program passes on the engine as it is; its test cases and what they take."""
+        sys.stderr.write(f'running {program} without a mutant\n')
+        status, output, _ = self.sandbox.run([path, '--gtest_color=no', '--gtest_filter=-' + ':'.join(NOT_RUN)], {'ASSAY_ENGINE_MUTANT': '0'}, 3600, 3600)
+        if status != 0:
+            fail(f'{path} fails on the engine as it is:\n{output[-3000:]}')
+        suites, tests = {}, []
+        for case, ms in re.findall(r'\[       OK \] (\S+) \((\d+) ms\)', output):
+            suites.setdefault(case.split('.')[0], []).append((case, int(ms) / 1000))
+        for suite, cases in suites.items():
+            together = sum(seconds for _, seconds in cases)
+            if together <= SUITE and not any(t.startswith(suite + '.') for t in NOT_RUN):
+                tests.append(Test(program, path, suite + '.*', together))
+            else:
+                tests += [Test(program, path, case, seconds) for case, seconds in cases]
+        return tests
 
     def expect_passing(self, results):
         """The tests that are recorded to catch these mutants pass without any."""
@@ -161,26 +161,28 @@ class Runner:
                 fail(f'{program} fails on the engine as it is, or lacks a test that result.json names:\n{output[-3000:]}')
 
     def trace(self, places):
-        """Which mutants each test comes by; kept until a program changes."""
-        cache = os.path.join(self.build, 'engine_mutants', 'traced.json')
-        stamp = {p: [path, os.path.getsize(path), os.path.getmtime(path)] for p, path in self.programs.items()}
-        if os.path.exists(cache):
-            with open(cache) as f:
-                known = json.load(f)
-            if known['stamp'] == stamp:
-                for entry in known['tests']:
-                    self.tests.append(Test(*entry['test']))
-                    self.tests[-1].reached = set(entry['reached'])
-                return
-        self.list_tests()
-        for n, t in enumerate(self.tests, 1):
-            sys.stderr.write(f'tracing {n} of {len(self.tests)}: {t.program}: {t.case}\n')
-            with tempfile.NamedTemporaryFile() as file:
-                file.truncate(places * VARIANTS)
-                self.sandbox.run([t.path, '--gtest_filter=' + t.case], {'ASSAY_ENGINE_REACHED': file.name}, TRACED, 20 * TRACED)
-                t.reached = {m.start() for m in re.finditer(rb'[^\0]', file.read())}
-        with open(cache, 'w') as f:
-            json.dump({'stamp': stamp, 'tests': [{'test': [t.program, t.path, t.case, t.seconds], 'reached': sorted(t.reached)} for t in self.tests]}, f)
+        """Which mutants each test comes by; kept until its program changes."""
+        for program, path in self.programs.items():
+            cache = os.path.join(self.build, 'engine_mutants', f'traced_{program}.json')
+            stamp = [path, os.path.getsize(path), os.path.getmtime(path)]
+            if os.path.exists(cache):
+                with open(cache) as f:
+                    known = json.load(f)
+                if known['stamp'] == stamp:
+                    for entry in known['tests']:
+                        self.tests.append(Test(program, path, *entry['test']))
+                        self.tests[-1].reached = set(entry['reached'])
+                    continue
+            tests = self.list_tests(program, path)
+            for n, t in enumerate(tests, 1):
+                sys.stderr.write(f'tracing {n} of {len(tests)}: {program}: {t.case}\n')
+                with tempfile.NamedTemporaryFile() as file:
+                    file.truncate(places * VARIANTS)
+                    self.sandbox.run([path, '--gtest_filter=' + t.case], {'ASSAY_ENGINE_REACHED': file.name}, TRACED, 60 * TRACED)
+                    t.reached = {m.start() for m in re.finditer(rb'[^\0]', file.read())}
+            with open(cache, 'w') as f:
+                json.dump({'stamp': stamp, 'tests': [{'test': [t.case, t.seconds], 'reached': sorted(t.reached)} for t in tests]}, f)
+            self.tests += tests
 
     def judge(self, mutant, known=None):
         number = mutant['site'] * VARIANTS + mutant['variant']
