@@ -55,7 +55,7 @@ def main():
         tried = list(command)
         if left_out:
             at = next(i for i, a in enumerate(tried) if a == f'-I{out}')
-            tried.insert(at, f'-I{private}')
+            tried[at:at] = [f'-I{private}', f'-I{private}/src']
             name = os.path.relpath(os.path.abspath(source), out)
             if name in left_out:
                 tried[tried.index('-c') + 1] = os.path.join(private, name)

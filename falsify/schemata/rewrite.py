@@ -157,6 +157,8 @@ def lex(text):
 class File:
     """One source: where it can be mutated, and its text with every such place rewritten."""
 
+    FROZEN = ('Kernel', 'KernelRegistration', 'consteval')  # functions whose signatures name these are left alone
+
     def __init__(self, path, text, base, excluded=()):
         self.path, self.text, self.base, self.excluded = path, text, base, set(excluded)
         self.lines = text.split('\n')
@@ -249,7 +251,7 @@ class File:
                 freeze = frozen[-1] if frozen else False
                 if kind == 'block' and outside:
                     # Functions that make rows of the registry, and what constants are made of.
-                    freeze = any(w in ('Kernel', 'KernelRegistration', 'consteval') for w in words[:12])
+                    freeze = any(w in self.FROZEN for w in words[:12])
                 elif kind == 'block':
                     freeze = False
                 kinds.append(kind)

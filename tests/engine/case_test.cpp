@@ -37,6 +37,18 @@ TEST(CaseJson, RoundTripKeepsEveryBit) {
   EXPECT_EQ(rest, c);
 }
 
+TEST(CaseJson, ParametersLayoutAndPreludeComeBack) {
+  const OpDescriptor& op = operation("rmsnorm");
+  Case c;
+  c.dims = {3, 5};
+  c.params = {0x1p-10};
+  c.layout = Layout::padded;
+  c.placement = Placement::page_end;
+  c.seed = 77;
+  c.prelude = {2, 7};
+  EXPECT_EQ(case_from_json(op, json::parse(to_json(op, c).dump()), "here"), c);
+}
+
 TEST(CaseJson, MalformedDocumentsNameThePlaceAndARemedy) {
   const OpDescriptor& op = operation("matmul");
   const json good = to_json(op, sample());

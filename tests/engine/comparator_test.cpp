@@ -90,5 +90,56 @@ TEST(Comparator, RelationsFailOnNan) {
   EXPECT_EQ(compare_within("c", Shape{1}, got, want, bound).kind, Outcome::Kind::falsified);
 }
 
+TEST(Comparator, EveryElementIsCompared) {
+  const Shape shape{3, 2};
+  const std::vector<float> right{1, 2, 3, 4, 5, 6};
+  std::vector<Bounded> want;
+  for (float x : right) want.push_back(bounded(x, 0.25, 0.125));
+  const std::vector<double> held = widened(right), bound(6, 0.25);
+  for (std::size_t wrong = 0; wrong < right.size(); ++wrong) {
+    std::vector<float> got = right;
+    got[wrong] += 1;
+    for (const Tier tier : {Tier::exact, Tier::bits, Tier::worst_case, Tier::statistical}) {
+      const Outcome outcome = compare(tier, "c", shape, got, want);
+      EXPECT_EQ(outcome.kind, Outcome::Kind::falsified) << wrong;
+      ASSERT_TRUE(outcome.finding.has_value());
+      EXPECT_EQ(outcome.finding->index, (Shape{static_cast<Index>(wrong / 2), static_cast<Index>(wrong % 2)}));
+      EXPECT_EQ(outcome.finding->tensor, "c");
+      EXPECT_EQ(outcome.finding->want, right[wrong]);
+      EXPECT_EQ(outcome.finding->got, got[wrong]);
+      EXPECT_TRUE(outcome.finding->errors.has_value());
+    }
+    EXPECT_EQ(compare_bits("c", shape, got, right, "").kind, Outcome::Kind::falsified) << wrong;
+    EXPECT_EQ(compare_within("c", shape, widened(got), held, bound).kind, Outcome::Kind::falsified) << wrong;
+  }
+  EXPECT_EQ(compare_within("c", shape, held, held, bound).kind, Outcome::Kind::passed);
+}
+
+TEST(Comparator, TheLargestShareOfTheBoundIsReported) {
+  const std::vector<float> got{1.0625f, 2.125f};
+  const std::vector<Bounded> want{bounded(1, 0.25), bounded(2, 0.25)};
+  const Outcome within = compare(Tier::worst_case, "c", Shape{2}, got, want);
+  EXPECT_EQ(within.kind, Outcome::Kind::passed);
+  EXPECT_EQ(within.worst, 0.5);
+  const std::vector<Bounded> narrow{bounded(1, 0.25), bounded(2, 0.03125)};
+  EXPECT_EQ(compare(Tier::worst_case, "c", Shape{2}, got, narrow).worst, 4);
+  const Outcome relation = compare_within("c", Shape{2}, widened(got), std::vector<double>{1, 2}, std::vector<double>{0.25, 0.25});
+  EXPECT_EQ(relation.worst, 0.5);
+  EXPECT_EQ(relation.nonzero, 2);
+}
+
+TEST(Comparator, IndicesAreRowMajor) {
+  EXPECT_EQ(index_of(Shape{2, 3, 4}, 0), (Shape{0, 0, 0}));
+  EXPECT_EQ(index_of(Shape{2, 3, 4}, 23), (Shape{1, 2, 3}));
+  EXPECT_EQ(index_of(Shape{2, 3, 4}, 17), (Shape{1, 1, 1}));
+}
+
+TEST(Comparator, NarrowOutputsHoldWhatTheirFormatHolds) {
+  const Bounded third = bounded(1.0 / 3, 0);
+  const float half = 0x1.554p-2f;  // the nearest binary16
+  EXPECT_EQ(compare(Tier::exact, "c", Shape{1}, std::span(&half, 1), std::span(&third, 1), DType::f16).kind, Outcome::Kind::passed);
+  EXPECT_EQ(compare(Tier::exact, "c", Shape{1}, std::span(&half, 1), std::span(&third, 1)).kind, Outcome::Kind::falsified);
+}
+
 }  // namespace
 }  // namespace assay::falsify

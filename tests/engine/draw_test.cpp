@@ -146,5 +146,123 @@ TEST(Draw, GaussianIsSymmetricWithUnitVariance) {
   EXPECT_LT(std::fabs(squares / kN - 1), 6 * std::sqrt(2.0 / kN));
 }
 
+/// Values of a strategy in the tensor that gets the wide ones, and in the others.
+std::vector<float> values_of(Strategy strategy, bool wide = true, std::uint64_t seed = 5) {
+  Random random(seed);
+  return make_values(Shape{40, 50}, strategy, wide, 12, 50, random);
+}
+
+template <class P>
+double share(const std::vector<float>& values, P holds) {
+  return static_cast<double>(std::ranges::count_if(values, holds)) / static_cast<double>(values.size());
+}
+
+TEST(Draw, StrategiesAreWhatTheyAreNamedFor) {
+  const auto magnitude = [](float x) { return std::fabs(x); };
+  EXPECT_GT(share(values_of(Strategy::subnormal), [](float x) { return x != 0 && std::fabs(x) < 0x1p-126f; }), 0.5);
+  EXPECT_GT(std::ranges::max(values_of(Strategy::huge), {}, magnitude), 0x1p124f);
+  EXPECT_LT(std::ranges::max(values_of(Strategy::huge, false), {}, magnitude), 0x1p8f);
+  const std::vector<float> zeros = values_of(Strategy::signed_zeros);
+  EXPECT_NEAR(share(zeros, [](float x) { return x == 0 && std::signbit(x); }), 0.25, 0.05);
+  EXPECT_NEAR(share(zeros, [](float x) { return x == 0 && !std::signbit(x); }), 0.25, 0.05);
+  EXPECT_GE(std::ranges::min(values_of(Strategy::same_sign)), 0);
+  EXPECT_GT(share(values_of(Strategy::same_sign), [](float x) { return x > 0.5f; }), 0.4);
+  const std::vector<float> graded = values_of(Strategy::graded);
+  EXPECT_GT(std::ranges::max(graded, {}, magnitude), 0x1p10f);
+  EXPECT_LT(share(graded, [](float x) { return std::fabs(x) > 0x1p-10f; }), 0.9);
+  const std::vector<float> dominant = values_of(Strategy::dominant);
+  EXPECT_GE(share(dominant, [](float x) { return std::fabs(x) >= 4096; }), 40.0 / 2000);
+  EXPECT_LE(share(dominant, [](float x) { return std::fabs(x) >= 4096; }), 50.0 / 2000);
+  const std::vector<float> cancels = values_of(Strategy::cancellation);
+  for (std::size_t i = 0; i + 1 < 50; ++i) {
+    EXPECT_NE(cancels[i] + cancels[i + 1], 0);
+    EXPECT_LT(std::fabs(cancels[i] + cancels[i + 1]), 0x1p-8f);
+  }
+}
+
+TEST(Draw, EverySpecialValueIsPlanted) {
+  bool nan = false, plus = false, minus = false, negative_nan = false;
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    const std::vector<float> v = values_of(Strategy::nonfinite, true, seed);
+    EXPECT_GT(share(v, [](float x) { return !std::isfinite(x); }), 0);
+    EXPECT_LE(share(v, [](float x) { return !std::isfinite(x); }), 3.0 / 2000);
+    for (float x : v) {
+      nan = nan || std::isnan(x);
+      negative_nan = negative_nan || (std::isnan(x) && std::signbit(x));
+      plus = plus || x == INFINITY;
+      minus = minus || x == -INFINITY;
+    }
+  }
+  EXPECT_TRUE(nan && plus && minus && negative_nan);
+}
+
+TEST(Draw, FarDimsSquaresAndParametersAreDrawn) {
+  const OpDescriptor& op = operation("matmul");
+  int far = 0, square = 0;
+  for (std::uint64_t n = 0; n < 1000; ++n) {
+    const Case c = draw(op, op.obligations[1], 1, n).value();
+    far += std::ranges::any_of(c.dims, [](Index d) { return d > 1025; });
+    square += c.dims[0] == c.dims[1] && c.dims[1] == c.dims[2] && c.dims[0] > 4;
+  }
+  EXPECT_GT(far, 20);
+  EXPECT_LT(far, 80);
+  EXPECT_GT(square, 60);
+  const OpDescriptor& step = operation("adamw_step");
+  for (std::size_t p = 0; p < step.params.size(); ++p) {
+    std::set<double> drawn;
+    for (std::uint64_t n = 0; n < 200; ++n) drawn.insert(draw(step, step.obligations[1], 1, n).value().params[p]);
+    EXPECT_GT(drawn.size(), step.params[p].choices.empty() ? 20U : 1U) << step.params[p].name;
+    EXPECT_GE(*drawn.begin(), step.params[p].min);
+    EXPECT_LE(*drawn.rbegin(), step.params[p].max);
+  }
+}
+
+TEST(Draw, StatisticalCasesHaveLongSums) {
+  const OpDescriptor& op = operation("matmul");
+  const auto statistical = std::ranges::find(op.obligations, "statistical", &ObligationInfo::by);
+  int long_dims = 0;
+  for (std::uint64_t n = 0; n < 100; ++n)
+    long_dims += std::ranges::any_of(draw(op, *statistical, 1, n).value().dims, [](Index d) { return d >= 191; });
+  EXPECT_GT(long_dims, 40);  // of all cases; where dims multiply to too much, the long one may give way
+}
+
+TEST(Draw, IntegersReachTheEndsOfTheirRange) {
+  const OpDescriptor& op = operation("embedding");
+  const auto ids = static_cast<std::size_t>(
+      std::ranges::find_if(op.tensors, [](const TensorInfo& t) { return t.dtype == DType::i32; }) - op.tensors.begin());
+  Case c;
+  for (const DimInfo& dim : op.dims) c.dims.push_back(std::min<Index>(dim.max, 1000));
+  const Problem problem = make_problem(op, c, {});
+  const auto most = static_cast<float>(op.tensors[ids].most(c.dims)), least = static_cast<float>(op.tensors[ids].least(c.dims));
+  EXPECT_GT(most - least, 100);
+  EXPECT_NEAR(share(problem.values[ids], [&](float x) { return x == most; }), 0.05, 0.03);
+  EXPECT_NEAR(share(problem.values[ids], [&](float x) { return x == least; }), 0.05, 0.03);
+  c.strategy = Strategy::distinct_index;
+  const Problem counted = make_problem(op, c, {});
+  EXPECT_EQ(std::set<float>(counted.values[ids].begin(), counted.values[ids].end()).size(), counted.values[ids].size());
+}
+
+TEST(Draw, ValuesOfTheCaseItselfAreTaken) {
+  const OpDescriptor& op = operation("matmul");
+  Case c;
+  c.dims = {1, 2, 1};
+  c.values = {{1, 2}, {3, 4}, {}};
+  EXPECT_EQ(make_problem(op, c, {}).values, c.values);
+}
+
+TEST(Draw, ObligationsGetTheInputsThatTheyAreFor) {
+  using enum Strategy;
+  EXPECT_EQ(draw_spec("nonfinite").strategies, std::vector<Strategy>{nonfinite});
+  EXPECT_EQ(draw_spec("statistical").strategies, std::vector<Strategy>{gaussian});
+  EXPECT_EQ(draw_spec("exact").strategies, (std::vector<Strategy>{one_hot, distinct_index, exact_integers}));
+  EXPECT_TRUE(draw_spec("statistical").long_reductions);
+  EXPECT_TRUE(draw_spec("large").large);
+  const OpDescriptor& op = operation("rmsnorm");
+  const auto differential = std::ranges::find(op.obligations, "differential", &ObligationInfo::by);
+  int of_its_own = 0;
+  for (std::uint64_t n = 0; n < 200; ++n) of_its_own += draw(op, *differential, 1, n).value().strategy == Strategy::directed;
+  EXPECT_EQ(of_its_own > 30, op.directed);
+}
+
 }  // namespace
 }  // namespace assay::falsify

@@ -1,0 +1,256 @@
+// One kernel for each thing that a campaign must not let pass, and the obligation that is for it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+
+#include "core/errors.hpp"
+#include "falsify/engine/campaign.hpp"
+#include "falsify/engine/outcome.hpp"
+#include "falsify/engine/report.hpp"
+#include "falsify/engine/reports/formats.hpp"
+
+namespace assay::falsify {
+namespace {
+
+using Body = void (*)(const Call&, Device&);
+
+Kernel with(std::string_view like, Body run) {
+  Kernel k = kernel(like);
+  k.run = run;
+  return k;
+}
+
+/// What the obligation `by` of the kernel's operation comes to.
+ObligationResult judged(const Kernel& k, std::string_view by, int cases = 12) {
+  const OpDescriptor& op = operation(k.op);
+  const auto obligation = std::ranges::find(op.obligations, by, &ObligationInfo::by);
+  CampaignOptions options;
+  options.cases = cases;
+  options.only = std::string(obligation->id);
+  options.shrink = false;
+  options.limit = std::chrono::milliseconds(1500);
+  return run_campaign(op, k, options).obligations.front();
+}
+
+/// The kind of the finding; empty where nothing was falsified.
+std::string found(const Kernel& k, std::string_view by, int cases = 12) {
+  const ObligationResult result = judged(k, by, cases);
+  return result.counterexample ? result.counterexample->finding.kind : "";
+}
+
+void right(const Call& call, Device& device) { kernel("matmul/cpu/naive").run(call, device); }
+View<float> product_of(const Call& call) { return call.tensors[2].as<float>(); }
+float* first_of(const Call& call) { return product_of(call).size() > 0 ? product_of(call).data() : nullptr; }
+
+TEST(Verdicts, WhatACallMayNotDoIsNamed) {
+  const std::pair<const char*, Body> faults[] = {
+      {"crash", [](const Call&, Device&) { std::abort(); }},
+      {"hang", [](const Call&, Device&) { for (;;) std::this_thread::sleep_for(std::chrono::seconds(1)); }},
+      {"error", [](const Call&, Device&) { throw std::runtime_error("no"); }},
+      {"out of bounds", [](const Call& call, Device& device) {
+         right(call, device);
+         if (const View<float> c = product_of(call); c.size() > 0) c.data()[c.extent() + 3] = 1;
+       }},
+      {"late write", [](const Call& call, Device& device) {
+         right(call, device);
+         if (float* const c = first_of(call))
+           std::thread([c] {
+             std::this_thread::sleep_for(std::chrono::milliseconds(1));
+             for (;;) *static_cast<volatile float*>(c) = 7;
+           }).detach();
+       }},
+  };
+  for (const auto& [kind, run] : faults) {
+    Kernel k = with("matmul/cpu/naive", run);
+    // A page fence would end the process instead.
+    const std::string kinds = found(k, "differential", std::string_view(kind) == "hang" ? 1 : 40);
+    EXPECT_TRUE(kinds == kind || (kind == std::string_view("out of bounds") && kinds == "crash")) << kind << ": '" << kinds << "'";
+  }
+}
+
+TEST(Verdicts, AChangedInputIsOutOfBounds) {
+  const Kernel k = with("matmul/cpu/naive", [](const Call& call, Device& device) {
+    right(call, device);
+    if (const View<float> a = call.tensors[0].as<float>(); a.size() > 0) a.data()[0] += 1;
+  });
+  EXPECT_EQ(found(k, "differential"), "out of bounds");
+}
+
+TEST(Verdicts, FrameSeesWhatDependsOnTheOutputBefore) {
+  const Kernel k = with("matmul/cpu/naive", [](const Call& call, Device& device) {
+    const float* const c = first_of(call);
+    const bool poisoned = c != nullptr && std::isnan(*c);
+    right(call, device);
+    if (poisoned) *first_of(call) += 1e-30f + std::fabs(*c) * 0x1p-23f;
+  });
+  EXPECT_EQ(found(k, "frame"), "bits");
+}
+
+TEST(Verdicts, DeterminismSeesWhatChangesFromCallToCall) {
+  const Kernel k = with("matmul/cpu/naive", [](const Call& call, Device& device) {
+    static int calls = 0;
+    right(call, device);
+    if (float* const c = first_of(call); c != nullptr && ++calls % 3 == 0) *c = std::nextafter(*c, INFINITY);
+  });
+  EXPECT_EQ(found(k, "determinism"), "bits");
+}
+
+TEST(Verdicts, DeterminismSeesDimsThatAreKept) {
+  const Kernel k = with("matmul/cpu/naive", [](const Call& call, Device& device) {
+    static const std::vector<Index> first = call.dims;
+    right(call, device);
+    if (float* const c = first_of(call); c != nullptr && call.dims != first) *c = 1e20f;
+  });
+  EXPECT_EQ(found(k, "determinism", 1), "value");
+}
+
+TEST(Verdicts, ExactInputsAllowNoError) {
+  const Kernel k = with("matmul/cpu/naive", [](const Call& call, Device& device) {
+    right(call, device);
+    if (float* const c = first_of(call); c != nullptr && *c != 0) *c = std::nextafter(*c, INFINITY);
+  });
+  EXPECT_EQ(found(k, "exact"), "value");
+}
+
+TEST(Verdicts, CopiesKeepTheSignOfZero) {
+  const Kernel k = with("transpose/cpu/naive", [](const Call& call, Device& device) {
+    kernel("transpose/cpu/naive").run(call, device);
+    const View<float> y = call.tensors[1].as<float>();
+    for (Index i = 0; i < y.dim(0); ++i)
+      for (Index j = 0; j < y.dim(1); ++j) y(i, j) += 0.0f;
+  });
+  EXPECT_EQ(found(k, "differential", 60), "bits");
+}
+
+TEST(Verdicts, NonfiniteInputsMustShow) {
+  const Kernel k = with("matmul/cpu/naive", [](const Call& call, Device& device) {
+    right(call, device);
+    const View<float> c = product_of(call);
+    for (Index i = 0; i < c.dim(0); ++i)
+      for (Index j = 0; j < c.dim(1); ++j)
+        if (std::isnan(c(i, j))) c(i, j) = 0;
+  });
+  EXPECT_EQ(found(k, "nonfinite", 40), "class");
+}
+
+TEST(Verdicts, PostconditionsAreEvaluated) {
+  const Kernel k = with("matmul/cpu/naive", [](const Call& call, Device& device) {
+    right(call, device);
+    if (float* const c = first_of(call)) *c += 1e6f;
+  });
+  EXPECT_EQ(found(k, "postconditions"), "contract");
+}
+
+TEST(Verdicts, TheStatisticalTierSeesInputsOfFewerBits) {
+  Kernel k = with("matmul/cpu/naive", [](const Call& call, Device&) {
+    const View<float> a = call.tensors[0].as<float>(), b = call.tensors[1].as<float>(), c = product_of(call);
+    const auto tf32 = [](float x) { return std::ldexp(std::nearbyint(std::ldexp(x, 10 - std::ilogb(x))), std::ilogb(x) - 10); };
+    for (Index i = 0; i < c.dim(0); ++i)
+      for (Index j = 0; j < c.dim(1); ++j) {
+        float sum = 0;
+        for (Index p = 0; p < a.dim(1); ++p) sum += tf32(a(i, p)) * tf32(b(p, j));
+        c(i, j) = sum;
+      }
+  });
+  EXPECT_EQ(judged(k, "statistical").verdict, Verdict::falsified);
+  k.arithmetic.accumulation = Rounding::toward_zero;
+  const ObligationResult truncating = judged(k, "statistical");
+  EXPECT_EQ(truncating.verdict, Verdict::not_applicable);
+  EXPECT_EQ(truncating.cases, 0);
+  EXPECT_FALSE(truncating.reason.empty());
+}
+
+TEST(Verdicts, EveryOutputIsCompared) {
+  const Kernel k = with("rmsnorm/cpu/naive", [](const Call& call, Device& device) {
+    kernel("rmsnorm/cpu/naive").run(call, device);
+    if (const View<float> rrms = call.tensors[3].as<float>(); rrms.size() > 0) rrms(rrms.dim(0) - 1) *= 1.5f;
+  });
+  EXPECT_EQ(found(k, "differential"), "value");
+}
+
+TEST(Verdicts, AKernelThatHangsIsNotTriedOn) {
+  Kernel k = with("matmul/cpu/naive", [](const Call&, Device&) { for (;;) std::this_thread::sleep_for(std::chrono::seconds(1)); });
+  CampaignOptions options;
+  options.cases = 1;
+  options.shrink = false;
+  options.limit = std::chrono::milliseconds(100);
+  const KernelResult result = run_campaign(operation("matmul"), k, options);
+  EXPECT_EQ(std::ranges::count(result.obligations, Verdict::falsified, &ObligationResult::verdict), 2);
+}
+
+TEST(Verdicts, RightKernelsPassWhateverTheyStore) {
+  for (const char* id : {"matmul/cpu/naive", "rmsnorm/cpu/naive", "rmsnorm/cpu/naive_f16", "softmax/cpu/naive", "transpose/cpu/naive", "embedding/cpu/naive"}) {
+    CampaignOptions options;
+    options.cases = 6;
+    const OpDescriptor& op = operation(kernel(id).op);
+    const KernelResult result = run_campaign(op, kernel(id), options);
+    EXPECT_FALSE(result.falsified()) << id;
+    for (const ObligationResult& o : result.obligations) {
+      EXPECT_TRUE(o.cases > 0 || !o.reason.empty()) << o.info->id;
+      EXPECT_FALSE(o.counterexample.has_value()) << id << " " << o.info->id << ": " << o.counterexample->finding.message;
+    }
+    EXPECT_EQ(result.clause_counts.size(), op.clauses.size());
+    for (std::size_t i = 0; i < result.clause_counts.size(); ++i) EXPECT_GT(result.clause_counts[i], 0U) << op.clauses[i].id;
+  }
+}
+
+TEST(Verdicts, OtherSeedsAreOtherCases) {
+  const auto elements = [](std::uint64_t seed) {
+    CampaignOptions options;
+    options.cases = 3;
+    options.seed = seed;
+    options.only = "FALSIFY-MM-002";
+    return run_campaign(operation("matmul"), kernel("matmul/cpu/naive"), options).obligations.front().elements;
+  };
+  EXPECT_EQ(elements(5), elements(5));
+  EXPECT_NE(elements(5), elements(6));
+}
+
+TEST(Verdicts, WhatIsShrunkIsReported) {
+  CampaignOptions options;
+  options.cases = 30;
+  options.stop_at_first = true;
+  const KernelResult result = run_campaign(operation("matmul"), kernel("mutant/cpu/matmul/dropped_last_k"), options);
+  const auto failed = std::ranges::find(result.obligations, Verdict::falsified, &ObligationResult::verdict);
+  ASSERT_NE(failed, result.obligations.end());
+  EXPECT_NE(failed->counterexample->smallest, failed->counterexample->first);
+  const auto json = to_json(operation("matmul"), result);
+  EXPECT_EQ(json["status"], "falsified");
+  const auto report = make_report({json}, nlohmann::json::object(), 1);
+  EXPECT_EQ(report["exit_code"], 1);
+  EXPECT_EQ(report["totals"]["falsified"], 1);
+}
+
+TEST(Verdicts, MistrustFailsTheRunAndRefusalIsNoPass) {
+  KernelResult result;
+  result.kernel = &kernel("matmul/cpu/naive");
+  result.obligations.emplace_back().info = &operation("matmul").obligations[0];
+  result.obligations[0].verdict = Verdict::mistrusted;
+  const auto report = [&] { return make_report({to_json(operation("matmul"), result)}, nlohmann::json::object(), 1); };
+  EXPECT_TRUE(report_failed(report()));
+  EXPECT_EQ(report()["exit_code"], 1);
+  EXPECT_NE(junit_xml(report()).find("<failure type=\"mistrusted\""), std::string::npos);
+  EXPECT_NE(junit_xml(report()).find("tests=\"1\" failures=\"1\""), std::string::npos);
+  result.obligations[0].verdict = Verdict::refused;
+  EXPECT_FALSE(report_failed(report()));
+  EXPECT_EQ(report()["totals"]["passed"], 0);
+  EXPECT_EQ(report()["totals"]["refused"], 1);
+}
+
+TEST(Outcomes, TheFirstFindingStaysWhateverFollows) {
+  const auto finding = [](const char* kind) { return Outcome::falsify({kind, "", "", {}, 0, 0, 0}); };
+  Outcome passed_first;
+  passed_first.elements = 3;
+  passed_first &= finding("value");
+  EXPECT_EQ(passed_first.kind, Outcome::Kind::falsified);
+  passed_first &= finding("class");
+  passed_first &= Outcome{};
+  ASSERT_TRUE(passed_first.finding.has_value());
+  EXPECT_EQ(passed_first.finding->kind, "value");
+  EXPECT_EQ(passed_first.elements, 3);
+}
+
+}  // namespace
+}  // namespace assay::falsify

@@ -1,0 +1,330 @@
+#!/usr/bin/env python3
+"""Runs the tests against mutants of the engine, and says which are caught by which test.
+
+    run.py BUILD                        every mutant
+    run.py BUILD --sample N [--seed S]  all by hand, and N of the automatic ones, drawn uniformly
+        --file GLOB    only mutants of these sources
+        --by-hand      only mutants of by_hand.py
+        --name NAME    this mutant alone, with what its tests say
+        --recorded     of mutants that result.json says are caught, and by that test alone: no test is traced
+        --seconds T    start no further mutant after T seconds; how many were left out is printed
+        --json FILE    write the result
+
+A mutant is caught when a test fails, crashes or takes ten times as long as it does. Which tests come by a mutated place is
+traced once a build. Exit code 1: a mutant survived that survivors.json does not name with its reason. 2: wrong use, or a test
+fails on the engine as it is.
+"""
+import argparse
+import fnmatch
+import glob
+import json
+import os
+import random
+import re
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+VARIANTS = 16
+SUITE = 0.2      # seconds: the cases of a suite that takes no longer are traced together
+FAST = 0.5       # seconds: tests up to here run in one process
+TRACED = 2       # seconds of processor time for tracing a test; what it came by until then counts
+# Tests whose subject is time on a busy machine, such as one that runs mutants.
+NOT_RUN = ['WorkerTest.ABusyMachineMakesNoCallHang']
+AREAS = [('comparator', r'comparator|error_map'), ('generators', r'draw|inputs|random\.hpp|case\.cpp'), ('canaries', r'arena|contain|worker|pool'),
+         ('certificates', r'src/contract/'), ('bounds', r'src/core/'), ('references', r'reference/|gradient'),
+         ('verdicts and reports', r'')]
+
+
+def area_of(path):
+    return next(name for name, pattern in AREAS if re.search(pattern, path))
+
+
+def fail(text):
+    sys.stderr.write(f'run.py: {text}\n')
+    sys.exit(2)
+
+
+class Sandbox:
+    """Runs a command whose mutant may signal, fork or write anything: a process namespace of its own, where there is one."""
+
+    def __init__(self):
+        self.prefix = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child']
+        try:
+            works = subprocess.run([*self.prefix, 'true'], capture_output=True).returncode == 0
+        except FileNotFoundError:
+            works = False
+        if not works:
+            self.prefix = []
+
+    def run(self, command, environment, cpu, wall):
+        """(exit status or None where it was ended for its time, output, processor seconds)"""
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as out:
+            def limits():
+                resource.setrlimit(resource.RLIMIT_CPU, (int(cpu) + 1, int(cpu) + 2))
+                resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+                resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 28, 1 << 28))
+                os.setsid()
+            # A shell is the namespace's first process, to which other rules of signals apply.
+            child = subprocess.Popen([*self.prefix, 'sh', '-c', '"$@"; exit $?', 'sh', *command], stdout=out, stderr=subprocess.STDOUT,
+                                     stdin=subprocess.DEVNULL, preexec_fn=limits, cwd=folder,
+                                     env={**os.environ, **environment, 'TMPDIR': folder})
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            try:
+                status = child.wait(wall)
+            except subprocess.TimeoutExpired:
+                status = None
+                os.killpg(child.pid, signal.SIGKILL)
+                child.wait()
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            out.seek(0)
+            return status, out.read().decode(errors='replace'), after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+class Test:
+    """A test case, or a suite of quick ones."""
+
+    def __init__(self, program, path, case, seconds):
+        self.program, self.path, self.case, self.seconds = program, path, case, seconds
+        self.reached = set()
+
+
+def binaries(build):
+    """Test programs by name; those with rewritten references where they are built."""
+    found = {}
+    for folder in ('bin', 'references'):
+        for path in sorted(glob.glob(os.path.join(build, 'engine_mutants', folder, 'mutated_*'))):
+            found[os.path.basename(path).removeprefix('mutated_')] = path
+    if not found:
+        fail(f'{build} holds no tests of mutants: build the target engine_mutants')
+    return found
+
+
+def first_failure(output):
+    started, failed = re.findall(r'\[ RUN +\] (\S+)', output), re.findall(r'\[  FAILED  \] (\S+?)(?:,| \()', output)
+    return failed[0] if failed else started[-1] if started else '?'
+
+
+def catcher(recorded):
+    """(program, test case) that caught a recorded mutant"""
+    return re.sub(r' \((never ends|crashes)\)$', '', recorded['by']).split(': ', 1)
+
+
+class Runner:
+    def __init__(self, build):
+        self.sandbox, self.build, self.programs, self.tests = Sandbox(), build, binaries(build), []
+
+    def try_tests(self, tests, number):
+        """Runs tests of one program in one process: (caught, by whom, output, processor seconds)."""
+        seconds = sum(t.seconds for t in tests)
+        command = [tests[0].path, '--gtest_fail_fast', '--gtest_color=no', '--gtest_filter=' + ':'.join(t.case for t in tests)]
+        status, output, used = self.sandbox.run(command, {'ASSAY_ENGINE_MUTANT': str(number)}, 10 * seconds + 3, 10 * seconds + 60)
+        if status == 0:
+            return False, '', output, used
+        how = '' if status == 1 else ' (never ends)' if status is None or status in (-signal.SIGXCPU, 128 + signal.SIGXCPU) else ' (crashes)'
+        return True, f'{tests[0].program}: {first_failure(output)}{how}', output, used
+
+    def list_tests(self, program, path):
+        """The program passes on the engine as it is; its test cases and what they take."""
+        sys.stderr.write(f'running {program} without a mutant\n')
+        status, output, _ = self.sandbox.run([path, '--gtest_color=no', '--gtest_filter=-' + ':'.join(NOT_RUN)], {'ASSAY_ENGINE_MUTANT': '0'}, 3600, 3600)
+        if status != 0:
+            fail(f'{path} fails on the engine as it is:\n{output[-3000:]}')
+        suites, tests = {}, []
+        for case, ms in re.findall(r'\[       OK \] (\S+) \((\d+) ms\)', output):
+            suites.setdefault(case.split('.')[0], []).append((case, int(ms) / 1000))
+        for suite, cases in suites.items():
+            together = sum(seconds for _, seconds in cases)
+            if together <= SUITE and not any(t.startswith(suite + '.') for t in NOT_RUN):
+                tests.append(Test(program, path, suite + '.*', together))
+            else:
+                tests += [Test(program, path, case, seconds) for case, seconds in cases]
+        return tests
+
+    def expect_passing(self, results):
+        """The tests that are recorded to catch these mutants pass without any."""
+        cases = {}
+        for r in results:
+            program, case = catcher(r)
+            cases.setdefault(program, set()).add(case)
+        for program, some in sorted(cases.items()):
+            if program not in self.programs:
+                fail(f'result.json names tests of {program}, which is not built')
+            status, output, _ = self.sandbox.run([self.programs[program], '--gtest_color=no', '--gtest_filter=' + ':'.join(sorted(some))],
+                                                 {'ASSAY_ENGINE_MUTANT': '0'}, 600, 1800)
+            ran = re.search(r'\[==========\] (\d+) tests? from .* ran', output)
+            if status != 0 or ran is None or int(ran[1]) != len(some):
+                fail(f'{program} fails on the engine as it is, or lacks a test that result.json names:\n{output[-3000:]}')
+
+    def trace(self, places):
+        """Which mutants each test comes by; kept until its program changes."""
+        for program, path in self.programs.items():
+            cache = os.path.join(self.build, 'engine_mutants', f'traced_{program}.json')
+            stamp = [path, os.path.getsize(path), os.path.getmtime(path)]
+            if os.path.exists(cache):
+                with open(cache) as f:
+                    known = json.load(f)
+                if known['stamp'] == stamp:
+                    for entry in known['tests']:
+                        self.tests.append(Test(program, path, *entry['test']))
+                        self.tests[-1].reached = set(entry['reached'])
+                    continue
+            tests = self.list_tests(program, path)
+            for n, t in enumerate(tests, 1):
+                sys.stderr.write(f'tracing {n} of {len(tests)}: {program}: {t.case}\n')
+                with tempfile.NamedTemporaryFile() as file:
+                    file.truncate(places * VARIANTS)
+                    self.sandbox.run([path, '--gtest_filter=' + t.case], {'ASSAY_ENGINE_REACHED': file.name}, TRACED, 60 * TRACED)
+                    t.reached = {m.start() for m in re.finditer(rb'[^\0]', file.read())}
+            with open(cache, 'w') as f:
+                json.dump({'stamp': stamp, 'tests': [{'test': [t.case, t.seconds], 'reached': sorted(t.reached)} for t in tests]}, f)
+            self.tests += tests
+
+    def judge(self, mutant, known=None):
+        number = mutant['site'] * VARIANTS + mutant['variant']
+        result = {**{k: mutant[k] for k in ('name', 'file', 'line', 'family', 'says')}, 'outcome': 'survived', 'by': '', 'seconds': 0.0}
+
+        def attempt(tests):
+            caught, by, output, used = self.try_tests(tests, number)
+            result['seconds'] += used
+            if caught:
+                result.update(outcome='caught', by=by, output=output)
+            return caught
+
+        if known is not None and known['outcome'] == 'caught':
+            program, case = catcher(known)
+            attempt([Test(program, self.programs[program], case, 2)])
+            return result
+        reaching = [t for t in self.tests if number in t.reached]
+        if not reaching:
+            came_by = any(mutant['site'] * VARIANTS in t.reached for t in self.tests)
+            result['outcome'] = 'no variant' if came_by else 'unreached'
+            return result
+        reaching.sort(key=lambda t: t.seconds)
+        for program in sorted({t.program for t in reaching if t.seconds <= FAST}):
+            if attempt([t for t in reaching if t.program == program and t.seconds <= FAST]):
+                return result
+        for t in reaching:
+            if t.seconds > FAST and attempt([t]):
+                return result
+        return result
+
+
+def load_mutants(build):
+    folder = os.path.join(build, 'engine_mutants')
+    try:
+        with open(os.path.join(folder, 'mutants.json')) as f:
+            files = json.load(f)
+    except OSError as e:
+        fail(f'{e}: build the target engine_mutants')
+    left_out = set()
+    for path in glob.glob(os.path.join(build, 'tests', 'engine_mutants', '**', '*.left_out.json'), recursive=True):
+        with open(path) as f:
+            left_out.update(json.load(f))
+    mutants = [{**m, 'file': f['file']} for f in files for m in f['mutants']]
+    if not os.path.isdir(os.path.join(folder, 'references')):  # headers are compiled into the tests of references
+        mutants = [m for m in mutants if not m['file'].endswith('.hpp')]
+        print('mutants of headers are left out: build the target engine_mutants_references to have them')
+    return [m for m in mutants if m['site'] not in left_out], sum(m['site'] in left_out for m in mutants), max(m['site'] for m in mutants) + 1
+
+
+def select(mutants, options):
+    if options.name:
+        return [m for m in mutants if m['name'] == options.name] or fail(f'no mutant is named {options.name}')
+    if options.file:
+        mutants = [m for m in mutants if any(fnmatch.fnmatch(m['file'], g) for g in options.file)]
+    by_hand = [m for m in mutants if m['family'] == 'by hand']
+    automatic = [] if options.by_hand else [m for m in mutants if m['family'] != 'by hand']
+    # By name, so that the sample stays what it is where other files change; what was drawn first is tried first.
+    if options.sample is not None:
+        automatic = sorted(automatic, key=lambda m: random.Random(f'{options.seed} {m["name"]} {m["variant"]}').random())[:options.sample]
+    return by_hand + automatic
+
+
+def totals(results):
+    rows = {}
+    for r in results:
+        row = rows.setdefault((area_of(r['file']), 'by hand' if r['family'] == 'by hand' else 'automatic'), {})
+        row[r['outcome']] = row.get(r['outcome'], 0) + 1
+    return rows
+
+
+def print_totals(results):
+    print(f'\n{"area":22} {"":10} {"mutants":>8} {"caught":>8} {"survived":>9} {"unreached":>10}')
+    for (area, kind), row in sorted(totals(results).items()):
+        print(f'{area:22} {kind:10} {sum(row.values()) - row.get("no variant", 0):8} {row.get("caught", 0):8} {row.get("survived", 0):9} {row.get("unreached", 0):10}')
+    for kind in ('by hand', 'automatic'):
+        some = [r for r in results if (r['family'] == 'by hand') == (kind == 'by hand') and r['outcome'] != 'no variant']
+        if some:
+            caught = sum(r['outcome'] == 'caught' for r in some)
+            equivalent = sum(r['outcome'] != 'caught' and r.get('kind') == 'equivalent' for r in some)
+            print(f'{kind}: {caught} of {len(some)} caught, {100 * caught / len(some):.1f}%; {equivalent} of the others equivalent: '
+                  f'{100 * caught / max(1, len(some) - equivalent):.1f}% of those that are not')
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('build')
+    parser.add_argument('--sample', type=int)
+    parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--file', action='append')
+    parser.add_argument('--by-hand', action='store_true')
+    parser.add_argument('--name')
+    parser.add_argument('--recorded', action='store_true')
+    parser.add_argument('--seconds', type=float)
+    parser.add_argument('--json')
+    options = parser.parse_args()
+    build = os.path.abspath(options.build)
+    mutants, left_out, places = load_mutants(build)
+    chosen = select(mutants, options)
+    recorded = {}
+    if options.recorded:
+        with open(os.path.join(HERE, 'result.json')) as f:
+            recorded = {(r['file'], r['name']): r for r in json.load(f)['mutants']}
+        chosen = [m for m in chosen if recorded.get((m['file'], m['name']), {}).get('outcome') == 'caught' and '?' not in recorded[m['file'], m['name']]['by']]
+    with open(os.path.join(HERE, 'survivors.json')) as f:
+        named = {(s['file'], s['name']): s for s in json.load(f)}
+    runner = Runner(build)
+    if options.recorded:
+        runner.expect_passing([recorded[m['file'], m['name']] for m in chosen])
+    else:
+        runner.trace(places)
+    begin, results, untried = time.monotonic(), [], 0
+    for n, mutant in enumerate(chosen):
+        if options.seconds and time.monotonic() - begin > options.seconds:
+            untried = len(chosen) - n
+            break
+        known = recorded.get((mutant['file'], mutant['name']))
+        r = runner.judge(mutant, known)
+        output = r.pop('output', '')
+        results.append(r)
+        if r['outcome'] in ('survived', 'unreached'):
+            r.update({k: named.get((r['file'], r['name']), {}).get(k, '') for k in ('kind', 'reason')})
+        print(f'{r["outcome"].upper() if r["outcome"] != "caught" else "caught":9} {r["name"]:20} {r["file"]}:{r["line"]}: {r["says"][:110]}  '
+              f'[{r["by"] or r.get("reason", "")}]', flush=True)
+        if options.name:
+            print(output)
+    print_totals(results)
+    if left_out:
+        print(f'{left_out} mutants do not compile and are not counted')
+    if untried:
+        print(f'{untried} of {len(chosen)} were not tried: {options.seconds} s had passed')
+    if options.json:
+        for r in results:
+            r['seconds'] = round(r['seconds'], 2)
+        with open(options.json, 'w') as f:
+            json.dump({'seed': options.seed, 'sample': options.sample, 'mutants_in_all': len(mutants), 'untried': untried,
+                       'mutants': sorted(results, key=lambda r: (r['file'], r['line'], r['name']))}, f, indent=1)
+            f.write('\n')
+    unnamed = [r for r in results if r['outcome'] in ('survived', 'unreached') and not r.get('reason')]
+    for r in unnamed:
+        print(f'not in survivors.json: {r["name"]} {r["file"]}:{r["line"]}: {r["says"]}')
+    sys.exit(1 if unnamed else 0)
+
+
+if __name__ == '__main__':
+    main()
