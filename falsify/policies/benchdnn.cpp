@@ -29,8 +29,8 @@ double epsilon(DType dtype) {
   return 0;
 }
 
-/// compare_p2p: equal; within epsilon of float32 of an expectation of 1e-5 at most; within `relative` of one above; equal
-/// NaN and Inf; or within `absolute` (the driver's own check).
+/// compare_p2p: equal; within epsilon of float32 of an expectation of 1e-5 at most; within `relative` of one above;
+/// equal NaN and Inf; or within `absolute` (the driver's own check).
 bool accepts(float got, float want, double relative, double absolute) {
   if (got == want || (std::isnan(got) && std::isnan(want))) return true;
   const double difference = std::fabs(static_cast<double>(want) - static_cast<double>(got));
@@ -209,9 +209,9 @@ const std::vector<Rule>& rules() {
   static const std::vector<Sample> plain =
       products([](const auto& s) { return std::vector<Index>(s.begin(), s.end()); });
   // inputs/softmax: shapes_ci, shapes_0d (of two dimensions), shape_large_axis; along the last axis.
-  static const std::vector<Sample> rows{{{16, 16}},  {{255, 10}},  {{96, 1000}}, {{256, 10}}, {{32, 100}},
-                                        {{2, 113}},  {{128, 365}}, {{24, 8320}}, {{12, 5600}}, {{1, 4097}},
-                                        {{6, 9999}}, {{32, 100}, {}, Layout::padded}};
+  static const std::vector<Sample> rows{{{16, 16}},   {{255, 10}}, {{96, 1000}}, {{256, 10}},
+                                        {{32, 100}},  {{2, 113}},  {{128, 365}}, {{24, 8320}},
+                                        {{12, 5600}}, {{1, 4097}}, {{6, 9999}},  {{32, 100}, {}, Layout::padded}};
   // inputs/eltwise/shapes_ci: 16x16x2x1 and 3x15x2x5x3.
   static const std::vector<Sample> elements{{{16, 32}}, {{3, 450}}, {{45, 30}, {}, Layout::padded}};
   const auto scaled = [](const std::vector<double>& factors) {
@@ -221,8 +221,12 @@ const std::vector<Rule>& rules() {
     return samples;
   };
   // inputs/lnorm: shapes_ci, lnorm_all.
-  static const std::vector<Sample> norms{{{15, 3}, {1e-5}},     {{30, 300}, {1e-5}},   {{256, 768}, {1e-5}},
-                                         {{257, 768}, {1e-5}},  {{128, 1024}, {1e-5}}, {{1536, 1024}, {1e-5}},
+  static const std::vector<Sample> norms{{{15, 3}, {1e-5}},
+                                         {{30, 300}, {1e-5}},
+                                         {{256, 768}, {1e-5}},
+                                         {{257, 768}, {1e-5}},
+                                         {{128, 1024}, {1e-5}},
+                                         {{1536, 1024}, {1e-5}},
                                          {{30, 300}, {1e-5}, Layout::padded}};
   // inputs/binary: shapes_ci and shapes_common; of equal shapes, and of one row.
   static const std::vector<Sample> one_row{{{12, 12}}, {{5, 54}}, {{12, 12}, {}, Layout::padded}};
@@ -235,7 +239,8 @@ const std::vector<Rule>& rules() {
     return samples;
   }();
   // inputs/reduction: shapes_ci, option_set_all.
-  static const std::vector<Sample> reduced{{{5, 54}}, {{12, 12}}, {{16, 32}}, {{17, 64}}, {{4, 4}}, {{127, 1}}, {{15, 5}}};
+  static const std::vector<Sample> reduced{{{5, 54}}, {{12, 12}}, {{16, 32}}, {{17, 64}},
+                                           {{4, 4}},  {{127, 1}}, {{15, 5}}};
   constexpr double kSwish = 4e-5 / 0x1p-23, kLinear = 4e-6 / 0x1p-23, kNorm = 5e-7 / 0x1p-23;
   static const std::vector<Rule> all{
       {"matmul", plain, exact_products(0, 1)},
@@ -264,7 +269,7 @@ const std::vector<Rule>& rules() {
        .fill = powers_of_two(),
        .check = by_norm,
        .compared = false},
-      {"bias_add", one_row, integers(-8, 8, 0.5), 1},  // binary.cpp: eps
+      {"bias_add", one_row, integers(-8, 8, 0.5), 1},    // binary.cpp: eps
       {"residual_add", sums, integers(-8, 7, 1.25), 2},  // sum.cpp: inputs * eps
       {"accumulate", sums, integers(-8, 7, 1.25), 2},    // sum.cpp, in place
       // inputs/reorder: test_reorder_all, ab to ba.

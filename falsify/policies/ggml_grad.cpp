@@ -128,9 +128,10 @@ const PolicyRegistration registration({
     .rules = rules,
     .before = Before::random,
     .reference = Reference::mirror,
-    .notes = {"ggml grad: an optional mode, a row of its own, for backward kernels: where its measure is NaN it accepts "
-              "any gradient; differences are those of the float32 reference; its gradients of products are left out, "
-              "since they fail on unmodified code"},
+    .notes =
+        {"ggml grad: an optional mode, a row of its own, for backward kernels: where its measure is NaN it accepts "
+         "any gradient; differences are those of the float32 reference; its gradients of products are left out, "
+         "since they fail on unmodified code"},
     .order = 11,
 });
 

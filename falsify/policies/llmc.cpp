@@ -14,7 +14,8 @@ namespace {
 
 constexpr double kTf32 = 1e-1;        // matmul_forward.cu, where setup_main() turns TF32 on
 constexpr float kEpsilon16 = 0.079F;  // common.h, validate_result under ENABLE_BF16
-constexpr float kAttention16 = 1e-2F; // attention_forward.cu, accuracy_threshold of kernels 5 and up, without ENABLE_BF16
+constexpr float kAttention16 =
+    1e-2F;  // attention_forward.cu, accuracy_threshold of kernels 5 and up, without ENABLE_BF16
 
 /// `limit` of a rule is the epsilon that multiplies |reference|: FLT_EPSILON, or 0.079 under ENABLE_BF16; `limit2` the
 /// tolerance. Elements whose reference is not finite are skipped; NaN passes, since no comparison with it is true.
@@ -78,26 +79,28 @@ Rule sum_of_squares() {
 }
 
 const std::vector<Rule>& rules() {
-  // B * T = 8192 rows, C = 768 channels, OC = 3072, V = 50257; what is summed over has its length, the rest is cut down.
+  // B * T = 8192 rows, C = 768 channels, OC = 3072, V = 50257; what is summed over has its length, the rest is cut
+  // down.
   constexpr Index C = 768, OC = 3072, BT = 8192, V = 50257;
   static const std::vector<Rule> all{
-      rule("linear", {{{32, C, 256, 1}}}, 1e-1),                                  // matmul_forward.cu
-      rule("matmul_nt", {{{32, C, 256}}}, 1e-1),                                  // matmul_forward.cu without its bias
-      rule("matmul", {{{32, OC, 256}}}, 1e-3),                                    // matmul_backward.cu, dinp
-      rule("matmul_tn", {{{64, BT, 64}}}, 1e-3),                                  // matmul_backward.cu, dweight
-      rule("softmax", {{{4, V}}}, 1e-4, with_outliers(-1)),                       // softmax_forward.cu
-      rule("embedding", {{{64, 1000, C}}}, 1e-5),                                 // encoder_forward.cu
-      rule("embedding_backward", {{{64, 1000, C}}}, 1e-5),                        // encoder_backward.cu, dwte
-      rule("attention", {{{1, 256, 256, 2, 2, 64}, {0.125, 1}}}, 1e-3),           // attention_forward.cu, kernels 1 to 4
+      rule("linear", {{{32, C, 256, 1}}}, 1e-1),                         // matmul_forward.cu
+      rule("matmul_nt", {{{32, C, 256}}}, 1e-1),                         // matmul_forward.cu without its bias
+      rule("matmul", {{{32, OC, 256}}}, 1e-3),                           // matmul_backward.cu, dinp
+      rule("matmul_tn", {{{64, BT, 64}}}, 1e-3),                         // matmul_backward.cu, dweight
+      rule("softmax", {{{4, V}}}, 1e-4, with_outliers(-1)),              // softmax_forward.cu
+      rule("embedding", {{{64, 1000, C}}}, 1e-5),                        // encoder_forward.cu
+      rule("embedding_backward", {{{64, 1000, C}}}, 1e-5),               // encoder_backward.cu, dwte
+      rule("attention", {{{1, 256, 256, 2, 2, 64}, {0.125, 1}}}, 1e-3),  // attention_forward.cu, kernels 1 to 4
       rule("attention_backward", {{{1, 256, 256, 2, 2, 64}, {0.125, 1}}}, 1e-3),  // attention_backward.cu, dinp
       rule("cross_entropy", {{{4, V}, {1}}}, 1e-4, with_outliers(0)),             // classifier_fused.cu, losses
       rule("cross_entropy_backward", {{{4, V}}}, 1e-4, with_outliers(0)),         // classifier_fused.cu, dlogits
-      rule("residual_add", {{{1024, C}, {1}}}, 1e-5),         // residual_forward.cu; 1e-2 as built there, with bfloat16
-      rule("bias_add_backward", {{{BT, 128}}}, 5e-3),         // matmul_backward_bias.cu
-      rule("rmsnorm", {{{1024, C}, {1e-8}}}, 1e-5),           // rmsnorm_forward.cu, out and rms; it has no eps
-      rule("rmsnorm_backward", {{{1024, 1024}}, {{BT, 128}}}, 1e-3),  // rmsnorm_backward.cu; 1e-1 and 5e-1 as built there
-      rule("rope", {{{256, 8, 128}, {10000, 1, 0, 0}}}, 1e-5),            // rope.cu, without its scaled frequencies
-      rule("rope_backward", {{{256, 8, 128}, {10000, 1, 0, 0}}}, 1e-5),   // rope.cu
+      rule("residual_add", {{{1024, C}, {1}}}, 1e-5),  // residual_forward.cu; 1e-2 as built there, with bfloat16
+      rule("bias_add_backward", {{{BT, 128}}}, 5e-3),  // matmul_backward_bias.cu
+      rule("rmsnorm", {{{1024, C}, {1e-8}}}, 1e-5),    // rmsnorm_forward.cu, out and rms; it has no eps
+      rule("rmsnorm_backward", {{{1024, 1024}}, {{BT, 128}}},
+           1e-3),                                               // rmsnorm_backward.cu; 1e-1 and 5e-1 as built there
+      rule("rope", {{{256, 8, 128}, {10000, 1, 0, 0}}}, 1e-5),  // rope.cu, without its scaled frequencies
+      rule("rope_backward", {{{256, 8, 128}, {10000, 1, 0, 0}}}, 1e-5),                     // rope.cu
       rule("adamw_step", {{{1048576}, {1e-3, 0.9, 0.999, 1e-8, 0, 10}}}, 1e-4, moments()),  // adamw.cu
       sum_of_squares(),
   };
@@ -112,8 +115,9 @@ const PolicyRegistration registration({
     .before = Before::recycled,  // outputs are allocated once and reused for every block size
     .reference = Reference::mirror,
     .runs = 2,  // block sizes
-    .notes = {"llm.c: what sums run over has the length that it has there; rows, heads, sequences and the vocabulary of "
-              "embeddings are cut down for their cost; float32 kernels are held to its tolerances for float32"},
+    .notes =
+        {"llm.c: what sums run over has the length that it has there; rows, heads, sequences and the vocabulary of "
+         "embeddings are cut down for their cost; float32 kernels are held to its tolerances for float32"},
     .order = 40,
 });
 

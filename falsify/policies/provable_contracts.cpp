@@ -3,8 +3,8 @@
 // crates/provable-contracts/tests/includes/falsify_*.rs and tests/common/mod.rs; proptest's default of 256 cases a
 // property. What its generator writes from a contract are stubs of these tests (tests/probar_test_generation.rs).
 //
-// There the properties are of the scalar functions, and AVX2 functions are only compared with those. Here the kernel has
-// to do both.
+// There the properties are of the scalar functions, and AVX2 functions are only compared with those. Here the kernel
+// has to do both.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -125,9 +125,7 @@ bool gated(Caller&, const Problem& problem, const Outputs& got) {
 }
 
 Fill eight_gates() {
-  const auto gate = [](Random&, std::size_t i) {
-    return std::array<float, 8>{-3, -1, 0, 0.5F, 1, 2, 5, 10}[i % 8];
-  };
+  const auto gate = [](Random&, std::size_t i) { return std::array<float, 8>{-3, -1, 0, 0.5F, 1, 2, 5, 10}[i % 8]; };
   return then(then(uniform(-1, 1), "gate", gate), "up", [](Random&, std::size_t) { return 1.0F; });
 }
 /// SG-005: with a factor of 1 what silu gives.
@@ -352,9 +350,10 @@ const PolicyRegistration registration({
     .rules = rules,
     .reference = Reference::mirror,  // its scalar functions
     .float32_only = true,
-    .notes = {"provable-contracts: the kernel takes the place of its scalar and of its AVX2 functions; outputs start from "
-              "zeros, as its vectors do; its bounds in units in the last place hold where a sum cancels too, so that "
-              "they reject right kernels that fuse or reorder"},
+    .notes =
+        {"provable-contracts: the kernel takes the place of its scalar and of its AVX2 functions; outputs start from "
+         "zeros, as its vectors do; its bounds in units in the last place hold where a sum cancels too, so that "
+         "they reject right kernels that fuse or reorder"},
     .order = 50,
 });
 

@@ -17,8 +17,9 @@
 namespace assay::falsify::policies {
 namespace {
 
-constexpr Index S = 5, M = 10, L = 20;       // common_methods_invocations.py
-// @tf32_on_and_off(0.05) of test_linalg.py, test_addmm: for N(0, 1). Products of values of U(-9, 9) vary 27 times as much.
+constexpr Index S = 5, M = 10, L = 20;  // common_methods_invocations.py
+// @tf32_on_and_off(0.05) of test_linalg.py, test_addmm: for N(0, 1). Products of values of U(-9, 9) vary 27 times as
+// much.
 constexpr double kTf32 = 27 * 0.05;
 constexpr Layout kStrided = Layout::padded;  // test_noncontiguous_samples
 constexpr Layout kMixed = Layout::mixed;
@@ -49,8 +50,7 @@ Rejection rejects(const Rule&, const Output& output) {
 /// The same on another device: test_ops.py, test_compare_cpu, atol = rtol = 1e-3 whatever the type.
 Rejection rejects_between_devices(const Rule&, const Output& output) {
   const double tolerance = is_floating(output.dtype) ? 1e-3 : 0;
-  const std::ptrdiff_t at =
-      first_beyond(output.got, output.want, tolerance, output.tf32 ? kTf32 : tolerance, true);
+  const std::ptrdiff_t at = first_beyond(output.got, output.want, tolerance, output.tf32 ? kTf32 : tolerance, true);
   if (at < 0) return std::nullopt;
   const auto i = static_cast<std::size_t>(at);
   return fmt::format("element {} is {}, not {}", i, output.got[i], output.want[i]);
@@ -62,11 +62,35 @@ Fill sample_inputs() { return uniform(-9, 9); }
 /// generate_elementwise_binary_{small,large,extremal}_value_tensors, from which those of unary operations are taken.
 Fill reference_inputs() {
   static constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  static constexpr float kValues[] = {0,         -0.0F,      0.001F,     -0.001F,    0.25F,      -0.25F,
-                                      1,         -1,         1.5707964F, -1.5707964F, 3.1415927F, -3.1415927F,
-                                      3.141583F, -3.141583F, 3.141603F,  -3.141603F, 501,        -501,
-                                      1001.2F,   -1001.2F,   13437.7F,   -13437.7F,  4988429.2F, -4988429.2F,
-                                      1e20F,     -1e20F,     kInfinity,  -kInfinity, std::numeric_limits<float>::quiet_NaN()};
+  static constexpr float kValues[] = {0,
+                                      -0.0F,
+                                      0.001F,
+                                      -0.001F,
+                                      0.25F,
+                                      -0.25F,
+                                      1,
+                                      -1,
+                                      1.5707964F,
+                                      -1.5707964F,
+                                      3.1415927F,
+                                      -3.1415927F,
+                                      3.141583F,
+                                      -3.141583F,
+                                      3.141603F,
+                                      -3.141603F,
+                                      501,
+                                      -501,
+                                      1001.2F,
+                                      -1001.2F,
+                                      13437.7F,
+                                      -13437.7F,
+                                      4988429.2F,
+                                      -4988429.2F,
+                                      1e20F,
+                                      -1e20F,
+                                      kInfinity,
+                                      -kInfinity,
+                                      std::numeric_limits<float>::quiet_NaN()};
   return [](Problem& problem, Random& random) {
     for_each_real(problem, [&](std::vector<float>& values, const TensorInfo&) {
       for (float& x : values) x = kValues[random.below(std::size(kValues))];
@@ -227,15 +251,17 @@ const std::vector<Rule>& rules() {
 Policy opinfo() {
   return {
       .name = "PyTorch",
-      .source = "pytorch/pytorch 003029b0, torch/testing/_comparison.py and sample inputs of "
-                "common_methods_invocations.py",
+      .source =
+          "pytorch/pytorch 003029b0, torch/testing/_comparison.py and sample inputs of "
+          "common_methods_invocations.py",
       .rules = rules,
       .rejects = rejects,
       .before = Before::recycled,  // its allocators hand out memory of freed tensors
       .reference = Reference::mirror,
-      .notes = {"PyTorch: assert_close's defaults on the sample inputs, without the overrides that its tests have one "
-                "by one: its false alarms are of this rule, not of PyTorch's suite; gradients are held to the reference "
-                "like outputs"},
+      .notes =
+          {"PyTorch: assert_close's defaults on the sample inputs, without the overrides that its tests have one "
+           "by one: its false alarms are of this rule, not of PyTorch's suite; gradients are held to the reference "
+           "like outputs"},
       .order = 20,
   };
 }

@@ -89,7 +89,8 @@ Rejection compare(Caller& caller, const Problem& at, const OpDescriptor& forward
         for (std::size_t i = 0; i < values.size(); ++i) {
           const double want = wanted[g][i][place(forward_op, upstream.forward)][j], a = static_cast<double>(values[i]);
           if (!(std::fabs(a - want) <= kAbsolute + kRelative * std::fabs(want)))
-            return fmt::format("{}[{}] of element {} is {}, not {}", op.tensors[gradients[g].backward].name, i, j, a, want);
+            return fmt::format("{}[{}] of element {} is {}, not {}", op.tensors[gradients[g].backward].name, i, j, a,
+                               want);
         }
       }
     }
@@ -116,10 +117,9 @@ Rule checked(std::string_view op, std::string_view forward, std::vector<Sample> 
 /// The shapes are those of pytorch.cpp whose Jacobians have some thousand elements at most.
 const std::vector<Rule>& rules() {
   constexpr Index S = 5, M = 10, L = 20;
-  static const Fill labels = then(then(uniform(-9, 9), "targets",
-                                       [](Random& random, std::size_t) { return static_cast<float>(random.uniform()); }),
-                                  "pos_weight",
-                                  [](Random& random, std::size_t) { return static_cast<float>(9 * random.uniform()); });
+  static const Fill labels = then(
+      then(uniform(-9, 9), "targets", [](Random& random, std::size_t) { return static_cast<float>(random.uniform()); }),
+      "pos_weight", [](Random& random, std::size_t) { return static_cast<float>(9 * random.uniform()); });
   static const std::vector<Rule> all{
       checked("softmax_backward", "softmax", {{{1, S}}, {{S, S}}, {{S * M, S}}}),
       checked("silu_backward", "silu", {{{1, L}}, {{1, 1}}, {{M, S}}}),

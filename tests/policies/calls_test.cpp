@@ -174,8 +174,9 @@ TEST(Calls, SamplesAreCalls) {
       Worker worker(std::chrono::seconds(20));
       Caller caller(*p, op, idle, worker);
       for (std::size_t i = 0; i < rule.samples.size(); i += p->name == "provable-contracts" ? 64 : 1) {
-        const Problem problem = make_sample(op, idle, rule, rule.samples[i], 1);
-        EXPECT_NO_THROW(caller.run(problem, rule.samples[i].layout)) << p->name << " " << rule.op << " " << i;
+        const Sample& sample = rule.samples[i];
+        EXPECT_NO_THROW(caller.run(make_sample(op, idle, rule, sample, 1), sample.layout))
+            << p->name << " " << rule.op << " " << i;
       }
     }
   }
