@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <map>
 
-#include "falsify/engine/obligation.hpp"
+#include "falsify/automatic/summary.hpp"
 #include "falsify/engine/percentile.hpp"
 #include "falsify/engine/report.hpp"
-#include "falsify/engine/reports/formats.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -44,35 +43,12 @@ json totals(const std::vector<json>& mutants, const auto& chosen) {
   return counts;
 }
 
-json by_key(const std::vector<json>& mutants, const char* key) {
-  std::map<std::string, json> groups;
-  for (const json& m : mutants) {
-    json& counts = groups.try_emplace(m[key].get<std::string>(), empty_counts()).first->second;
-    count(counts, m["status"]);
-    if (key == std::string_view("family") && m["held_out"].get<bool>()) counts["held_out"] = true;
-  }
-  return groups;
-}
-
-/// Obligation by obligation of each operation: first to kill, kills at all (with the matrix), kills alone.
-json by_obligation(const std::vector<json>& mutants) {
-  json ops = json::object();
-  for (const json& m : mutants) {
-    if (m["status"] != "killed") continue;
-    const std::string op = m["op"].get<std::string>();
-    if (!ops.contains(op))
-      for (const Obligation& o : obligations(op))
-        ops[op][std::string(o.info->id)] = {{"by", o.info->by}, {"first", 0}, {"kills", 0}, {"alone", 0}};
-    const auto add = [&](const json& id, const char* what) {
-      json& n = ops[op][id.get<std::string>()][what];
-      n = n.get<int>() + 1;
-    };
-    add(m["by"], "first");
-    if (!m.contains("matrix")) continue;
-    for (const json& id : m["matrix"]) add(id, "kills");
-    if (m["matrix"].size() == 1) add(m["matrix"][0], "alone");
-  }
-  return ops;
+/// By family of fault; those that are held out of all tuning are marked.
+json by_family(const std::vector<json>& mutants) {
+  json families = counts_by(mutants, "family");
+  for (const json& m : mutants)
+    if (m["held_out"].get<bool>()) families[m["family"].get<std::string>()]["held_out"] = true;
+  return families;
 }
 
 std::string counts_text(const json& c) {
@@ -90,21 +66,6 @@ std::string group_text(std::string_view title, const json& groups) {
     if (counts.contains("generated")) text += fmt::format("  {:>9}  {:>7}", counts["generated"].dump(), counts["invalid"].dump());
     text += "\n";
   }
-  return text;
-}
-
-std::string matrix_text(const json& report) {
-  const bool matrix = report["settings"].value("matrix", false);
-  std::string text = matrix ? "\nobligation            first   kills   alone\n" : "\nobligation            first to kill\n";
-  for (const auto& [op, list] : report["obligations"].items())
-    for (const auto& [id, n] : list.items()) {
-      if (!matrix) {
-        if (n["first"] != 0) text += fmt::format("{:<20}  {:>13}\n", id, n["first"].dump());
-        continue;
-      }
-      text += fmt::format("{:<20}  {:>5}   {:>5}   {:>5}{}\n", id, n["first"].dump(), n["kills"].dump(), n["alone"].dump(),
-                          n["kills"] == 0 ? "   kills nothing (" + n["by"].get<std::string>() + ")" : "");
-    }
   return text;
 }
 
@@ -130,24 +91,6 @@ std::string survivors_text(const json& report) {
   return text;
 }
 
-/// The document in the shape that junit_xml takes: a suite a kernel, a case a mutant.
-json suites(const json& report) {
-  std::map<std::string, json> kernels;
-  for (const json& m : report["mutants"]) {
-    json& k = kernels[m["kernel"].get<std::string>()];
-    if (k.is_null()) k = {{"kernel", m["kernel"]}, {"seconds", 0.0}, {"obligations", json::array()}};
-    const std::string status = m["status"].get<std::string>();
-    const bool failed = status == "hole" || status == "unsound";
-    k["seconds"] = k["seconds"].get<double>() + m["seconds"].get<double>();
-    k["obligations"].push_back({{"id", m["hash"]}, {"claim", m["family"].get<std::string>() + ": " + m["description"].get<std::string>()},
-                                {"verdict", failed ? "falsified" : status == "unavailable" ? "unavailable" : "passed"},
-                                {"reason", status + " " + m.value("says", m.value("why", ""))}, {"seconds", m["seconds"]}});
-  }
-  json list = json::array();
-  for (auto& [id, k] : kernels) list.push_back(std::move(k));
-  return {{"seconds", report["seconds"]}, {"kernels", list}};
-}
-
 }  // namespace
 
 json automatic_report(const Survey& survey, const Sample& sample, std::size_t screened_out, std::vector<json> mutants,
@@ -159,12 +102,13 @@ json automatic_report(const Survey& survey, const Sample& sample, std::size_t sc
               {"screened_out", screened_out}, {"seconds", seconds}};
   report["totals"] = totals(mutants, any);
   report["totals_held_out"] = totals(mutants, held_out);
-  report["kernels"] = by_key(mutants, "kernel");
+  report["operations"] = counts_by(mutants, "op");
+  report["kernels"] = counts_by(mutants, "kernel");
   for (auto& [id, counts] : report["kernels"].items()) {
     const auto& [generated, invalid] = sample.by_kernel.at(id);
     counts["generated"] = generated, counts["invalid"] = invalid;
   }
-  report["families"] = by_key(mutants, "family");
+  report["families"] = by_family(mutants);
   report["obligations"] = by_obligation(mutants);
   report["mutants"] = std::move(mutants);
   return report;
@@ -173,15 +117,20 @@ json automatic_report(const Survey& survey, const Sample& sample, std::size_t sc
 bool automatic_failed(const json& report) { return report["totals"]["hole"] != 0 || report["totals"]["unsound"] != 0; }
 
 std::string automatic_table(const json& report) {
+  std::string text = group_text("kernel", report["kernels"]) + group_text("family", report["families"]) +
+                     obligations_text(report["obligations"], report["settings"].value("matrix", false)) +
+                     survivors_text(report);
+  return (text + "\n" + automatic_summary(report)).substr(1);
+}
+
+std::string automatic_summary(const json& report) {
   const json& t = report["totals"];
   const json& h = report["totals_held_out"];
-  std::string text = group_text("kernel", report["kernels"]) + group_text("family", report["families"]) + matrix_text(report) +
-                     survivors_text(report);
   const auto score = [](const json& c) {
     const int wrong = c["killed"].get<int>() + c["hole"].get<int>() + c["judged"].get<int>();
     return wrong == 0 ? 100.0 : 100.0 * c["killed"].get<int>() / wrong;
   };
-  text += fmt::format("\n{} mutants of {} generated ({} invalid ones passed over{}): {} killed ({} of them in the attack), "
+  std::string text = fmt::format("{} mutants of {} generated ({} invalid ones passed over{}): {} killed ({} of them in the attack), "
                       "{} equivalent as observed, {} holes, {} judged, {} unsound, {} unavailable in {:.1f} s\n",
                       t["mutants"].dump(), report["generated"].dump(), report["invalid"].dump(),
                       report["screened_out"] == 0 ? "" : ", " + report["screened_out"].dump() + " not screened",
@@ -190,12 +139,12 @@ std::string automatic_table(const json& report) {
   text += fmt::format("{:.1f}% of those not equivalent are killed; held-out families: {:.1f}% of {}; cases to kill: median {}, "
                       "95th percentile {}\n",
                       score(t), score(h), h["killed"].get<int>() + h["hole"].get<int>() + h["judged"].get<int>(), t["median_cases"].dump(), t["p95_cases"].dump());
-  return text.substr(1);
+  return text;
 }
 
 void write_automatic(const json& report, const std::filesystem::path& directory) {
   write_file(directory / "automatic.json", report.dump(1) + "\n");
-  write_file(directory / "junit.xml", junit_xml(suites(report)));
+  write_mutants(report, automatic_summary(report), directory);
 }
 
 }  // namespace assay::falsify

@@ -1,6 +1,7 @@
 // oneDNN's benchdnn in its correctness mode: fills made for exact sums where sums are, thresholds of a few epsilon
 // elsewhere, NaN in outputs before the call and a protected page behind them. uxlfoundation/oneDNN, tests/benchdnn:
-// utils/compare.cpp (compare_p2p), <driver>/<driver>.cpp (fill, setup_cmp), matmul/cfg.cpp, inputs/matmul/shapes_2d.
+// utils/compare.cpp (compare_p2p, compare_norm), <driver>/<driver>.cpp (fill_*, setup_cmp), matmul/cfg.cpp, and the
+// shapes of inputs/<driver>.
 #include <fmt/format.h>
 
 #include <array>
@@ -28,12 +29,13 @@ double epsilon(DType dtype) {
   return 0;
 }
 
-/// compare_p2p: equal, or within `relative` of an expectation above 1e-5, or that near to one below; equal NaN and Inf;
-/// or within `absolute` (the driver's own check).
+/// compare_p2p: equal; within epsilon of float32 of an expectation of 1e-5 at most; within `relative` of one above;
+/// equal NaN and Inf; or within `absolute` (the driver's own check).
 bool accepts(float got, float want, double relative, double absolute) {
   if (got == want || (std::isnan(got) && std::isnan(want))) return true;
   const double difference = std::fabs(static_cast<double>(want) - static_cast<double>(got));
   const double size = std::fabs(static_cast<double>(want));
+  if (size <= 1e-5 && difference < 0x1p-23) return true;
   return (size > 1e-5 ? difference / size : difference) <= relative || difference < absolute;
 }
 
@@ -78,14 +80,14 @@ Fill eltwise() {
   };
 }
 
-/// softmax.cpp: fill_data_fwd: up to 15 neighbours of 88 to 90, negative in every other row, all others the lowest
+/// softmax.cpp: fill_data_fwd: up to 15 neighbours of 88 to 90, negative in every other 64 rows, all others the lowest
 /// float.
 Fill tops() {
   return [](Problem& problem, Random& random) {
     const Index rows = problem.dims[0], n = problem.dims[1];
     for (Index row = 0; row < rows; ++row) {
       float* const x = problem.values[0].data() + row * n;
-      const float sign = row % 2 == 0 ? 1.0F : -1.0F;
+      const float sign = row / 64 % 2 == 0 ? 1.0F : -1.0F;
       std::vector<float> top;
       for (const auto& [low, high, above] : {std::array<int, 3>{1, 2, 2}, {2, 5, 1}, {5, 8, 0}})
         top.insert(top.end(), static_cast<std::size_t>(random.between(low, high)),
@@ -113,12 +115,15 @@ Fill opposite_signs() {
 Fill around_means() {
   return [](Problem& problem, Random& random) {
     const Index rows = problem.dims[0], n = problem.dims[1];
-    for (Index row = 0; row < rows; ++row)
+    for (Index row = 0; row < rows; ++row) {
+      const double mean = 0.25 * static_cast<double>(1 << (row % 7));
+      double step = 0;  // of both neighbours; the last of an odd row is the mean
       for (Index c = 0; c < n; ++c) {
-        const double mean = 0.25 * static_cast<double>(1 << (row % 7)), step = random.chance(0.5) ? 0.25 : 1.0;
+        if (c % 2 == 0) step = c + 1 == n ? 0.0 : random.chance(0.5) ? 1.0 : 0.25;
         problem.values[0][static_cast<std::size_t>(row * n + c)] =
             static_cast<float>(mean + (c % 2 == 0 ? step : -step));
       }
+    }
     for (std::size_t c = 0; c < problem.values[1].size(); ++c)
       problem.values[1][c] = 0.125F * static_cast<float>(1 << (c % 7));
     make_consistent(problem, random);
@@ -180,8 +185,8 @@ Rejection swish_slope(Caller&, const Problem& problem, const Outputs& got) {
 }
 
 const std::vector<Rule>& rules() {
-  // inputs/matmul/shapes_2d: m x k : k x n.
-  static constexpr std::array<std::array<Index, 3>, 13> kShapes{{{1, 1, 1},
+  // inputs/matmul/shapes_2d: m x k : k x n; shapes_3d's last one without its batch, and tails of blocks of 16.
+  static constexpr std::array<std::array<Index, 3>, 14> kShapes{{{1, 1, 1},
                                                                  {10, 30, 1},
                                                                  {1, 30, 20},
                                                                  {10, 1, 20},
@@ -189,6 +194,7 @@ const std::vector<Rule>& rules() {
                                                                  {1, 1, 200},
                                                                  {100, 1, 1},
                                                                  {10, 30, 20},
+                                                                 {20, 30, 4},
                                                                  {2, 30, 47},
                                                                  {10, 30, 16},
                                                                  {10, 30, 13},
@@ -202,9 +208,39 @@ const std::vector<Rule>& rules() {
   };
   static const std::vector<Sample> plain =
       products([](const auto& s) { return std::vector<Index>(s.begin(), s.end()); });
-  // The shape files of the other drivers are not to be had: sizes that their shapes_ci name, with a tail and without.
-  static const std::vector<Sample> rows{
-      {{2, 16}}, {{10, 100}}, {{64, 33}}, {{3, 1000}}, {{1, 1024}}, {{16, 1}}, {{10, 100}, {}, Layout::padded}};
+  // inputs/softmax: shapes_ci, shapes_0d (of two dimensions), shape_large_axis; along the last axis.
+  static const std::vector<Sample> rows{{{16, 16}},   {{255, 10}}, {{96, 1000}}, {{256, 10}},
+                                        {{32, 100}},  {{2, 113}},  {{128, 365}}, {{24, 8320}},
+                                        {{12, 5600}}, {{1, 4097}}, {{6, 9999}},  {{32, 100}, {}, Layout::padded}};
+  // inputs/eltwise/shapes_ci: 16x16x2x1 and 3x15x2x5x3.
+  static const std::vector<Sample> elements{{{16, 32}}, {{3, 450}}, {{45, 30}, {}, Layout::padded}};
+  const auto scaled = [](const std::vector<double>& factors) {
+    std::vector<Sample> samples;
+    for (const Sample& s : elements)
+      for (const double alpha : factors) samples.push_back({s.dims, {alpha}, s.layout});
+    return samples;
+  };
+  // inputs/lnorm: shapes_ci, lnorm_all.
+  static const std::vector<Sample> norms{{{15, 3}, {1e-5}},
+                                         {{30, 300}, {1e-5}},
+                                         {{256, 768}, {1e-5}},
+                                         {{257, 768}, {1e-5}},
+                                         {{128, 1024}, {1e-5}},
+                                         {{1536, 1024}, {1e-5}},
+                                         {{30, 300}, {1e-5}, Layout::padded}};
+  // inputs/binary: shapes_ci and shapes_common; of equal shapes, and of one row.
+  static const std::vector<Sample> one_row{{{12, 12}}, {{5, 54}}, {{12, 12}, {}, Layout::padded}};
+  // inputs/sum: test_sum_all; 1.25 is among its scales.
+  static const auto sums = [] {
+    std::vector<Sample> samples;
+    for (const auto& dims : {std::vector<Index>{9, 64}, {16, 32}, {25, 15}, {24, 20}, {9, 28}, {16, 55}, {12, 45}})
+      for (const double alpha : {1.0, 1.25, 0.25}) samples.push_back({dims, {alpha}});
+    samples.push_back({{9, 64}, {2}, Layout::padded});
+    return samples;
+  }();
+  // inputs/reduction: shapes_ci, option_set_all.
+  static const std::vector<Sample> reduced{{{5, 54}}, {{12, 12}}, {{16, 32}}, {{17, 64}},
+                                           {{4, 4}},  {{127, 1}}, {{15, 5}}};
   constexpr double kSwish = 4e-5 / 0x1p-23, kLinear = 4e-6 / 0x1p-23, kNorm = 5e-7 / 0x1p-23;
   static const std::vector<Rule> all{
       {"matmul", plain, exact_products(0, 1)},
@@ -218,41 +254,36 @@ const std::vector<Rule>& rules() {
          return std::vector<Index>{s[0], s[1], s[2], s[0] % 2};
        }),
        exact_products(0, 1)},
-      {"softmax", rows, tops(), 10, 1},                     // 10 eps; softmax_add_check: eps
+      {"linear", products([](const auto& s) {
+         return std::vector<Index>{s[0], s[1], s[2], 1 - s[0] % 2};
+       }),
+       exact_products(0, 1)},
+      {"softmax", rows, tops(), 10, 1},                     // setup_cmp: 10 eps; softmax_add_check: eps
       {"softmax_backward", rows, opposite_signs(), 40, 1},  // 4 * 10 eps
-      {"silu", rows, eltwise(), kSwish},                    // get_eltwise_threshold: swish 4e-5
-      {.op = "silu_backward", .samples = rows, .fill = eltwise(), .check = swish_slope, .compared = false},
-      {"scale", {{{10, 100}, {2}}, {{64, 33}, {0.25}}}, eltwise(), kLinear},  // linear
-      {"rmsnorm",
-       {{{2, 16}, {1e-5}},
-        {{10, 100}, {1e-5}},
-        {{64, 33}, {1e-5}},
-        {{3, 1000}, {1e-5}},
-        {{10, 100}, {1e-5}, Layout::padded}},
-       around_means(),
-       kNorm},
+      {"silu", elements, eltwise(), kSwish},                // get_eltwise_threshold: swish 4e-5
+      {.op = "silu_backward", .samples = elements, .fill = eltwise(), .check = swish_slope, .compared = false},
+      {"scale", scaled({0, 0.25, -0.25}), eltwise(), kLinear},  // option_set_all_algs: linear
+      {"rmsnorm", norms, around_means(), kNorm},
       {.op = "rmsnorm_backward",
-       .samples = {{{2, 16}}, {{10, 100}}, {{64, 33}}, {{3, 1000}}, {{10, 100}, {}, Layout::padded}},
+       .samples = {{{15, 3}}, {{30, 300}}, {{256, 768}}, {{257, 768}}, {{128, 1024}}, {{30, 300}, {}, Layout::padded}},
        .fill = powers_of_two(),
        .check = by_norm,
        .compared = false},
-      {"bias_add", rows, integers(-8, 8, 0.5), 1},  // binary.cpp: eps
-      {"residual_add",
-       {{{10, 100}, {1}}, {{64, 33}, {0.25}}, {{10, 100}, {2}, Layout::padded}},
-       integers(-8, 7, 1.25),
-       2},  // sum.cpp: inputs * eps
-      {"accumulate",
-       {{{10, 100}, {1}}, {{64, 33}, {0.25}}, {{10, 100}, {2}, Layout::padded}},
-       integers(-8, 7, 1.25),
-       2},                                       // sum.cpp, in place
-      {"transpose", rows, integers(-128, 128)},  // reorder: exact
-      {"tensor_layout",
-       {{{10, 100}}, {{64, 33}, {}, Layout::padded}, {{10, 100}, {}, Layout::mixed}},
+      {"bias_add", one_row, integers(-8, 8, 0.5), 1},    // binary.cpp: eps
+      {"residual_add", sums, integers(-8, 7, 1.25), 2},  // sum.cpp: inputs * eps
+      {"accumulate", sums, integers(-8, 7, 1.25), 2},    // sum.cpp, in place
+      // inputs/reorder: test_reorder_all, ab to ba.
+      {"transpose",
+       {{{89, 73}}, {{16, 63}}, {{8, 8}}, {{64, 9}}, {{2, 576}}, {{89, 73}, {}, Layout::padded}},
        integers(-128, 128)},
-      {"bias_add_backward", rows, integers(-16, 16), 1},                     // reduction.cpp: sum
-      {"mean_pool", {{{2, 16, 33}}, {{3, 100, 16}}}, integers(-15, 17), 1},  // reduction.cpp: mean, shifted by 1
+      {"tensor_layout",
+       {{{89, 73}}, {{64, 9}, {}, Layout::padded}, {{89, 73}, {}, Layout::mixed}, {{16, 63}, {}, Layout::mixed}},
+       integers(-128, 128)},
+      {"bias_add_backward", reduced, integers(-16, 16), 1},  // reduction.cpp: sum
+      // reduction.cpp: mean, shifted by 1.
+      {"mean_pool", {{{10, 16, 32}}, {{1, 17, 64}}, {{8, 16, 7}}, {{5, 3, 18}}}, integers(-15, 17), 1},
       {"global_grad_norm",
-       {{{1}}, {{100}}, {{1000}}, {{10000}}},
+       {{{127}}, {{768}}, {{2700}}, {{4200}}},
        integers(-16, 16),
        5},  // reduction.cpp: norm_lp_sum, p = 2
   };
@@ -267,9 +298,10 @@ const PolicyRegistration registration({
     .before = Before::poison,     // dnnl_memory.hpp: dnnl_mem_default_value 0xFF
     .guard = Guard::page_behind,  // zmalloc's protected page
     .reference = Reference::mirror,
-    .notes = {"oneDNN: shapes of matmul are those of shapes_2d; other drivers' shape files were not to be had, ours "
-              "stand for "
-              "them; its sdpa driver, for GPUs alone, is left out"},
+    .notes = {"oneDNN: shapes are those of the input files named at each rule, tensors of more dimensions as matrices; "
+              "larger sets for frameworks and GPUs are left out, and so is its sdpa driver; RMS norm is its layer norm "
+              "with a mean of its own, so that fills around means are kept; fills of binary and reorder, and p of the "
+              "norm, are from an earlier reading"},
     .order = 30,
 });
 

@@ -27,13 +27,14 @@ class Unwatched {
   std::vector<TensorInfo> tensors_;
 };
 
-template <class T>
-std::vector<std::vector<double>> run_reference(const Problem& problem, ReferenceFn<T> reference) {
-  std::vector<std::vector<T>> values(problem.values.size());
+template <class T, class Value>
+std::vector<std::vector<double>> run_reference(const Problem& problem, const std::vector<std::vector<Value>>& inputs,
+                                               ReferenceFn<T> reference) {
+  std::vector<std::vector<T>> values(inputs.size());
   std::vector<View<T>> views;
   for (std::size_t t = 0; t < values.size(); ++t) {
     const Shape shape = problem.shape(static_cast<int>(t));
-    values[t].assign(problem.values[t].begin(), problem.values[t].end());
+    values[t].assign(inputs[t].begin(), inputs[t].end());
     values[t].resize(static_cast<std::size_t>(shape.size()));
     views.emplace_back(values[t].data(), shape);
   }
@@ -138,8 +139,12 @@ Problem make_sample(const OpDescriptor& op, const Kernel& kernel, const Rule& ru
 
 std::vector<std::vector<double>> unrounded(const Problem& problem, Reference reference) {
   const Oracle& oracle = falsify::oracle(problem.op->name);
-  return reference == Reference::oracle ? run_reference<double>(problem, oracle.exact)
-                                        : run_reference<float>(problem, oracle.mirror);
+  return reference == Reference::oracle ? run_reference<double>(problem, problem.values, oracle.exact)
+                                        : run_reference<float>(problem, problem.values, oracle.mirror);
+}
+
+std::vector<std::vector<double>> evaluate(const Problem& problem, const std::vector<std::vector<double>>& values) {
+  return run_reference<double>(problem, values, falsify::oracle(problem.op->name).exact);
 }
 
 Outputs expected(const Problem& problem, Reference reference) {

@@ -144,6 +144,8 @@ class Caller {
 /// Inputs of a sample: what the policy's rule fills, in values that the kernel's storage holds.
 Problem make_sample(const OpDescriptor& op, const Kernel& kernel, const Rule& rule, const Sample& sample,
                     std::uint64_t seed);
+/// Outputs of an operation's double reference on values in double, in contract order.
+std::vector<std::vector<double>> evaluate(const Problem& problem, const std::vector<std::vector<double>>& values);
 /// Outputs of the reference, in contract order, as it computes them.
 std::vector<std::vector<double>> unrounded(const Problem& problem, Reference reference);
 /// The same rounded to their types.

@@ -1,10 +1,14 @@
 // The falsification tests of provable-contracts: properties on small random vectors, and the kernel within a few units
 // in the last place of scalar code. paiml/provable-contracts 0c81eba7,
 // crates/provable-contracts/tests/includes/falsify_*.rs and tests/common/mod.rs; proptest's default of 256 cases a
-// property.
+// property. What its generator writes from a contract are stubs of these tests (tests/probar_test_generation.rs).
+//
+// There the properties are of the scalar functions, and AVX2 functions are only compared with those. Here the kernel
+// has to do both.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <functional>
@@ -120,15 +124,30 @@ bool gated(Caller&, const Problem& problem, const Outputs& got) {
   return true;
 }
 
+Fill eight_gates() {
+  const auto gate = [](Random&, std::size_t i) { return std::array<float, 8>{-3, -1, 0, 0.5F, 1, 2, 5, 10}[i % 8]; };
+  return then(then(uniform(-1, 1), "gate", gate), "up", [](Random&, std::size_t) { return 1.0F; });
+}
+/// SG-005: with a factor of 1 what silu gives.
+bool as_silu(Caller&, const Problem& problem, const Outputs& got) {
+  for (std::size_t i = 0; i < got[0].size(); ++i) {
+    const float g = problem.values[0][i];
+    if (!(std::fabs(got[0][i] - g * (1 / (1 + std::exp(-g)))) < 1e-6F)) return false;
+  }
+  return true;
+}
+
 /// Losses of one sample: cross_entropy's outputs are loss, total, logsumexp, normalizer.
 bool near_nll(Caller&, const Problem& problem, const Outputs& got) {
   const float want = expected(problem, Reference::mirror)[0][0];
   return std::fabs(got[0][0] - want) < 1e-5F && std::fabs(got[0][0] - want) / std::max(std::fabs(want), 1e-8F) < 1e-5F;
 }
 
-Sample heads(Random& random) {
-  const Index half = random.between(1, 16);
-  return {{1, 1, 2 * half}, {10000, 1, 1, static_cast<double>(random.between(0, 999))}};
+std::function<Sample(Random&)> heads_below(Index position) {
+  return [position](Random& random) {
+    const Index half = random.between(1, 16);
+    return Sample{{1, 1, 2 * half}, {10000, 1, 1, static_cast<double>(random.between(0, position - 1))}};
+  };
 }
 bool keeps_norm(Caller&, const Problem& problem, const Outputs& got) {
   return std::fabs(norm(problem.values[0]) - norm(got[0])) < 1e-3;
@@ -171,9 +190,12 @@ Fill identity() {
   };
 }
 
-Sample small_attention(Random& random) {
-  const Index d = random.between(2, 4);
-  return {{1, random.between(2, 4), random.between(2, 4), 1, 1, d}, {1 / std::sqrt(static_cast<double>(d)), 0}};
+std::function<Sample(Random&)> attention_up_to(Index most) {
+  return [most](Random& random) {
+    const Index d = random.between(2, most);
+    return Sample{{1, random.between(2, most), random.between(2, most), 1, 1, d},
+                  {1 / std::sqrt(static_cast<double>(d)), 0}};
+  };
 }
 Sample grouped_attention(Random& random) {
   const Index s = random.between(2, 3), d = random.between(2, 3);
@@ -183,6 +205,24 @@ bool convex(Caller&, const Problem& problem, const Outputs& got) {
   const auto [low, high] = std::ranges::minmax(problem.values[2]);
   return std::ranges::all_of(got[0],
                              [low = low, high = high](float x) { return x >= low - 1e-5F && x <= high + 1e-5F; });
+}
+/// ATT-001: each column within that of the values.
+bool convex_columns(Caller&, const Problem& problem, const Outputs& got) {
+  const std::vector<float>& v = problem.values[2];
+  const auto d = static_cast<std::size_t>(problem.dims[5]);
+  for (std::size_t i = 0; i < got[0].size(); ++i) {
+    float low = v[i % d], high = low;
+    for (std::size_t j = i % d; j < v.size(); j += d) low = std::min(low, v[j]), high = std::max(high, v[j]);
+    if (!(got[0][i] >= low - 1e-5F && got[0][i] <= high + 1e-5F)) return false;
+  }
+  return true;
+}
+/// ATT-005: finite, and no larger than the largest value times the number of queries.
+bool bounded(Caller&, const Problem& problem, const Outputs& got) {
+  float largest = 0;
+  for (float x : problem.values[2]) largest = std::max(largest, std::fabs(x));
+  const float most = largest * static_cast<float>(problem.dims[1]) + 1e-5F;
+  return std::ranges::all_of(got[0], [most](float x) { return std::isfinite(x) && std::fabs(x) <= most; });
 }
 bool near_standard(Caller&, const Problem& problem, const Outputs& got) {  // FA-001
   return distance(got[0], expected(problem, Reference::mirror)[0]) < 1e-4;
@@ -247,6 +287,13 @@ const std::vector<Rule>& rules() {
                then(uniform(-100, 100), "gate", [](Random&, std::size_t) { return 0.0F; }),
                each([](float x) { return x == 0; })),
       property("silu_mul", "SG-002 formula", from_two, uniform(-10, 10), gated),
+      property("silu_mul", "SG-003 SG-006 finite", from_two, uniform(-10, 10), each(finite)),
+      property(
+          "silu_mul", "SG-005 a factor of 1",
+          [](Random&) {
+            return Sample{{1, 8}};
+          },
+          eight_gates(), as_silu),
       property("silu_mul", "SG-004 8 ULP", from_two, uniform(-10, 10), within_ulp(8)),
       property(
           "cross_entropy", "CE-001 not negative",
@@ -261,10 +308,10 @@ const std::vector<Rule>& rules() {
             return Sample{{1, random.between(2, 32)}, {1}};
           },
           then(uniform(-10, 10), "weights", [](Random&, std::size_t) { return 1.0F; }), near_nll),
-      property("rope", "RP-001 norm", heads, uniform(-10, 10), keeps_norm),
-      property("rope", "RP-002 position", heads, uniform(1, 10), encodes_position),
-      property("rope", "RP-003 finite", heads, uniform(-10, 10), each(finite)),
-      property("rope", "RP-004 4 ULP", heads, uniform(-10, 10), within_ulp(4)),
+      property("rope", "RP-001 norm", heads_below(1000), uniform(-10, 10), keeps_norm),
+      property("rope", "RP-002 position", heads_below(500), uniform(1, 10), encodes_position),
+      property("rope", "RP-003 finite", heads_below(10000), uniform(-10, 10), each(finite)),
+      property("rope", "RP-004 4 ULP", heads_below(1000), uniform(-10, 10), within_ulp(4)),
       property(
           "matmul", "MM-002 associative",
           [](Random&) {
@@ -280,14 +327,15 @@ const std::vector<Rule>& rules() {
             return Sample{{n, n, n}};
           },
           identity(), within_ulp(0)),
-      property("attention", "ATT-001 convex", small_attention, uniform(-5, 5), convex),
-      property("attention", "ATT-004 8 ULP", small_attention, uniform(-3, 3), within_ulp(8)),
-      property("attention", "ATT-005 finite", small_attention, uniform(-5, 5), each(finite)),
+      property("attention", "ATT-001 columns", attention_up_to(4), uniform(-3, 3), convex_columns),
+      property("attention", "ATT-002 convex", attention_up_to(4), uniform(-5, 5), convex),
+      property("attention", "ATT-004 8 ULP", attention_up_to(3), uniform(-3, 3), within_ulp(8)),
+      property("attention", "ATT-005 bounded", attention_up_to(4), uniform(-5, 5), bounded),
       property("attention", "GQ-001 convex", grouped_attention, uniform(-3, 3), convex),
       property("attention", "GQ-006 values of 1", grouped_attention,
                then(uniform(-3, 3), "v", [](Random&, std::size_t) { return 1.0F; }),
                each([](float x) { return std::fabs(x - 1) < 1e-5F; })),
-      property("attention", "FA-001 standard", small_attention, uniform(-3, 3), near_standard),
+      property("attention", "FA-001 standard", attention_up_to(4), uniform(-3, 3), near_standard),
       property("adamw_step", "AW-001 decay", parameters, first_step(0), decays),
       property("adamw_step", "AW-002 moments", parameters, first_step(5), moments_move),
       property("adamw_step", "AW-003 8 ULP", parameters, first_step(5), within_ulp(8)),
@@ -302,9 +350,10 @@ const PolicyRegistration registration({
     .rules = rules,
     .reference = Reference::mirror,  // its scalar functions
     .float32_only = true,
-    .notes = {"provable-contracts: the kernel takes the place of its AVX2 function; outputs start from zeros, as its "
-              "vectors do; "
-              "its bounds in units in the last place reject right kernels"},
+    .notes =
+        {"provable-contracts: the kernel takes the place of its scalar and of its AVX2 functions; outputs start from "
+         "zeros, as its vectors do; its bounds in units in the last place hold where a sum cancels too, so that "
+         "they reject right kernels that fuse or reorder"},
     .order = 50,
 });
 

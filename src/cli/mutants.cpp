@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <memory>
 
 #include "cli/automatic.hpp"
@@ -10,6 +11,7 @@
 #include "cli/policies.hpp"
 #include "cli/progress.hpp"
 #include "cli/values.hpp"
+#include "falsify/automatic/summary.hpp"
 #include "falsify/engine/percentile.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/engine/report.hpp"
@@ -30,8 +32,8 @@ struct Options {
   bool policies = false;
 };
 
-/// What became of one mutant.
-nlohmann::json judge(const nlohmann::json& kernel) {
+/// What became of one mutant. With the matrix every obligation was tried on it.
+nlohmann::json judge(const nlohmann::json& kernel, bool matrix) {
   nlohmann::json j{{"mutant", kernel["kernel"]}, {"op", kernel["op"]}, {"fault", kernel.value("fault", "")},
                    {"status", kernel["status"] == "falsified" ? nlohmann::json("killed")
                               : kernel["status"] == "unavailable" ? nlohmann::json("unavailable")
@@ -40,10 +42,18 @@ nlohmann::json judge(const nlohmann::json& kernel) {
   for (const auto& o : kernel["obligations"]) {
     if (o["verdict"] == "unavailable") j["why"] = o["reason"];
     if (!o.contains("counterexample")) continue;
+    if (matrix) j["matrix"].push_back(o["id"]);
+    if (j.contains("by")) continue;
     const auto& x = o["counterexample"];
     j.update({{"by", o["id"]}, {"cases", x["number"]}, {"finding", x["finding"]["message"]}, {"smallest", x["says"]}});
   }
   return j;
+}
+
+std::string totals(const nlohmann::json& summary) {
+  return fmt::format("{} mutants: {} killed, {} survived, {} unavailable; cases to kill: median {}, 95th percentile {}",
+                     summary["mutants"].size(), summary["killed"].dump(), summary["survived"].dump(), summary["unavailable"].dump(),
+                     summary["median_cases"].dump(), summary["p95_cases"].dump());
 }
 
 void print(const nlohmann::json& summary) {
@@ -59,9 +69,8 @@ void print(const nlohmann::json& summary) {
     if (status == "killed" && summary["shrunk"].get<bool>())
       fmt::print("{:<{}}    {}\n", "", width, m["smallest"].get<std::string>());
   }
-  fmt::print("\n{} mutants: {} killed, {} survived, {} unavailable; cases to kill: median {}, 95th percentile {}\n",
-             summary["mutants"].size(), summary["killed"].dump(), summary["survived"].dump(), summary["unavailable"].dump(),
-             summary["median_cases"].dump(), summary["p95_cases"].dump());
+  if (summary["matrix"].get<bool>()) fmt::print("{}", falsify::obligations_text(summary["obligations"], true));
+  fmt::print("\n{}\n", totals(summary));
 }
 
 /// What the options mean for automatic mutants: shorter campaigns, since most die in the first cases.
@@ -102,7 +111,7 @@ int run(const Options& o) {
   options.cases = o.cases;
   options.seed = parse_seed(o.seed);
   options.limit = parse_duration("--limit", o.limit);
-  options.stop_at_first = true;
+  options.stop_at_first = !o.matrix;
   options.shrink = o.shrink;
   if (!o.report.empty()) falsify::expect_writable(o.report);
   ProgressLine line(o.quiet || o.json, {}, "mutants");
@@ -111,11 +120,11 @@ int run(const Options& o) {
   line.finish();
   nlohmann::json report = falsify::make_report(std::move(results), {{"seed", o.seed}, {"cases", o.cases}}, 0);
   if (!o.report.empty()) falsify::write_report(report, o.report);
-  nlohmann::json summary{{"schema", "assay-mutants/1"}, {"shrunk", o.shrink}, {"killed", 0}, {"survived", 0},
+  nlohmann::json summary{{"schema", "assay-mutants/1"}, {"shrunk", o.shrink}, {"matrix", o.matrix}, {"killed", 0}, {"survived", 0},
                          {"unavailable", 0}, {"mutants", nlohmann::json::array()}};
   std::vector<double> cases;
   for (const auto& k : report["kernels"]) {
-    summary["mutants"].push_back(judge(k));
+    summary["mutants"].push_back(judge(k, o.matrix));
     const auto& m = summary["mutants"].back();
     const std::string status = m["status"].get<std::string>();
     summary[status] = summary[status].get<int>() + 1;
@@ -123,6 +132,13 @@ int run(const Options& o) {
   }
   summary["median_cases"] = falsify::percentile(cases, 0.5);
   summary["p95_cases"] = falsify::percentile(cases, 0.95);
+  const auto judged = summary["mutants"].get<std::vector<nlohmann::json>>();
+  summary["operations"] = falsify::counts_by(judged, "op");
+  summary["obligations"] = falsify::by_obligation(judged);
+  if (!o.report.empty()) {
+    falsify::write_file(std::filesystem::path(o.report) / "mutants.json", summary.dump(1) + "\n");
+    falsify::write_mutants(summary, totals(summary), o.report);
+  }
   if (o.json) fmt::print("{}\n", summary.dump(1));
   else print(summary);
   if (summary["survived"] != 0) return kFalsified;
@@ -141,7 +157,7 @@ Command add_mutants(CLI::App& root) {
       ->capture_default_str()->check(CLI::Range(1, 1'000'000));
   app->add_option("--seed", o->seed, "Seed of the campaigns")->capture_default_str();
   auto* limit = app->add_option("--limit", o->limit, "A call that takes longer is a hang")->capture_default_str();
-  app->add_option("--report", o->report, "Write report.html, report.json, junit.xml, assay.sarif and replay files to this folder");
+  app->add_option("--report", o->report, "Write mutants.html, mutants.json and junit.xml to this folder, and for hand-written mutants what `assay falsify` writes");
   app->add_option("--jobs", o->jobs, "Campaigns at once (0: one per processor)")->check(CLI::Range(0, 1024));
   auto* shrink = app->add_flag("--shrink", o->shrink, "Shrink each counterexample and print the smallest case");
   app->add_flag("--json", o->json, "One JSON document on standard output");
@@ -157,7 +173,7 @@ Command add_mutants(CLI::App& root) {
   with_it(app->add_option("--attack-cases", o->attack_cases,
                           "--automatic: cases on which a survivor is compared with its kernel, bit by bit")
               ->capture_default_str()->check(CLI::Range(1, 10'000'000)));
-  with_it(app->add_flag("--matrix", o->matrix, "--automatic: try every obligation on each killed mutant"));
+  app->add_flag("--matrix", o->matrix, "Try every obligation on each mutant: which kills what, and which kills nothing alone");
   with_it(app->add_option("--screened", o->screened,
                           "--automatic, on a GPU: the JSON report of the same mutants on lavapipe; only those that ended run"));
   with_it(app->add_option("--judged", o->judged, "--automatic: a JSON list of holes that need no obligation, with reasons"));

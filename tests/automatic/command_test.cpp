@@ -57,6 +57,7 @@ TEST(Command, ReportsAreWritten) {
   EXPECT_EQ(nlohmann::json::parse(json)["totals"]["hole"], 3);
   const std::string text((std::istreambuf_iterator<char>(xml)), {});
   EXPECT_NE(text.find("failures=\"3\""), std::string::npos) << text;
+  EXPECT_GT(std::filesystem::file_size(folder / "mutants.html"), 2000U);
 }
 
 TEST(Command, AGpuRunsScreenedMutantsAlone) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "falsify/automatic/report.hpp"
+#include "falsify/automatic/summary.hpp"
 #include "tests/automatic/sources.hpp"
 
 namespace assay::falsify {
@@ -108,6 +109,40 @@ TEST(Study, TheMatrixListsEveryObligationThatKills) {
   const auto report = report_of(results);
   EXPECT_EQ(report["obligations"]["silu"][results[0]["by"].get<std::string>()]["first"], 1);
   EXPECT_EQ(report["obligations"]["silu"][results[0]["by"].get<std::string>()]["kills"], 1);
+}
+
+std::size_t count(std::string_view text, std::string_view word) {
+  std::size_t n = 0;
+  for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) ++n;
+  return n;
+}
+
+TEST(Page, SaysWhatSurvivedAndNeedsNothingElse) {
+  const auto report = report_of(results_of({run_negated, run_last_bit, run_right}));
+  const std::string page = mutants_page(report, "1 < 2");
+  EXPECT_NE(page.find("other bits in"), std::string::npos) << page;
+  EXPECT_NE(page.find("the same bits in 60 cases"), std::string::npos);
+  EXPECT_NE(page.find("1 &lt; 2"), std::string::npos);
+  for (const char* outside : {"http:", "https:", "<script", "src=", "href="})
+    EXPECT_EQ(page.find(outside), std::string::npos) << outside;
+  EXPECT_EQ(page.find("Kill matrix"), std::string::npos);
+}
+
+TEST(Page, TheMatrixShowsWhoKillsAlone) {
+  const nlohmann::json alone{{"mutant", "alone"}, {"op", "silu"}, {"fault", "one"}, {"status", "killed"}, {"seconds", 0.1},
+                             {"by", "FALSIFY-SILU-001"}, {"cases", 3}, {"matrix", {"FALSIFY-SILU-001"}}};
+  nlohmann::json both = alone;
+  both.update({{"mutant", "both"}, {"matrix", {"FALSIFY-SILU-001", "FALSIFY-SILU-002"}}});
+  const std::vector<nlohmann::json> mutants{alone, both};
+  const nlohmann::json summary{{"mutants", mutants}, {"operations", counts_by(mutants, "op")}, {"obligations", by_obligation(mutants)}};
+  EXPECT_EQ(summary["obligations"]["silu"]["FALSIFY-SILU-001"]["alone"], 1);
+  const std::string page = mutants_page(summary, "");
+  EXPECT_EQ(count(page, "●"), 3U);
+  EXPECT_EQ(count(page, "kills nothing alone: candidate for removal"), 1U);
+  const std::size_t singles = page.find("Killed by one obligation alone"), matrix = page.find("Kill matrix");
+  ASSERT_LT(singles, matrix);
+  EXPECT_EQ(count(std::string_view(page).substr(singles, matrix - singles), ">alone<"), 1U);
+  EXPECT_EQ(count(std::string_view(page).substr(singles, matrix - singles), ">both<"), 0U);
 }
 
 TEST(Report, HeldOutFamiliesAreCountedApart) {

@@ -28,6 +28,17 @@ replay=$(ls m/replay/*.json | head -n 1)
 sed 's~mutant/cpu/matmul/dropped_last_k~matmul/cpu/naive~' "$replay" >right.json
 [ "$(code "$assay" replay right.json)" = 0 ] || fails 'replay of a right kernel'
 
+# A mutant that is killed is no failure; with the matrix every obligation is tried.
+[ "$(code "$assay" mutants transpose --backend cpu --cases 20 --matrix --quiet --report killed)" = 0 ] || fails 'mutants'
+grep -q 'failures="0"' killed/junit.xml && xmllint --noout killed/junit.xml || fails 'a killed mutant is a failure in junit.xml'
+grep -q 'Kill matrix' killed/mutants.html || fails 'mutants.html'
+python3 - <<'PY' || fails mutants.json
+import json
+r = json.load(open("killed/mutants.json"))
+assert r["killed"] == len(r["mutants"]) == r["operations"]["transpose"]["killed"] > 0
+assert all(m["by"] in m["matrix"] for m in r["mutants"]) and any(len(m["matrix"]) > 1 for m in r["mutants"])
+PY
+
 [ "$(code "$assay" falsify --kernel matmul/cpu/naive --obligation FALSIFY-MM-002 --cases 5 --quiet)" = 0 ] || fails 'one obligation alone'
 
 # The same seed finds the same cases; shards are parts of the whole.
