@@ -77,11 +77,32 @@ struct KernelResult {
   bool unavailable() const;
 };
 
-/// Called after each case, for progress.
+/// Called after each case, for progress; `done` counts from the first case of the campaign, wherever it was taken up.
 using Progress = std::function<void(const Kernel&, int done, int planned)>;
 
+/// Rounds, of a case of each obligation, that a campaign runs in one worker process. Each stretch of so many begins in a fresh one: a
+/// campaign that is taken up between two of them goes on exactly as one that was never interrupted. As many as a
+/// campaign has by default.
+inline constexpr int kStretch = 100;
+
+/// What a campaign has come to after so many whole stretches.
+struct Checkpoint {
+  int rounds = 0;        ///< a multiple of kStretch
+  int total = 0;         ///< cases tried, as Counterexample::number counts them
+  int hangs = 0;
+  KernelResult so_far;   ///< not judged yet
+  std::vector<std::vector<double>> ratios;  ///< by obligation: largest error / bound of each passed case
+};
+
+/// How a campaign goes on after an interruption.
+struct Continuation {
+  std::optional<Checkpoint> from{};  ///< empty: from the first case
+  /// Called after each stretch but the last. `ratios` are those of that stretch alone.
+  std::function<void(const Checkpoint&)> save{};
+};
+
 KernelResult run_campaign(const OpDescriptor& op, const Kernel& kernel, const CampaignOptions& options,
-                          const Progress& progress = {});
+                          const Progress& progress = {}, const Continuation& continuation = {});
 
 /// Runs one obligation on one case in a fresh worker (replay).
 Outcome run_case(const OpDescriptor& op, const Obligation& obligation, const Kernel& kernel, const Case& c,

@@ -26,7 +26,8 @@ int main(int argc, char** argv) {
   const Command commands[] = {add_doctor(app),  add_list(app),   add_explain(app),
                               add_falsify(app), add_replay(app), add_mutants(app),
                                add_gradcheck(app), add_import(app), add_audit(app),
-                               add_gate(app),    add_attest(app), add_odds(app)};
+                               add_gate(app),    add_attest(app), add_odds(app),
+                              add_merge(app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
