@@ -6,6 +6,7 @@
 #include <rapidcheck/shrinkable/Create.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "falsify/engine/draw.hpp"
 #include "falsify/engine/percentile.hpp"
@@ -49,8 +50,8 @@ class Campaign {
     if (options_.time.count() > 0) deadline_ = begin_ + options_.time;
     const int planned = options_.cases * static_cast<int>(obligations_.size());
     const auto open = [](const ObligationResult& o) { return o.verdict == Verdict::passed; };
-    for (int number = first_; number < options_.cases && !stop_ && std::ranges::any_of(result_.obligations, open); ++number) {
-      if (number > first_ && number % kStretch == 0) end_stretch(number);
+    for (int number = stretch_.rounds; number < options_.cases && !stop_ && std::ranges::any_of(result_.obligations, open); ++number) {
+      if (total_ - stretch_.total >= kStretch) end_stretch(number);
       for (std::size_t o = 0; o < obligations_.size() && !stop_; ++o) {
         const int every = draw_spec(obligations_[o]->info->by).every;
         ObligationResult& record = result_.obligations[o];
@@ -67,7 +68,8 @@ class Campaign {
 
  private:
   void take_up(const Checkpoint& from) {
-    first_ = from.rounds, total_ = from.total, hangs_ = from.hangs;
+    stretch_ = {.rounds = from.rounds, .total = from.total};
+    total_ = from.total, hangs_ = from.hangs;
     result_ = from.so_far;
     result_.kernel = &kernel_;
     ratios_ = from.ratios;
@@ -91,8 +93,9 @@ class Campaign {
   void end_stretch(int number) {
     worker_.restart();
     previous_.clear();
+    const Stretch ended = std::exchange(stretch_, {.rounds = number, .total = total_});
     if (!save_) return;
-    Checkpoint checkpoint{.rounds = number, .total = total_, .hangs = hangs_, .so_far = so_far(), .ratios = {}};
+    Checkpoint checkpoint{.rounds = number, .after = ended.rounds, .total = total_, .hangs = hangs_, .so_far = so_far(), .ratios = {}};
     saved_.resize(ratios_.size());
     for (std::size_t o = 0; o < ratios_.size(); ++o) {
       checkpoint.ratios.emplace_back(ratios_[o].begin() + static_cast<std::ptrdiff_t>(saved_[o]), ratios_[o].end());
@@ -267,7 +270,9 @@ class Campaign {
   const std::function<void(const Checkpoint&)>& save_;
   Worker worker_;
   Clock::time_point begin_;
-  int first_ = 0;                    ///< number of the first round
+  struct Stretch {
+    int rounds = 0, total = 0;       ///< at its begin
+  } stretch_;
   std::vector<std::size_t> saved_;   ///< by obligation: of `ratios_`, those that checkpoints hold
   std::vector<const Obligation*> obligations_;
   KernelResult result_;

@@ -80,14 +80,15 @@ struct KernelResult {
 /// Called after each case, for progress; `done` counts from the first case of the campaign, wherever it was taken up.
 using Progress = std::function<void(const Kernel&, int done, int planned)>;
 
-/// Rounds, of a case of each obligation, that a campaign runs in one worker process. Each stretch of so many begins in a fresh one: a
-/// campaign that is taken up between two of them goes on exactly as one that was never interrupted. As many as a
-/// campaign has by default.
-inline constexpr int kStretch = 100;
+/// Cases after which a campaign goes on in a fresh worker process, once the round of obligations is complete. A campaign that is
+/// taken up between two such stretches goes on exactly as one that was never interrupted. More than a campaign has by default, and
+/// enough calls for a kernel to fall over what earlier ones have left behind.
+inline constexpr int kStretch = 2000;
 
-/// What a campaign has come to after so many whole stretches.
+/// What a campaign has come to after a stretch.
 struct Checkpoint {
-  int rounds = 0;        ///< a multiple of kStretch
+  int rounds = 0;        ///< a round is a case of each obligation
+  int after = 0;         ///< rounds of the checkpoint before this one; 0: it is the first
   int total = 0;         ///< cases tried, as Counterexample::number counts them
   int hangs = 0;
   KernelResult so_far;   ///< not judged yet

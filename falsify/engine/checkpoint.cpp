@@ -89,7 +89,7 @@ ObligationResult record_from(const OpDescriptor& op, const ObligationInfo& info,
 }
 
 Checkpoint parse(const OpDescriptor& op, const CampaignOptions& options, const json& j, const std::string& where) {
-  Checkpoint c{.rounds = j.at("rounds"), .total = j.at("total"), .hangs = j.at("hangs"), .so_far = {}, .ratios = {}};
+  Checkpoint c{.rounds = j.at("rounds"), .after = j.at("after"), .total = j.at("total"), .hangs = j.at("hangs"), .so_far = {}, .ratios = {}};
   c.so_far.device = j.at("device");
   c.so_far.seconds = j.at("seconds");
   for (const json& count : j.at("clauses")) c.so_far.clause_counts.push_back(count.get<std::uint64_t>());
@@ -107,7 +107,7 @@ Checkpoint parse(const OpDescriptor& op, const CampaignOptions& options, const j
 }  // namespace
 
 json to_json(const OpDescriptor& op, const Checkpoint& c) {
-  json j{{"rounds", c.rounds}, {"total", c.total}, {"hangs", c.hangs}, {"device", c.so_far.device}, {"seconds", c.so_far.seconds},
+  json j{{"rounds", c.rounds}, {"after", c.after}, {"total", c.total}, {"hangs", c.hangs}, {"device", c.so_far.device}, {"seconds", c.so_far.seconds},
          {"clauses", c.so_far.clause_counts}, {"obligations", json::array()}};
   for (std::size_t o = 0; o < c.so_far.obligations.size(); ++o) j["obligations"].push_back(record_json(op, c.so_far.obligations[o], c.ratios[o]));
   return j;

@@ -9,13 +9,14 @@
 #include <cstring>
 
 #include "core/errors.hpp"
-#include "falsify/engine/campaign.hpp"
 
 namespace assay::falsify {
 namespace {
 
 using nlohmann::json;
 
+constexpr const char* kNoJournal = "is no journal of `assay falsify`";
+constexpr const char* kLeftAlone = "name another file; this one is left as it is";
 constexpr const char* kRunAgain = "delete that line: what it holds is run again";
 
 std::string text_of_line(const json& line) { return line.dump() + "\n"; }
@@ -51,23 +52,17 @@ Journal::Journal(const std::filesystem::path& path, const json& campaign) : path
   if (file_ < 0) fail(path.string(), fmt::format("cannot be opened: {}", std::strerror(errno)), "name a file that can be written to");
   lock();
   const std::string text = read();
-  const std::string head = text_of_line({{"schema", kJournalSchema}, {"campaign", campaign_}});
-  if (text.find('\n') == std::string::npos && head.starts_with(text)) {  // new, or interrupted while it was begun
-    torn_ = !text.empty();
-    if (ftruncate(file_, 0) != 0) fail(path.string(), "cannot be shortened", "name a file that can be written to");
-    write_line({{"schema", kJournalSchema}, {"campaign", campaign_}});
-    return;
-  }
+  const json head{{"schema", kJournalSchema}, {"campaign", campaign_}};
+  const bool begun = text.find('\n') != std::string::npos;
+  if (!begun && !text_of_line(head).starts_with(text)) fail(path.string(), kNoJournal, kLeftAlone);
+  std::size_t begin = 0;
   int number = 0;
-  for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
-    end = text.find('\n', begin);
-    if (end == std::string::npos) {
-      torn_ = true;
-      if (ftruncate(file_, static_cast<off_t>(begin)) != 0) fail(path.string(), "cannot be shortened", "name a file that can be written to");
-      break;
-    }
-    take(json::parse(text.begin() + static_cast<std::ptrdiff_t>(begin), text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false), ++number);
-  }
+  for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
+    take(json::parse(text.substr(begin, end - begin), nullptr, false), ++number);
+  torn_ = begin < text.size();
+  if (torn_ && ftruncate(file_, static_cast<off_t>(begin)) != 0)
+    fail(path.string(), fmt::format("cannot be shortened: {}", std::strerror(errno)), "name a file that can be written to");
+  if (!begun) write_line(head);
 }
 
 Journal::~Journal() {
@@ -99,7 +94,7 @@ void Journal::take(const json& line, int number) {
   const std::string where = fmt::format("{}:{}", path_.string(), number);
   if (number == 1) {
     if (!line.is_object() || line.value("schema", json()) != kJournalSchema || !line.contains("campaign"))
-      fail(path_.string(), "is no journal of `assay falsify`", "name another file; this one is left as it is");
+      fail(path_.string(), kNoJournal, kLeftAlone);
     if (line["campaign"] != campaign_)
       fail(path_.string(), fmt::format("is the journal of another campaign ({})", difference(line["campaign"], campaign_)),
            "run the same program with the same options, or name another file");
@@ -117,7 +112,7 @@ void Journal::take(const json& line, int number) {
     } else {
       json next = line.at("checkpoint");
       const bool first = entry.checkpoint.is_null();
-      if (next.at("rounds") != (first ? 0 : entry.checkpoint["rounds"].get<int>()) + kStretch)
+      if (next.at("after") != (first ? json(0) : entry.checkpoint["rounds"]) || next.at("rounds") <= next["after"])
         fail(where, fmt::format("does not follow what was recorded of {} before", kernel), kRunAgain);
       if (!first) join_ratios(entry.checkpoint, next);
       entry.checkpoint = std::move(next);

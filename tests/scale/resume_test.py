@@ -92,8 +92,8 @@ def killed(name, campaign, code):
 
 def kill_minus_nine():
     several = ("transpose", "softmax", "gemv", "--backend", "cpu", "--cases", "40")
-    deep = ("--kernel", "transpose/cpu/naive", "--cases", "3000")
-    wrong = ("--kernel", "mutant/cpu/transpose/zero_sign_lost", "--cases", "2000")
+    deep = ("--kernel", "transpose/cpu/naive", "--cases", "1500")
+    wrong = ("--kernel", "mutant/cpu/transpose/zero_sign_lost", "--cases", "1200")
     killed("several", several, 0)
     check(killed("deep", deep, 0) > 0, "no campaign was taken up in its middle")
     killed("wrong", wrong, 1)
@@ -101,7 +101,7 @@ def kill_minus_nine():
 
 def torn():
     """A journal cut at any byte: whatever a write left of its last line."""
-    campaign = ("transpose", "--backend", "cpu", "--cases", "220", "--seed", "7")
+    campaign = ("transpose", "--backend", "cpu", "--cases", "600", "--seed", "7")
     journal = folder / "torn.jsonl"
     whole = assay.report("falsify", *campaign, "--journal", journal)
     text = journal.read_bytes()
@@ -145,7 +145,7 @@ def signals():
 
 
 def refusals():
-    campaign = ("transpose", "--backend", "cpu", "--cases", "120")
+    campaign = ("transpose", "--backend", "cpu", "--cases", "400")
     journal = folder / "refuse.jsonl"
     assay.report("falsify", *campaign, "--journal", journal)
     text = journal.read_text()
@@ -157,7 +157,7 @@ def refusals():
         check(journal.read_text() == changed, f"a journal that is refused ({words}) is left as it is")
 
     refused('is the journal of another campaign (seed "1" there, "2" here)', text, *campaign, "--seed", "2")
-    refused("(cases 120 there, 121 here)", text, *campaign[:-1], "121")
+    refused("(cases 400 there, 401 here)", text, *campaign[:-1], "401")
     refused('(limit "10s" there, "9s" here)', text, *campaign, "--limit", "9s")
     refused("is the journal of another campaign", text, "gemv", *campaign[1:])
     refused("is the journal of another campaign", text, *campaign, "--shard", "1/2")
@@ -173,12 +173,12 @@ def refusals():
     at = next(i for i, row in enumerate(rows) if '"checkpoint"' in row)
     checkpoint = json.loads(rows[at])
     refused("does not follow what was recorded", "".join(rows[:at + 1] + [rows[at]] + rows[at + 1:]))
-    checkpoint["checkpoint"]["rounds"] = 200
+    checkpoint["checkpoint"]["after"] = 100
     refused("does not follow what was recorded", rows[0] + json.dumps(checkpoint) + "\n")
-    checkpoint["checkpoint"]["rounds"] = 100
+    checkpoint["checkpoint"]["after"] = 0
     checkpoint["checkpoint"]["obligations"].pop()
     refused("holds no checkpoint of transpose", rows[0] + json.dumps(checkpoint) + "\n")
-    checkpoint["checkpoint"] = {"rounds": 100}
+    checkpoint["checkpoint"] = {"rounds": 100, "after": 0}
     refused("holds no checkpoint of transpose", rows[0] + json.dumps(checkpoint) + "\n")
     assay.refused("cannot be opened", "falsify", *campaign, "--journal", "/proc/none/journal")
 

@@ -17,7 +17,19 @@ namespace {
 
 using nlohmann::json;
 
-/// Right kernels, and wrong ones: of values, of single bits, of state kept between calls, a crash, a hang-free mix.
+/// What a worker process has run decides: the report depends on where workers begin.
+void wrong_after_3000_calls(const Call& call, Device& device) {
+  static int calls = 0;
+  kernel("transpose/cpu/naive").run(call, device);
+  const Tensor& y = call.tensors.back();
+  if (++calls > 3000 && y.shape.size() > 0) *static_cast<float*>(y.data) += 1;
+}
+
+const KernelRegistration registration({.op = "transpose", .id = "mutant/test/transpose/wrong_after_3000_calls", .source = "tests/scale",
+                                       .role = KernelRole::mutant, .fault = "wrong after 3000 calls of one process",
+                                       .run = &wrong_after_3000_calls});
+
+/// Right kernels, and wrong ones: of values, of single bits, of state kept between calls.
 std::vector<const Kernel*> chosen() {
   std::vector<const Kernel*> list;
   for (const char* id : {"matmul/cpu/naive", "mutant/adversarial/matmul/wrong_after_100_calls", "mutant/cpu/matmul/dropped_last_k",
@@ -70,9 +82,9 @@ TEST(Shards, TogetherFindWhatTheWholeFinds) {
 /// A journal that is closed and opened again after each line, which is what any number of interruptions comes to at worst.
 TEST(Journal, ResumedAfterEveryLineGivesTheSameReport) {
   CampaignOptions options = few();
-  options.cases = 3 * kStretch + 20;
+  options.cases = 3 * kStretch / 4;  // of an operation with more than four obligations
   const std::vector<const Kernel*> kernels{&kernel("mutant/cpu/transpose/zero_sign_lost"), &kernel("transpose/cpu/naive"),
-                                           &kernel("mutant/adversarial/matmul/wrong_after_100_calls")};
+                                           &kernel("mutant/test/transpose/wrong_after_3000_calls")};
   const std::filesystem::path file = std::filesystem::temp_directory_path() / "assay-journal.jsonl", cut = file.string() + ".cut";
   std::filesystem::remove(file);
   const json campaign = whole();
@@ -85,7 +97,7 @@ TEST(Journal, ResumedAfterEveryLineGivesTheSameReport) {
   std::vector<std::string> lines;
   std::ifstream text(file);
   for (std::string line; std::getline(text, line);) lines.push_back(line);
-  ASSERT_GT(lines.size(), kernels.size() + 3);
+  ASSERT_GE(lines.size(), 1 + 3 * kernels.size()) << "two checkpoints and a result each";
   for (std::size_t kept = 1; kept <= lines.size(); ++kept) {
     {
       std::ofstream out(cut);
@@ -99,7 +111,7 @@ TEST(Journal, ResumedAfterEveryLineGivesTheSameReport) {
 TEST(Checkpoint, ComesBackFromJsonAsItWas) {
   const OpDescriptor& op = operation("matmul");
   constexpr double kInf = std::numeric_limits<double>::infinity();
-  Checkpoint c{.rounds = kStretch, .total = 1234, .hangs = 1, .so_far = {}, .ratios = {}};
+  Checkpoint c{.rounds = 100, .after = 50, .total = 1234, .hangs = 1, .so_far = {}, .ratios = {}};
   c.so_far.device = "a device";
   c.so_far.seconds = 1.0 / 3;
   c.so_far.clause_counts = {1, std::numeric_limits<std::uint64_t>::max()};
@@ -137,7 +149,7 @@ TEST(Checkpoint, ComesBackFromJsonAsItWas) {
 
 TEST(Checkpoint, IsThatOfItsCampaign) {
   const OpDescriptor& op = operation("matmul");
-  const json j = json::parse(R"({"rounds":100,"total":1,"hangs":0,"device":"","seconds":0,"clauses":[],"obligations":[]})");
+  const json j = json::parse(R"({"rounds":100,"after":0,"total":1,"hangs":0,"device":"","seconds":0,"clauses":[],"obligations":[]})");
   EXPECT_THROW(checkpoint_from_json(op, {}, j, "here"), InputError);
   json verdict = j;
   CampaignOptions one;
