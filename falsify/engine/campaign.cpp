@@ -6,6 +6,7 @@
 #include <rapidcheck/shrinkable/Create.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "falsify/engine/draw.hpp"
 #include "falsify/engine/percentile.hpp"
@@ -31,8 +32,9 @@ double seconds_since(Clock::time_point begin) { return std::chrono::duration<dou
 /// State of one campaign.
 class Campaign {
  public:
-  Campaign(const OpDescriptor& op, const Kernel& kernel, const CampaignOptions& options, const Progress& progress)
-      : op_(op), kernel_(kernel), options_(options), progress_(progress), worker_(options.limit) {
+  Campaign(const OpDescriptor& op, const Kernel& kernel, const CampaignOptions& options, const Progress& progress,
+           const Continuation& continuation)
+      : op_(op), kernel_(kernel), options_(options), progress_(progress), save_(continuation.save), worker_(options.limit) {
     result_.kernel = &kernel;
     for (const Obligation& obligation : obligations(op.name)) {
       if (!options.only.empty() && obligation.info->id != options.only) continue;
@@ -40,14 +42,16 @@ class Campaign {
       result_.obligations.emplace_back().info = obligation.info;
     }
     ratios_.resize(obligations_.size());
+    if (continuation.from) take_up(*continuation.from);
   }
 
   KernelResult run() {
-    const auto begin = Clock::now();
-    if (options_.time.count() > 0) deadline_ = begin + options_.time;
+    begin_ = Clock::now() - std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(result_.seconds));
+    if (options_.time.count() > 0) deadline_ = begin_ + options_.time;
     const int planned = options_.cases * static_cast<int>(obligations_.size());
     const auto open = [](const ObligationResult& o) { return o.verdict == Verdict::passed; };
-    for (int number = 0; number < options_.cases && !stop_ && std::ranges::any_of(result_.obligations, open); ++number) {
+    for (int number = stretch_.rounds; number < options_.cases && !stop_ && std::ranges::any_of(result_.obligations, open); ++number) {
+      if (total_ - stretch_.total >= kStretch) end_stretch(number);
       for (std::size_t o = 0; o < obligations_.size() && !stop_; ++o) {
         const int every = draw_spec(obligations_[o]->info->by).every;
         ObligationResult& record = result_.obligations[o];
@@ -59,13 +63,47 @@ class Campaign {
     }
     for (ObligationResult& o : result_.obligations) judge(o);
     for (std::size_t o = 0; o < ratios_.size(); ++o) result_.obligations[o].typical = percentile(std::move(ratios_[o]), 0.5);
-    result_.device = worker_.device();
-    result_.clause_counts = worker_.clause_counts(op_);
-    result_.seconds = seconds_since(begin);
-    return std::move(result_);
+    return so_far();
   }
 
  private:
+  void take_up(const Checkpoint& from) {
+    stretch_ = {.rounds = from.rounds, .total = from.total};
+    total_ = from.total, hangs_ = from.hangs;
+    result_ = from.so_far;
+    result_.kernel = &kernel_;
+    ratios_ = from.ratios;
+    for (const auto& ratios : ratios_) saved_.push_back(ratios.size());
+  }
+
+  /// The result as of now, with what an earlier process of the campaign had counted.
+  KernelResult so_far() const {
+    KernelResult result = result_;
+    const std::string& device = worker_.device();
+    if (result.device.empty()) result.device = device;
+    else if (!device.empty() && device != result.device) result.device += ", then " + device;
+    const std::vector<std::uint64_t> counts = worker_.clause_counts(op_);
+    result.clause_counts.resize(counts.size());
+    for (std::size_t c = 0; c < counts.size(); ++c) result.clause_counts[c] += counts[c];
+    result.seconds = seconds_since(begin_);
+    return result;
+  }
+
+  /// What comes next begins in a fresh process, with nothing but what the checkpoint holds.
+  void end_stretch(int number) {
+    worker_.restart();
+    previous_.clear();
+    const Stretch ended = std::exchange(stretch_, {.rounds = number, .total = total_});
+    if (!save_) return;
+    Checkpoint checkpoint{.rounds = number, .after = ended.rounds, .total = total_, .hangs = hangs_, .so_far = so_far(), .ratios = {}};
+    saved_.resize(ratios_.size());
+    for (std::size_t o = 0; o < ratios_.size(); ++o) {
+      checkpoint.ratios.emplace_back(ratios_[o].begin() + static_cast<std::ptrdiff_t>(saved_[o]), ratios_[o].end());
+      saved_[o] = ratios_[o].size();
+    }
+    save_(checkpoint);
+  }
+
   bool time_is_up() const { return deadline_ && Clock::now() > *deadline_; }
   /// What has been compared is nothing, or mostly zeros.
   static bool lacks_evidence(const ObligationResult& record) {
@@ -229,7 +267,13 @@ class Campaign {
   const Kernel& kernel_;
   const CampaignOptions& options_;
   const Progress& progress_;
+  const std::function<void(const Checkpoint&)>& save_;
   Worker worker_;
+  Clock::time_point begin_;
+  struct Stretch {
+    int rounds = 0, total = 0;       ///< at its begin
+  } stretch_;
+  std::vector<std::size_t> saved_;   ///< by obligation: of `ratios_`, those that checkpoints hold
   std::vector<const Obligation*> obligations_;
   KernelResult result_;
   std::vector<std::vector<double>> ratios_;  ///< by obligation: largest error / bound of each passed case
@@ -267,8 +311,8 @@ bool KernelResult::unavailable() const {
 }
 
 KernelResult run_campaign(const OpDescriptor& op, const Kernel& kernel, const CampaignOptions& options,
-                          const Progress& progress) {
-  return Campaign(op, kernel, options, progress).run();
+                          const Progress& progress, const Continuation& continuation) {
+  return Campaign(op, kernel, options, progress, continuation).run();
 }
 
 Outcome run_case(const OpDescriptor& op, const Obligation& obligation, const Kernel& kernel, const Case& c,

@@ -77,11 +77,33 @@ struct KernelResult {
   bool unavailable() const;
 };
 
-/// Called after each case, for progress.
+/// Called after each case, for progress; `done` counts from the first case of the campaign, wherever it was taken up.
 using Progress = std::function<void(const Kernel&, int done, int planned)>;
 
+/// Cases after which a campaign goes on in a fresh worker process, once the round of obligations is complete. A campaign that is
+/// taken up between two such stretches goes on exactly as one that was never interrupted. More than a campaign has by default, and
+/// enough calls for a kernel to fall over what earlier ones have left behind.
+inline constexpr int kStretch = 2000;
+
+/// What a campaign has come to after a stretch.
+struct Checkpoint {
+  int rounds = 0;        ///< a round is a case of each obligation
+  int after = 0;         ///< rounds of the checkpoint before this one; 0: it is the first
+  int total = 0;         ///< cases tried, as Counterexample::number counts them
+  int hangs = 0;
+  KernelResult so_far;   ///< not judged yet
+  std::vector<std::vector<double>> ratios;  ///< by obligation: largest error / bound of each passed case
+};
+
+/// How a campaign goes on after an interruption.
+struct Continuation {
+  std::optional<Checkpoint> from{};  ///< empty: from the first case
+  /// Called after each stretch but the last. `ratios` are those of that stretch alone.
+  std::function<void(const Checkpoint&)> save{};
+};
+
 KernelResult run_campaign(const OpDescriptor& op, const Kernel& kernel, const CampaignOptions& options,
-                          const Progress& progress = {});
+                          const Progress& progress = {}, const Continuation& continuation = {});
 
 /// Runs one obligation on one case in a fresh worker (replay).
 Outcome run_case(const OpDescriptor& op, const Obligation& obligation, const Kernel& kernel, const Case& c,

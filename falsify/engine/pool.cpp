@@ -11,11 +11,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 
+#include "falsify/engine/checkpoint.hpp"
 #include "falsify/engine/contain.hpp"
 #include "falsify/engine/leave.hpp"
 #include "falsify/engine/report.hpp"
@@ -45,7 +47,7 @@ class SharedCounts {
   ~SharedCounts() { munmap(counters_, bytes_); }
   SharedCounts(const SharedCounts&) = delete;
   SharedCounts& operator=(const SharedCounts&) = delete;
-  void add(std::size_t kernel) { counters_[kernel].fetch_add(1, std::memory_order_relaxed); }
+  void set(std::size_t kernel, int done) { counters_[kernel].store(done, std::memory_order_relaxed); }
   std::int64_t value(std::size_t kernel) const { return counters_[kernel].load(std::memory_order_relaxed); }
 
  private:
@@ -54,14 +56,23 @@ class SharedCounts {
   Counter* counters_;
 };
 
-[[noreturn]] void drive(const Task& task, int pipe) {
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
-  const std::string text = task.run().dump();
-  for (std::size_t sent = 0; sent < text.size();) {
-    const ssize_t n = write(pipe, text.data() + sent, text.size() - sent);
+/// Ends this process where the other end of the pipe is gone.
+void write_whole(int pipe, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = write(pipe, text.data(), text.size());
     if (n <= 0) leave(1);
-    sent += static_cast<std::size_t>(n);
+    text.remove_prefix(static_cast<std::size_t>(n));
   }
+}
+
+/// In the process of a task: its pipe.
+int to_parent = -1;
+
+[[noreturn]] void drive(const Task& task, int pipe) {
+  restore_signals();
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  to_parent = pipe;
+  write_whole(pipe, task.run().dump());
   leave(0);
 }
 
@@ -77,17 +88,26 @@ Job start(const Task& task) {
   return {pid, ends[0], &task, {}};
 }
 
+/// Takes the documents that end with a line: all but the result.
+void pass_on(Job& job, const Sent& sent) {
+  for (std::size_t end; (end = job.text.find('\n')) != std::string::npos; job.text.erase(0, end + 1))
+    if (sent) sent(*job.task, nlohmann::json::parse(job.text.substr(0, end)));
+}
+
 /// Reads what there is; the result once the driver has ended.
-std::optional<nlohmann::json> collect(Job& job) {
+std::optional<nlohmann::json> collect(Job& job, const Sent& sent) {
   char buffer[65536];
   const ssize_t n = read(job.pipe, buffer, sizeof buffer);
   if (n > 0) {
     job.text.append(buffer, static_cast<std::size_t>(n));
+    pass_on(job, sent);
     return std::nullopt;
   }
   close(job.pipe);
   has_ended(job.pid, kExit);
   const int status = end_process(job.pid);
+  job.pid = -1;
+  if (ends_run(status)) throw EndedBySignal{WTERMSIG(status)};
   const bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
   if (!well && job.task->died) return job.task->died(status);
   if (!well)
@@ -95,6 +115,22 @@ std::optional<nlohmann::json> collect(Job& job) {
                                        job.task->name, status));
   return nlohmann::json::parse(job.text);
 }
+
+/// Ends what still runs where something is thrown.
+struct Running {
+  std::vector<Job> jobs;
+
+  Running() = default;
+  ~Running() {
+    for (const Job& job : jobs) {
+      if (job.pid < 0) continue;
+      close(job.pipe);
+      end_process(job.pid);
+    }
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+};
 
 /// The driver of a foreign kernel has died: with no other in its process, the kernel has had a hand in it.
 nlohmann::json not_judged(const Kernel& kernel, int status) {
@@ -111,8 +147,11 @@ nlohmann::json not_judged(const Kernel& kernel, int status) {
 
 }  // namespace
 
-std::vector<nlohmann::json> run_tasks(std::span<const Task> tasks, int jobs, const Tick& tick) {
-  std::vector<Job> running;
+void send(const nlohmann::json& document) { write_whole(to_parent, document.dump() + "\n"); }
+
+std::vector<nlohmann::json> run_tasks(std::span<const Task> tasks, int jobs, const Tick& tick, const Sent& sent) {
+  Running jobs_left;
+  std::vector<Job>& running = jobs_left.jobs;
   std::vector<nlohmann::json> results;
   std::size_t next = 0;
   while (next < tasks.size() || !running.empty()) {
@@ -120,10 +159,11 @@ std::vector<nlohmann::json> run_tasks(std::span<const Task> tasks, int jobs, con
       running.push_back(start(tasks[next++]));
     std::vector<pollfd> fds;
     for (const Job& job : running) fds.push_back({job.pipe, POLLIN, 0});
-    poll(fds.data(), fds.size(), 250);
+    const int ready = caught_signal() != 0 ? 0 : poll(fds.data(), fds.size(), 250);
+    if (const int signal = caught_signal(); signal != 0) throw EndedBySignal{signal};
     for (std::size_t j = fds.size(); j-- > 0;) {
-      if (fds[j].revents == 0) continue;
-      if (auto result = collect(running[j])) {
+      if (ready <= 0 || fds[j].revents == 0) continue;
+      if (auto result = collect(running[j], sent)) {
         results.push_back(std::move(*result));
         running.erase(running.begin() + static_cast<std::ptrdiff_t>(j));
         tick(&results.back());
@@ -134,8 +174,22 @@ std::vector<nlohmann::json> run_tasks(std::span<const Task> tasks, int jobs, con
   return results;
 }
 
-std::vector<nlohmann::json> run_pool(std::span<const Kernel* const> kernels, const CampaignOptions& options, int jobs,
-                                     const PoolProgress& progress) {
+namespace {
+
+/// How the campaign against a kernel goes on by this journal.
+Continuation continuation(const OpDescriptor& op, std::string_view kernel, const CampaignOptions& options, const Journal& journal) {
+  Continuation c{.from = {}, .save = [&op](const Checkpoint& checkpoint) { send(to_json(op, checkpoint)); }};
+  const std::string id(kernel);
+  if (const nlohmann::json from = journal.checkpoint(id); !from.is_null()) c.from = checkpoint_from_json(op, options, from, journal.place(id));
+  return c;
+}
+
+}  // namespace
+
+std::vector<nlohmann::json> run_pool(std::span<const Kernel* const> all, const CampaignOptions& options, int jobs,
+                                     const PoolProgress& progress, Journal* journal) {
+  std::vector<const Kernel*> kernels(all.begin(), all.end());
+  if (journal != nullptr) std::erase_if(kernels, [&](const Kernel* k) { return journal->finished(std::string(k->id)); });
   SharedCounts cases(kernels.size());
   PoolStatus status{.kernels = static_cast<int>(kernels.size())};
   std::vector<Task> tasks;
@@ -144,14 +198,19 @@ std::vector<nlohmann::json> run_pool(std::span<const Kernel* const> kernels, con
   for (const Kernel* k : kernels) {
     const std::size_t number = tasks.size();
     planned.push_back(options.cases * static_cast<double>(options.only.empty() ? obligations(k->op).size() : 1));
-    tasks.push_back({std::string(k->id), [k, number, &options, &cases] {
-                       const OpDescriptor& op = operation(k->op);
-                       return to_json(op, run_campaign(op, *k, options, [&](const Kernel&, int, int) { cases.add(number); }));
+    const OpDescriptor& op = operation(k->op);
+    Continuation how = journal != nullptr ? continuation(op, k->id, options, *journal) : Continuation{};
+    tasks.push_back({std::string(k->id), [k, number, &op, &options, &cases, how = std::move(how)] {
+                       const auto count = [&](const Kernel&, int done, int) { cases.set(number, done); };
+                       return to_json(op, run_campaign(op, *k, options, count, how));
                      }});
     if (k->id.starts_with("foreign/")) tasks.back().died = [k](int status) { return not_judged(*k, status); };
   }
-  return run_tasks(tasks, jobs, [&](const nlohmann::json* ended) {
-    if (ended != nullptr) ended_ids.insert((*ended)["kernel"].get<std::string>());
+  const auto tick = [&](const nlohmann::json* ended) {
+    if (ended != nullptr) {
+      ended_ids.insert((*ended)["kernel"].get<std::string>());
+      if (journal != nullptr) journal->add_result(*ended);
+    }
     status.finished = static_cast<int>(ended_ids.size());
     status.last = ended;
     status.cases_done = 0;
@@ -162,7 +221,11 @@ std::vector<nlohmann::json> run_pool(std::span<const Kernel* const> kernels, con
       if (done > 0 && !ended_ids.contains(tasks[k].name)) status.work_done += std::min(1.0, static_cast<double>(done) / planned[k]);
     }
     if (progress) progress(status);
-  });
+  };
+  const auto sent = [journal](const Task& task, const nlohmann::json& checkpoint) { journal->add_checkpoint(task.name, checkpoint); };
+  std::vector<nlohmann::json> results = run_tasks(tasks, jobs, tick, sent);
+  if (journal != nullptr) std::ranges::copy(journal->results(), std::back_inserter(results));
+  return results;
 }
 
 }  // namespace assay::falsify

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <map>
 
+#include "falsify/engine/reports/fields.hpp"
 #include "falsify/engine/reports/formats.hpp"
 #include "falsify/engine/reports/source_place.hpp"
 
@@ -17,12 +18,6 @@ namespace assay::falsify {
 namespace {
 
 using nlohmann::json;
-
-/// JSON has no NaN or infinity; figures that are one become text.
-json number(double x) {
-  if (std::isfinite(x)) return x;
-  return std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf";
-}
 
 /// Three digits; what is above the limit of 1 stays above it.
 std::string cell_text(double x) {
@@ -149,8 +144,8 @@ json make_report(std::vector<json> kernels, const json& settings, double seconds
   }
   const json clauses = clause_totals(kernels);
   json never = json::array();
-  // A run of one obligation alone is not meant to reach the ensures clauses.
-  const bool whole = settings.value("obligation", "").empty();
+  // A run of one obligation alone is not meant to reach the ensures clauses; of a shard's, others may reach those that it does not.
+  const bool whole = settings.value("obligation", "").empty() && settings.value("shard", "").empty();
   for (const json& c : clauses)
     if (whole && c["evaluated"] == 0) never.push_back(c["id"]);
   json report{{"schema", kReportSchema}, {"version", ASSAY_VERSION}, {"settings", settings},

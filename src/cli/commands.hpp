@@ -28,6 +28,7 @@ Command add_import(CLI::App& root);
 Command add_audit(CLI::App& root);
 Command add_gate(CLI::App& root);
 Command add_attest(CLI::App& root);
+Command add_merge(CLI::App& root);
 Command add_odds(CLI::App& root);
 
 }  // namespace assay::cli

@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstring>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <thread>
 
@@ -13,13 +16,14 @@
 #include "cli/values.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/engine/report.hpp"
+#include "falsify/gate/sha256.hpp"
 
 namespace assay::cli {
 namespace {
 
 struct Options {
   std::vector<std::string> ops;
-  std::string backend, kernel, obligation, shard, time, kernel_time, report, limit = "10s";
+  std::string backend, kernel, obligation, shard, time, kernel_time, report, journal, limit = "10s";
   int cases = 100;
   Index largest = 0;
   int jobs = 0;
@@ -46,25 +50,57 @@ TimePlan time_plan(const Options& o, const falsify::CampaignOptions& options) {
   return plan;
 }
 
-/// The verdict of the run.
-Exit exit_code(const Options& o, const nlohmann::json& report) {
-  if (falsify::report_failed(report)) return kFalsified;
-  const bool foreign = !o.foreign.lib.empty() || !o.foreign.spv.empty();
-  if (foreign && report["totals"]["refused"] != 0) return kUnavailable;  // nothing was tried
-  const bool named = !o.backend.empty() || !o.kernel.empty() || foreign;
-  return named && report["totals"]["unavailable"] != 0 ? kUnavailable : kNothingFalsified;
+nlohmann::json settings(const Options& o) {
+  return {{"seed", o.seed}, {"cases", o.time.empty() ? nlohmann::json(o.cases) : nlohmann::json(nullptr)},
+          {"time", o.time}, {"ops", o.ops}, {"backend", o.backend}, {"kernel", o.kernel},
+          {"obligation", o.obligation}, {"shard", o.shard}};
 }
 
-int run(const Options& o) {
-  const std::chrono::milliseconds limit = parse_duration("--limit", o.limit);
-  const std::unique_ptr<plugin::ForeignKernel> foreign = foreign_kernel(o.foreign, limit);
-  std::vector<const Kernel*> chosen = select(o, foreign.get());
-  if (!o.shard.empty()) chosen = shard_of(chosen, parse_shard(o.shard));
+/// SHA-256 of this program, and of the files of a foreign kernel.
+std::string program_digest(const plugin::ForeignKernel* foreign) {
+  const auto digest_of = [](const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return falsify::sha256(std::string(std::istreambuf_iterator<char>(file), {}));
+  };
+  const std::string own = digest_of("/proc/self/exe");
+  if (foreign == nullptr) return own;
+  const plugin::Source& source = foreign->source();
+  return falsify::sha256(fmt::format("{}\n{}\n{}\n{}\n{}", own, digest_of(source.library), source.symbol, source.declared, source.shim));
+}
+
+/// What shards, or runs with one journal, are parts of: what it takes for them to give together what a single run would have given.
+nlohmann::json whole_run(const Options& o, const std::vector<const Kernel*>& kernels, const plugin::ForeignKernel* foreign) {
+  nlohmann::json ids = nlohmann::json::array();
+  for (const Kernel* k : kernels) ids.push_back(k->id);
+  return {{"program", program_digest(foreign)}, {"kernels", ids}, {"limit", o.limit}, {"largest", o.largest}, {"kernel-time", o.kernel_time}};
+}
+
+std::unique_ptr<falsify::Journal> open_journal(const Options& o, const std::vector<const Kernel*>& kernels, const plugin::ForeignKernel* foreign) {
+  if (o.journal.empty()) return nullptr;
+  nlohmann::json campaign = settings(o);
+  campaign.update(whole_run(o, kernels, foreign));
+  auto journal = std::make_unique<falsify::Journal>(o.journal, campaign);
+  if (o.quiet || o.json) return journal;
+  if (journal->torn()) fmt::print(stderr, "{}: the last line was not written to its end; what it held is run again\n", o.journal);
+  if (const auto finished = journal->results().size(); finished > 0)
+    fmt::print(stderr, "{}: {} of {} kernels are finished, and are not run again\n", o.journal, finished, kernels.size());
+  return journal;
+}
+
+/// One sentence on what became of the run; the exit code of a process that the signal had ended.
+int interrupted(const Options& o, int signal, std::size_t finished, std::size_t kernels) {
+  fmt::print(stderr, "assay: interrupted by SIG{} after {} of {} kernels; {}\n", sigabbrev_np(signal), finished, kernels,
+             o.journal.empty() ? "nothing of it is kept (--journal FILE keeps it)"
+                               : fmt::format("the same command goes on from {}", o.journal));
+  return 128 + signal;
+}
+
+falsify::CampaignOptions campaign_options(const Options& o, std::size_t kernels, std::chrono::milliseconds limit) {
   falsify::CampaignOptions options;
   options.cases = o.cases;
   if (!o.time.empty()) {
-    const auto kernels = std::max(1, static_cast<int>(chosen.size()));
-    options.time = parse_duration("--time", o.time) * std::min(jobs_for(o.jobs), kernels) / kernels;
+    const auto count = std::max(1, static_cast<int>(kernels));
+    options.time = parse_duration("--time", o.time) * std::min(jobs_for(o.jobs), count) / count;
     options.cases = 1'000'000'000;
   }
   if (!o.kernel_time.empty()) options.time = parse_duration("--kernel-time", o.kernel_time);
@@ -72,19 +108,38 @@ int run(const Options& o) {
   options.seed = parse_seed(o.seed);
   options.only = o.obligation;
   options.largest = o.largest;
+  return options;
+}
+
+int run(const Options& o) {
+  const std::chrono::milliseconds limit = parse_duration("--limit", o.limit);
+  const std::unique_ptr<plugin::ForeignKernel> foreign = foreign_kernel(o.foreign, limit);
+  const std::vector<const Kernel*> all = select(o, foreign.get());
+  const std::vector<const Kernel*> chosen = o.shard.empty() ? all : shard_of(all, parse_shard(o.shard));
+  const falsify::CampaignOptions options = campaign_options(o, chosen.size(), limit);
   if (!o.report.empty()) falsify::expect_writable(o.report);
   const auto begin = std::chrono::steady_clock::now();
+  const std::unique_ptr<falsify::Journal> journal = open_journal(o, chosen, foreign.get());
+  std::size_t finished = journal != nullptr ? journal->results().size() : 0;
   ProgressLine line(o.quiet || o.json, time_plan(o, options));
-  std::vector<nlohmann::json> results =
-      falsify::run_pool(chosen, options, jobs_for(o.jobs), [&](const falsify::PoolStatus& s) { line.update(s); });
+  std::vector<nlohmann::json> results;
+  try {
+    const falsify::CatchSignals catching;
+    results = falsify::run_pool(chosen, options, jobs_for(o.jobs), [&](const falsify::PoolStatus& s) {
+      finished += s.last != nullptr;
+      line.update(s);
+    }, journal.get());
+  } catch (const falsify::EndedBySignal& ended) {
+    line.finish();
+    return interrupted(o, ended.signal, finished, chosen.size());
+  }
   line.finish();
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  nlohmann::json settings{{"seed", o.seed}, {"cases", o.time.empty() ? nlohmann::json(o.cases) : nlohmann::json(nullptr)},
-                          {"time", o.time}, {"ops", o.ops}, {"backend", o.backend}, {"kernel", o.kernel},
-                          {"obligation", o.obligation}, {"shard", o.shard}};
-  nlohmann::json report = falsify::make_report(std::move(results), settings, seconds);
+  std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  if (journal != nullptr) seconds += journal->spent();
+  nlohmann::json report = falsify::make_report(std::move(results), settings(o), seconds.count());
+  if (!o.shard.empty()) report["whole"] = whole_run(o, all, foreign.get());
   if (foreign) falsify::name_foreign(report, foreign->source());
-  report["exit_code"] = exit_code(o, report);
+  report["exit_code"] = exit_code(report);
   publish(report, o.report, o.json);
   return report["exit_code"].get<int>();
 }
@@ -109,7 +164,8 @@ Command add_falsify(CLI::App& root) {
   app->add_option("--limit", o->limit, "A call that takes longer is a hang")->capture_default_str();
   app->add_option("--largest", o->largest, "Dims of `by: large` cases: from half of this to this (0: up to 1025)")
       ->check(CLI::Range(0, 16384));
-  app->add_option("--shard", o->shard, "I/N: the I-th of N parts of the kernels");
+  app->add_option("--shard", o->shard, "I/N: the I-th of N parts of the kernels; `assay merge` puts their reports together");
+  app->add_option("--journal", o->journal, "Record what is finished in this file; started again with it, go on from there");
   app->add_option("--report", o->report, "Write report.html, report.json, junit.xml, assay.sarif and replay files to this folder");
   app->add_option("--jobs", o->jobs, "Campaigns at once (0: one per processor)")->check(CLI::Range(0, 1024));
   app->add_flag("--json", o->json, "One JSON document on standard output");

@@ -19,14 +19,15 @@ int main(int argc, char** argv) {
   using namespace assay::cli;
   CLI::App app{"assay proves tensor kernels wrong, or shows how hard it tried.\n"
                "Exit codes: 0 nothing falsified, 1 falsified, 2 wrong use or invalid contract, 3 something required is "
-               "unavailable here."};
+               "unavailable here, 130 or 143 interrupted."};
   app.set_version_flag("--version", std::string("assay ") + ASSAY_VERSION);
   app.require_subcommand(1);
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   const Command commands[] = {add_doctor(app),  add_list(app),   add_explain(app),
                               add_falsify(app), add_replay(app), add_mutants(app),
                                add_gradcheck(app), add_import(app), add_audit(app),
-                               add_gate(app),    add_attest(app), add_odds(app)};
+                               add_gate(app),    add_attest(app), add_odds(app),
+                              add_merge(app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

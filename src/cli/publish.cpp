@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -28,6 +29,15 @@ void append_summary(const std::string& path, const std::string& text) {
 }
 
 }  // namespace
+
+Exit exit_code(const nlohmann::json& report) {
+  if (falsify::report_failed(report)) return kFalsified;
+  const bool foreign = std::ranges::any_of(report["kernels"], [](const auto& k) { return k.contains("foreign"); });
+  if (foreign && report["totals"]["refused"] != 0) return kUnavailable;  // nothing was tried
+  const nlohmann::json& settings = report["settings"];
+  const bool named = foreign || !settings.value("backend", "").empty() || !settings.value("kernel", "").empty();
+  return named && report["totals"]["unavailable"] != 0 ? kUnavailable : kNothingFalsified;
+}
 
 void announce(const nlohmann::json& report) {
   if (environment("GITHUB_ACTIONS") != "true") return;

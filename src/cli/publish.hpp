@@ -4,7 +4,12 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "cli/commands.hpp"
+
 namespace assay::cli {
+
+/// The exit code of `assay falsify` with this report: what was asked for by name and is not here is kUnavailable.
+Exit exit_code(const nlohmann::json& report);
 
 /// Prints the report (as JSON, or as a table) and writes its files to `directory`; replay files alone, and to assay-replays,
 /// where that is empty; then announce(). Throws InputError where something could not be written, after all else has been.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdlib>
 
 namespace assay::falsify {
@@ -50,6 +51,13 @@ std::string what_happened(const json& obligation) {
   const json& x = obligation["counterexample"];
   return fmt::format("{} ({})", text_of(x["finding"], "message"), text_of(x, "says"));
 }
+
+json number(double x) {
+  if (std::isfinite(x)) return x;
+  return std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf";
+}
+
+double number_from(const json& x) { return x.is_string() ? std::strtod(x.get<std::string>().c_str(), nullptr) : x.get<double>(); }
 
 std::string totals_line(const json& report) {
   const json& t = report["totals"];

@@ -28,6 +28,11 @@ std::string replay_of(const nlohmann::json& counterexample);
 /// The finding and its case where falsified, else the reason; one line.
 std::string what_happened(const nlohmann::json& obligation);
 
+/// JSON has no NaN or infinity; figures that are one become text: "nan", "inf", "-inf".
+nlohmann::json number(double x);
+/// The figure that number() made this of; a NaN comes back as one of no particular bits.
+double number_from(const nlohmann::json& json);
+
 /// "3 kernels: 2 passed, 1 falsified, ...; 120 cases, 34.5k output elements in 1.2 s"
 std::string totals_line(const nlohmann::json& report);
 /// 12345 is "12.3k".

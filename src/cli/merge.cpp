@@ -1,0 +1,40 @@
+// `assay merge`: the reports of all shards as the one that a single run would have given.
+#include "falsify/engine/reports/merge.hpp"
+
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "cli/publish.hpp"
+#include "falsify/engine/report.hpp"
+
+namespace assay::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> reports;
+  std::string report;
+  bool json = false;
+};
+
+int run(const Options& o) {
+  std::vector<falsify::ShardReport> shards;
+  for (const std::string& file : o.reports) shards.push_back({file, falsify::read_report(file)});
+  nlohmann::json report = falsify::merge_reports(shards);
+  if (!o.report.empty()) falsify::expect_writable(o.report);
+  report["exit_code"] = exit_code(report);
+  publish(report, o.report, o.json);
+  return report["exit_code"].get<int>();
+}
+
+}  // namespace
+
+Command add_merge(CLI::App& root) {
+  auto* app = root.add_subcommand("merge", "Put the reports of all shards together; the verdict is that of the whole run");
+  auto o = std::make_shared<Options>();
+  app->add_option("REPORT", o->reports, "report.json of each shard of one `assay falsify --shard I/N`")->required();
+  app->add_option("--report", o->report, "Write report.html, report.json, junit.xml, assay.sarif and replay files to this folder");
+  app->add_flag("--json", o->json, "One JSON document on standard output");
+  return {app, [o] { return run(*o); }};
+}
+
+}  // namespace assay::cli

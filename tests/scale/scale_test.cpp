@@ -1,0 +1,162 @@
+// Shards, merging and resuming, with wrong kernels among the right ones; what the command makes of them is in the Python tests.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include "cli/values.hpp"
+#include "falsify/engine/checkpoint.hpp"
+#include "falsify/engine/pool.hpp"
+#include "falsify/engine/report.hpp"
+#include "falsify/engine/reports/merge.hpp"
+
+namespace assay::falsify {
+namespace {
+
+using nlohmann::json;
+
+/// What a worker process has run decides: the report depends on where workers begin.
+void wrong_after_3000_calls(const Call& call, Device& device) {
+  static int calls = 0;
+  kernel("transpose/cpu/naive").run(call, device);
+  const Tensor& y = call.tensors.back();
+  if (++calls > 3000 && y.shape.size() > 0) *static_cast<float*>(y.data) += 1;
+}
+
+const KernelRegistration registration({.op = "transpose", .id = "mutant/test/transpose/wrong_after_3000_calls", .source = "tests/scale",
+                                       .role = KernelRole::mutant, .fault = "wrong after 3000 calls of one process",
+                                       .run = &wrong_after_3000_calls});
+
+/// Right kernels, and wrong ones: of values, of single bits, of state kept between calls.
+std::vector<const Kernel*> chosen() {
+  std::vector<const Kernel*> list;
+  for (const char* id : {"matmul/cpu/naive", "mutant/adversarial/matmul/wrong_after_100_calls", "mutant/cpu/matmul/dropped_last_k",
+                         "mutant/cpu/transpose/nan_replaced", "mutant/cpu/transpose/zero_sign_lost", "transpose/cpu/naive"})
+    list.push_back(&kernel(id));
+  return list;
+}
+
+/// What times and the machine's load decide is left out.
+json timeless(json document) {
+  if (document.is_object()) document.erase("seconds");
+  if (document.is_structured())
+    for (json& value : document) value = timeless(value);
+  return document;
+}
+
+json whole() {
+  json ids = json::array();
+  for (const Kernel* k : chosen()) ids.push_back(k->id);
+  return {{"program", std::string(64, 'a')}, {"kernels", ids}};
+}
+
+json report_of(const std::vector<const Kernel*>& kernels, const CampaignOptions& options, const std::string& shard, Journal* journal = nullptr) {
+  const json settings{{"seed", "1"}, {"cases", options.cases}, {"obligation", options.only}, {"shard", shard}};
+  json report = make_report(run_pool(kernels, options, 2, {}, journal), settings, 1);
+  if (!shard.empty()) report["whole"] = whole();
+  return report;
+}
+
+CampaignOptions few() {
+  CampaignOptions options;
+  options.cases = 20;
+  options.shrink_budget = std::chrono::minutes(10);  // whatever the load, shrinking ends by itself
+  return options;
+}
+
+TEST(Shards, TogetherFindWhatTheWholeFinds) {
+  const json expected = timeless(report_of(chosen(), few(), ""));
+  EXPECT_GE(expected["totals"]["falsified"], 3);
+  for (const int count : {1, 2, 4, 7}) {
+    std::vector<ShardReport> parts;
+    for (int i = 1; i <= count; ++i) {
+      const std::string shard = std::to_string(i) + "/" + std::to_string(count);
+      parts.push_back({shard, report_of(cli::shard_of(chosen(), cli::parse_shard(shard)), few(), shard)});
+    }
+    EXPECT_EQ(timeless(merge_reports(parts)), expected) << count;
+  }
+}
+
+/// A journal that is closed and opened again after each line, which is what any number of interruptions comes to at worst.
+TEST(Journal, ResumedAfterEveryLineGivesTheSameReport) {
+  CampaignOptions options = few();
+  options.cases = 3 * kStretch / 4;  // of an operation with more than four obligations
+  const std::vector<const Kernel*> kernels{&kernel("mutant/cpu/transpose/zero_sign_lost"), &kernel("transpose/cpu/naive"),
+                                           &kernel("mutant/test/transpose/wrong_after_3000_calls")};
+  const std::filesystem::path file = std::filesystem::temp_directory_path() / "assay-journal.jsonl", cut = file.string() + ".cut";
+  std::filesystem::remove(file);
+  const json campaign = whole();
+  json expected;
+  {
+    Journal journal(file, campaign);
+    expected = timeless(report_of(kernels, options, "", &journal));
+  }
+  EXPECT_EQ(timeless(report_of(kernels, options, "")), expected) << "with and without a journal";
+  std::vector<std::string> lines;
+  std::ifstream text(file);
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  ASSERT_GE(lines.size(), 1 + 3 * kernels.size()) << "two checkpoints and a result each";
+  for (std::size_t kept = 1; kept <= lines.size(); ++kept) {
+    {
+      std::ofstream out(cut);
+      for (std::size_t i = 0; i < kept; ++i) out << lines[i] << "\n";
+    }
+    Journal journal(cut, campaign);
+    EXPECT_EQ(timeless(report_of(kernels, options, "", &journal)), expected) << "after " << kept << " lines";
+  }
+}
+
+TEST(Checkpoint, ComesBackFromJsonAsItWas) {
+  const OpDescriptor& op = operation("matmul");
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  Checkpoint c{.rounds = 100, .after = 50, .total = 1234, .hangs = 1, .so_far = {}, .ratios = {}};
+  c.so_far.device = "a device";
+  c.so_far.seconds = 1.0 / 3;
+  c.so_far.clause_counts = {1, std::numeric_limits<std::uint64_t>::max()};
+  for (const Obligation& obligation : obligations(op.name)) {
+    const double x = 0.1 * static_cast<double>(c.ratios.size());
+    c.so_far.obligations.push_back({.info = obligation.info, .verdict = Verdict::passed, .reason = "why", .cases = 3, .refused = 1,
+                                    .elements = std::int64_t{1} << 40, .nonzero = 7, .evidence = x, .compared = 2, .worst = x,
+                                    .seconds = 1e-9, .counterexample = {}});
+    c.ratios.push_back({x, 1 / 3.0, 5e-324});
+  }
+  Case wrong{.dims = {2, 1, 2}, .params = {}, .strategy = Strategy::huge, .layout = Layout::mixed, .placement = Placement::page_end,
+             .seed = std::numeric_limits<std::uint64_t>::max(), .prelude = {3, 3, 3}, .values = {{1.5F, -0.0F}, {std::nanf("7"), 0x1p-149F}, {}}};
+  Finding finding{"class", "got inf", "c", {1, 0}, kInf, std::nan(""), 0.1, ErrorMap{"c", 2, 2, 1, 1, true, {0.1, kInf, -0.0, 1e300}}};
+  ObligationResult& o = c.so_far.obligations[2];
+  o.verdict = Verdict::falsified;
+  o.worst = kInf;
+  o.counterexample = Counterexample{.first = wrong, .smallest = wrong, .finding = finding, .first_errors = finding.errors,
+                                    .reproduction = "in a fresh process", .number = 7, .shrink_tried = 8, .shrink_seconds = 0.1,
+                                    .shrink_complete = false};
+  const json text = json::parse(to_json(op, c).dump());
+  const Checkpoint back = checkpoint_from_json(op, {}, text, "here");
+  EXPECT_EQ(to_json(op, back), to_json(op, c));
+  EXPECT_EQ(back.ratios, c.ratios);
+  EXPECT_EQ(back.so_far.clause_counts, c.so_far.clause_counts);
+  const Counterexample& x = *back.so_far.obligations[2].counterexample;
+  EXPECT_EQ(x.first.seed, wrong.seed);
+  EXPECT_EQ(x.first.prelude, wrong.prelude);
+  EXPECT_EQ(x.finding.got, kInf);
+  EXPECT_TRUE(std::isnan(x.finding.want));
+  EXPECT_EQ(x.finding.errors->cells, finding.errors->cells);
+  KernelResult before = c.so_far, after = back.so_far;
+  before.kernel = after.kernel = &kernel("matmul/cpu/naive");
+  EXPECT_EQ(to_json(op, after), to_json(op, before)) << "and gives the same report";
+}
+
+TEST(Checkpoint, IsThatOfItsCampaign) {
+  const OpDescriptor& op = operation("matmul");
+  const json j = json::parse(R"({"rounds":100,"after":0,"total":1,"hangs":0,"device":"","seconds":0,"clauses":[],"obligations":[]})");
+  EXPECT_THROW(checkpoint_from_json(op, {}, j, "here"), InputError);
+  json verdict = j;
+  CampaignOptions one;
+  one.only = std::string(obligations(op.name)[0].info->id);
+  verdict["obligations"].push_back({{"id", one.only}, {"verdict", "splendid"}});
+  EXPECT_THROW(checkpoint_from_json(op, one, verdict, "here"), InputError);
+}
+
+}  // namespace
+}  // namespace assay::falsify
