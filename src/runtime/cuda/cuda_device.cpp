@@ -127,6 +127,14 @@ void CudaDevice::allow_shared_bytes(const void* kernel, std::size_t bytes) {
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
 }
 
+void CudaDevice::launch(const cudaLaunchConfig_t& config, const void* kernel, void** arguments) {
+  if (preparing_) {
+    cudaFuncAttributes attributes{};  // asking for them loads the function
+    return check("cudaFuncGetAttributes", cudaFuncGetAttributes(&attributes, kernel));
+  }
+  check("cudaLaunchKernelExC", cudaLaunchKernelExC(&config, kernel, arguments));
+}
+
 namespace {
 const DeviceRegistration registration(Backend::cuda,
                                       []() -> std::unique_ptr<Device> { return std::make_unique<CudaDevice>(); });

@@ -40,6 +40,8 @@ class CudaDevice final : public Device {
   void check(const char* call, cudaError_t status);
   /// True inside prepare(): launchers stop short of the launch.
   bool preparing() const { return preparing_; }
+  /// Enqueues a kernel with pointers to its arguments; inside prepare() only loads its code. Throws DeviceError where the launch fails.
+  void launch(const cudaLaunchConfig_t& config, const void* kernel, void** arguments);
 
  protected:
   void* allocate_bytes(std::size_t bytes) override;

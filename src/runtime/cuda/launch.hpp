@@ -5,6 +5,7 @@
 
 #include <cuda_runtime.h>
 
+#include <tuple>
 #include <utility>
 
 #include "core/shape.hpp"
@@ -62,17 +63,16 @@ void launch(void (*kernel)(P...), const LaunchShape& shape, Device& device, A&&.
   auto& cuda = static_cast<CudaDevice&>(device);
   if (shape.shared_bytes > CudaDevice::kPlainSharedBytes)
     cuda.allow_shared_bytes(reinterpret_cast<const void*>(kernel), shape.shared_bytes);
-  if (cuda.preparing()) {
-    cudaFuncAttributes attributes{};  // asking for them loads the function
-    cuda.check("cudaFuncGetAttributes", cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)));
-    return;
-  }
+  std::tuple<P...> values(static_cast<P>(std::forward<A>(args))...);
   cudaLaunchConfig_t config{};
   config.gridDim = shape.grid;
   config.blockDim = shape.block;
   config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = cuda.stream();
-  cuda.check("cudaLaunchKernelEx", cudaLaunchKernelEx(&config, kernel, static_cast<P>(std::forward<A>(args))...));
+  std::apply([&](P&... each) {
+    void* pointers[] = {static_cast<void*>(&each)...};
+    cuda.launch(config, reinterpret_cast<const void*>(kernel), pointers);
+  }, values);
 }
 
 #else
