@@ -20,19 +20,18 @@
 #include <optional>
 #include <set>
 
+#include "falsify/automatic/cuda/cubin.hpp"
 #include "falsify/automatic/mutant.hpp"
 #include "falsify/automatic/parallel.hpp"
 #include "falsify/automatic/prepared.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/ptx/mutant.hpp"
 #include "falsify/ptx/toolkit.hpp"
-#include "runtime/cuda/cuda_device.hpp"
 
 namespace assay::falsify {
 namespace {
 
 using nlohmann::json;
-using Cubin = std::shared_ptr<const std::string>;
 using Cubins = std::map<std::string, Cubin, std::less<>>;  ///< by entry
 
 CudaDevice& cuda_device() { return static_cast<CudaDevice&>(assay::device(Backend::cuda)); }
@@ -89,20 +88,6 @@ class Entry {
   mutable std::mutex mutex_;
   mutable Cubin original_;
 };
-
-/// The function of a piece of machine code in this process, which keeps it to its end.
-const void* loaded(CudaDevice& device, const Cubin& cubin, std::string_view name) {
-  static std::map<Cubin, const void*> table;
-  const void*& function = table[cubin];
-  if (function == nullptr) {
-    cudaLibrary_t library = nullptr;
-    device.check("cudaLibraryLoadData", cudaLibraryLoadData(&library, cubin->data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
-    cudaKernel_t kernel = nullptr;
-    device.check("cudaLibraryGetKernel", cudaLibraryGetKernel(&kernel, library, std::string(name).c_str()));
-    function = reinterpret_cast<const void*>(kernel);
-  }
-  return function;
-}
 
 void run_replaced(const Kernel& kernel, const Cubins& cubins, const Call& call, Device& device) {
   auto& cuda = static_cast<CudaDevice&>(device);
