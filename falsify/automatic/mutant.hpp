@@ -1,5 +1,5 @@
 // Automatic mutants: right kernels made wrong in one place, by the thousand, as data at run time. Each back end has a
-// source of its own behind this interface (Vulkan: the instructions of its shaders); command, campaigns and reports know
+// source of its own behind this interface (Vulkan: the instructions of its shaders; CUDA: those of its PTX); command, campaigns and reports know
 // no other.
 #pragma once
 
@@ -40,7 +40,7 @@ class MutantSet {
   /// Names the i-th mutant in every run of this version; sampling rests on it.
   virtual std::uint64_t key(std::size_t i) const = 0;
   virtual std::string_view family(std::size_t i) const = 0;
-  /// The i-th; null where it is no valid program.
+  /// The i-th; null where it is no valid program. Several threads may ask at once.
   virtual std::unique_ptr<AutomaticMutant> make(std::size_t i) const = 0;
 };
 
@@ -49,6 +49,8 @@ struct Survey {
   std::string device;       ///< on which the mutants will run
   bool on_processor = true; ///< false: on a GPU, where a mutant that never ends costs the device (screen())
   std::vector<std::unique_ptr<MutantSet>> sets;
+  bool ends_by_itself = false;  ///< each mutant carries a limit of its own: a GPU needs no screening
+  bool kernels_alike = false;   ///< samples take as many mutants of each kernel: unrolled code is no more worth trying
 };
 
 /// All mutants of kernels of one back end. Throws Unavailable where its device is not here.

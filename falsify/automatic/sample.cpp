@@ -1,33 +1,66 @@
 #include "falsify/automatic/sample.hpp"
 
 #include <algorithm>
+#include <compare>
 #include <nlohmann/json.hpp>
-#include <tuple>
 
+#include "falsify/automatic/parallel.hpp"
 #include "falsify/automatic/report.hpp"
 #include "falsify/engine/random.hpp"
 
 namespace assay::falsify {
 
-Sample draw_mutants(const Survey& survey, std::size_t count, std::uint64_t seed) {
-  // The smallest of numbers that look random are a uniform sample, whatever the order of the mutants.
-  std::vector<std::tuple<std::uint64_t, const MutantSet*, std::size_t>> order;
-  Sample sample;
+namespace {
+
+struct Drawn {
+  std::size_t turn = 0;  ///< of its kernel, where kernels take turns
+  std::uint64_t number = 0;
+  const MutantSet* set = nullptr;
+  std::size_t i = 0;
+  auto operator<=>(const Drawn&) const = default;
+};
+
+/// The smallest of numbers that look random are a uniform sample, whatever the order of the mutants.
+std::vector<Drawn> drawing_order(const Survey& survey, std::uint64_t seed) {
+  std::map<std::string_view, std::vector<Drawn>> kernels;
   for (const auto& set : survey.sets) {
     const std::uint64_t own = derive(seed, set->original().id);
-    sample.by_kernel[std::string(set->original().id)][0] += set->size();
-    for (std::size_t i = 0; i < set->size(); ++i) order.emplace_back(scramble(own ^ set->key(i)), set.get(), i);
+    for (std::size_t i = 0; i < set->size(); ++i)
+      kernels[set->original().id].push_back({0, scramble(own ^ set->key(i)), set.get(), i});
   }
-  sample.generated = order.size();
-  std::ranges::sort(order);
-  for (const auto& [number, set, i] : order) {
-    if (count > 0 && sample.mutants.size() == count) break;
-    if (auto mutant = set->make(i)) {
-      sample.mutants.push_back(std::move(mutant));
-    } else {
-      ++sample.invalid;
-      ++sample.by_kernel[std::string(set->original().id)][1];
+  std::vector<Drawn> order;
+  for (auto& [id, list] : kernels) {
+    if (survey.kernels_alike) {
+      std::ranges::sort(list);
+      for (std::size_t turn = 0; turn < list.size(); ++turn) list[turn].turn = turn;
     }
+    order.insert(order.end(), list.begin(), list.end());
+  }
+  std::ranges::sort(order);
+  return order;
+}
+
+}  // namespace
+
+Sample draw_mutants(const Survey& survey, std::size_t count, std::uint64_t seed) {
+  Sample sample;
+  for (const auto& set : survey.sets) sample.by_kernel[std::string(set->original().id)][0] += set->size();
+  const std::vector<Drawn> order = drawing_order(survey, seed);
+  sample.generated = order.size();
+  for (std::size_t begin = 0; begin < order.size() && (count == 0 || sample.mutants.size() < count);) {
+    const std::size_t left = order.size() - begin;
+    const std::size_t n = count == 0 ? left : std::min(left, count - sample.mutants.size());
+    MutantList made(n);
+    in_parallel(n, [&](std::size_t i) { made[i] = order[begin + i].set->make(order[begin + i].i); });
+    for (std::size_t i = 0; i < n; ++i) {
+      if (made[i]) {
+        sample.mutants.push_back(std::move(made[i]));
+      } else {
+        ++sample.invalid;
+        ++sample.by_kernel[std::string(order[begin + i].set->original().id)][1];
+      }
+    }
+    begin += n;
   }
   std::ranges::stable_sort(sample.mutants, {}, [](const auto& m) { return m->original->id; });
   return sample;

@@ -20,7 +20,8 @@ struct Sample {
   std::map<std::string, std::array<std::size_t, 2>> by_kernel;  ///< generated, invalid
 };
 
-/// `count` valid mutants, each as likely as any other, the same for the same seed in every run; 0: all of them.
+/// `count` valid mutants, each as likely as any other (or as any other of its kernel, in turn: Survey::kernels_alike), the
+/// same for the same seed in every run; 0: all of them.
 Sample draw_mutants(const Survey& survey, std::size_t count, std::uint64_t seed);
 
 /// Hashes of the mutants that ended, on every call, in a run whose report this is. Throws InputError where `report` is

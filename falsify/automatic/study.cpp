@@ -96,6 +96,34 @@ std::chrono::milliseconds call_limit(const Kernel& right, std::chrono::milliseco
   return std::max(asked, std::chrono::duration_cast<std::chrono::milliseconds>(10 * longest));
 }
 
+/// What the study says of a mutant, whatever it found.
+json result_of(const AutomaticMutant& mutant, std::string_view status, bool ended, Clock::time_point begin, const json& details) {
+  json j{{"kernel", mutant.original->id}, {"op", mutant.original->op},      {"part", mutant.part},
+         {"family", mutant.family},       {"held_out", mutant.held_out},    {"description", mutant.description},
+         {"hash", mutant.hash},           {"status", status},               {"ended", ended},
+         {"seconds", std::chrono::duration<double>(Clock::now() - begin).count()}};
+  j.update(details);
+  return j;
+}
+
+/// Some sources build the originals of their mutants anew. What is wrong with one that was: it fails by itself what
+/// every mutant is tried on first. Null: nothing.
+json flaw(const Kernel& original, const StudyOptions& options, Worker& worker) try {
+  if (&original == &kernel(original.id)) return nullptr;
+  const OpDescriptor& op = operation(original.op);
+  for (int number = 0; number < std::min(options.cases, kFirstCases); ++number)
+    for (const Obligation& obligation : obligations(op.name)) {
+      if (number % draw_spec(obligation.info->by).every != 0) continue;
+      const Case c = draw(op, *obligation.info, options.seed, static_cast<std::uint64_t>(number)).value();
+      const Outcome outcome = try_obligation(obligation.check, op, original, c, worker);
+      if (outcome.kind == Outcome::Kind::falsified)
+        return {{"by", obligation.info->id}, {"says", describe(op, c)}, {"why", "its original, built anew: " + outcome.finding->message}};
+    }
+  return nullptr;
+} catch (const Unavailable&) {  // the study will say so
+  return nullptr;
+}
+
 class Study {
  public:
   Study(const AutomaticMutant& mutant, const StudyOptions& options, Worker& worker)
@@ -113,12 +141,7 @@ class Study {
     } catch (const Unavailable& e) {
       decide("unavailable", {{"why", e.why}});
     }
-    json j{{"kernel", right_.id},           {"op", right_.op},           {"part", mutant_.part},
-           {"family", mutant_.family},      {"held_out", mutant_.held_out}, {"description", mutant_.description},
-           {"hash", mutant_.hash},          {"status", decided_},        {"ended", ended_},
-           {"seconds", std::chrono::duration<double>(Clock::now() - begin).count()}};
-    j.update(details_);
-    return j;
+    return result_of(mutant_, decided_, ended_, begin, details_);
   }
 
  private:
@@ -277,7 +300,10 @@ std::vector<json> run_study(const MutantList& mutants, const StudyOptions& optio
     tasks.push_back({std::string(kernel->id), [batch = Batch(mutants).subspan(begin, end - begin), &options] {
                        Worker worker(call_limit(*batch.front()->original, options.limit));
                        json results = json::array();
-                       for (const auto& mutant : batch) results.push_back(study(*mutant, options, worker));
+                       const json wrong = flaw(*batch.front()->original, options, worker);
+                       for (const auto& mutant : batch)
+                         results.push_back(wrong.is_null() ? study(*mutant, options, worker)
+                                                           : result_of(*mutant, "unsound", true, Clock::now(), wrong));
                        return results;
                      }});
   }

@@ -8,7 +8,8 @@
 //
 // What ends a mutant that never ends: the worker's time limit for a call, after which the process is killed. On lavapipe
 // most such loops end by themselves, since it leaves every loop after 65,535 turns without a word. On a GPU the process
-// dies, the device may stay busy until the driver resets it, and work of others suffers: hence screen().
+// dies, the device may stay busy until the driver resets it, and work of others suffers: hence screen(), unless mutants end
+// themselves (Survey::ends_by_itself).
 #pragma once
 
 #include <chrono>
@@ -36,7 +37,7 @@ struct StudyOptions {
 ///   hole        other bits on the case `says`, and no obligation objects; `differs` in how many cases of `compared`;
 ///               there its error is `worst` of the bound and its original's `worst_of_original`
 ///   judged      a hole of the list of those that need no obligation (judged.hpp): `why`
-///   unsound     the right kernel fails the case that fails the mutant
+///   unsound     the right kernel fails the case that fails the mutant; or, built anew by the source, any of the first ones
 ///   unavailable, refused
 nlohmann::json study(const AutomaticMutant& mutant, const StudyOptions& options, Worker& worker);
 

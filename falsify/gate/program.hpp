@@ -1,4 +1,4 @@
-// Other programs: git and ssh-keygen.
+// Other programs: git, ssh-keygen, those of the CUDA Toolkit.
 #pragma once
 
 #include <string>

@@ -1,12 +1,12 @@
 #include "falsify/gate/signature.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <fstream>
 
 #include "core/errors.hpp"
 #include "falsify/gate/program.hpp"
+#include "falsify/gate/scratch.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -16,26 +16,6 @@ namespace fs = std::filesystem;
 /// What is signed: a signature of something else is no signature of evidence.
 constexpr const char* kNamespace = "assay-evidence";
 constexpr const char* kRemedy = "install it (Debian: apt install openssh-client)";
-
-/// A file for as long as ssh-keygen needs it.
-class Scratch {
- public:
-  explicit Scratch(const std::string& text) {
-    std::string pattern = (fs::temp_directory_path() / "assay-signature-XXXXXX").string();
-    const int fd = mkstemp(pattern.data());
-    if (fd < 0) throw Unavailable("temporary file", pattern + " cannot be made");
-    close(fd);
-    path_ = pattern;
-    std::ofstream(path_) << text;
-  }
-  ~Scratch() { unlink(path_.c_str()); }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 Finished keygen(std::vector<std::string> command, const std::string& text) {
   command.insert(command.begin(), "ssh-keygen");

@@ -13,10 +13,10 @@ namespace assay::falsify {
 namespace {
 
 RunFunction planted;
-bool on_processor = true;
+bool on_processor = true, ends_by_itself = false;
 
 Survey planted_survey(std::span<const Kernel* const>) {
-  Survey survey{"a device", on_processor, {}};
+  Survey survey{"a device", on_processor, {}, ends_by_itself};
   survey.sets.push_back(std::make_unique<ManyMutants>(3, planted));
   return survey;
 }
@@ -71,6 +71,10 @@ TEST(Command, AGpuRunsScreenedMutantsAlone) {
   o.screened = folder / "automatic.json";
   planted = run_last_bit;  // would be a hole, if it ran
   EXPECT_EQ(exit_code(run_last_bit, o), cli::kNothingFalsified);
+  o.screened.clear();
+  ends_by_itself = true;
+  EXPECT_EQ(exit_code(run_last_bit, o), cli::kFalsified);
+  ends_by_itself = false;
   on_processor = true;
 }
 

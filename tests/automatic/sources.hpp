@@ -44,18 +44,20 @@ inline std::unique_ptr<AutomaticMutant> mutant_of(const Kernel& right, std::stri
 /// So many mutants that are all alike but for their hash; every fifth is invalid.
 class ManyMutants final : public MutantSet {
  public:
-  ManyMutants(std::size_t size, RunFunction run) : size_(size), run_(std::move(run)) {}
-  const Kernel& original() const override { return right_kernel(); }
+  ManyMutants(std::size_t size, RunFunction run, const Kernel& original = right_kernel())
+      : size_(size), run_(std::move(run)), original_(original) {}
+  const Kernel& original() const override { return original_; }
   std::size_t size() const override { return size_; }
   std::uint64_t key(std::size_t i) const override { return i * 977; }
   std::string_view family(std::size_t) const override { return "planted"; }
   std::unique_ptr<AutomaticMutant> make(std::size_t i) const override {
-    return i % 5 == 4 ? nullptr : mutant_of(right_kernel(), std::to_string(i), run_);
+    return i % 5 == 4 ? nullptr : mutant_of(original_, std::to_string(i), run_);
   }
 
  private:
   std::size_t size_;
   RunFunction run_;
+  const Kernel& original_;
 };
 
 }  // namespace assay::falsify

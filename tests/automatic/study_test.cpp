@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "falsify/automatic/parallel.hpp"
 #include "falsify/automatic/report.hpp"
 #include "falsify/automatic/summary.hpp"
 #include "tests/automatic/sources.hpp"
@@ -71,6 +72,18 @@ TEST(Study, WhatCannotBeComparedIsNotEquivalent) {
   EXPECT_EQ(run_study(list, quick(), 1, [](std::size_t) {})[0]["status"], "unavailable");
 }
 
+TEST(Study, AnOriginalBuiltAnewThatFailsByItselfMakesItsMutantsUnsound) {
+  Kernel anew = right_kernel();
+  anew.run = run_negated;
+  MutantList list;
+  list.push_back(mutant_of(anew, "0", run_right));
+  list.push_back(mutant_of(anew, "1", run_negated));
+  const auto results = run_study(list, quick(), 1, [](std::size_t) {});
+  for (const auto& result : results) EXPECT_EQ(result["status"], "unsound") << result.dump(1);
+  EXPECT_NE(results[0]["why"].get<std::string>().find("built anew"), std::string::npos);
+  EXPECT_TRUE(automatic_failed(report_of(results)));
+}
+
 bool damaged = false;  // in the worker
 
 TEST(Study, AMutantThatDamagesTheWorkerDoesNotKillTheNextOnes) {
@@ -87,16 +100,6 @@ TEST(Study, AMutantThatDamagesTheWorkerDoesNotKillTheNextOnes) {
   EXPECT_EQ(results[0]["status"], "killed");
   EXPECT_EQ(results[1]["status"], "equivalent") << results[1].dump(1);
   EXPECT_EQ(results[2]["status"], "killed");
-}
-
-TEST(Study, AnOriginalThatFailsIsSaidToFail) {
-  Kernel wrong = right_kernel();
-  wrong.run = run_negated;
-  MutantList list;
-  list.push_back(mutant_of(wrong, "0", run_negated));
-  const auto results = run_study(list, quick(), 1, [](std::size_t) {});
-  EXPECT_EQ(results[0]["status"], "unsound");
-  EXPECT_TRUE(automatic_failed(report_of(results)));
 }
 
 TEST(Study, TheMatrixListsEveryObligationThatKills) {
@@ -177,6 +180,28 @@ TEST(Sampling, IsTheSameForTheSameSeedAndCountsWhatIsInvalid) {
   for (const std::string& hash : hashes(sample)) EXPECT_NE(std::ranges::find(larger, hash), larger.end());
   EXPECT_EQ(draw_mutants(survey, 0, 7).mutants.size(), 400U);
   EXPECT_EQ(draw_mutants(survey, 0, 7).invalid, 100U);
+}
+
+TEST(Sampling, KernelsTakeTurnsWhereTheSurveySaysSo) {
+  for (const bool alike : {false, true}) {
+    Survey survey{"a device", true, {}, false, alike};
+    survey.sets.push_back(std::make_unique<ManyMutants>(2000, run_right));
+    survey.sets.push_back(std::make_unique<ManyMutants>(50, run_right, kernel("gemv/cpu/naive")));
+    const Sample sample = draw_mutants(survey, 40, 7);
+    EXPECT_EQ(sample.mutants.size(), 40U);
+    const auto few = std::ranges::count_if(sample.mutants, [](const auto& m) { return m->original->op == "gemv"; });
+    EXPECT_GE(few, alike ? 15 : 0);
+    EXPECT_LE(few, alike ? 25 : 8);
+    EXPECT_EQ(hashes(sample), hashes(draw_mutants(survey, 40, 7)));
+  }
+}
+
+TEST(Parallel, EveryPieceIsDoneOnceAndAFailureIsThrown) {
+  std::vector<int> done(1000);
+  in_parallel(done.size(), [&](std::size_t i) { ++done[i]; });
+  EXPECT_EQ(done, std::vector<int>(1000, 1));
+  in_parallel(0, [](std::size_t) { FAIL(); });
+  EXPECT_THROW(in_parallel(100, [](std::size_t i) { if (i == 50) throw Unavailable("piece", "50"); }), Unavailable);
 }
 
 TEST(Sampling, EveryMutantIsAsLikely) {

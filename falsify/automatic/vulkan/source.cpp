@@ -10,7 +10,7 @@
 #include <map>
 
 #include "falsify/automatic/mutant.hpp"
-#include "falsify/engine/draw.hpp"
+#include "falsify/automatic/prepared.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/spirv/mutant.hpp"
 #include "runtime/vulkan/vulkan_device.hpp"
@@ -20,19 +20,6 @@ namespace {
 
 using nlohmann::json;
 
-/// Calls that a kernel prepares: enough to reach every path that it chooses by dims.
-constexpr std::uint64_t kCalls = 200;
-
-/// A call of these dims with dense tensors that have no memory.
-Call dense_call(const OpDescriptor& op, const Case& c, DType storage) {
-  Call call{c.dims, c.params, {}};
-  for (const TensorInfo& tensor : op.tensors) {
-    const Shape shape = tensor.shape(c.dims);
-    call.tensors.push_back({tensor.storage ? storage : tensor.dtype, nullptr, shape, row_major_strides(shape)});
-  }
-  return call;
-}
-
 /// Name and words of every module that the kernel dispatches.
 std::map<std::string, spirv::Words> shaders_of(const Kernel& kernel, VulkanDevice& device) {
   std::map<std::string, spirv::Words> found;
@@ -40,16 +27,7 @@ std::map<std::string, spirv::Words> shaders_of(const Kernel& kernel, VulkanDevic
     found.try_emplace(std::string(work.name), work.module.begin(), work.module.end());
     return false;
   });
-  const OpDescriptor& op = operation(kernel.op);
-  for (const Obligation& obligation : obligations(op.name))
-    for (std::uint64_t number = 0; number < kCalls / obligations(op.name).size() + 1; ++number) {
-      const Call call = dense_call(op, draw(op, *obligation.info, 1, number).value(), kernel.storage);
-      if (refuses(kernel, call)) continue;
-      try {
-        device.prepare(kernel, call);
-      } catch (const Unavailable&) {  // this one call is too large for the device
-      }
-    }
+  prepare_drawn_calls(kernel, device);
   return found;
 }
 

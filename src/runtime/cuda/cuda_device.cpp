@@ -1,6 +1,7 @@
 #include "runtime/cuda/cuda_device.hpp"
 
 #include <memory>
+#include <utility>
 
 #include "runtime/registry.hpp"
 
@@ -124,7 +125,25 @@ void CudaDevice::allow_shared_bytes(const void* kernel, std::size_t bytes) {
                                     " bytes of shared memory are needed; a block of this device has " +
                                     std::to_string(shared_bytes_));
   check("cudaFuncSetAttribute",
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
+        cudaFuncSetAttribute(filtered(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
+}
+
+LaunchFilter CudaDevice::exchange_filter(LaunchFilter filter) { return std::exchange(filter_, std::move(filter)); }
+
+const void* CudaDevice::filtered(const void* kernel) {
+  if (!filter_) return kernel;
+  const char* name = nullptr;
+  check("cudaFuncGetName", cudaFuncGetName(&name, kernel));
+  return filter_(kernel, name);
+}
+
+void CudaDevice::launch(const cudaLaunchConfig_t& config, const void* kernel, void** arguments) {
+  kernel = filtered(kernel);
+  if (preparing_) {
+    cudaFuncAttributes attributes{};  // asking for them loads the function
+    return check("cudaFuncGetAttributes", cudaFuncGetAttributes(&attributes, kernel));
+  }
+  check("cudaLaunchKernelExC", cudaLaunchKernelExC(&config, kernel, arguments));
 }
 
 void CudaDevice::launch(const cudaLaunchConfig_t& config, const void* kernel, void** arguments) {

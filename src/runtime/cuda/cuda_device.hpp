@@ -3,11 +3,17 @@
 
 #include <cuda_runtime_api.h>
 
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "runtime/device.hpp"
 
 namespace assay {
+
+/// Sees a kernel before it is launched, prepared or allowed more memory, with its name in the PTX, and gives what runs
+/// instead: the kernel itself, or a cudaKernel_t.
+using LaunchFilter = std::function<const void*(const void* kernel, std::string_view name)>;
 
 /// The first device that the runtime lists, with one stream of its own on which everything happens in order. After a
 /// failure that ends the context (a fault in a kernel) every call but description() throws the DeviceError of the first
@@ -43,6 +49,8 @@ class CudaDevice final : public Device {
   bool preparing() const { return preparing_; }
   /// Enqueues a kernel with pointers to its arguments; inside prepare() only loads its code. Throws DeviceError where the launch fails.
   void launch(const cudaLaunchConfig_t& config, const void* kernel, void** arguments);
+  /// Has every kernel pass the filter from now on (empty: none), and gives back the filter before. Use LaunchFilterScope.
+  LaunchFilter exchange_filter(LaunchFilter filter);
 
  protected:
   void* allocate_bytes(std::size_t bytes) override;
@@ -52,6 +60,7 @@ class CudaDevice final : public Device {
 
  private:
   void require_alive() const;
+  const void* filtered(const void* kernel);
 
   int ordinal_ = 0;
   int compute_capability_ = 0;
@@ -59,8 +68,22 @@ class CudaDevice final : public Device {
   std::string name_;
   cudaStream_t stream_ = nullptr;
   bool preparing_ = false;
+  LaunchFilter filter_;  ///< may be empty
   std::string dead_;  ///< the failure that ended the context
   std::string dead_code_;
+};
+
+/// While it lives, kernels of one device pass a filter: for experiments that record kernels or exchange one.
+class LaunchFilterScope {
+ public:
+  LaunchFilterScope(CudaDevice& device, LaunchFilter filter) : device_(device), before_(device.exchange_filter(std::move(filter))) {}
+  ~LaunchFilterScope() { device_.exchange_filter(std::move(before_)); }
+  LaunchFilterScope(const LaunchFilterScope&) = delete;
+  LaunchFilterScope& operator=(const LaunchFilterScope&) = delete;
+
+ private:
+  CudaDevice& device_;
+  LaunchFilter before_;
 };
 
 }  // namespace assay
