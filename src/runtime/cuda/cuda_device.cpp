@@ -146,14 +146,6 @@ void CudaDevice::launch(const cudaLaunchConfig_t& config, const void* kernel, vo
   check("cudaLaunchKernelExC", cudaLaunchKernelExC(&config, kernel, arguments));
 }
 
-void CudaDevice::launch(const cudaLaunchConfig_t& config, const void* kernel, void** arguments) {
-  if (preparing_) {
-    cudaFuncAttributes attributes{};  // asking for them loads the function
-    return check("cudaFuncGetAttributes", cudaFuncGetAttributes(&attributes, kernel));
-  }
-  check("cudaLaunchKernelExC", cudaLaunchKernelExC(&config, kernel, arguments));
-}
-
 namespace {
 const DeviceRegistration registration(Backend::cuda,
                                       []() -> std::unique_ptr<Device> { return std::make_unique<CudaDevice>(); });
