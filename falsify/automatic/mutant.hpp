@@ -40,6 +40,8 @@ class MutantSet {
   /// Names the i-th mutant in every run of this version; sampling rests on it.
   virtual std::uint64_t key(std::size_t i) const = 0;
   virtual std::string_view family(std::size_t i) const = 0;
+  /// The i-th's hash where making it costs much and its hash does not; empty elsewhere.
+  virtual std::string hash(std::size_t) const { return {}; }
   /// The i-th; null where it is no valid program. Several threads may ask at once.
   virtual std::unique_ptr<AutomaticMutant> make(std::size_t i) const = 0;
 };

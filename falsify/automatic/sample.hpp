@@ -21,8 +21,9 @@ struct Sample {
 };
 
 /// `count` valid mutants, each as likely as any other (or as any other of its kernel, in turn: Survey::kernels_alike), the
-/// same for the same seed in every run; 0: all of them.
-Sample draw_mutants(const Survey& survey, std::size_t count, std::uint64_t seed);
+/// same for the same seed in every run; 0: all of them. With `only`, those of another hash are left out where that is known
+/// before they are made.
+Sample draw_mutants(const Survey& survey, std::size_t count, std::uint64_t seed, std::string_view only = {});
 
 /// Hashes of the mutants that ended, on every call, in a run whose report this is. Throws InputError where `report` is
 /// not one of `assay mutants --automatic`.

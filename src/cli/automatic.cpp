@@ -56,7 +56,7 @@ int run_automatic(const AutomaticOptions& o) {
   const auto begin = std::chrono::steady_clock::now();
   const Backend backend = backend_from(o.backend.empty() ? "vulkan" : o.backend);
   const falsify::Survey survey = falsify::mutant_source(backend)(select(o, backend));
-  falsify::Sample sample = falsify::draw_mutants(survey, o.mutant.empty() ? o.sample : 0, o.study.seed);
+  falsify::Sample sample = falsify::draw_mutants(survey, o.mutant.empty() ? o.sample : 0, o.study.seed, o.mutant);
   if (!o.mutant.empty()) keep_one(o.mutant, sample.mutants);
   const auto judgements = o.judged.empty() ? std::vector<falsify::Judgement>() : falsify::read_judgements(o.judged);
   const std::size_t left_out = screen(o, survey, sample.mutants);

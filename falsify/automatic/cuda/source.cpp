@@ -122,10 +122,11 @@ class EntryMutants final : public MutantSet {
   std::uint64_t key(std::size_t i) const override { return ptx::hash(std::to_string(entry_->places()[i].key), entry_->hash()); }
   std::string_view family(std::size_t i) const override { return ptx::operators()[entry_->places()[i].family].family; }
 
+  std::string hash(std::size_t i) const override { return fmt::format("{:016x}", key(i)); }
+
   std::unique_ptr<AutomaticMutant> make(std::size_t i) const override {
     const ptx::Mutant mutant = ptx::mutant(entry_->program(), entry_->places()[i]);
-    const std::string text = entry_->program().guarded(mutant.edits);
-    ptx::Assembled assembled = ptx::assemble(text, entry_->capability());
+    ptx::Assembled assembled = ptx::assemble(entry_->program().guarded(mutant.edits), entry_->capability());
     if (assembled.cubin.empty()) return nullptr;
     kernel_->assemble();
     Cubins cubins = kernel_->cubins;
@@ -135,7 +136,7 @@ class EntryMutants final : public MutantSet {
     made->family = family(i);
     made->held_out = ptx::operators()[entry_->places()[i].family].held_out;
     made->description = mutant.description;
-    made->hash = fmt::format("{:016x}", ptx::hash(text));
+    made->hash = hash(i);
     made->complete(kernel_->right, [kernel = kernel_, cubins = std::move(cubins)](const Call& call, Device& device) {
       run_replaced(*kernel->registered, cubins, call, device);
     });
