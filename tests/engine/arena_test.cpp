@@ -143,6 +143,38 @@ TEST_F(StageTest, PaddedRowsOfPackedBytesStartAtWords) {
   });
 }
 
+TEST_F(StageTest, LayoutsAndPlacementsAreWhatTheyAreNamedFor) {
+  TensorInfo x;
+  x.name = "x";
+  x.unit_inner_stride = false;
+  x.shape = [](std::span<const Index> dims) { return Shape{dims[0], dims[1]}; };
+  OpDescriptor op{};
+  op.tensors = {&x, 1};
+  const Problem problem{&op, {4, 5}, {}, {std::vector<float>(20, 1)}};
+  int unaligned = 0, padded = 0, spread = 0, by_columns = 0, stages = 0;
+  each_variant([&](Layout layout, Placement placement, std::uint64_t seed) {
+    const Stage stage(arena_, 4096, problem, make(layout, placement, seed), Poison::finite);
+    const Placed& placed = stage.tensors()[0];
+    const Shape& strides = placed.strides;
+    const auto extent = static_cast<std::size_t>(View<float>(nullptr, placed.shape, strides).extent()) * sizeof(float);
+    const bool offset = layout == Layout::offset || layout == Layout::mixed;
+    if (placement == Placement::page_end) EXPECT_EQ((placed.data + extent) % 4096, 0U);
+    if (placement == Placement::page_start) EXPECT_EQ(placed.data % 4096, 0U);
+    if (placement == Placement::sentinels) EXPECT_TRUE(offset || placed.data % 64 == 0);
+    if (layout == Layout::tight || layout == Layout::offset) EXPECT_EQ(strides, (Shape{5, 1}));
+    if (layout == Layout::padded) EXPECT_EQ(strides[1], 1);
+    ++stages;
+    unaligned += offset && placement == Placement::sentinels && placed.data % 64 != 0;
+    padded += layout == Layout::padded && strides[0] > 5;
+    spread += layout == Layout::mixed && std::min(strides[0], strides[1]) > 1;
+    by_columns += layout == Layout::mixed && strides[0] < strides[1];
+  });
+  EXPECT_EQ(unaligned, stages / kPlacements / 2);
+  EXPECT_EQ(padded, stages / kLayouts);
+  EXPECT_GT(spread, 0);
+  EXPECT_GT(by_columns, 0);
+}
+
 TEST_F(StageTest, ACaseThatDoesNotFitIsRefusedWithItsSize) {
   Case c = make(Layout::tight, Placement::sentinels, 3);
   c.dims = {2048, 2048, 2048};

@@ -250,6 +250,17 @@ TEST(Draw, ValuesOfTheCaseItselfAreTaken) {
   EXPECT_EQ(make_problem(op, c, {}).values, c.values);
 }
 
+TEST(Draw, WhatAnOperationDirectsIsItsOwn) {
+  const OpDescriptor& op = operation("rmsnorm");
+  ASSERT_TRUE(op.directed);
+  Case c;
+  c.dims = {3, 40};
+  c.params = {1e-5};
+  const Problem usual = make_problem(op, c, {});
+  c.strategy = Strategy::directed;
+  EXPECT_NE(make_problem(op, c, {}).values, usual.values);
+}
+
 TEST(Draw, ObligationsGetTheInputsThatTheyAreFor) {
   using enum Strategy;
   EXPECT_EQ(draw_spec("nonfinite").strategies, std::vector<Strategy>{nonfinite});

@@ -30,7 +30,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 VARIANTS = 16
-SUITE = 0.2      # seconds: the cases of a suite that takes no longer are traced together
+SUITE = 1.0      # seconds: the cases of a suite that takes no longer are traced together
 FAST = 0.5       # seconds: tests up to here run in one process
 TRACED = 2       # seconds of processor time for tracing a test; what it came by until then counts
 # Tests whose subject is time on a busy machine, such as one that runs mutants.
@@ -180,8 +180,9 @@ class Runner:
                     file.truncate(places * VARIANTS)
                     self.sandbox.run([path, '--gtest_filter=' + t.case], {'ASSAY_ENGINE_REACHED': file.name}, TRACED, 60 * TRACED)
                     t.reached = {m.start() for m in re.finditer(rb'[^\0]', file.read())}
-            with open(cache, 'w') as f:
+            with open(cache + '.new', 'w') as f:
                 json.dump({'stamp': stamp, 'tests': [{'test': [t.case, t.seconds], 'reached': sorted(t.reached)} for t in tests]}, f)
+            os.replace(cache + '.new', cache)
             self.tests += tests
 
     def judge(self, mutant, known=None):

@@ -193,6 +193,16 @@ TEST(Freivalds, OverflowIsAcceptedOnlyWhereItIsPossible) {
   EXPECT_FALSE(check({kInf, -kMax}, {1.0f, 2.0f}, 5.0f));
 }
 
+TEST(Freivalds, SignsAreOthersInEveryCall) {
+  Random random(15);
+  Product p(4, 8, 10, Distribution::gaussian, random);
+  p.at(3, 4) += 100, p.at(3, 5) -= 100;  // equal signs hide it
+  int seen = 0;
+  for (int call = 0; call < 60; ++call) seen += !p.certified().holds;
+  EXPECT_GT(seen, 0);
+  EXPECT_LT(seen, 60);
+}
+
 TEST(FreivaldsExact, SeesAnySingleUnit) {
   Random random(14);
   Product p(40, 50, 60, Distribution::gaussian, random);
@@ -218,6 +228,10 @@ TEST(FreivaldsExact, SeesAnySingleUnit) {
     EXPECT_FALSE(exact().holds);
     p.at(1, 1) = good;
   }
+  Product zeros(3, 4, 5, Distribution::gaussian, random);
+  for (Vector* v : {&zeros.a, &zeros.b, &zeros.c}) v->assign(v->size(), 0.0f);
+  zeros.at(1, 1) = 0.5f;  // where no term is missing in the sum
+  EXPECT_FALSE(freivalds_exact(zeros.view(zeros.a, 3, 4), zeros.view(zeros.b, 4, 5), zeros.view(zeros.c, 3, 5)).holds);
   const Vector bt = transposed(p.b, p.k, p.n);
   EXPECT_TRUE(freivalds_exact(p.view(p.a, p.m, p.k), p.view(bt, p.n, p.k).transposed(), p.view(p.c, p.m, p.n)).holds);
   p.a[0] = 0.5f;

@@ -1,0 +1,185 @@
+// Certificates of single operations: what is right holds, and each fault that a certificate is for fails.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "contract/certificates/attention.hpp"
+#include "contract/certificates/nf4_absmax_quantize.hpp"
+#include "contract/certificates/nf4_quantize.hpp"
+#include "contract/certificates/rmsnorm.hpp"
+#include "contract/certificates/rope.hpp"
+#include "contract/certificates/softmax.hpp"
+#include "core/arithmetic.hpp"
+#include "core/nf4.hpp"
+#include "core/nf4_absmax.hpp"
+
+namespace assay::numbers {
+namespace {
+
+using contract::Certified;
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+TEST(SoftmaxCertificate, RowsSumToOneAndHoldNothingNegative) {
+  const Index n = 4;
+  const std::vector<float> x{0, 0, 0, 0, 1, 1, -kInf, 1};
+  std::vector<float> y{0.25f, 0.25f, 0.25f, 0.25f, 1 / 3.0f, 1 / 3.0f, 0, 1 / 3.0f};
+  const auto holds = [&] { return contract::distributions({x.data(), {2, n}}, {y.data(), {2, n}}).holds; };
+  EXPECT_TRUE(holds());
+  // Bounds of four terms are a few units of 2^-24: ten of them are too many.
+  for (float wrong : {0.25f + 0x1p-18f, 0.25f - 0x1p-18f, 0.5f, kNaN}) {
+    y[2] = wrong;
+    EXPECT_FALSE(holds()) << wrong;
+  }
+  y[2] = 0.25f;
+  y[4] += 0.5f, y[5] -= 0.5f;  // the sum stays
+  EXPECT_FALSE(holds());
+  y[4] -= 0.5f, y[5] += 0.5f;
+  y[4] += 0x1p-18f;
+  EXPECT_FALSE(holds());
+}
+
+TEST(SoftmaxCertificate, AMaskedRowIsZero) {
+  const std::vector<float> x{-kInf, -kInf};
+  std::vector<float> y{0, 0};
+  const auto holds = [&] { return contract::distributions({x.data(), {1, 2}}, {y.data(), {1, 2}}).holds; };
+  EXPECT_TRUE(holds());
+  y = {0.5f, 0.5f};
+  EXPECT_FALSE(holds());
+}
+
+TEST(RmsnormCertificate, RowsHaveAUnitMeanSquare) {
+  const Index n = 8;
+  const std::vector<float> weight(8, 2), x{1, -2, 3, -4, 5, -6, 7, -8};
+  std::vector<float> y(8), rrms(1);
+  const double eps = 0x1p-10;
+  double squares = 0;
+  for (float v : x) squares += v * v;
+  const auto fill = [&](double scale) {
+    rrms[0] = static_cast<float>(scale);
+    for (std::size_t j = 0; j < 8; ++j) y[j] = x[j] * rrms[0] * weight[j];
+  };
+  const double scale = 1 / std::sqrt(squares / 8 + eps);
+  const auto holds = [&] {
+    return contract::unit_mean_square(View<const float>(x.data(), {1, n}), {weight.data(), {n}}, View<const float>(y.data(), {1, n}),
+                                      {rrms.data(), {1}}, eps).holds;
+  };
+  fill(scale);
+  EXPECT_TRUE(holds());
+  for (double factor : {1 + 0x1p-19, 1 - 0x1p-19, 0.5, 2.0}) {
+    fill(scale * factor);
+    EXPECT_FALSE(holds()) << factor;
+  }
+  fill(1 / (std::sqrt(squares / 8) + eps));  // eps outside of the root
+  EXPECT_FALSE(holds());
+  fill(scale);
+  y[3] *= 1.01f;
+  EXPECT_FALSE(holds());
+  fill(scale);
+  y[3] = kNaN;
+  EXPECT_FALSE(holds());
+  fill(scale);
+  rrms[0] = 0;
+  EXPECT_FALSE(holds());
+}
+
+TEST(RopeCertificate, PairsKeepTheirNorm) {
+  const std::vector<float> x{3, 1, 4, 2};  // pairs (3, 4), (1, 2) by halves; (3, 1), (4, 2) interleaved
+  for (const bool interleaved : {false, true}) {
+    std::vector<float> y(4);
+    const auto rotate = [&](double angle, double factor) {
+      for (int i = 0; i < 2; ++i) {
+        const int first = interleaved ? 2 * i : i, second = interleaved ? 2 * i + 1 : i + 2;
+        y[first] = static_cast<float>(factor * (x[first] * std::cos(angle) - x[second] * std::sin(angle)));
+        y[second] = static_cast<float>(factor * (x[second] * std::cos(angle) + x[first] * std::sin(angle)));
+      }
+    };
+    const auto holds = [&] {
+      return contract::pair_norms(View<const float>(x.data(), {1, 1, 4}), View<const float>(y.data(), {1, 1, 4}), interleaved ? 1 : 0).holds;
+    };
+    rotate(0.7, 1);
+    EXPECT_TRUE(holds());
+    for (double factor : {1 + 0x1p-18, 1 - 0x1p-18, 0.0}) {
+      rotate(0.7, factor);
+      EXPECT_FALSE(holds()) << factor;
+    }
+    rotate(0.7, 1);
+    std::swap(y[0], y[interleaved ? 2 : 1]);
+    EXPECT_FALSE(holds());
+  }
+}
+
+TEST(AttentionCertificate, ResultsLieWithinTheVisibleValues) {
+  // One query that sees two of three keys.
+  const std::vector<float> v{1, 2, 100};
+  const std::vector<std::int32_t> lengths{2}, starts{0};
+  std::vector<float> y{1.5f}, logsumexp{0.5f};
+  const auto holds = [&](Index keys) {
+    const std::vector<std::int32_t> length{static_cast<std::int32_t>(keys)};
+    return contract::within_hull(View<const float>(v.data(), {1, 3, 1, 1}), {length.data(), {1}}, {starts.data(), {1}},
+                                 View<const float>(y.data(), {1, 1, 1, 1}), {logsumexp.data(), {1, 1, 1}}, 0).holds;
+  };
+  EXPECT_TRUE(holds(2));
+  for (float wrong : {2.0001f, 0.9999f, 50.0f, -50.0f, kNaN}) {
+    y[0] = wrong;
+    EXPECT_FALSE(holds(2)) << wrong;
+  }
+  y[0] = 50;
+  EXPECT_TRUE(holds(3));
+  y[0] = 0;
+  EXPECT_FALSE(holds(0)) << "logsumexp of no keys";
+  logsumexp[0] = -kInf;
+  EXPECT_TRUE(holds(0));
+  y[0] = 1;
+  EXPECT_FALSE(holds(0));
+}
+
+TEST(Nf4Certificate, EveryCodeIsTheNearest) {
+  const float scale = 2;
+  std::vector<float> x;
+  for (const float entry : kNf4) x.push_back(entry * scale * 0.99f);
+  const Index n = static_cast<Index>(x.size());
+  std::vector<std::uint8_t> codes(x.size() / 2);
+  for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<std::uint8_t>(2 * i << 4U | (2 * i + 1));
+  const std::vector<float> absmax{scale};
+  const auto holds = [&] {
+    return contract::nf4_nearest({x.data(), {1, n}}, {codes.data(), {1, n / 2}}, {absmax.data(), {1, 1}}).holds;
+  };
+  EXPECT_TRUE(holds());
+  for (std::size_t i = 0; i < codes.size(); ++i)
+    for (const int step : {1, -1, 16, -16}) {
+      const std::uint8_t right = codes[i];
+      if (right + step < 0 || right + step > 255 || (std::abs(step) == 1 && (right & 15) + step > 15)) continue;
+      codes[i] = static_cast<std::uint8_t>(right + step);
+      EXPECT_FALSE(holds()) << i << " " << step;
+      codes[i] = right;
+    }
+}
+
+TEST(AbsmaxCertificate, OffsetScaleAndCodesAreChecked) {
+  // Two scales: their mean, and the ends of the code.
+  const std::vector<float> absmax{1, 3};
+  std::vector<std::uint8_t> codes(256, static_cast<std::uint8_t>(kAbsmaxZero));
+  codes[0] = 0, codes[1] = static_cast<std::uint8_t>(kAbsmaxCode.size() - 1);
+  std::vector<float> absmax2{1}, offset{2};
+  const auto holds = [&] {
+    return contract::nf4_absmax_nearest({absmax.data(), {1, 2}}, {codes.data(), {256}}, {absmax2.data(), {1}}, {offset.data(), {1}}).holds;
+  };
+  ASSERT_TRUE(holds());
+  absmax2[0] = 1.001f;
+  EXPECT_FALSE(holds());
+  absmax2[0] = 1;
+  offset[0] = 2.001f;
+  EXPECT_FALSE(holds());
+  offset[0] = 2;
+  codes[1] -= 1;
+  EXPECT_FALSE(holds());
+  codes[1] += 1;
+  codes[0] += 1;
+  EXPECT_FALSE(holds());
+}
+
+}  // namespace
+}  // namespace assay::numbers
