@@ -66,7 +66,7 @@ TEST(Draw, StrategiesAndFarDimsTakeTurns) {
       for (const Strategy strategy : spec.strategies) EXPECT_TRUE(strategies.contains(strategy)) << o.info->id;
     }
     for (std::size_t d = 0; d < op->dims.size(); ++d) {
-      const bool long_enough = op->dims[d].max / 2 >= 8200;
+      const bool long_enough = op->dims[d].max / 2 >= 8200 && (d > 0 || op->dims.size() < 5);
       EXPECT_TRUE(!long_enough || furthest[d] > 4096) << op->name << " never reaches far along " << op->dims[d].name;
     }
   }

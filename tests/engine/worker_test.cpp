@@ -178,10 +178,10 @@ TEST(Campaign, ComparisonsOfNothingOrOfZerosAreMistrusted) {
 
 TEST(Campaign, TimeEndsItOnlyWhenThereIsEvidence) {
   CampaignOptions options;
-  options.cases = 3;
+  options.cases = 1;
   options.only = "FALSIFY-MM-003";
   options.seed = seed_of_mostly_zeros(options);
-  ASSERT_NE(options.seed, 0) << "no seed drew cases of mostly zeros";
+  ASSERT_NE(options.seed, 0) << "no seed drew a case of mostly zeros";
   options.cases = 100'000;
   options.time = std::chrono::milliseconds(1);
   Kernel slow = kernel("matmul/cpu/naive");
@@ -192,7 +192,7 @@ TEST(Campaign, TimeEndsItOnlyWhenThereIsEvidence) {
   const KernelResult result = run_campaign(operation("matmul"), slow, options);
   const ObligationResult& o = result.obligations.front();
   EXPECT_EQ(o.verdict, Verdict::passed) << o.reason;
-  EXPECT_GT(o.cases, 3);
+  EXPECT_GT(o.cases, 1);
   EXPECT_LE(o.cases, 20);
 }
 

@@ -67,12 +67,23 @@ struct VulkanDevice::Impl {
   Impl* next_abandoned = nullptr;
 };
 
+namespace {
+
+bool is_processor(const vulkan::Context& context) {
+  return context.physical.getProperties().deviceType == vk::PhysicalDeviceType::eCpu;
+}
+
+}  // namespace
+
 VulkanDevice::Impl::Impl(const VulkanOptions& options)
     : work_limit_seconds(options.work_limit_seconds),
       context(options),
       memory(context, options.staging),
       pipelines(context),
       empty(memory.empty_buffer()) {
+  // Processors have others to serve: unless a limit was asked for, that of the call decides (falsify/engine/worker.cpp).
+  constexpr unsigned kTimesOnProcessors = 20;
+  if (is_processor(context) && work_limit_seconds == VulkanOptions{}.work_limit_seconds) work_limit_seconds *= kTimesOnProcessors;
   vulkan::checked("vkCreateCommandPool", [&] {
     const vk::Device device = *context.device;
     command_pool = device.createCommandPoolUnique({vk::CommandPoolCreateFlagBits::eResetCommandBuffer, context.family});
@@ -165,9 +176,7 @@ VulkanDevice::~VulkanDevice() {
 }
 
 std::string VulkanDevice::description() const { return impl_->context.description; }
-bool VulkanDevice::on_processor() const {
-  return impl_->context.physical.getProperties().deviceType == vk::PhysicalDeviceType::eCpu;
-}
+bool VulkanDevice::on_processor() const { return is_processor(impl_->context); }
 DispatchFilter VulkanDevice::exchange_filter(DispatchFilter filter) {
   return std::exchange(impl_->filter, std::move(filter));
 }
