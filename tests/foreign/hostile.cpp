@@ -28,12 +28,14 @@ float* element(const DLTensor& t, int64_t i, int64_t j) {
   return static_cast<float*>(t.data) + i * t.strides[0] + j * t.strides[1];
 }
 
-/// y = alpha x, plus `error`.
+/// y = alpha x, plus `error` where there is one: -0 + 0 is no -0.
 void scale(const assay_call* call, float error = 0) {
   const auto alpha = static_cast<float>(call->params[0]);
   for (int64_t i = 0; i < call->dims[0]; ++i)
-    for (int64_t j = 0; j < call->dims[1]; ++j)
-      *element(call->tensors[1], i, j) = alpha * *element(call->tensors[0], i, j) + error;
+    for (int64_t j = 0; j < call->dims[1]; ++j) {
+      const float product = alpha * *element(call->tensors[0], i, j);
+      *element(call->tensors[1], i, j) = error == 0 ? product : product + error;
+    }
 }
 
 volatile std::uintptr_t nowhere = 8;
