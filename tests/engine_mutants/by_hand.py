@@ -134,7 +134,7 @@ BY_HAND = [
     ('zeros-trusted', CAMPAIGN, '} else if (record.evidence < kLeastEvidence * record.compared) {', '} else if (record.evidence < kLeastEvidence * record.compared && !MUTANT) {',
      'a campaign of zeros is trusted'),
     ('refusals-pass', CAMPAIGN, 'record.verdict = Verdict::refused;', 'if (!MUTANT) record.verdict = Verdict::refused;', 'an obligation that was refused throughout passes'),
-    ('clauses-uncounted', CAMPAIGN, 'result_.clause_counts = worker_.clause_counts(op_);', 'if (!MUTANT) result_.clause_counts = worker_.clause_counts(op_);',
+    ('clauses-uncounted', CAMPAIGN, 'result.clause_counts[c] += counts[c];', 'result.clause_counts[c] += MUTANT ? 0 : counts[c];',
      'a campaign has no clause counts'),
     ('unavailable-passes', CAMPAIGN, 'record.verdict = Verdict::unavailable;\n', 'record.verdict = MUTANT ? Verdict::passed : Verdict::unavailable;\n', 'a device that is missing is no verdict'),
     ('first-obligation', CAMPAIGN, 'number % every == 0 && !enough) one_case', 'number % every == 0 && !enough && !(MUTANT && o > 0)) one_case', 'only the first obligation is tried'),
