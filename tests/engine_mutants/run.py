@@ -29,10 +29,13 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, '..', '..', 'falsify', 'schemata'))
+import rewrite as schemata  # noqa: E402
+
 VARIANTS = 16
 SUITE = 1.0      # seconds: the cases of a suite that takes no longer are traced together
 FAST = 0.5       # seconds: tests up to here run in one process
-TRACED = 2       # seconds of processor time for tracing a test; what it came by until then counts
+TRACED = 2       # seconds of processor time for tracing a test; one that takes longer may reach more than was seen
 # Tests whose subject is time on a busy machine, such as one that runs mutants.
 NOT_RUN = ['WorkerTest.ABusyMachineMakesNoCallHang']
 AREAS = [('comparator', r'comparator|error_map'), ('generators', r'draw|inputs|random\.hpp|case\.cpp'), ('canaries', r'arena|contain|worker|pool'),
@@ -90,7 +93,12 @@ class Test:
 
     def __init__(self, program, path, case, seconds):
         self.program, self.path, self.case, self.seconds = program, path, case, seconds
-        self.reached = set()
+        self.reached, self.cut = set(), False
+
+    def may_reach(self, mutant):
+        """It was not traced to its end, and came by other places of the same source."""
+        site = mutant['site']
+        return self.cut and (site < schemata.SITES or any(n // VARIANTS // schemata.SITES == site // schemata.SITES for n in self.reached))
 
 
 def binaries(build):
@@ -171,17 +179,18 @@ class Runner:
                 if known['stamp'] == stamp:
                     for entry in known['tests']:
                         self.tests.append(Test(program, path, *entry['test']))
-                        self.tests[-1].reached = set(entry['reached'])
+                        self.tests[-1].reached, self.tests[-1].cut = set(entry['reached']), entry['cut']
                     continue
             tests = self.list_tests(program, path)
             for n, t in enumerate(tests, 1):
                 sys.stderr.write(f'tracing {n} of {len(tests)}: {program}: {t.case}\n')
                 with tempfile.NamedTemporaryFile() as file:
                     file.truncate(places * VARIANTS)
-                    self.sandbox.run([path, '--gtest_filter=' + t.case], {'ASSAY_ENGINE_REACHED': file.name}, TRACED, 60 * TRACED)
+                    status, _, _ = self.sandbox.run([path, '--gtest_filter=' + t.case], {'ASSAY_ENGINE_REACHED': file.name}, TRACED, 60 * TRACED)
+                    t.cut = status != 0
                     t.reached = {m.start() for m in re.finditer(rb'[^\0]', file.read())}
             with open(cache + '.new', 'w') as f:
-                json.dump({'stamp': stamp, 'tests': [{'test': [t.case, t.seconds], 'reached': sorted(t.reached)} for t in tests]}, f)
+                json.dump({'stamp': stamp, 'tests': [{'test': [t.case, t.seconds], 'cut': t.cut, 'reached': sorted(t.reached)} for t in tests]}, f)
             os.replace(cache + '.new', cache)
             self.tests += tests
 
@@ -201,16 +210,18 @@ class Runner:
             attempt([Test(program, self.programs[program], case, 2)])
             return result
         reaching = [t for t in self.tests if number in t.reached]
+        unsure = [t for t in self.tests if number not in t.reached and t.may_reach(mutant)]
         if not reaching:
-            came_by = any(mutant['site'] * VARIANTS in t.reached for t in self.tests)
-            result['outcome'] = 'no variant' if came_by else 'unreached'
-            return result
+            if any(mutant['site'] * VARIANTS in t.reached for t in self.tests):
+                result['outcome'] = 'no variant'
+                return result
+            result['outcome'] = 'unreached'
         reaching.sort(key=lambda t: t.seconds)
         for program in sorted({t.program for t in reaching if t.seconds <= FAST}):
             if attempt([t for t in reaching if t.program == program and t.seconds <= FAST]):
                 return result
-        for t in reaching:
-            if t.seconds > FAST and attempt([t]):
+        for t in [t for t in reaching if t.seconds > FAST] + sorted(unsure, key=lambda t: t.seconds):
+            if attempt([t]):
                 return result
         return result
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "falsify/engine/gradients.hpp"
 #include "reference/matmul.hpp"
@@ -9,7 +10,7 @@
 namespace assay::falsify {
 namespace {
 
-enum class Fault { none, zero, sign, twice, missing_term, transposed, one_element, scaled_slightly };
+enum class Fault { none, zero, sign, twice, missing_term, transposed, one_element, scaled_slightly, not_a_number };
 
 /// The gradient of a in c = a · b for square a, with a fault.
 template <class T, Fault fault>
@@ -27,6 +28,7 @@ void wrong_backward(std::span<const View<T>> t, std::span<const double>) {
       if constexpr (fault == Fault::twice) g = g + g;
       if constexpr (fault == Fault::scaled_slightly) g = g * T(1 + 0x1p-20);
       if constexpr (fault == Fault::one_element) g = i == 1 && p == 2 ? g * T(1.0078125) : g;
+      if constexpr (fault == Fault::not_a_number) g = i == 1 && p == 2 ? T(NAN) : g;
       if constexpr (fault == Fault::transposed) da(p, i) = g;
       else da(i, p) = g;
     }
@@ -75,6 +77,11 @@ TEST(PlantedGradients, Transposed) { every_link_sees<Fault::transposed>(); }
 TEST(PlantedGradients, OneElementOffByOnePercent) { every_link_sees<Fault::one_element>(); }
 /// A factor of 1 + 2^-20 is a hundred million roundings of double.
 TEST(PlantedGradients, ScaledSlightly) { every_link_sees<Fault::scaled_slightly>(); }
+
+TEST(PlantedGradients, NotANumber) {
+  const GradientReport report = checked<Fault::not_a_number>(1);
+  for (const Link link : {Link::dual, Link::complex_step, Link::adjoint, Link::finite_difference}) EXPECT_TRUE(sees(report, link));
+}
 
 /// A right reference and a wrong kernel: only link 3 speaks.
 TEST(PlantedGradients, WrongKernel) {
