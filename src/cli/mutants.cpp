@@ -43,8 +43,8 @@ nlohmann::json judge(const nlohmann::json& kernel, bool matrix) {
     if (o["verdict"] == "unavailable") j["why"] = o["reason"];
     if (!o.contains("counterexample")) continue;
     if (matrix) j["matrix"].push_back(o["id"]);
-    if (j.contains("by")) continue;
     const auto& x = o["counterexample"];
+    if (j.contains("by") && j["cases"] <= x["number"]) continue;  // another was first
     j.update({{"by", o["id"]}, {"cases", x["number"]}, {"finding", x["finding"]["message"]}, {"smallest", x["says"]}});
   }
   return j;

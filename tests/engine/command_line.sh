@@ -32,11 +32,14 @@ sed 's~mutant/cpu/matmul/dropped_last_k~matmul/cpu/naive~' "$replay" >right.json
 [ "$(code "$assay" mutants transpose --backend cpu --cases 20 --matrix --quiet --report killed)" = 0 ] || fails 'mutants'
 grep -q 'failures="0"' killed/junit.xml && xmllint --noout killed/junit.xml || fails 'a killed mutant is a failure in junit.xml'
 grep -q 'Kill matrix' killed/mutants.html || fails 'mutants.html'
+"$assay" mutants transpose --backend cpu --cases 20 --quiet --json >first.json
 python3 - <<'PY' || fails mutants.json
 import json
 r = json.load(open("killed/mutants.json"))
 assert r["killed"] == len(r["mutants"]) == r["operations"]["transpose"]["killed"] > 0
 assert all(m["by"] in m["matrix"] for m in r["mutants"]) and any(len(m["matrix"]) > 1 for m in r["mutants"])
+first = json.load(open("first.json"))
+assert [(m["by"], m["cases"]) for m in r["mutants"]] == [(m["by"], m["cases"]) for m in first["mutants"]]
 PY
 
 [ "$(code "$assay" falsify --kernel matmul/cpu/naive --obligation FALSIFY-MM-002 --cases 5 --quiet)" = 0 ] || fails 'one obligation alone'
