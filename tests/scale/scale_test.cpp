@@ -1,5 +1,6 @@
 // Shards, merging and resuming, with wrong kernels among the right ones; what the command makes of them is in the Python tests.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -85,7 +86,7 @@ TEST(Journal, ResumedAfterEveryLineGivesTheSameReport) {
   options.cases = 3 * kStretch / 4;  // of an operation with more than four obligations
   const std::vector<const Kernel*> kernels{&kernel("mutant/cpu/transpose/zero_sign_lost"), &kernel("transpose/cpu/naive"),
                                            &kernel("mutant/test/transpose/wrong_after_3000_calls")};
-  const std::filesystem::path file = std::filesystem::temp_directory_path() / "assay-journal.jsonl", cut = file.string() + ".cut";
+  const std::filesystem::path file = std::filesystem::temp_directory_path() / ("assay-journal-" + std::to_string(getpid())), cut = file.string() + ".cut";
   std::filesystem::remove(file);
   json campaign = whole(), expected;
   campaign["kernels"] = json::array();
@@ -107,6 +108,8 @@ TEST(Journal, ResumedAfterEveryLineGivesTheSameReport) {
     Journal journal(cut, campaign);
     EXPECT_EQ(timeless(report_of(kernels, options, "", &journal)), expected) << "after " << kept << " lines";
   }
+  std::filesystem::remove(file);
+  std::filesystem::remove(cut);
 }
 
 TEST(Checkpoint, ComesBackFromJsonAsItWas) {
