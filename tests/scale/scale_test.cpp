@@ -25,7 +25,7 @@ void wrong_after_3000_calls(const Call& call, Device& device) {
   if (++calls > 3000 && y.shape.size() > 0) *static_cast<float*>(y.data) += 1;
 }
 
-const KernelRegistration registration({.op = "transpose", .id = "mutant/test/transpose/wrong_after_3000_calls", .source = "tests/scale",
+const KernelRegistration registration({.op = "transpose", .id = "mutant/test/transpose/wrong_after_3000_calls", .source = "tests/scale", .summary = "transposes",
                                        .role = KernelRole::mutant, .fault = "wrong after 3000 calls of one process",
                                        .run = &wrong_after_3000_calls});
 
