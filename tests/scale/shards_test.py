@@ -5,6 +5,7 @@ shards_test.py ASSAY
 """
 import json
 import pathlib
+import shutil
 import sys
 import tempfile
 
@@ -142,4 +143,5 @@ union()
 findings()
 exit_codes()
 refusals()
+shutil.rmtree(folder)
 sys.exit(checks.result())
