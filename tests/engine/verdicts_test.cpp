@@ -242,7 +242,8 @@ TEST(Verdicts, MistrustFailsTheRunAndRefusalIsNoPass) {
   EXPECT_TRUE(report_failed(report()));
   EXPECT_EQ(report()["exit_code"], 1);
   EXPECT_NE(junit_xml(report()).find("<failure type=\"mistrusted\""), std::string::npos);
-  EXPECT_NE(junit_xml(report()).find("tests=\"1\" failures=\"1\""), std::string::npos);
+  EXPECT_NE(junit_xml(report()).find("<testsuites name=\"assay\" tests=\"1\" failures=\"1\""), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(sarif(report()))["runs"][0]["results"].size(), 1U);
   result.obligations[0].verdict = Verdict::refused;
   EXPECT_FALSE(report_failed(report()));
   EXPECT_EQ(report()["totals"]["passed"], 0);

@@ -238,7 +238,7 @@ def load_mutants(build):
         with open(path) as f:
             left_out.update(json.load(f))
     mutants = [{**m, 'file': f['file']} for f in files for m in f['mutants']]
-    if not os.path.isdir(os.path.join(folder, 'references')):  # headers are compiled into the tests of references
+    if not glob.glob(os.path.join(folder, 'references', 'mutated_*')):  # headers are compiled into the tests of references
         mutants = [m for m in mutants if not m['file'].endswith('.hpp')]
         print('mutants of headers are left out: build the target engine_mutants_references to have them')
     return [m for m in mutants if m['site'] not in left_out], sum(m['site'] in left_out for m in mutants), max(m['site'] for m in mutants) + 1

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/bounded.hpp"
 #include "core/half.hpp"
 
 namespace assay::numbers {
@@ -75,6 +76,27 @@ TYPED_TEST(Storage, BetweenTwoValuesTheNearestIsTakenAndTiesGoToEven) {
     }
   EXPECT_EQ(F::narrow(std::numeric_limits<float>::max()).bits, infinity);
   EXPECT_EQ(F::narrow(-INFINITY).bits, infinity | 0x8000U);
+}
+
+TEST(StoredBounds, CostHalfAUnitInTheLastPlaceAndNoMore) {
+  const struct {
+    DType dtype;
+    double unit, smallest, largest;
+  } formats[] = {{DType::f16, 0x1p-11, 0x1p-14, 65504}, {DType::bf16, 0x1p-8, 0x1p-126, 0x1.fep127}};
+  for (const auto& f : formats) {
+    // Halfway between 1 and the next number, and as far below the smallest normal number.
+    const double middle = 1 + f.unit, error = stored(f.dtype, Bounded(middle, 0, 0, false)).error;
+    EXPECT_GE(error, f.unit);
+    EXPECT_LE(error, f.unit * (1 + 4 * f.unit));
+    EXPECT_GE(stored(f.dtype, Bounded(f.smallest / 2, 0, 0, false)).error, f.unit * f.smallest);
+    const Bounded inherited = stored(f.dtype, Bounded(1, 0.25, 0.125, false));
+    EXPECT_GE(inherited.error, 0.25 + f.unit);
+    EXPECT_LE(inherited.statistical, 0.125 + 2 * f.unit);
+    EXPECT_FALSE(stored(f.dtype, Bounded(f.largest, 0, 0, false)).may_overflow);
+    EXPECT_TRUE(stored(f.dtype, Bounded(f.largest, f.largest * f.unit, 0, false)).may_overflow);
+    EXPECT_EQ(stored(f.dtype, Bounded(-2 * f.largest, 0, 0, false)).value, -INFINITY);
+  }
+  EXPECT_EQ(stored(DType::f32, Bounded(1, 0.25, 0.125, false)).error, 0.25);
 }
 
 }  // namespace
