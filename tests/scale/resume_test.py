@@ -61,8 +61,14 @@ def under_way(journal):
     return len({line["kernel"] for line in lines(journal)} - set(finished(journal)))
 
 
+def await_line(process, journal, before):
+    """Until the journal holds more lines than before, or the process has ended."""
+    while process.poll() is None and len(lines(journal)) <= before:
+        time.sleep(0.01)
+
+
 def killed(name, campaign, code):
-    """Killed at random moments, as often as that, and resumed each time."""
+    """Killed at random moments, as often as that, and resumed each time; every second time something new is recorded by then."""
     begin = time.time()
     whole = assay.report("falsify", *campaign, code=code)
     longest = (time.time() - begin) / 5
@@ -73,7 +79,10 @@ def killed(name, campaign, code):
         said = None
         while said is None and kills < KILLS:
             taken_up += under_way(journal)
+            before = len(lines(journal))
             process = assay.start("falsify", *campaign, "--journal", journal, "--json")
+            if kills % 2:
+                await_line(process, journal, before)
             moment = moments.uniform(0, longest)
             try:
                 said, _ = process.communicate(timeout=moment)
