@@ -62,8 +62,9 @@ def under_way(journal):
 
 
 def await_line(process, journal, before):
-    """Until the journal holds more lines than before, or the process has ended."""
-    while process.poll() is None and len(lines(journal)) <= before:
+    """Until the journal holds more lines than before, or the process has ended; a minute at most."""
+    end = time.time() + 60
+    while time.time() < end and process.poll() is None and len(lines(journal)) <= before:
         time.sleep(0.01)
 
 
