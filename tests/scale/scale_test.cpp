@@ -83,7 +83,7 @@ TEST(Shards, TogetherFindWhatTheWholeFinds) {
 /// A journal that is closed and opened again after each line, which is what any number of interruptions comes to at worst.
 TEST(Journal, ResumedAfterEveryLineGivesTheSameReport) {
   CampaignOptions options = few();
-  options.cases = 550;  // of each of the eight obligations: two stretches, and some of a third
+  options.cases = 700;  // of each of the eight obligations: two stretches, and some of a third
   const std::vector<const Kernel*> kernels{&kernel("mutant/cpu/transpose/zero_sign_lost"), &kernel("transpose/cpu/naive"),
                                            &kernel("mutant/test/transpose/wrong_after_6000_calls")};
   const std::filesystem::path file = std::filesystem::temp_directory_path() / ("assay-journal-" + std::to_string(getpid())), cut = file.string() + ".cut";
