@@ -463,6 +463,26 @@ def ledger():
     check(done.returncode == 2, f"too few cases are attested: {done.returncode}")
 
 
+def built_from():
+    """What a build or a test leaves in the checkout is not what the program is built from."""
+    def table():
+        output = folder / "built_table.cpp"
+        subprocess.run(["cmake", f"-DSOURCE={root}", f"-DOUTPUT={output}", "-DBUILD=test", "-P", root / "ci/cmake/BuiltFrom.cmake"], check=True)
+        return output.read_text()
+
+    before = table()
+    check('"CMakeLists.txt"' in before and '"kernels/cpu/softmax.cpp"' in before, "the table names what is built")
+    for path in ("build/release/tests/x/CMakeLists.txt", "tests/gate/CMakePresets.json", "falsify/policies/new.cpp", "src/cli/new.cpp"):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        edit(path)
+        check(table() == before, f"{path} changes what the program is built from")
+    for path in ("CMakeLists.txt", "kernels/new.hpp"):
+        edit(path)
+        check(table() != before, f"{path} changes nothing")
+        before = table()
+    undo()
+
+
 def record():
     run("falsify", "--kernel", "matmul/cpu/naive", "--cases", "5", "--quiet", "--report", folder / "clean")
     file = folder / "clean-runs.jsonl"
@@ -482,7 +502,7 @@ try:
     ALL = {t["kernel"]: t for t in json.loads(run("gate", "--root", root, "--all", "--plan", "--json").stdout)["touched"]}
     check(len(ALL) > 300 and CUDA in ALL, f"{len(ALL)} kernels")
     check(not any("#include" in f for t in ALL.values() for f in t["files"]), "every include of every kernel is followed")
-    parts = {part.__name__: part for part in (wrong_use, changes, speed, campaigns, evidence, ledger, record)}
+    parts = {part.__name__: part for part in (wrong_use, changes, speed, campaigns, evidence, ledger, built_from, record)}
     for part in [parts[name] for name in sys.argv[4:]] or parts.values():
         begin = time.monotonic()
         part()
