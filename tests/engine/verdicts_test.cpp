@@ -206,6 +206,23 @@ TEST(Verdicts, RightKernelsPassWhateverTheyStore) {
   }
 }
 
+/// A kernel that is known to be right shows a reference that is not.
+class NaiveKernels : public testing::TestWithParam<std::string> {};
+
+TEST_P(NaiveKernels, AgreeWithTheirReference) {
+  const ObligationResult result = judged(kernel(GetParam() + "/cpu/naive"), "differential", 8);
+  EXPECT_EQ(result.verdict, Verdict::passed) << (result.counterexample ? result.counterexample->finding.message : result.reason);
+}
+
+std::vector<std::string> operations_with_naive_kernels() {
+  std::vector<std::string> names;
+  for (const OpDescriptor* op : operations())
+    for (const Kernel* k : kernels_of(op->name))
+      if (k->id == std::string(op->name) + "/cpu/naive") names.emplace_back(op->name);
+  return names;
+}
+INSTANTIATE_TEST_SUITE_P(Operations, NaiveKernels, testing::ValuesIn(operations_with_naive_kernels()), [](const auto& i) { return i.param; });
+
 TEST(Verdicts, OtherSeedsAreOtherCases) {
   const auto elements = [](std::uint64_t seed) {
     CampaignOptions options;

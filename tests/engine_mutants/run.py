@@ -114,7 +114,7 @@ def binaries(build):
 
 def first_failure(output):
     started, failed = re.findall(r'\[ RUN +\] (\S+)', output), re.findall(r'\[  FAILED  \] (\S+?)(?:,| \()', output)
-    return failed[0] if failed else started[-1] if started else '?'
+    return failed[0] if failed else started[-1] if started else 'before the first test'
 
 
 def catcher(recorded):
@@ -133,6 +133,8 @@ class Runner:
         status, output, used = self.sandbox.run(command, {'ASSAY_ENGINE_MUTANT': str(number)}, 10 * seconds + 3, 10 * seconds + 60)
         if status == 0:
             return False, '', output, used
+        if '[ RUN ' not in output and self.sandbox.run([tests[0].path, '--gtest_list_tests'], {'ASSAY_ENGINE_MUTANT': '0'}, 60, 600)[0] != 0:
+            fail(f'{tests[0].path} does not start: {output[-500:]}')
         how = '' if status == 1 else ' (never ends)' if status is None or status in (-signal.SIGXCPU, 128 + signal.SIGXCPU) else ' (crashes)'
         return True, f'{tests[0].program}: {first_failure(output)}{how}', output, used
 
@@ -297,7 +299,7 @@ def main():
     if options.recorded:
         with open(os.path.join(HERE, 'result.json')) as f:
             recorded = {(r['file'], r['name']): r for r in json.load(f)['mutants']}
-        chosen = [m for m in chosen if recorded.get((m['file'], m['name']), {}).get('outcome') == 'caught' and '?' not in recorded[m['file'], m['name']]['by']]
+        chosen = [m for m in chosen if recorded.get((m['file'], m['name']), {}).get('outcome') == 'caught' and not recorded[m['file'], m['name']]['by'].endswith(('before the first test', 'before the first test (crashes)'))]
     with open(os.path.join(HERE, 'survivors.json')) as f:
         named = {(s['file'], s['name']): s for s in json.load(f)}
     runner = Runner(build)
