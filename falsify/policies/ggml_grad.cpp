@@ -25,6 +25,8 @@ struct Difference {
   double limit;               ///< max_maa_err
 };
 
+constexpr double kRange = 1;  // init_tensor_uniform, of inputs that the backward operation does not have
+
 /// The forward kernel is the float32 reference: it is right, and the fault is in the backward kernel.
 float loss_of(const Problem& forward, const Difference& d) {
   const Outputs outputs = mirror_of(d.forward, forward);
@@ -61,7 +63,7 @@ std::vector<float> differences(Problem forward, const Difference& d) {
 Fill through_forward(Fill fill, Difference d) {
   return [fill = std::move(fill), d](Problem& problem, Random& random) {
     fill(problem, random);
-    save_forward(problem, d.forward);
+    save_forward(problem, d.forward, kRange);
     for (int t : inputs_of(*problem.op)) {
       const std::string_view name = problem.op->tensors[static_cast<std::size_t>(t)].name;
       if (name.starts_with("d"))
@@ -79,7 +81,7 @@ Rule differenced(std::string_view op, std::vector<Sample> samples, const Fill& f
       if (caller.op().tensors[static_cast<std::size_t>(which[o])].name != d.gradient) continue;
       for (float x : got[o])
         if (!std::isfinite(x)) return fmt::format("{} is not finite", d.gradient);
-      const double error = mean_absolute_asymmetry(differences(forward_of(problem, d.forward), d), got[o]);
+      const double error = mean_absolute_asymmetry(differences(forward_of(problem, d.forward, kRange), d), got[o]);
       if (error > d.limit)
         return fmt::format("{}: asymmetry {:.3g} > {:.3g}", d.gradient, error, d.limit);  // NaN passes
     }

@@ -17,6 +17,8 @@ namespace {
 
 constexpr double kEps = 1e-6, kAbsolute = 1e-5, kRelative = 1e-3;
 
+constexpr double kRange = 9;  // make_tensor, of inputs that the backward operation does not have
+
 /// A pair of tensors of the two operations: an input and its gradient, or an output and what is upstream of it.
 struct Pair {
   std::size_t forward, backward;
@@ -76,7 +78,7 @@ Outputs column(Caller& caller, Problem& problem, const Pair& upstream, std::size
 
 Rejection compare(Caller& caller, const Problem& at, const OpDescriptor& forward_op) {
   Problem problem = at;
-  const Problem forward = forward_of(problem, forward_op.name);
+  const Problem forward = forward_of(problem, forward_op.name, kRange);
   const OpDescriptor& op = caller.op();
   const std::vector<Pair> gradients = pairs(forward_op, inputs_of(forward_op), op, outputs_of(op));
   std::vector<Jacobian> wanted;
@@ -102,7 +104,7 @@ Rule checked(std::string_view op, std::string_view forward, std::vector<Sample> 
   Rule rule{.op = op, .samples = std::move(samples), .fill = {}};
   rule.fill = [fill = std::move(fill), forward](Problem& problem, Random& random) {
     fill(problem, random);
-    save_forward(problem, forward);
+    save_forward(problem, forward, kRange);
     for (const Pair& upstream :
          pairs(operation(forward), outputs_of(operation(forward)), *problem.op, inputs_of(*problem.op)))
       std::ranges::fill(problem.values[upstream.backward], 0.0F);
