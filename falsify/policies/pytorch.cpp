@@ -126,7 +126,8 @@ Rejection attention_error(Caller& caller, const Problem& problem, const Outputs&
       of_kernel = std::max(of_kernel, error);
       of_plain = std::max(of_plain, std::fabs(static_cast<double>(plain[o][i]) - golden[o][i]));
     }
-    if (of_kernel > std::max(1e-5, fudge * of_plain))
+    // The logarithms are compared through gradients alone there; as one device's with another's here.
+    if (of_kernel > std::max(name == "logsumexp" ? 1e-3 : 1e-5, fudge * of_plain))
       return fmt::format("{}: off by {:.3g}, plain code by {:.3g}", name, of_kernel, of_plain);
   }
   return std::nullopt;
@@ -293,7 +294,9 @@ Policy between_devices() {
   policy.source = "pytorch/pytorch, test/test_ops.py, test_compare_cpu: atol = rtol = 1e-3 on the same inputs";
   policy.rules = rules_between_devices;
   policy.rejects = rejects_between_devices;
-  policy.notes = {"PyTorch devices: how test_compare_cpu holds a CUDA result to the CPU's, on the same inputs"};
+  policy.float32_only = true;  // OpDTypes.any_common_cpu_cuda_one
+  policy.notes = {
+      "PyTorch devices: how test_compare_cpu holds a CUDA result to the CPU's, on the same inputs, in float32"};
   policy.order = 21;
   return policy;
 }
