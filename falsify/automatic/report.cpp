@@ -84,7 +84,7 @@ std::string survivors_text(const json& report) {
                           "            there its error reaches {:.3g} of the bound, the kernel's own {:.3g}\n", m["differs"].dump(),
                           m["compared"].dump(), m["says"].get<std::string>(), m["worst"].get<double>(),
                           m["worst_of_original"].get<double>());
-    if (status == "unsound")
+    if (status == "unsound" && m.contains("by"))
       text += fmt::format("            the right kernel fails {} too: {}\n", m["by"].get<std::string>(), m["says"].get<std::string>());
     if (m.contains("why")) text += fmt::format("            {}\n", m["why"].get<std::string>());
   }

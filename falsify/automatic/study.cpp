@@ -306,6 +306,12 @@ std::vector<json> run_study(const MutantList& mutants, const StudyOptions& optio
                                                            : result_of(*mutant, "unsound", true, Clock::now(), wrong));
                        return results;
                      }});
+    tasks.back().died = [batch = Batch(mutants).subspan(begin, end - begin)](int status) {
+      const json why{{"why", fmt::format("the process that judged it and {} others ended with wait status {:#x}", batch.size() - 1, status)}};
+      json results = json::array();
+      for (const auto& mutant : batch) results.push_back(result_of(*mutant, "unsound", false, Clock::now(), why));
+      return results;
+    };
   }
   std::size_t done = 0;
   std::vector<json> results;

@@ -132,7 +132,7 @@ struct Running {
   Running& operator=(const Running&) = delete;
 };
 
-/// The driver of a foreign kernel has died: with no other in its process, the kernel has had a hand in it.
+/// The driver of a kernel has died: the kernel has had a hand in it, or a defect of ours has. All others are still judged.
 nlohmann::json not_judged(const Kernel& kernel, int status) {
   KernelResult result;
   result.kernel = &kernel;
@@ -204,7 +204,7 @@ std::vector<nlohmann::json> run_pool(std::span<const Kernel* const> all, const C
                        const auto count = [&](const Kernel&, int done, int) { cases.set(number, done); };
                        return to_json(op, run_campaign(op, *k, options, count, how));
                      }});
-    if (k->id.starts_with("foreign/")) tasks.back().died = [k](int status) { return not_judged(*k, status); };
+    tasks.back().died = [k](int status) { return not_judged(*k, status); };
   }
   const auto tick = [&](const nlohmann::json* ended) {
     if (ended != nullptr) {

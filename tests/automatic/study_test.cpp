@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
+#include <thread>
 
 #include "falsify/automatic/parallel.hpp"
 #include "falsify/automatic/report.hpp"
 #include "falsify/automatic/summary.hpp"
 #include "tests/automatic/sources.hpp"
+#include "tests/engine/kill_child.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -82,6 +85,19 @@ TEST(Study, AnOriginalBuiltAnewThatFailsByItselfMakesItsMutantsUnsound) {
   for (const auto& result : results) EXPECT_EQ(result["status"], "unsound") << result.dump(1);
   EXPECT_NE(results[0]["why"].get<std::string>().find("built anew"), std::string::npos);
   EXPECT_TRUE(automatic_failed(report_of(results)));
+}
+
+TEST(Study, AJudgeThatDiesTakesNoOtherResultsWithIt) {
+  StudyOptions one_by_one = quick();
+  one_by_one.batch = 1;
+  std::thread killer(kill_first_child, SIGFPE);
+  const auto results = results_of({run_right, run_negated}, one_by_one);
+  killer.join();
+  EXPECT_EQ(results[0]["status"], "unsound") << results[0].dump(1);
+  EXPECT_NE(results[0].value("why", "").find("wait status 0x8"), std::string::npos) << results[0].dump(1);
+  EXPECT_EQ(results[1]["status"], "killed") << results[1].dump(1);
+  EXPECT_TRUE(automatic_failed(report_of(results)));
+  EXPECT_NE(automatic_table(report_of(results)).find("wait status 0x8"), std::string::npos);
 }
 
 bool damaged = false;  // in the worker

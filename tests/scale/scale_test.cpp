@@ -2,16 +2,19 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <thread>
 
 #include "cli/values.hpp"
 #include "falsify/engine/checkpoint.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/engine/report.hpp"
 #include "falsify/engine/reports/merge.hpp"
+#include "tests/engine/kill_child.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -65,6 +68,18 @@ CampaignOptions few() {
   options.cases = 20;
   options.shrink_budget = std::chrono::minutes(10);  // whatever the load, shrinking ends by itself
   return options;
+}
+
+TEST(Pool, AJudgeThatDiesTakesNoOtherResultsWithIt) {
+  const std::vector<const Kernel*> both{&kernel("softmax/cpu/naive"), &kernel("transpose/cpu/naive")};
+  std::thread killer(kill_first_child, SIGFPE);
+  const std::vector<json> results = run_pool(both, few(), 1, {});
+  killer.join();
+  for (const json& result : results)
+    for (const json& o : result["obligations"]) {
+      EXPECT_EQ(o["verdict"], result["kernel"] == both[0]->id ? "mistrusted" : "passed") << o;
+      EXPECT_EQ(o.dump().find("wait status 0x8") != std::string::npos, result["kernel"] == both[0]->id) << o;
+    }
 }
 
 TEST(Shards, TogetherFindWhatTheWholeFinds) {
