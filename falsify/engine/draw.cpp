@@ -82,6 +82,7 @@ std::vector<Index> draw_large_dims(const OpDescriptor& op, const DrawSpec& spec,
     const auto room = static_cast<Index>(static_cast<double>(spec.volume) / volume(dims));
     dims[d] = std::clamp(draw_dim(op.dims[d], random), dims[d], std::max(room, dims[d]));
   }
+  make_valid(op, dims);
   return dims;
 }
 

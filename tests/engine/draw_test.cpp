@@ -88,6 +88,11 @@ TEST(Draw, LargeCasesAreLargeWithinTheirVolume) {
   }
   EXPECT_GT(outputs, 150);
   EXPECT_GT(sums, 30);
+  for (const OpDescriptor* other : operations())
+    for (std::uint64_t n = 0; n < 100 && !other->dims.empty(); ++n) {
+      const Case c = draw(*other, large, 1, n, n % 2 ? 600 : 0).value();
+      EXPECT_TRUE(valid(*other, c.dims)) << describe(*other, c);
+    }
 }
 
 TEST(Draw, ExactIntegersAreOddAndUseAllTheBitsAskedFor) {
