@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A run with a journal may be ended at any moment: started again it ends with the report of one that was never interrupted.
 
-resume_test.py ASSAY SEED [PART...]
+resume_test.py ASSAY SEED KILLS [PART...]
 """
 import json
 import pathlib
@@ -16,7 +16,7 @@ import time
 from checks import Checks, Command
 from same_report import compare
 
-KILLS = 10
+KILLS = int(sys.argv[3])  # of each campaign
 checks = Checks()
 check = checks.check
 folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-resume-"))
@@ -92,6 +92,7 @@ def killed(name, campaign, code):
                 process.communicate()
                 kills += 1
                 check(left_over(journal) == [], f"killed after {moment:.3f} s it leaves processes: {left_over(journal)}")
+        taken_up += 0 if said else under_way(journal)
         resumed = json.loads(said) if said else assay.report("falsify", *campaign, "--journal", journal, code=code)
         check(compare(whole, resumed) == [], f"{name}, resumed: {compare(whole, resumed)[:5]}")
         check(sorted(finished(journal)) == [k["kernel"] for k in whole["kernels"]], f"each kernel is finished once: {finished(journal)}")
@@ -118,7 +119,7 @@ def torn():
     text = journal.read_bytes()
     head = text.index(b"\n")
     check(any("checkpoint" in line for line in lines(journal)), "the journal holds no checkpoint")
-    for cut in [0, 1, head - 1, head, head + 1, len(text) - 1] + [moments.randrange(head, len(text)) for _ in range(6)]:
+    for cut in [0, 1, head - 1, head, head + 1, len(text) - 1] + [moments.randrange(head, len(text)) for _ in range(KILLS)]:
         journal.write_bytes(text[:cut])
         resumed = assay.report("falsify", *campaign, "--journal", journal)
         check(compare(whole, resumed) == [], f"cut after {cut} of {len(text)} bytes: {compare(whole, resumed)[:5]}")
@@ -204,7 +205,7 @@ def refusals():
 
 
 parts = {"killed": kill_minus_nine, "torn": torn, "signals": signals, "refusals": refusals}
-for part in sys.argv[3:] or parts:
+for part in sys.argv[4:] or parts:
     parts[part]()
 shutil.rmtree(folder)
 sys.exit(checks.result())
