@@ -7,7 +7,7 @@ set(data ${CMAKE_INSTALL_DATADIR}/assay)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/assay)
 
 set(exported assay_core assay_bounds assay_runtime assay_contract assay_contract_model assay_plugin assay_reference
-             assay_falsify assay_import assay_cli assay contractgen)
+             assay_falsify assay_import assay_cli assay_cuda_host assay contractgen)
 if(ASSAY_TESTS)
   list(APPEND exported assay_tests)
 endif()
@@ -28,7 +28,8 @@ install(TARGETS ${exported} EXPORT assayTargets
         OBJECTS DESTINATION ${CMAKE_INSTALL_LIBDIR}/assay)
 install(EXPORT assayTargets NAMESPACE assay:: DESTINATION ${package})
 install(DIRECTORY src/ DESTINATION ${layers} FILES_MATCHING PATTERN "*.hpp" PATTERN cli EXCLUDE PATTERN contractgen EXCLUDE
-        PATTERN assay EXCLUDE PATTERN cuda_host EXCLUDE)
+        PATTERN assay EXCLUDE)
+install(DIRECTORY src/runtime/cuda_host/shim DESTINATION ${layers}/runtime/cuda_host)
 install(DIRECTORY falsify/ DESTINATION ${layers}/falsify FILES_MATCHING PATTERN "*.hpp" PATTERN mutants EXCLUDE
         PATTERN spirv EXCLUDE)
 install(DIRECTORY reference/ DESTINATION ${layers}/reference FILES_MATCHING PATTERN "*.hpp")
@@ -40,4 +41,4 @@ configure_package_config_file(ci/cmake/assayConfig.cmake.in assayConfig.cmake IN
                               PATH_VARS data NO_CHECK_REQUIRED_COMPONENTS_MACRO)
 write_basic_package_version_file(assayConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/assayConfig.cmake ${PROJECT_BINARY_DIR}/assayConfigVersion.cmake
-              ci/cmake/AssayGenerate.cmake ci/cmake/AssayOperations.cmake DESTINATION ${package})
+              ci/cmake/AssayGenerate.cmake ci/cmake/AssayOperations.cmake ci/cmake/AssayCudaHost.cmake ci/cmake/cuda_host.py DESTINATION ${package})

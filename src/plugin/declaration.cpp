@@ -57,16 +57,16 @@ const std::vector<Key>& keys() {
       choice("online_tile", {}, &Arithmetic::online_tile),
       choice("storage", names_of({DType::f32, DType::f16, DType::bf16}), &Declaration::storage),
       choice("deterministic", answers, &Declaration::deterministic),
-      choice("backend", {"cpu", "cuda"}, &Declaration::backend)};
+      choice("backend", {"cpu", "cuda-host", "cuda"}, &Declaration::backend)};
   return table;
 }
 
-/// The backends that can be declared are not neighbours in their enumeration.
+/// The backends that can be declared are not all neighbours in their enumeration.
 int stored(const Key& key, int word) {
-  return key.name == "backend" && word == 1 ? static_cast<int>(Backend::cuda) : word;
+  return key.name == "backend" && word == 2 ? static_cast<int>(Backend::cuda) : word;
 }
 int shown(const Key& key, int value) {
-  return key.name == "backend" && value == static_cast<int>(Backend::cuda) ? 1 : value;
+  return key.name == "backend" && value == static_cast<int>(Backend::cuda) ? 2 : value;
 }
 
 int value_of(const Key& key, std::string_view text, const std::string& where) {

@@ -27,7 +27,11 @@ DLDataType dlpack_type(DType dtype) {
   return {kDLOpaqueHandle, bits, 1};
 }
 
-DLDevice dlpack_device(const Device& device) { return {device.backend() == Backend::cuda ? kDLCUDA : kDLCPU, 0}; }
+/// To a kernel on cuda-host it is a CUDA device.
+DLDevice dlpack_device(const Device& device) {
+  const bool cuda = device.backend() == Backend::cuda || device.backend() == Backend::cuda_host;
+  return {cuda ? kDLCUDA : kDLCPU, 0};
+}
 
 /// Extents of every tensor, in places that do not move.
 struct Extents {

@@ -170,6 +170,23 @@ def shipped_contract():
     expect(0, "scale/own falsify --cases 25 --quiet", "1 passed, 0 falsified")
 
 
+def cuda_host():
+    """A .cu file and a shim of the project, against one of Assay's contracts, where there is no GPU."""
+    folder_of = project / "cuda"
+    folder_of.mkdir()
+    for file in ("softmax.cu", "softmax.yaml"):
+        shutil.copy(source / "tests/foreign" / file, folder_of / file)
+    (folder_of / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.25)\nproject(mine LANGUAGES CXX)\nfind_package(assay REQUIRED)\n"
+                                              "assay_cuda_host_library(mine softmax.cu)\n")
+    expect(0, "cmake -G Ninja -S cuda -B cuda/build && cmake --build cuda/build")
+    falsify = "assay falsify --lib cuda/build/libmine.so --shim cuda/softmax.yaml --contract softmax --declare backend=cuda-host --cases 12 --quiet"
+    expect(0, falsify, "1 passed, 0 falsified")
+    text = (folder_of / "softmax.cu").read_text()
+    (folder_of / "softmax.cu").write_text(text.replace("out[j] = sum", "out[j + 1] = sum"))
+    expect(0, "cmake --build cuda/build")
+    expect(1, falsify, "1 falsified")
+
+
 try:
     install()
     clone()
@@ -178,6 +195,7 @@ try:
     verdicts()
     mistakes()
     shipped_contract()
+    cuda_host()
 finally:
     if not failures:
         shutil.rmtree(folder)

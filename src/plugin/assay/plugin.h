@@ -23,7 +23,8 @@
  *   types      f32, f16 (kDLFloat), bf16 (kDLBfloat), i32 (kDLInt), u8 (kDLUInt), one lane.
  *   lifetime   everything the call points to lives until the kernel returns and not longer.
  *   device     kDLCPU: host memory, `stream` is NULL. kDLCUDA: device memory, `stream` is a cudaStream_t; work may be left
- *              on it, the caller waits for it.
+ *              on it, the caller waits for it. Of a .cu file that was compiled for the CPU (`backend=cuda-host`) the host
+ *              plays the device: kDLCUDA, memory of the host, `stream` is NULL.
  *   threads    one call at a time. A kernel may use threads; none may touch the tensors after the kernel has returned.
  *   process    calls come in a process of their own, many in a row, in any order of sizes, with a limit on time and memory.
  *              What the kernel keeps between calls must not change results. It leaves the floating-point environment (rounding

@@ -85,12 +85,7 @@ T* dynamic_shared() {
 /// Runs kernel(args...) on the CPU, to its end.
 template <class... P, class... A>
 void launch(void (*kernel)(P...), const LaunchShape& shape, Device&, A&&... args) {
-  auto bound = [&] { kernel(static_cast<P>(args)...); };
-  ::assay::cuda_host::run({.blocks = shape.grid,
-                           .threads = shape.block,
-                           .shared_bytes = shape.shared_bytes,
-                           .thread = [](void* f) { (*static_cast<decltype(bound)*>(f))(); },
-                           .kernel = &bound});
+  ::assay::cuda_host::run_kernel(kernel, shape.grid, shape.block, shape.shared_bytes, std::forward<A>(args)...);
 }
 
 #endif

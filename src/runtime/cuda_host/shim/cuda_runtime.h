@@ -1,5 +1,5 @@
 // Stands in for CUDA's cuda_runtime.h where .cu files are compiled for the CPU (runtime/cuda_host/model.hpp): the
-// device side of the language, no more. What is missing here does not compile for cuda-host.
+// device side of the language. What is missing here does not compile for cuda-host.
 #pragma once
 
 #include <bit>
@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "cuda_runtime_api.h"
 #include "runtime/cuda_host/model.hpp"
 
 // Kernels are static, so that their shared arrays are: the address sanitizer fences no variable that the linker may
@@ -15,6 +16,7 @@
 #define __device__
 #define __host__
 #define __shared__ static
+#define __constant__ static
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
