@@ -48,7 +48,7 @@ class Campaign {
   KernelResult run() {
     begin_ = Clock::now() - std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(result_.seconds));
     if (options_.time.count() > 0) deadline_ = begin_ + options_.time;
-    const int planned = options_.cases * static_cast<int>(obligations_.size());
+    const auto count = static_cast<std::int64_t>(obligations_.size()), planned = options_.cases * count;
     const auto open = [](const ObligationResult& o) { return o.verdict == Verdict::passed; };
     for (int number = stretch_.rounds; number < options_.cases && !stop_ && std::ranges::any_of(result_.obligations, open); ++number) {
       if (total_ - stretch_.total >= kStretch) end_stretch(number);
@@ -58,7 +58,7 @@ class Campaign {
         const bool enough = number > 0 && time_is_up() && !lacks_evidence(record);
         if (record.verdict == Verdict::passed && number % every == 0 && !enough) one_case(o, number);
         end_in_time(number);
-        if (progress_) progress_(kernel_, number * static_cast<int>(obligations_.size()) + static_cast<int>(o) + 1, planned);
+        if (progress_) progress_(kernel_, number * count + static_cast<std::int64_t>(o) + 1, planned);
       }
     }
     for (ObligationResult& o : result_.obligations) judge(o);

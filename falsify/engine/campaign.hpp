@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -78,7 +79,7 @@ struct KernelResult {
 };
 
 /// Called after each case, for progress; `done` counts from the first case of the campaign, wherever it was taken up.
-using Progress = std::function<void(const Kernel&, int done, int planned)>;
+using Progress = std::function<void(const Kernel&, std::int64_t done, std::int64_t planned)>;
 
 /// Cases after which a campaign goes on in a fresh worker process, once the round of obligations is complete. A campaign that is
 /// taken up between two such stretches goes on exactly as one that was never interrupted. More than a campaign has by default, and

@@ -201,7 +201,7 @@ std::vector<nlohmann::json> run_pool(std::span<const Kernel* const> all, const C
     const OpDescriptor& op = operation(k->op);
     Continuation how = journal != nullptr ? continuation(op, k->id, options, *journal) : Continuation{};
     tasks.push_back({std::string(k->id), [k, number, &op, &options, &cases, how = std::move(how)] {
-                       const auto count = [&](const Kernel&, int done, int) { cases.set(number, done); };
+                       const auto count = [&](const Kernel&, std::int64_t done, std::int64_t) { cases.set(number, done); };
                        return to_json(op, run_campaign(op, *k, options, count, how));
                      }});
     tasks.back().died = [k](int status) { return not_judged(*k, status); };
