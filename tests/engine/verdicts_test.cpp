@@ -206,6 +206,22 @@ TEST(Verdicts, RightKernelsPassWhateverTheyStore) {
   }
 }
 
+/// The sum of a group's gradients is beyond float16, and infinite; those of its members are not.
+TEST(Verdicts, SixteenBitsMayOverflowWhereTheirPartsDoNot) {
+  const OpDescriptor& op = operation("attention_backward");
+  Case c;
+  c.dims = {1, 1, 1, 6, 48, 4};
+  c.params = {0.125, 0};
+  c.strategy = Strategy::graded;
+  c.seed = 7058813809428325661U;
+  Worker worker(std::chrono::seconds(10));
+  for (const Obligation& o : obligations(op.name)) {
+    if (o.info->id != "FALSIFY-ATTN-BWD-006" && o.info->id != "FALSIFY-ATTN-BWD-002") continue;
+    const Outcome outcome = try_obligation(o.check, op, kernel("attention_backward/cuda-host/tiled_f16"), c, worker);
+    EXPECT_EQ(outcome.kind, Outcome::Kind::passed) << o.info->id << ": " << (outcome.finding ? outcome.finding->message : "");
+  }
+}
+
 /// A kernel that is known to be right shows a reference that is not.
 class NaiveKernels : public testing::TestWithParam<std::string> {};
 
