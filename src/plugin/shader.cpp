@@ -54,9 +54,10 @@ ShaderModule ShaderModule::read(const std::string& path) {
     throw InputError(path, problem, "give a module as `glslc --target-env=vulkan1.2 -o FILE.spv` writes it");
   };
   ShaderModule module;
+  if (bytes.size() % 4 != 0 || bytes.size() < 5 * 4) fail("this is no SPIR-V module");
   module.words.resize(bytes.size() / 4);
   std::memcpy(module.words.data(), bytes.data(), module.words.size() * 4);
-  if (bytes.size() % 4 != 0 || module.words.size() < 5 || module.words[0] != kMagic) fail("this is no SPIR-V module");
+  if (module.words[0] != kMagic) fail("this is no SPIR-V module");
   Facts facts;
   for (std::size_t at = 5; at < module.words.size();) {
     const std::uint32_t length = module.words[at] >> 16;
