@@ -20,6 +20,8 @@ using Clock = std::chrono::steady_clock;
 
 /// Cases on which mutant and original differ that obligations are tried on, before the mutant counts as a hole.
 constexpr int kDiffering = 12;
+/// Other inputs for each obligation with the dims of such a case.
+constexpr int kAgain = 3;
 /// Cases of each obligation before bits are compared.
 constexpr int kFirstCases = 4;
 /// JSON has no infinity.
@@ -222,6 +224,22 @@ class Study {
       if (decides(obligation, c, "attack")) return true;
       worst_ = std::max(worst_, last_worst_);
       worst_of_right_ = std::max(worst_of_right_, attempt(obligation, right_, c).worst);
+    }
+    return objected_to_such(c);
+  }
+
+  /// These dims run what was changed. Other inputs may show more of it: each obligation's own.
+  bool objected_to_such(const Case& c) {
+    for (const Obligation& obligation : obligations(op_.name)) {
+      const DrawSpec spec = draw_spec(obligation.info->by);
+      Random random(derive(c.seed, obligation.info->id));
+      for (int again = 0; again < kAgain; ++again) {
+        Case other = c;
+        other.strategy = spec.strategies[random.below(spec.strategies.size())];
+        other.seed = random.bits();
+        ++cases_;
+        if (decides(obligation, other, "attack")) return true;
+      }
     }
     return false;
   }

@@ -97,7 +97,8 @@ void mutant(const ops::MatmulArgs& given, Device&) {
   if (F == Fault::input_clobbered && args.m * args.k > 0) const_cast<float&>(args.a(args.m - 1, args.k - 1)) = 0;
 }
 
-/// Two threads add their halves of K into C without a lock.
+/// Two threads add their halves of K into C without a lock. A thread gives way between reading and writing at times, as the
+/// scheduler would make it: on a busy machine they would not meet otherwise.
 void race(const ops::MatmulArgs& args, Device&) {
   for (Index i = 0; i < args.m; ++i)
     for (Index j = 0; j < args.n; ++j) args.c(i, j) = 0;
@@ -106,7 +107,9 @@ void race(const ops::MatmulArgs& args, Device&) {
       for (Index i = 0; i < args.m; ++i)
         for (Index j = 0; j < args.n; ++j) {
           volatile float& c = args.c(i, j);
-          c = c + args.a(i, p) * args.b(p, j);
+          const float before = c;
+          if (j == 0) std::this_thread::yield();
+          c = before + args.a(i, p) * args.b(p, j);
         }
   };
   std::thread other(half, 0, args.k / 2);
