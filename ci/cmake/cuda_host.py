@@ -39,7 +39,7 @@ def kernel_start(code, end):
                     break
             continue
         word = re.search(r'[\w:]+$', code[:at])
-        return (word.start() if word else at)
+        return word.start() if word else at
 
 
 def launches(path, text):
@@ -72,7 +72,7 @@ def shared(text):
 
 
 def translate(path, text):
-    text = re.sub(r'\bextern\s+(["])C\1\s+(?=__global__)|\bstatic\s+(?=__global__)', '', text)
+    text = re.sub(r'\bextern\s+"C"\s+(?=__global__)|\bstatic\s+(?=__global__)', '', text)
     return f'#line 1 "{path}"\n' + launches(path, shared(text))
 
 
