@@ -35,8 +35,11 @@ std::set<pid_t>& known() {
   return pids;
 }
 
-/// Bytes of private memory that a kernel may take on top of what its process has.
-[[maybe_unused]] constexpr rlim_t kMemory = rlim_t{4} << 30;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kLimitsMemory = false;  // shadow memory is larger
+#else
+constexpr bool kLimitsMemory = true;
+#endif
 
 /// The parent of a process, by /proc/PID/stat: "pid (name) state parent ...", where the name may hold anything.
 pid_t parent_of(const char* pid) {
@@ -60,15 +63,10 @@ std::vector<pid_t> orphans() {
 }
 
 void limit_memory() {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // whose shadow memory is larger
-  std::ifstream file("/proc/self/status");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("VmData:")) {
-      const rlim_t bytes = std::strtoull(line.c_str() + 7, nullptr, 10) * 1024 + kMemory;
-      const rlimit limit{bytes, bytes};
-      setrlimit(RLIMIT_DATA, &limit);
-    }
-#endif
+  if (!kLimitsMemory) return;
+  const rlim_t bytes = data_bytes() + kMemoryToAdd;
+  const rlimit limit{bytes, bytes};
+  setrlimit(RLIMIT_DATA, &limit);
 }
 
 #if defined(__x86_64__)
@@ -115,6 +113,13 @@ void forbid_signals() {
 }
 
 }  // namespace
+
+std::size_t data_bytes() {
+  std::ifstream file("/proc/self/statm");  // pages: size resident shared text lib data dirty
+  std::size_t pages = 0;
+  for (int field = 0; field < 6; ++field) file >> pages;
+  return file ? pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) : 0;
+}
 
 pid_t fork_process() {
   prctl(PR_SET_CHILD_SUBREAPER, 1);

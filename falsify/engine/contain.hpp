@@ -5,16 +5,23 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
+
 namespace assay::falsify {
 
 /// fork(), with this process as the one to which orphans of the child's fall (PR_SET_CHILD_SUBREAPER). Throws
 /// Unavailable where there is no process to be had.
 pid_t fork_process();
 
+/// Bytes of private memory that code of others may add to those its process has when it begins.
+inline constexpr std::size_t kMemoryToAdd = std::size_t{4} << 30;
+
+/// Bytes of private memory (heap, anonymous mappings, stacks) that this process has; 0 where the system does not say.
+std::size_t data_bytes();
+
 /// In the child, before code of others runs: a process group of its own, an end with its parent's, no descriptors but
-/// `channel` and standard error (standard output goes there too: it is the report's), no core files. On the host also 4
-/// GiB of memory at most beyond what it has now, and no signals to other processes (seccomp). Devices' drivers need
-/// both.
+/// `channel` and standard error (standard output goes there too: it is the report's), no core files. On the host also
+/// kMemoryToAdd at most (not beside a sanitizer), and no signals to other processes (seccomp). Devices' drivers need both.
 void contain_process(int channel, bool host);
 
 /// Ends the child and everything that it started, whoever is its parent by now. Gives the child's wait status.

@@ -93,9 +93,15 @@ void run_on(Device& device, const OpDescriptor& op, const Kernel& kernel, Call c
   if (!messages.empty()) throw DeviceError("validation", fmt::format("{} messages", messages.size()), messages.front());
 }
 
-std::string how_it_ended(int status) {
-  if (WIFSIGNALED(status)) return fmt::format("signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
-  return fmt::format("the process exited with status {} inside the call", WEXITSTATUS(status));
+/// `kept`: what its calls before had added to its memory.
+std::string how_it_ended(int status, std::size_t kept) {
+  std::string how = WIFSIGNALED(status) ? fmt::format("signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
+                                        : fmt::format("the process exited with status {} inside the call", WEXITSTATUS(status));
+  constexpr double kGiB = 1 << 30;
+  if (kept > kMemoryToAdd / 2)
+    how += fmt::format(", and calls before it had kept {:.1f} of the {:.0f} GiB of memory that they may add", static_cast<double>(kept) / kGiB,
+                       static_cast<double>(kMemoryToAdd) / kGiB);
+  return how;
 }
 
 }  // namespace
@@ -111,6 +117,7 @@ struct Worker::Mailbox {
   Reply::Status status;
   char detail[8192];
   char device[256];
+  std::size_t kept;  ///< bytes that calls have added to the process's private memory, after the last that returned
   std::uint64_t counts[kMaxClauses];  ///< of this worker, for the op of the last call
 };
 
@@ -176,6 +183,7 @@ void Worker::start(bool host) {
 void Worker::serve(int channel) {
   for (const OpDescriptor* op : operations()) std::ranges::fill(op->counters(), 0);
   const pid_t self = getpid();
+  const std::size_t at_first = data_bytes();
   char byte;
   while (read(channel, &byte, 1) == 1) {
     Mailbox& m = *mailbox_;
@@ -204,6 +212,7 @@ void Worker::serve(int channel) {
     }
     if (getpid() != self) leave(0);  // a process that the kernel forked has returned from it
     if (op != nullptr) {
+      m.kept = std::max(data_bytes(), at_first) - at_first;
       const std::span<const std::uint64_t> counts = op->counters();
       std::copy_n(counts.begin(), std::min(counts.size(), kMaxClauses), m.counts);
     }
@@ -263,7 +272,7 @@ Reply Worker::wait(std::chrono::milliseconds limit) {
 Reply Worker::ended() {
   constexpr int kExit = 1000;  // milliseconds from closing the channel, which comes with an exit, to the exit itself
   const bool closed = !has_ended(pid_, kExit);
-  const std::string how = how_it_ended(end_process(pid_));
+  const std::string how = how_it_ended(end_process(pid_), mailbox_->kept);
   close(channel_);
   pid_ = channel_ = -1;
   keep_counts();

@@ -84,7 +84,7 @@ struct alignas(8) EntryPair {
 };
 /// All 256 of them, 32 times: a copy for each lane, so that no two lanes of a warp meet in a bank.
 constexpr std::size_t kPairBytes = 256 * 32 * sizeof(EntryPair);
-/// Half of a pass's elements of x.
+/// Half of a warp's elements of x, for each warp.
 constexpr std::size_t kStageBytes = kGemvThreads * kHalf / 2 * sizeof(float);
 
 /// Whole warps; each writes the pairs of one earlier element with four others at a time.
@@ -101,16 +101,15 @@ __device__ inline void make_pairs(EntryPair* pairs, const float* table) {
   }
 }
 
-/// A thread's 32 elements of x, of `k` from `first` on for all threads, zeros behind: the block reads them coalesced, and passes
-/// them through `staged`, half of them at a time, where eight lanes that read together meet different banks.
+/// A thread's 32 elements of x, zeros behind its end: the warp reads its own, from `first` on, coalesced, and passes them through `staged`,
+/// half of them at a time, where eight lanes that read together meet different banks.
 template <bool aligned>
 class RowOfX {
  public:
-  __device__ RowOfX(const float* row, int first, int k) {
-    const int threads = static_cast<int>(blockDim.x);
+  __device__ RowOfX(const float* row, int first, int k, int lane) {
 #pragma unroll
     for (int i = 0; i < kRounds * kEach; ++i) {
-      const int at = first + 4 * (i * threads + static_cast<int>(threadIdx.x));
+      const int at = first + 4 * (i * 32 + lane);
       if (aligned && at + 4 <= k) {
         read_[i] = *reinterpret_cast<const float4*>(row + at);
       } else {
@@ -119,22 +118,20 @@ class RowOfX {
       }
     }
   }
-  __device__ void exchange(float4* staged, float (&x)[kHalf]) const {
-    const int threads = static_cast<int>(blockDim.x), t = static_cast<int>(threadIdx.x);
+  __device__ void exchange(float4* staged, int lane, float (&x)[kHalf]) const {
+    constexpr int kLanes = 32 / kRounds;  // whose elements are in a round
     const auto place = [](int f) { return f ^ (f / 8 % 8); };
 #pragma unroll
     for (int round = 0; round < kRounds; ++round) {
-      if (round > 0) __syncthreads();
+      __syncwarp();
 #pragma unroll
-      for (int i = 0; i < kEach; ++i) staged[place(i * threads + t)] = read_[round * kEach + i];
-      __syncthreads();
-      const int f = t * (kHalf / 4) - round * threads * kEach;
-      if (f >= 0 && f < threads * kEach) {
+      for (int i = 0; i < kEach; ++i) staged[place(i * 32 + lane)] = read_[round * kEach + i];
+      __syncwarp();
+      if (lane / kLanes != round) continue;
 #pragma unroll
-        for (int i = 0; i < kHalf / 4; ++i) {
-          const float4 v = staged[place(f + i)];
-          x[4 * i] = v.x, x[4 * i + 1] = v.y, x[4 * i + 2] = v.z, x[4 * i + 3] = v.w;
-        }
+      for (int i = 0; i < kHalf / 4; ++i) {
+        const float4 v = staged[place(lane % kLanes * (kHalf / 4) + i)];
+        x[4 * i] = v.x, x[4 * i + 1] = v.y, x[4 * i + 2] = v.z, x[4 * i + 3] = v.w;
       }
     }
   }
@@ -187,11 +184,11 @@ struct Halves {
 
 /// Sums over lanes of a few values, that of v[lane / (32 / their number)] in lane: lanes halve the values between them until each
 /// has one. All 32 lanes take part.
-template <Nf4Fault fault>
-__device__ inline float warp_sums(float (&v)[kAtOnce], int lane) {
+template <Nf4Fault fault, int kValues>
+__device__ inline float warp_sums(float (&v)[kValues], int lane) {
   constexpr unsigned kAllLanes = 0xffffffffU;
 #pragma unroll
-  for (int half = kAtOnce / 2, step = 16; half > 0; half /= 2, step /= 2)
+  for (int half = kValues / 2, step = 16; half > 0; half /= 2, step /= 2)
 #pragma unroll
     for (int i = 0; i < half; ++i) {
       const bool upper = lane & step;
@@ -199,34 +196,28 @@ __device__ inline float warp_sums(float (&v)[kAtOnce], int lane) {
     }
   float sum = v[0];
 #pragma unroll
-  for (int step = 16 / kAtOnce / (fault == Nf4Fault::half_the_lanes_lost ? 2 : 1); step > 0; step /= 2)
+  for (int step = 16 / kValues / (fault == Nf4Fault::half_the_lanes_lost ? 2 : 1); step > 0; step /= 2)
     sum += __shfl_xor_sync(kAllLanes, sum, step);
   return sum;
 }
 
-/// Has the codes of a block's rows brought into the second-level cache, while it prepares.
-__device__ inline void prefetch_codes([[maybe_unused]] const Nf4Matrix& w, [[maybe_unused]] int row0) {
-#ifdef __CUDA_ARCH__
-  constexpr int kLine = 128;
-  const int lines = static_cast<int>((w.k / 2 + kLine - 1) / kLine), rows = min(kGemvRows, static_cast<int>(w.n) - row0);
-  for (int i = static_cast<int>(threadIdx.x); i < rows * lines; i += static_cast<int>(blockDim.x))
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(w.codes + (row0 + i / lines) * w.codes_ld + i % lines * kLine));
-#endif
-}
-
 /// y[i,j] for 32 rows j of W and one row i of X, of 32 elements or more. A thread keeps 32 elements of x in registers and multiplies
-/// them with half a block of each row, four rows at once, while the codes of the next four are on their way; the first are asked
-/// for before all else. Warps' sums meet in shared memory, where they are added in order.
+/// them with half a block of each row, four rows at once, while the codes of the next four are on their way. Warps' sums meet in
+/// shared memory, where they are added in order. The table is made while the kernel ahead on the stream ends.
 template <bool aligned, Nf4Fault fault>
 __global__ void __launch_bounds__(kGemvThreads, 1) nf4_gemv_kernel(Product p, Nf4Matrix w) {
   ASSAY_SHARED(float, table, [16]);
   ASSAY_SHARED(float, sums, [kGemvThreads / 32][kGemvRows]);
   EntryPair* const pairs = dynamic_shared<EntryPair>();
-  float4* const stage = reinterpret_cast<float4*>(pairs + kPairBytes / sizeof(EntryPair));
   const int threads = static_cast<int>(blockDim.x), t = static_cast<int>(threadIdx.x), lane = t % 32;
+  float4* const stage = reinterpret_cast<float4*>(pairs + kPairBytes / sizeof(EntryPair)) + t / 32 * (32 * kHalf / 2 / 4);
   const int row0 = static_cast<int>(blockIdx.x) * kGemvRows;
   const int k = fault == Nf4Fault::tail_of_k_dropped ? p.k / 64 * 64 : p.k;
   const float* const x_row = p.a + blockIdx.y * p.a_ld;
+  let_next_begin();
+  load_table<fault>(table, w.table, t);
+  make_pairs<fault>(pairs, table);
+  await_previous();
   for (int pass = 0; pass < p.k; pass += threads * kHalf) {
     const int from = pass + t * kHalf;
     const bool whole = from + kHalf <= k;
@@ -234,17 +225,12 @@ __global__ void __launch_bounds__(kGemvThreads, 1) nf4_gemv_kernel(Product p, Nf
     Halves even, odd;
     even.load<aligned, fault>(w, row0, first);
     odd.load<aligned, fault>(w, row0 + kAtOnce, first);
-    const RowOfX<aligned> row_of_x(x_row, pass, k);
-    if (pass == 0) {
-      prefetch_codes(w, row0);
-      load_table(table, w.table, t);
-      make_pairs<fault>(pairs, table);
-    }
     float x[kHalf] = {};
-    if (pass > 0) __syncthreads();  // all have taken their x of the pass before
-    row_of_x.exchange(stage, x);    // a barrier in it: the pairs are there, too
-    const auto work = [&](const Halves& halves, int r) {
-      float own[kAtOnce] = {};
+    RowOfX<aligned>(x_row, from - lane * kHalf, k, lane).exchange(stage, lane, x);
+    if (pass == 0) __syncthreads();  // the pairs are there
+    const auto multiply = [&](const Halves& halves, int r, float* own) {
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) own[i] = 0.0f;
       if (whole) {
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i)
@@ -257,18 +243,20 @@ __global__ void __launch_bounds__(kGemvThreads, 1) nf4_gemv_kernel(Product p, Nf
           for (int q = from; q < k; ++q) own[i] += x_row[q] * decode1<fault>(w, table, j, q);
         }
       }
+    };
+    constexpr int kRows = 2 * kAtOnce;  // of a turn
+#pragma unroll 1
+    for (int r = 0; r < kGemvRows; r += kRows) {
+      const bool more = r + kRows < kGemvRows;
+      float own[kRows];
+      multiply(even, r, own);
+      if (more) even.load<aligned, fault>(w, row0 + r + kRows, first);
+      multiply(odd, r + kAtOnce, own + kAtOnce);
+      if (more) odd.load<aligned, fault>(w, row0 + r + kRows + kAtOnce, first);
       const float sum = warp_sums<fault>(own, lane);
-      constexpr int kLanesOfRow = 32 / kAtOnce;
+      constexpr int kLanesOfRow = 32 / kRows;
       float& to = sums[t / 32][r + lane / kLanesOfRow];
       if (lane % kLanesOfRow == 0) to = pass == 0 || fault == Nf4Fault::pass_overwritten ? sum : to + sum;
-    };
-#pragma unroll 1
-    for (int r = 0; r < kGemvRows; r += 2 * kAtOnce) {
-      const bool more = r + 2 * kAtOnce < kGemvRows;
-      work(even, r);
-      if (more) even.load<aligned, fault>(w, row0 + r + 2 * kAtOnce, first);
-      work(odd, r + kAtOnce);
-      if (more) odd.load<aligned, fault>(w, row0 + r + 3 * kAtOnce, first);
     }
   }
   if constexpr (fault != Nf4Fault::no_barrier_between) __syncthreads();
@@ -306,8 +294,8 @@ void nf4_gemv(const Product& p, const Nf4Matrix& w, Device& device) {
   const auto threads = static_cast<unsigned>(32 * ((warps + passes - 1) / passes));
   const unsigned rows = fault == Nf4Fault::first_row_only ? 1 : static_cast<unsigned>(p.m);
   const bool aligned = vectors(p.a, p.a_ld) && reinterpret_cast<std::uintptr_t>(w.codes) % 16 == 0 && w.codes_ld % 16 == 0;
-  launch(aligned ? &detail::nf4_gemv_kernel<true, fault> : &detail::nf4_gemv_kernel<false, fault>,
-         {dim3(blocks_for(p.n, detail::kGemvRows), rows), dim3(threads), detail::kPairBytes + detail::kStageBytes}, device, p, w);
+  launch_overlapping(aligned ? &detail::nf4_gemv_kernel<true, fault> : &detail::nf4_gemv_kernel<false, fault>,
+                     {dim3(blocks_for(p.n, detail::kGemvRows), rows), dim3(threads), detail::kPairBytes + detail::kStageBytes}, device, p, w);
 }
 
 /// Rows of X up to which W is read once for each of them rather than tiled.

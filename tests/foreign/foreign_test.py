@@ -178,6 +178,8 @@ def hostile():
         check(code == want[0] or (want[0] is None and code in (0, 1)), f"{symbol}: exit {code}, not {want[0]}")
         check(report and (want[1] is None or want[1] & set(kinds)), f"{symbol}: one of {want[1]}, not {kinds}")
         check(seconds <= TIME + SLACK, f"{symbol}: a verdict after {seconds:.1f} s")
+        if symbol == "leaks":
+            check(any("GiB of memory" in f["message"] for f in findings(report)), f"{symbol}: the finding names the memory that it kept")
         left = left_behind()
         check(not left, f"{symbol} leaves {left}")
 

@@ -139,11 +139,13 @@ const void* CudaDevice::filtered(const void* kernel) {
 
 void CudaDevice::launch(const cudaLaunchConfig_t& config, const void* kernel, void** arguments) {
   kernel = filtered(kernel);
-  if (preparing_) {
+  cudaLaunchConfig_t as_it_can = config;
+  if (preparing_ || config.numAttrs > 0) {
     cudaFuncAttributes attributes{};  // asking for them loads the function
-    return check("cudaFuncGetAttributes", cudaFuncGetAttributes(&attributes, kernel));
+    check("cudaFuncGetAttributes", cudaFuncGetAttributes(&attributes, kernel));
+    if (attributes.ptxVersion < 90) as_it_can.numAttrs = 0;  // such code does not wait for the kernel ahead of it
   }
-  check("cudaLaunchKernelExC", cudaLaunchKernelExC(&config, kernel, arguments));
+  if (!preparing_) check("cudaLaunchKernelExC", cudaLaunchKernelExC(&as_it_can, kernel, arguments));
 }
 
 namespace {

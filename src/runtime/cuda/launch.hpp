@@ -56,23 +56,58 @@ __device__ T* dynamic_shared() {
   return reinterpret_cast<T*>(assay_dynamic_shared);
 }
 
-/// Enqueues kernel(args...) on the device's stream; inside Device::prepare only loads its code. Throws Unavailable where the device has too little shared memory,
-/// DeviceError where the launch fails; what fails while the kernel runs shows at Device::synchronize().
+namespace launch_detail {
+
 template <class... P, class... A>
-void launch(void (*kernel)(P...), const LaunchShape& shape, Device& device, A&&... args) {
+void enqueue(void (*kernel)(P...), const LaunchShape& shape, Device& device, bool overlapping, A&&... args) {
   auto& cuda = static_cast<CudaDevice&>(device);
   if (shape.shared_bytes > CudaDevice::kPlainSharedBytes)
     cuda.allow_shared_bytes(reinterpret_cast<const void*>(kernel), shape.shared_bytes);
   std::tuple<P...> values(static_cast<P>(std::forward<A>(args))...);
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config{};
   config.gridDim = shape.grid;
   config.blockDim = shape.block;
   config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = cuda.stream();
+  config.attrs = &early;
+  config.numAttrs = overlapping ? 1 : 0;
   std::apply([&](P&... each) {
     void* pointers[] = {static_cast<void*>(&each)...};
     cuda.launch(config, reinterpret_cast<const void*>(kernel), pointers);
   }, values);
+}
+
+}  // namespace launch_detail
+
+/// Enqueues kernel(args...) on the device's stream; inside Device::prepare only loads its code. Throws Unavailable where the device has too little shared memory,
+/// DeviceError where the launch fails; what fails while the kernel runs shows at Device::synchronize().
+template <class... P, class... A>
+void launch(void (*kernel)(P...), const LaunchShape& shape, Device& device, A&&... args) {
+  launch_detail::enqueue(kernel, shape, device, false, std::forward<A>(args)...);
+}
+
+/// The same for a kernel that calls let_next_begin() and await_previous(): it may begin before the one ahead of it on the stream has ended
+/// (programmatic dependent launch, from compute capability 9.0 on).
+template <class... P, class... A>
+void launch_overlapping(void (*kernel)(P...), const LaunchShape& shape, Device& device, A&&... args) {
+  launch_detail::enqueue(kernel, shape, device, true, std::forward<A>(args)...);
+}
+
+/// Blocks of a kernel behind this one may begin where there is room; they do what needs no global memory until this one has ended.
+__device__ inline void let_next_begin() {
+#if __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
+/// Returns when the kernel ahead has ended and its results are there: before the first access to global memory.
+__device__ inline void await_previous() {
+#if __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+#endif
 }
 
 #else
@@ -87,6 +122,14 @@ template <class... P, class... A>
 void launch(void (*kernel)(P...), const LaunchShape& shape, Device&, A&&... args) {
   ::assay::cuda_host::run_kernel(kernel, shape.grid, shape.block, shape.shared_bytes, std::forward<A>(args)...);
 }
+
+template <class... P, class... A>
+void launch_overlapping(void (*kernel)(P...), const LaunchShape& shape, Device& device, A&&... args) {
+  launch(kernel, shape, device, std::forward<A>(args)...);
+}
+
+inline void let_next_begin() {}
+inline void await_previous() {}
 
 #endif
 
