@@ -220,28 +220,21 @@ __global__ void __launch_bounds__(kGemvThreads, 1) nf4_gemv_kernel(Product p, Nf
   await_previous();
   for (int pass = 0; pass < p.k; pass += threads * kHalf) {
     const int from = pass + t * kHalf;
-    const bool whole = from + kHalf <= k;
-    const int first = whole ? from : 0;
+    const bool within = from < k;
+    const int first = within ? from : 0;
     Halves even, odd;
     even.load<aligned, fault>(w, row0, first);
     odd.load<aligned, fault>(w, row0 + kAtOnce, first);
     float x[kHalf] = {};
     RowOfX<aligned>(x_row, from - lane * kHalf, k, lane).exchange(stage, lane, x);
     if (pass == 0) __syncthreads();  // the pairs are there
-    const auto multiply = [&](const Halves& halves, int r, float* own) {
+    // Of what lies behind k, x is 0 and codes stand for finite entries; a scale may be infinite, and counts only where it has elements.
+    const auto multiply = [&](const Halves& halves, float* own) {
 #pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) own[i] = 0.0f;
-      if (whole) {
-#pragma unroll
-        for (int i = 0; i < kAtOnce; ++i)
-          own[i] = dot_half(halves.codes[i], fault == Nf4Fault::small_scale_kept ? halves.absmax[i] : nf4_scale(halves.absmax[i]),
-                            reinterpret_cast<const char*>(pairs), static_cast<unsigned>(8 * lane), x);
-      } else if (from < k) {  // what lies behind the row's end may be infinite: it is left out, not multiplied by 0
-#pragma unroll
-        for (int i = 0; i < kAtOnce; ++i) {
-          const Index j = min(Index{row0} + r + i, w.n - 1);
-          for (int q = from; q < k; ++q) own[i] += x_row[q] * decode1<fault>(w, table, j, q);
-        }
+      for (int i = 0; i < kAtOnce; ++i) {
+        const float scale = fault == Nf4Fault::small_scale_kept ? halves.absmax[i] : nf4_scale(halves.absmax[i]);
+        const float dot = dot_half(halves.codes[i], scale, reinterpret_cast<const char*>(pairs), static_cast<unsigned>(8 * lane), x);
+        own[i] = within ? dot : 0.0f;
       }
     };
     constexpr int kRows = 2 * kAtOnce;  // of a turn
@@ -249,9 +242,9 @@ __global__ void __launch_bounds__(kGemvThreads, 1) nf4_gemv_kernel(Product p, Nf
     for (int r = 0; r < kGemvRows; r += kRows) {
       const bool more = r + kRows < kGemvRows;
       float own[kRows];
-      multiply(even, r, own);
+      multiply(even, own);
       if (more) even.load<aligned, fault>(w, row0 + r + kRows, first);
-      multiply(odd, r + kAtOnce, own + kAtOnce);
+      multiply(odd, own + kAtOnce);
       if (more) odd.load<aligned, fault>(w, row0 + r + kRows + kAtOnce, first);
       const float sum = warp_sums<fault>(own, lane);
       constexpr int kLanesOfRow = 32 / kRows;

@@ -124,8 +124,21 @@ void CudaDevice::allow_shared_bytes(const void* kernel, std::size_t bytes) {
     throw Unavailable("launch", std::to_string(bytes) +
                                     " bytes of shared memory are needed; a block of this device has " +
                                     std::to_string(shared_bytes_));
-  check("cudaFuncSetAttribute",
-        cudaFuncSetAttribute(filtered(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
+  const void* const launched = filtered(kernel);
+  if (launched == kernel && allowed_[kernel] >= bytes) return;  // a filter's kernels come and go
+  check("cudaFuncSetAttribute", cudaFuncSetAttribute(launched, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
+  if (launched == kernel) allowed_[kernel] = bytes;
+}
+
+bool CudaDevice::awaits_previous(const void* kernel, const void* launched) {
+  const auto asked = [&] {
+    cudaFuncAttributes attributes{};
+    check("cudaFuncGetAttributes", cudaFuncGetAttributes(&attributes, launched));
+    return attributes.ptxVersion >= 90;
+  };
+  if (launched != kernel) return asked();
+  const auto known = awaits_.find(kernel);
+  return known != awaits_.end() ? known->second : awaits_.emplace(kernel, asked()).first->second;
 }
 
 LaunchFilter CudaDevice::exchange_filter(LaunchFilter filter) { return std::exchange(filter_, std::move(filter)); }
@@ -137,15 +150,14 @@ const void* CudaDevice::filtered(const void* kernel) {
   return filter_(kernel, name);
 }
 
-void CudaDevice::launch(const cudaLaunchConfig_t& config, const void* kernel, void** arguments) {
-  kernel = filtered(kernel);
-  cudaLaunchConfig_t as_it_can = config;
-  if (preparing_ || config.numAttrs > 0) {
+void CudaDevice::launch(cudaLaunchConfig_t config, const void* kernel, void** arguments) {
+  const void* const launched = filtered(kernel);
+  if (preparing_) {
     cudaFuncAttributes attributes{};  // asking for them loads the function
-    check("cudaFuncGetAttributes", cudaFuncGetAttributes(&attributes, kernel));
-    if (attributes.ptxVersion < 90) as_it_can.numAttrs = 0;  // such code does not wait for the kernel ahead of it
+    return check("cudaFuncGetAttributes", cudaFuncGetAttributes(&attributes, launched));
   }
-  if (!preparing_) check("cudaLaunchKernelExC", cudaLaunchKernelExC(&as_it_can, kernel, arguments));
+  if (config.numAttrs > 0 && !awaits_previous(kernel, launched)) config.numAttrs = 0;
+  check("cudaLaunchKernelExC", cudaLaunchKernelExC(&config, launched, arguments));
 }
 
 namespace {

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <string>
+#include <unordered_map>
 #include <string_view>
 
 #include "runtime/device.hpp"
@@ -47,8 +48,9 @@ class CudaDevice final : public Device {
   void check(const char* call, cudaError_t status);
   /// True inside prepare(): launchers stop short of the launch.
   bool preparing() const { return preparing_; }
-  /// Enqueues a kernel with pointers to its arguments; inside prepare() only loads its code. Throws DeviceError where the launch fails.
-  void launch(const cudaLaunchConfig_t& config, const void* kernel, void** arguments);
+  /// Enqueues a kernel with pointers to its arguments; inside prepare() only loads its code. An attribute of `config`, for a launch that overlaps
+  /// with the one ahead of it, counts only for code that waits for that: older virtual architectures cannot. Throws DeviceError where the launch fails.
+  void launch(cudaLaunchConfig_t config, const void* kernel, void** arguments);
   /// Has every kernel pass the filter from now on (empty: none), and gives back the filter before. Use LaunchFilterScope.
   LaunchFilter exchange_filter(LaunchFilter filter);
 
@@ -61,6 +63,7 @@ class CudaDevice final : public Device {
  private:
   void require_alive() const;
   const void* filtered(const void* kernel);
+  bool awaits_previous(const void* kernel, const void* launched);
 
   int ordinal_ = 0;
   int compute_capability_ = 0;
@@ -69,6 +72,8 @@ class CudaDevice final : public Device {
   cudaStream_t stream_ = nullptr;
   bool preparing_ = false;
   LaunchFilter filter_;  ///< may be empty
+  std::unordered_map<const void*, std::size_t> allowed_;  ///< bytes of dynamic shared memory, by kernel
+  std::unordered_map<const void*, bool> awaits_;          ///< compiled to wait for the launch ahead, by kernel
   std::string dead_;  ///< the failure that ended the context
   std::string dead_code_;
 };
