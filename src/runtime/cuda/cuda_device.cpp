@@ -150,14 +150,15 @@ const void* CudaDevice::filtered(const void* kernel) {
   return filter_(kernel, name);
 }
 
-void CudaDevice::launch(cudaLaunchConfig_t config, const void* kernel, void** arguments) {
+void CudaDevice::launch(const cudaLaunchConfig_t& config, const void* kernel, void** arguments) {
   const void* const launched = filtered(kernel);
   if (preparing_) {
     cudaFuncAttributes attributes{};  // asking for them loads the function
     return check("cudaFuncGetAttributes", cudaFuncGetAttributes(&attributes, launched));
   }
-  if (config.numAttrs > 0 && !awaits_previous(kernel, launched)) config.numAttrs = 0;
-  check("cudaLaunchKernelExC", cudaLaunchKernelExC(&config, launched, arguments));
+  cudaLaunchConfig_t as_it_can = config;
+  if (config.numAttrs > 0 && !awaits_previous(kernel, launched)) as_it_can.numAttrs = 0;
+  check("cudaLaunchKernelExC", cudaLaunchKernelExC(&as_it_can, launched, arguments));
 }
 
 namespace {

@@ -5,8 +5,8 @@
 
 #include <functional>
 #include <string>
-#include <unordered_map>
 #include <string_view>
+#include <unordered_map>
 
 #include "runtime/device.hpp"
 
@@ -50,7 +50,7 @@ class CudaDevice final : public Device {
   bool preparing() const { return preparing_; }
   /// Enqueues a kernel with pointers to its arguments; inside prepare() only loads its code. An attribute of `config`, for a launch that overlaps
   /// with the one ahead of it, counts only for code that waits for that: older virtual architectures cannot. Throws DeviceError where the launch fails.
-  void launch(cudaLaunchConfig_t config, const void* kernel, void** arguments);
+  void launch(const cudaLaunchConfig_t& config, const void* kernel, void** arguments);
   /// Has every kernel pass the filter from now on (empty: none), and gives back the filter before. Use LaunchFilterScope.
   LaunchFilter exchange_filter(LaunchFilter filter);
 
