@@ -84,8 +84,8 @@ struct alignas(8) EntryPair {
 };
 /// All 256 of them, 32 times: a copy for each lane, so that no two lanes of a warp meet in a bank.
 constexpr std::size_t kPairBytes = 256 * 32 * sizeof(EntryPair);
-/// Half of a warp's elements of x, for each warp.
-constexpr std::size_t kStageBytes = kGemvThreads * kHalf / 2 * sizeof(float);
+/// A pass's elements of x.
+constexpr std::size_t kStageBytes = kGemvThreads * kHalf * sizeof(float);
 
 /// Whole warps; each writes the pairs of one earlier element with four others at a time.
 template <Nf4Fault fault>
@@ -102,44 +102,32 @@ __device__ inline void make_pairs(EntryPair* pairs, const float* table) {
 }
 
 /// A thread's 32 elements of x, zeros behind its end: the warp reads its own, from `first` on, coalesced, and passes them through `staged`,
-/// half of them at a time, where eight lanes that read together meet different banks.
+/// where eight lanes that read together meet different banks.
 template <bool aligned>
-class RowOfX {
- public:
-  __device__ RowOfX(const float* row, int first, int k, int lane) {
+__device__ inline void load_x(const float* row, int first, int k, float4* staged, int lane, float (&x)[kHalf]) {
+  constexpr int kEach = kHalf / 4;
+  const auto place = [](int f) { return f ^ (f / 8 % 8); };
+  float4 read[kEach];
 #pragma unroll
-    for (int i = 0; i < kRounds * kEach; ++i) {
-      const int at = first + 4 * (i * 32 + lane);
-      if (aligned && at + 4 <= k) {
-        read_[i] = *reinterpret_cast<const float4*>(row + at);
-      } else {
-        const auto element = [&](int n) { return at + n < k ? row[at + n] : 0.0f; };
-        read_[i] = make_float4(element(0), element(1), element(2), element(3));
-      }
+  for (int i = 0; i < kEach; ++i) {
+    const int at = first + 4 * (i * 32 + lane);
+    if (aligned && at + 4 <= k) {
+      read[i] = *reinterpret_cast<const float4*>(row + at);
+    } else {
+      const auto element = [&](int n) { return at + n < k ? row[at + n] : 0.0f; };
+      read[i] = make_float4(element(0), element(1), element(2), element(3));
     }
   }
-  __device__ void exchange(float4* staged, int lane, float (&x)[kHalf]) const {
-    constexpr int kLanes = 32 / kRounds;  // whose elements are in a round
-    const auto place = [](int f) { return f ^ (f / 8 % 8); };
+  __syncwarp();  // all have taken theirs of the pass before
 #pragma unroll
-    for (int round = 0; round < kRounds; ++round) {
-      __syncwarp();
+  for (int i = 0; i < kEach; ++i) staged[place(i * 32 + lane)] = read[i];
+  __syncwarp();
 #pragma unroll
-      for (int i = 0; i < kEach; ++i) staged[place(i * 32 + lane)] = read_[round * kEach + i];
-      __syncwarp();
-      if (lane / kLanes != round) continue;
-#pragma unroll
-      for (int i = 0; i < kHalf / 4; ++i) {
-        const float4 v = staged[place(lane % kLanes * (kHalf / 4) + i)];
-        x[4 * i] = v.x, x[4 * i + 1] = v.y, x[4 * i + 2] = v.z, x[4 * i + 3] = v.w;
-      }
-    }
+  for (int i = 0; i < kEach; ++i) {
+    const float4 v = staged[place(lane * kEach + i)];
+    x[4 * i] = v.x, x[4 * i + 1] = v.y, x[4 * i + 2] = v.z, x[4 * i + 3] = v.w;
   }
-
- private:
-  static constexpr int kRounds = 2, kEach = kHalf / 4 / kRounds;
-  float4 read_[kRounds * kEach];
-};
+}
 
 template <bool aligned>
 __device__ inline uint4 load_codes(const std::uint8_t* from) {
@@ -165,19 +153,32 @@ __device__ inline float dot_half(const uint4& codes, float scale, const char* pa
   return sum * scale;
 }
 
+/// Rows of W that a block multiplies with: offsets from their first take 32 bits. The last row of W stands in for those behind it.
+struct GemvRows {
+  const std::uint8_t* codes;
+  const float* absmax;
+  int codes_ld, absmax_ld, last;
+
+  __device__ GemvRows(const Nf4Matrix& w, int row0)
+      : codes(w.codes + row0 * w.codes_ld), absmax(w.absmax + row0 * w.absmax_ld), codes_ld(static_cast<int>(w.codes_ld)),
+        absmax_ld(static_cast<int>(w.absmax_ld)), last(static_cast<int>(w.n) - 1 - row0) {}
+};
+inline bool fits_gemv_rows(const Nf4Matrix& w) { return w.codes_ld < (1 << 30) / kGemvRows && w.absmax_ld < (1 << 30) / kGemvRows; }
+
 /// Half a block of a few rows.
 struct Halves {
   uint4 codes[kAtOnce];
   float absmax[kAtOnce];
 
-  /// Of rows from `row` on; the last row of W stands in for those behind it.
+  /// Of the block's rows from r on.
   template <bool aligned, Nf4Fault fault>
-  __device__ void load(const Nf4Matrix& w, int row, int from) {
+  __device__ void load(const GemvRows& rows, const Nf4Matrix& w, int row0, int r, int from) {
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
-      const int j = min(row + i, static_cast<int>(w.n) - 1);
-      codes[i] = load_codes<aligned>(w.codes + j * w.codes_ld + from / 2);
-      absmax[i] = absmax_of<fault>(w, j, from);
+      const int j = min(r + i, rows.last);
+      codes[i] = load_codes<aligned>(rows.codes + (j * rows.codes_ld + from / 2));
+      if constexpr (fault == Nf4Fault::none) absmax[i] = rows.absmax[j * rows.absmax_ld + from / kNf4Block];
+      else absmax[i] = absmax_of<fault>(w, row0 + j, from);
     }
   }
 };
@@ -204,13 +205,13 @@ __device__ inline float warp_sums(float (&v)[kValues], int lane) {
 /// y[i,j] for 32 rows j of W and one row i of X, of 32 elements or more. A thread keeps 32 elements of x in registers and multiplies
 /// them with half a block of each row, four rows at once, while the codes of the next four are on their way. Warps' sums meet in
 /// shared memory, where they are added in order. The table is made while the kernel ahead on the stream ends.
-template <bool aligned, Nf4Fault fault>
+template <bool aligned, bool one_pass, Nf4Fault fault>
 __global__ void __launch_bounds__(kGemvThreads, 1) nf4_gemv_kernel(Product p, Nf4Matrix w) {
   ASSAY_SHARED(float, table, [16]);
   ASSAY_SHARED(float, sums, [kGemvThreads / 32][kGemvRows]);
   EntryPair* const pairs = dynamic_shared<EntryPair>();
   const int threads = static_cast<int>(blockDim.x), t = static_cast<int>(threadIdx.x), lane = t % 32;
-  float4* const stage = reinterpret_cast<float4*>(pairs + kPairBytes / sizeof(EntryPair)) + t / 32 * (32 * kHalf / 2 / 4);
+  float4* const stage = reinterpret_cast<float4*>(pairs + kPairBytes / sizeof(EntryPair)) + t / 32 * (32 * kHalf / 4);
   const int row0 = static_cast<int>(blockIdx.x) * kGemvRows;
   const int k = fault == Nf4Fault::tail_of_k_dropped ? p.k / 64 * 64 : p.k;
   const float* const x_row = p.a + blockIdx.y * p.a_ld;
@@ -218,15 +219,16 @@ __global__ void __launch_bounds__(kGemvThreads, 1) nf4_gemv_kernel(Product p, Nf
   load_table<fault>(table, w.table, t);
   make_pairs<fault>(pairs, table);
   await_previous();
-  for (int pass = 0; pass < p.k; pass += threads * kHalf) {
+  const GemvRows rows(w, row0);
+  for (int pass = 0; one_pass ? pass == 0 : pass < p.k; pass += threads * kHalf) {
     const int from = pass + t * kHalf;
     const bool within = from < k;
     const int first = within ? from : 0;
     Halves even, odd;
-    even.load<aligned, fault>(w, row0, first);
-    odd.load<aligned, fault>(w, row0 + kAtOnce, first);
-    float x[kHalf] = {};
-    RowOfX<aligned>(x_row, from - lane * kHalf, k, lane).exchange(stage, lane, x);
+    even.load<aligned, fault>(rows, w, row0, 0, first);
+    odd.load<aligned, fault>(rows, w, row0, kAtOnce, first);
+    float x[kHalf];
+    load_x<aligned>(x_row, from - lane * kHalf, k, stage, lane, x);
     if (pass == 0) __syncthreads();  // the pairs are there
     // Of what lies behind k, x is 0 and codes stand for finite entries; a scale may be infinite, and counts only where it has elements.
     const auto multiply = [&](const Halves& halves, float* own) {
@@ -243,9 +245,9 @@ __global__ void __launch_bounds__(kGemvThreads, 1) nf4_gemv_kernel(Product p, Nf
       const bool more = r + kRows < kGemvRows;
       float own[kRows];
       multiply(even, own);
-      if (more) even.load<aligned, fault>(w, row0 + r + kRows, first);
+      if (more) even.load<aligned, fault>(rows, w, row0, r + kRows, first);
       multiply(odd, own + kAtOnce);
-      if (more) odd.load<aligned, fault>(w, row0 + r + kRows + kAtOnce, first);
+      if (more) odd.load<aligned, fault>(rows, w, row0, r + kRows + kAtOnce, first);
       const float sum = warp_sums<fault>(own, lane);
       constexpr int kLanesOfRow = 32 / kRows;
       float& to = sums[t / 32][r + lane / kLanesOfRow];
@@ -281,14 +283,16 @@ void nf4_tiled(const Product& p, const Nf4Matrix& w, Device& device) {
 template <Nf4Fault fault = Nf4Fault::none>
 void nf4_gemv(const Product& p, const Nf4Matrix& w, Device& device) {
   namespace detail = nf4_detail;
-  if (p.k < detail::kHalf) return nf4_naive<true, fault>(p, w, device);
+  constexpr std::size_t kShared = detail::kPairBytes + detail::kStageBytes;
+  if (p.k < detail::kHalf || !detail::fits_gemv_rows(w) || most_shared_bytes(device) < kShared) return nf4_naive<true, fault>(p, w, device);
   const Index warps = (2 * nf4_blocks(w.k) + 31) / 32, most = detail::kGemvThreads / 32;
   const Index passes = (warps + most - 1) / most;
   const auto threads = static_cast<unsigned>(32 * ((warps + passes - 1) / passes));
   const unsigned rows = fault == Nf4Fault::first_row_only ? 1 : static_cast<unsigned>(p.m);
   const bool aligned = vectors(p.a, p.a_ld) && reinterpret_cast<std::uintptr_t>(w.codes) % 16 == 0 && w.codes_ld % 16 == 0;
-  launch_overlapping(aligned ? &detail::nf4_gemv_kernel<true, fault> : &detail::nf4_gemv_kernel<false, fault>,
-                     {dim3(blocks_for(p.n, detail::kGemvRows), rows), dim3(threads), detail::kPairBytes + detail::kStageBytes}, device, p, w);
+  const auto kernel = passes == 1 ? (aligned ? &detail::nf4_gemv_kernel<true, true, fault> : &detail::nf4_gemv_kernel<false, true, fault>)
+                                  : (aligned ? &detail::nf4_gemv_kernel<true, false, fault> : &detail::nf4_gemv_kernel<false, false, fault>);
+  launch_overlapping(kernel, {dim3(blocks_for(p.n, detail::kGemvRows), rows), dim3(threads), kShared}, device, p, w);
 }
 
 /// Rows of X up to which W is read once for each of them rather than tiled.

@@ -42,6 +42,7 @@ class CudaDevice final : public Device {
   cudaStream_t stream() const { return stream_; }
   /// 10 * major + minor, such as 90.
   int compute_capability() const { return compute_capability_; }
+  std::size_t most_shared_bytes() const { return shared_bytes_; }
   /// Lets `kernel` be launched with this much dynamic shared memory; throws Unavailable if the device has less.
   void allow_shared_bytes(const void* kernel, std::size_t bytes);
   /// Throws DeviceError{call, name of the code} unless `status` is cudaSuccess.

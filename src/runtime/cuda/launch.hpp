@@ -96,6 +96,9 @@ void launch_overlapping(void (*kernel)(P...), const LaunchShape& shape, Device& 
   launch_detail::enqueue(kernel, shape, device, true, std::forward<A>(args)...);
 }
 
+/// Shared memory that a block of the device may have.
+inline std::size_t most_shared_bytes(Device& device) { return static_cast<CudaDevice&>(device).most_shared_bytes(); }
+
 /// Blocks of a kernel behind this one may begin where there is room; they do what needs no global memory until this one has ended.
 __device__ inline void let_next_begin() {
 #if __CUDA_ARCH__ >= 900
@@ -127,6 +130,8 @@ template <class... P, class... A>
 void launch_overlapping(void (*kernel)(P...), const LaunchShape& shape, Device& device, A&&... args) {
   launch(kernel, shape, device, std::forward<A>(args)...);
 }
+
+inline std::size_t most_shared_bytes(Device&) { return ::assay::cuda_host::kMostSharedBytes; }
 
 inline void let_next_begin() {}
 inline void await_previous() {}

@@ -39,7 +39,7 @@ void check_limits(const Grid& grid) {
     refuse("cudaErrorInvalidConfiguration", "a block of " + text(b) + " threads; 1 to 1024 are possible, 64 along z");
   if (count(g) == 0 || g.x > 0x7fffffffU || g.y > 65535 || g.z > 65535)
     refuse("cudaErrorInvalidConfiguration", "a grid of " + text(g) + " blocks; 1 to 65535 are possible along y and z");
-  if (grid.shared_bytes > 227 * 1024)
+  if (grid.shared_bytes > kMostSharedBytes)
     refuse("cudaErrorInvalidValue",
            std::to_string(grid.shared_bytes) + " bytes of shared memory; 227 KiB are possible");
 }
