@@ -153,32 +153,26 @@ __device__ inline float dot_half(const uint4& codes, float scale, const char* pa
   return sum * scale;
 }
 
-/// Rows of W that a block multiplies with: offsets from their first take 32 bits. The last row of W stands in for those behind it.
-struct GemvRows {
-  const std::uint8_t* codes;
-  const float* absmax;
-  int codes_ld, absmax_ld, last;
-
-  __device__ GemvRows(const Nf4Matrix& w, int row0)
-      : codes(w.codes + row0 * w.codes_ld), absmax(w.absmax + row0 * w.absmax_ld), codes_ld(static_cast<int>(w.codes_ld)),
-        absmax_ld(static_cast<int>(w.absmax_ld)), last(static_cast<int>(w.n) - 1 - row0) {}
-};
-inline bool fits_gemv_rows(const Nf4Matrix& w) { return w.codes_ld < (1 << 30) / kGemvRows && w.absmax_ld < (1 << 30) / kGemvRows; }
+/// Offsets into W take 32 bits, in nf4_gemv.
+inline bool has_short_offsets(const Nf4Matrix& w) {
+  constexpr Index kLimit = Index{1} << 32;
+  return w.n * w.codes_ld < kLimit && w.n * w.absmax_ld < kLimit;
+}
 
 /// Half a block of a few rows.
 struct Halves {
   uint4 codes[kAtOnce];
   float absmax[kAtOnce];
 
-  /// Of the block's rows from r on.
+  /// Of rows from `row` on; the last row of W stands in for those behind it.
   template <bool aligned, Nf4Fault fault>
-  __device__ void load(const GemvRows& rows, const Nf4Matrix& w, int row0, int r, int from) {
+  __device__ void load(const Nf4Matrix& w, int row, int from) {
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
-      const int j = min(r + i, rows.last);
-      codes[i] = load_codes<aligned>(rows.codes + (j * rows.codes_ld + from / 2));
-      if constexpr (fault == Nf4Fault::none) absmax[i] = rows.absmax[j * rows.absmax_ld + from / kNf4Block];
-      else absmax[i] = absmax_of<fault>(w, row0 + j, from);
+      const unsigned j = static_cast<unsigned>(min(row + i, static_cast<int>(w.n) - 1)), at = static_cast<unsigned>(from);
+      codes[i] = load_codes<aligned>(w.codes + (j * static_cast<unsigned>(w.codes_ld) + at / 2));
+      if constexpr (fault == Nf4Fault::none) absmax[i] = w.absmax[j * static_cast<unsigned>(w.absmax_ld) + at / static_cast<unsigned>(kNf4Block)];
+      else absmax[i] = absmax_of<fault>(w, j, from);
     }
   }
 };
@@ -219,14 +213,13 @@ __global__ void __launch_bounds__(kGemvThreads, 1) nf4_gemv_kernel(Product p, Nf
   load_table<fault>(table, w.table, t);
   make_pairs<fault>(pairs, table);
   await_previous();
-  const GemvRows rows(w, row0);
-  for (int pass = 0; one_pass ? pass == 0 : pass < p.k; pass += threads * kHalf) {
+  const auto pass_over = [&](int pass) {
     const int from = pass + t * kHalf;
     const bool within = from < k;
     const int first = within ? from : 0;
     Halves even, odd;
-    even.load<aligned, fault>(rows, w, row0, 0, first);
-    odd.load<aligned, fault>(rows, w, row0, kAtOnce, first);
+    even.load<aligned, fault>(w, row0, first);
+    odd.load<aligned, fault>(w, row0 + kAtOnce, first);
     float x[kHalf];
     load_x<aligned>(x_row, from - lane * kHalf, k, stage, lane, x);
     if (pass == 0) __syncthreads();  // the pairs are there
@@ -245,14 +238,19 @@ __global__ void __launch_bounds__(kGemvThreads, 1) nf4_gemv_kernel(Product p, Nf
       const bool more = r + kRows < kGemvRows;
       float own[kRows];
       multiply(even, own);
-      if (more) even.load<aligned, fault>(rows, w, row0, r + kRows, first);
+      if (more) even.load<aligned, fault>(w, row0 + r + kRows, first);
       multiply(odd, own + kAtOnce);
-      if (more) odd.load<aligned, fault>(rows, w, row0, r + kRows + kAtOnce, first);
+      if (more) odd.load<aligned, fault>(w, row0 + r + kRows + kAtOnce, first);
       const float sum = warp_sums<fault>(own, lane);
       constexpr int kLanesOfRow = 32 / kRows;
       float& to = sums[t / 32][r + lane / kLanesOfRow];
       if (lane % kLanesOfRow == 0) to = pass == 0 || fault == Nf4Fault::pass_overwritten ? sum : to + sum;
     }
+  };
+  if constexpr (one_pass) {
+    pass_over(0);
+  } else {
+    for (int pass = 0; pass < p.k; pass += threads * kHalf) pass_over(pass);
   }
   if constexpr (fault != Nf4Fault::no_barrier_between) __syncthreads();
   if (t >= kGemvRows || row0 + t >= p.n) return;
@@ -284,7 +282,7 @@ template <Nf4Fault fault = Nf4Fault::none>
 void nf4_gemv(const Product& p, const Nf4Matrix& w, Device& device) {
   namespace detail = nf4_detail;
   constexpr std::size_t kShared = detail::kPairBytes + detail::kStageBytes;
-  if (p.k < detail::kHalf || !detail::fits_gemv_rows(w) || most_shared_bytes(device) < kShared) return nf4_naive<true, fault>(p, w, device);
+  if (p.k < detail::kHalf || !detail::has_short_offsets(w) || most_shared_bytes(device) < kShared) return nf4_naive<true, fault>(p, w, device);
   const Index warps = (2 * nf4_blocks(w.k) + 31) / 32, most = detail::kGemvThreads / 32;
   const Index passes = (warps + most - 1) / most;
   const auto threads = static_cast<unsigned>(32 * ((warps + passes - 1) / passes));
