@@ -75,9 +75,10 @@ function(assay_operations)
   target_link_libraries(assay_oracles PUBLIC assay_reference)
   # The scalar mirror stays scalar: vectorized, or made a memcpy, it would be one more kernel of the compiler's making.
   target_compile_options(assay_oracles PRIVATE -fno-tree-vectorize -fno-tree-loop-distribute-patterns)
-  # The tables name checks defined in assay_falsify, which in turn asks for the tables.
+  # The tables name checks defined in assay_falsify, which in turn asks for the tables: as often as a linker may have to go round.
   add_library(assay_obligations STATIC ${generated_obligations})
   target_link_libraries(assay_obligations PUBLIC assay_ops assay_falsify)
+  set_target_properties(assay_obligations PROPERTIES LINK_INTERFACE_MULTIPLICITY 4)
   foreach(library assay_ops assay_oracles assay_obligations)
     add_dependencies(${library} assay_generated)
   endforeach()

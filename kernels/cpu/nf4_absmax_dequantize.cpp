@@ -13,6 +13,12 @@
 namespace assay::cpu {
 using FourFloats [[gnu::vector_size(16)]] = float;
 
+static_assert([] {
+  for (int p = 0; p <= kAbsmaxZero; ++p)
+    if (kAbsmaxCode[kAbsmaxZero - p] != -kAbsmaxCode[kAbsmaxZero + p]) return false;
+  return true;
+}());
+
 /// entries[i] = code[codes[i]], entries aligned to 16 bytes. A function of its own, for no instruction set in particular:
 /// in the loops below compilers make gathers of it.
 [[gnu::noinline]] inline void look_up(const std::uint8_t* codes, Index count, float* entries) {
@@ -39,19 +45,48 @@ HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
 namespace {
 
-/// `count` scales of one group. Looked up one by one: gathers of the processors at hand take twice as long.
+#if HWY_TARGET <= HWY_AVX3
+#define ASSAY_HAS_WIDE_LOOK_UP 1
+/// Entries of 16 codes, by their distance from the middle, where the code is 0: it is odd but for its last entry, 1. Half of it is eight
+/// vectors; an instruction that Highway 1.0 lacks looks up in two.
+template <class D>
+hn::Vec<D> entries_of(D d, const std::uint8_t* codes) {
+  const hn::RebindToSigned<D> whole;
+  const hn::Rebind<std::uint8_t, D> bytes;
+  const auto distance = hn::Sub(hn::PromoteTo(whole, hn::LoadU(bytes, codes)), hn::Set(whole, std::int32_t{kAbsmaxZero}));
+  const auto p = hn::Abs(distance);
+  const auto in = [&](int part) {
+    const float* const from = kAbsmaxCode.data() + kAbsmaxZero + 32 * part;
+    return hn::Vec<D>{_mm512_permutex2var_ps(hn::LoadU(d, from).raw, p.raw, hn::LoadU(d, from + 16).raw)};  // by five bits of p
+  };
+  const auto has = [&](std::int32_t bit) { return hn::RebindMask(d, hn::TestBit(p, hn::Set(whole, bit))); };
+  const auto lower = hn::IfThenElse(has(32), in(1), in(0)), upper = hn::IfThenElse(has(32), in(3), in(2));
+  const auto size = hn::IfThenElse(has(128), hn::Set(d, kAbsmaxCode.back()), hn::IfThenElse(has(64), upper, lower));
+  return hn::CopySign(size, hn::BitCast(d, distance));
+}
+#else
+#define ASSAY_HAS_WIDE_LOOK_UP 0
+#endif
+
+/// `count` scales of one group. Where no instruction looks up in vectors, one by one: gathers of the processors at hand take twice as long.
 void decode_run(const std::uint8_t* codes, float scale, float offset, Index count, float* to) {
   const hn::CappedTag<float, 16> d;
   const auto by = hn::Set(d, scale), middle = hn::Set(d, offset);
   const auto lanes = static_cast<Index>(hn::Lanes(d));
-  alignas(64) float entries[kAbsmaxGroup];
-  look_up(codes, count, entries);
   Index i = 0;
-  for (; i + lanes <= count; i += lanes) hn::StoreU(hn::MulAdd(hn::Load(d, entries + i), by, middle), d, to + i);
+#if ASSAY_HAS_WIDE_LOOK_UP
+  for (; i + lanes <= count; i += lanes) hn::StoreU(hn::MulAdd(entries_of(d, codes + i), by, middle), d, to + i);
+#endif
+  if (i == count) return;
+  alignas(64) float entries[kAbsmaxGroup];
+  look_up(codes + i, count - i, entries);
+  const float* entry = entries;
+  for (; i + lanes <= count; i += lanes, entry += lanes) hn::StoreU(hn::MulAdd(hn::Load(d, entry), by, middle), d, to + i);
   if (i == count) return;
   const auto rest = hn::FirstN(d, static_cast<std::size_t>(count - i));
-  store_masked(hn::MulAdd(hn::MaskedLoad(rest, d, entries + i), by, middle), d, to + i, rest);
+  store_masked(hn::MulAdd(hn::MaskedLoad(rest, d, entry), by, middle), d, to + i, rest);
 }
+#undef ASSAY_HAS_WIDE_LOOK_UP
 
 /// Row by row, in runs that end with a row or a group.
 void decode_rows(Index n, Index b, const std::uint8_t* codes, const float* absmax2, float offset, Rows<float> absmax) {

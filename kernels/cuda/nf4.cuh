@@ -68,6 +68,7 @@ enum class Nf4Fault {
   // products
   tail_of_k_dropped,
   pass_overwritten,
+  scale_behind_the_end,
 };
 
 /// Thread t < 16 of a block copies its entry; a barrier follows. Unrolled: an index that is not known makes nvcc copy the

@@ -229,7 +229,7 @@ __global__ void __launch_bounds__(kGemvThreads, 1) nf4_gemv_kernel(Product p, Nf
       for (int i = 0; i < kAtOnce; ++i) {
         const float scale = fault == Nf4Fault::small_scale_kept ? halves.absmax[i] : nf4_scale(halves.absmax[i]);
         const float dot = dot_half(halves.codes[i], scale, reinterpret_cast<const char*>(pairs), static_cast<unsigned>(8 * lane), x);
-        own[i] = within ? dot : 0.0f;
+        own[i] = within || fault == Nf4Fault::scale_behind_the_end ? dot : 0.0f;
       }
     };
     constexpr int kRows = 2 * kAtOnce;  // of a turn

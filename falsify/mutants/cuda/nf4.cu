@@ -68,6 +68,8 @@ const KernelRegistration rows[] = {
                                                   "the sum over lanes leaves out a step"),
     product_nt<&nf4_gemv<F::tail_of_k_dropped>>(ASSAY_MUTANT("nf4_matmul_nt", "tail_of_k_dropped"),
                                                 "floor instead of ceiling of k / 64 (bug 8)"),
+    product_nt<&nf4_gemv<F::scale_behind_the_end>>(ASSAY_MUTANT("nf4_matmul_nt", "scale_behind_the_end"),
+                                                   "lanes behind the row's end multiply a scale, infinite at times, with 0"),
     product_nt<&nf4_gemv<F::pass_overwritten>>(ASSAY_MUTANT("nf4_matmul_nt", "pass_overwritten"),
                                                "the second pass over a long row overwrites the sums of the first"),
     product_nt<&nf4_by_rows<F::first_row_only>>(ASSAY_MUTANT("nf4_matmul_nt", "first_row_only"),
