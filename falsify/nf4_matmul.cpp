@@ -23,6 +23,7 @@ Outcome nf4_matmul::weight_rows(Trial& trial) { return nf4_weight_rows(trial, kF
 Outcome nf4_matmul::padding(Trial& trial) { return padding_does_not_matter(trial, 1, trial.the_case().dims[2]); }
 Outcome nf4_matmul::equals_dense(Trial& trial) { return nf4_equals_dense(trial, kForm); }
 Outcome nf4_matmul::long_sums(Trial& trial) { return nf4_long_sums(trial, kForm); }
+Outcome nf4_matmul::infinite_scale(Trial& trial) { return nf4_infinite_scale(trial, kForm); }
 Outcome nf4_matmul::large(Trial& trial) { return nf4_large(trial, kForm); }
 
 audit::Subject nf4_matmul::audited() {

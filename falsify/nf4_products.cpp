@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "contract/certificates.hpp"
 #include "falsify/nf4.hpp"
@@ -193,6 +194,23 @@ Outcome nf4_long_sums(Trial& trial, Nf4Product form) {
   const Index length = random.chance(0.5) ? random.between(8192, 20000) : 16384 + random.between(-1, 65);
   const Extents e = form == Nf4Product::nt ? Extents{rows, columns, length} : Extents{rows, length, columns};
   const Problem problem = trial.problem(dims(e, form));
+  return trial.against_oracle(Tier::worst_case, problem, trial.run(problem));
+}
+
+Outcome nf4_infinite_scale(Trial& trial, Nf4Product form) {
+  const Problem whole = trial.problem(Strategy::gaussian);
+  const Extents e = extents(whole, form);
+  if (e.m == 0 || e.n == 0 || e.k == 0) return Outcome::not_applicable("there is no block");
+  Random random = trial.random("block");
+  const Index rows = std::min(e.m, random.between(1, 4));  // few have kernels of their own
+  constexpr float kSmallest = 0x1p-10F;                    // what is multiplied with the scale is not 0
+  std::vector<float> left(whole.values[0].begin(), whole.values[0].begin() + rows * whole.shape(0)[1]);
+  for (float& x : left) x = std::max(std::fabs(x), kSmallest);
+  Problem problem = with_left(whole, form, std::move(left), rows);
+  const Index j = random.between(0, e.n - 1), block = random.chance(0.5) ? 0 : random.between(0, nf4_blocks(e.k) - 1);
+  constexpr unsigned kLargest = 15;
+  for (Index p = block * kNf4Block; p < std::min(e.k, (block + 1) * kNf4Block); ++p) set_code(problem, 1, e.k, j, p, kLargest);
+  problem.values[2][static_cast<std::size_t>(j * nf4_blocks(e.k) + block)] = std::numeric_limits<float>::infinity();
   return trial.against_oracle(Tier::worst_case, problem, trial.run(problem));
 }
 

@@ -23,6 +23,8 @@ Outcome nf4_weight_rows(Trial& trial, Nf4Product form);
 Outcome nf4_equals_dense(Trial& trial, Nf4Product form);
 /// Sums longer than those that are drawn, of few outputs.
 Outcome nf4_long_sums(Trial& trial, Nf4Product form);
+/// A block of one row of W has an infinite scale, and products of one sign: against the oracle, in the worst case's bounds.
+Outcome nf4_infinite_scale(Trial& trial, Nf4Product form);
 /// Freivalds' check modulo 2^61 - 1.
 Outcome nf4_large(Trial& trial, Nf4Product form);
 
