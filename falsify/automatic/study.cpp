@@ -22,8 +22,6 @@ using Clock = std::chrono::steady_clock;
 constexpr int kDiffering = 12;
 /// Other inputs for each obligation with the dims of such a case.
 constexpr int kAgain = 3;
-/// A mutant that differs that often without dying gets so many times the cases of each obligation.
-constexpr int kLonger = 10;
 /// Cases of each obligation before bits are compared.
 constexpr int kFirstCases = 4;
 /// JSON has no infinity.
@@ -139,7 +137,7 @@ class Study {
     try {
       // Most die at once. Comparing bits is then cheaper than oracles, and equal bits leave obligations nothing to see.
       const int first = std::min(options_.cases, kFirstCases);
-      if (!campaign(0, first) && attack_differs() && decided_.empty()) campaign(first, options_.cases * (differing_ == kDiffering ? kLonger : 1));
+      if (!campaign(0, first) && attack_differs() && decided_.empty()) campaign(first, options_.cases);
       if (decided_.empty()) decide_survivor();
       if (options_.matrix && decided_ == "killed") fill_matrix();
     } catch (const Unavailable& e) {
