@@ -25,11 +25,11 @@ struct Options {
   bool json = false;
 };
 
-/// Runs kernels in a worker each, guarded as in a campaign.
+/// Runs kernels in a worker for each back end, guarded as in a campaign.
 class Runner {
  public:
   std::vector<std::vector<float>> run(const Kernel& kernel, const falsify::Problem& problem) {
-    auto& worker = workers_[&kernel];
+    auto& worker = workers_[kernel.backend];
     if (!worker) worker = std::make_unique<falsify::Worker>(std::chrono::seconds(30), std::size_t{1} << 28);
     const falsify::Case plain{.dims = problem.dims, .params = problem.params, .strategy = {}, .layout = {}, .placement = {},
                               .seed = 1, .prelude = {}, .values = {}};
@@ -54,7 +54,7 @@ class Runner {
   }
 
  private:
-  std::map<const Kernel*, std::unique_ptr<falsify::Worker>> workers_;
+  std::map<Backend, std::unique_ptr<falsify::Worker>> workers_;
 };
 
 /// The worst over all cases, by link.

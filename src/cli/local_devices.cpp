@@ -1,20 +1,18 @@
 #include "cli/local_devices.hpp"
 
 #include <fstream>
+#include <regex>
 
 #include "falsify/engine/pool.hpp"
 
 namespace assay::cli {
 namespace {
 
-/// "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  ..."
 std::string nvidia_driver() {
   std::ifstream file("/proc/driver/nvidia/version");
   std::string line;
   std::getline(file, line);
-  const std::size_t digits =
-      line.find_first_of("0123456789", line.find("Module") == std::string::npos ? line.size() : line.find("Module"));
-  return digits == std::string::npos ? "" : "NVIDIA " + line.substr(digits, line.find(' ', digits) - digits);
+  return nvidia_driver_in(line);
 }
 
 nlohmann::json absent(Backend backend) {
@@ -34,6 +32,11 @@ nlohmann::json examine(Backend backend) {
 }
 
 }  // namespace
+
+std::string nvidia_driver_in(const std::string& line) {
+  std::smatch version;  // not the x86_64 before it
+  return std::regex_search(line, version, std::regex(R"(\d+\.\d+(\.\d+)*)")) ? "NVIDIA " + version.str() : "";
+}
 
 std::map<Backend, LocalDevice> local_devices(const std::vector<Backend>& backends) {
   std::vector<falsify::Task> tasks;

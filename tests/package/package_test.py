@@ -99,6 +99,9 @@ def nothing_of_the_sources():
     check(status == 0 and "include/assay/core/view.hpp" in said, f"ninja -t deps: {said[-500:]}")
     read = sorted({line.strip() for line in said.splitlines() if str(source) in line or str(build) in line})
     check(not read, f"compiled with files of the source or build tree: {read[:5]}")
+    if flags:
+        print("left out: what the built files name (an instrumented build names its sources)")
+        return
     found = mentions(project, [f"{source}/", f"{build}/"])
     check(not found, f"the project's files name the source or build tree: {found[:5]}")
 
