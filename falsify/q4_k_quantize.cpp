@@ -109,7 +109,8 @@ Outcome q4_k_quantize::doubling(Trial& trial) {
   std::vector<float> got = run.outputs[0];
   q4_k::for_each_block(want, rows, k, [&](Block block, Index row, Index n) {
     const auto from = problem.values[0].begin() + row * k + n * kValues, to = from + std::min(kValues, k - n * kValues);
-    const auto normal = [](Half h) { return h.bits == 0 || (h.bits >= 0x400 && h.bits < 0x7800); };
+    // The smallest may have been rounded up to: it is left out.
+    const auto normal = [](Half h) { return h.bits == 0 || (h.bits > 0x400 && h.bits < 0x7800); };
     const bool subnormal = std::any_of(from, to, [](float x) { return x != 0 && std::fabs(x) < 0x1p-124F; });
     if (subnormal || !normal(block.d()) || !normal(block.dmin())) {  // another rule than doubling
       const auto at = (row * q4_k::blocks_of(k) + n) * q4_k::kBytes;

@@ -222,6 +222,21 @@ TEST(Verdicts, SixteenBitsMayOverflowWhereTheirPartsDoNot) {
   }
 }
 
+/// A scale that was rounded up to the smallest normal half lies below it: its double need not be twice that.
+TEST(Verdicts, TwiceAScaleMayBeLessThanTwiceTheSmallestNormal) {
+  const OpDescriptor& op = operation("q4_k_quantize");
+  Case c;
+  c.dims = {2049, 1};
+  c.strategy = Strategy::gaussian;
+  c.seed = 13640373762007390410U;
+  Worker worker(std::chrono::seconds(10));
+  for (const Obligation& o : obligations(op.name)) {
+    if (o.info->id != "FALSIFY-Q4KQ-008") continue;
+    const Outcome outcome = try_obligation(o.check, op, kernel("q4_k_quantize/cpu/naive"), c, worker);
+    EXPECT_EQ(outcome.kind, Outcome::Kind::passed) << (outcome.finding ? outcome.finding->message : "");
+  }
+}
+
 /// A kernel that is known to be right shows a reference that is not.
 class NaiveKernels : public testing::TestWithParam<std::string> {};
 
