@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "core/bounded.hpp"
-#include "core/digits.hpp"
 #include "core/dual.hpp"
 #include "core/view.hpp"
 
@@ -17,13 +16,15 @@ namespace assay::falsify {
 template <class T>
 using ReferenceFn = void (*)(std::span<const View<T>> tensors, std::span<const double> params);
 
+struct AuditOracle;  // audit_oracle.hpp
+
 struct Oracle {
   ReferenceFn<float> mirror = nullptr;                      ///< what plain float32 code computes
   ReferenceFn<double> exact = nullptr;                      ///< the oracle value
   ReferenceFn<Bounded> bounded = nullptr;                   ///< the oracle value with its error bounds
   ReferenceFn<Dual<double>> dual = nullptr;                 ///< directional derivatives
   ReferenceFn<std::complex<double>> complex_step = nullptr; ///< derivatives by complex step
-  ReferenceFn<Digits50> digits50 = nullptr;                 ///< audit of `exact`
+  const AuditOracle* digits50 = nullptr;                    ///< audit of `exact`
 };
 
 /// Throws InputError if there is no such operation.

@@ -93,7 +93,7 @@ void run_on(Device& device, const OpDescriptor& op, const Kernel& kernel, Call c
   if (!messages.empty()) throw DeviceError("validation", fmt::format("{} messages", messages.size()), messages.front());
 }
 
-/// `kept`: what its calls before had added to its memory.
+/// `kept`: what its calls before had added to its memory, named where it is most of what they may add.
 std::string how_it_ended(int status, std::size_t kept) {
   std::string how = WIFSIGNALED(status) ? fmt::format("signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
                                         : fmt::format("the process exited with status {} inside the call", WEXITSTATUS(status));

@@ -24,8 +24,10 @@ std::pair<std::string, std::string> key(const json& campaign) {
 bool is_campaign(const json& c) {
   return c.is_object() && c.contains("kernel") && c["kernel"].is_string() && c.contains("seed") &&
          c["seed"].is_string() && c.contains("cases") && c["cases"].is_number_unsigned() && c.contains("alarm") &&
-         c["alarm"].is_boolean();
+         c["alarm"].is_boolean() && (!c.contains("fixed") || (c["fixed"].is_string() && c["alarm"] == true));
 }
+
+bool is_fixed(const json& campaign) { return campaign.contains("fixed"); }
 
 }  // namespace
 
@@ -68,29 +70,39 @@ Record read_record(const std::filesystem::path& path) {
 }
 
 std::string record_text(const Record& record) {
-  std::vector<json> sorted = record.campaigns;
-  std::ranges::sort(sorted, {}, key);
   std::string text;
-  for (const json& c : sorted) text += c.dump() + "\n";
+  for (const json& c : record.campaigns) text += c.dump() + "\n";
   return text;
 }
 
 Odds odds(const Record& record, double gate_cases) {
   Odds result;
   std::set<std::string> kernels, seeds;
+  std::int64_t unfixed = 0;
   for (const json& c : record.campaigns) {
+    const bool alarm = c["alarm"].get<bool>();
+    const auto cases = c["cases"].get<std::int64_t>();
     ++result.campaigns;
-    result.cases += c["cases"].get<std::int64_t>();
-    result.alarms += c["alarm"].get<bool>();
+    result.cases += cases;
+    result.alarms += alarm;
+    result.fixed += is_fixed(c);
+    unfixed += alarm && !is_fixed(c);
     kernels.insert(c["kernel"].get<std::string>());
     seeds.insert(c["seed"].get<std::string>());
+    if (is_fixed(c)) {
+      result.counted_campaigns = result.counted_cases = 0;
+    } else {
+      ++result.counted_campaigns;
+      result.counted_cases += cases;
+    }
   }
+  result.counted_alarms = unfixed;
   result.kernels = kernels.size();
   result.seeds = seeds.size();
-  if (result.cases == 0) return result;
-  const auto trials = static_cast<double>(std::max(result.cases, result.alarms));
+  if (result.counted_cases == 0) return result;
+  const auto trials = static_cast<double>(std::max(result.counted_cases, unfixed));
   result.per_case =
-      boost::math::binomial_distribution<>::find_upper_bound_on_p(trials, static_cast<double>(result.alarms), kLevel);
+      boost::math::binomial_distribution<>::find_upper_bound_on_p(trials, static_cast<double>(unfixed), kLevel);
   result.per_gate = -std::expm1(gate_cases * std::log1p(-result.per_case));
   return result;
 }

@@ -10,8 +10,9 @@
 
 namespace assay::falsify {
 
-/// Campaigns against kernels believed right, a line of JSON each:
-/// {"alarm":false,"cases":1310,"kernel":"...","seed":"1"}.
+/// Campaigns against kernels believed right in the order in which they were recorded, a line of JSON each:
+/// {"alarm":false,"cases":1310,"kernel":"...","seed":"1"}. Whoever removes the cause of an alarm adds to its line
+/// "fixed": what was wrong, in words.
 struct Record {
   std::vector<nlohmann::json> campaigns;
 
@@ -26,13 +27,18 @@ std::string record_text(const Record& record);
 
 struct Odds {
   std::int64_t campaigns = 0, cases = 0, alarms = 0;
+  std::int64_t fixed = 0;  ///< of the alarms
   std::size_t kernels = 0, seeds = 0;
-  double per_case = 1;  ///< upper limits, each with a confidence of 95%
+  std::int64_t counted_campaigns = 0, counted_cases = 0, counted_alarms = 0;  ///< what the limits rest on
+  double per_case = 1;                                                        ///< upper limits, each with a confidence of 95%
   double per_gate = 1;
 };
 
 /// The limit on the probability that one case raises a false alarm (Clopper and Pearson 1934, one-sided 95%: 1 -
 /// 0.05^(1/n) where n cases raised none), and that a gate run of so many cases raises any: 1 - (1 - p)^cases.
+///
+/// A suite whose fault was removed is another suite: the limits rest on the campaigns recorded behind the last alarm
+/// that was fixed, and on every alarm that was not. Until something is recorded behind it, nothing is known: both are 1.
 ///
 /// Assumed: that the recorded kernels are right, so that every alarm was false and no alarm was missed; that cases of
 /// other seeds are independent draws from what the gate draws from; and that the gate's cases mix kernels and

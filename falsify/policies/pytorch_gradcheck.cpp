@@ -6,6 +6,7 @@
 // double reference is differenced, and the kernel gives the columns.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "falsify/engine/trial.hpp"

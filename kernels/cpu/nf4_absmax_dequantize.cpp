@@ -137,7 +137,7 @@ const KernelRegistration naive_kernel{{.op = "nf4_absmax_dequantize",
 const KernelRegistration highway_kernel{{.op = "nf4_absmax_dequantize",
                                          .id = "nf4_absmax_dequantize/cpu/highway",
                                          .source = "kernels/cpu/nf4_absmax_dequantize.cpp",
-                                         .summary = "SIMD, entries gathered, a fused product",
+                                         .summary = "SIMD, entries gathered or permuted, a fused product",
                                          .run = &run_typed<Nf4AbsmaxDequantizeArgs, &highway>,
                                          .priority = 1}};
 

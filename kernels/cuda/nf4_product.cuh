@@ -26,7 +26,7 @@ struct CodeOperand {
   }
   /// The next four, zeros outside: what lies behind a row's end may be infinite.
   __device__ float4 load(int /*k_left*/) {
-    const int j = row, p = column;
+    const int j = fault == Nf4Fault::scale_behind_the_end ? min(row, static_cast<int>(w.n) - 1) : row, p = column;
     if constexpr (k_inner) column += register_tiled_detail::kDepth;
     else row += register_tiled_detail::kDepth;
     if (j >= w.n || p >= w.k) return make_float4(0.0f, 0.0f, 0.0f, 0.0f);

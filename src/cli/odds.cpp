@@ -53,6 +53,10 @@ int run(const Options& o) {
                                       {"campaigns", result.campaigns},
                                       {"cases", result.cases},
                                       {"alarms", result.alarms},
+                                      {"fixed", result.fixed},
+                                      {"counted_campaigns", result.counted_campaigns},
+                                      {"counted_cases", result.counted_cases},
+                                      {"counted_alarms", result.counted_alarms},
                                       {"kernels", result.kernels},
                                       {"seeds", result.seeds},
                                       {"added", added},
@@ -66,6 +70,9 @@ int run(const Options& o) {
   }
   fmt::print("{} campaigns recorded against {} kernels, {} seeds, {} cases: {} false alarms\n", result.campaigns,
              result.kernels, result.seeds, result.cases, result.alarms);
+  if (result.fixed > 0)
+    fmt::print("the causes of {} of them were removed; behind the last one: {} campaigns, {} cases; alarms to count: {}\n",
+               result.fixed, result.counted_campaigns, result.counted_cases, result.counted_alarms);
   fmt::print(
       "with 95% confidence, the probability of a false alarm is at most\n  {:.2g} for a case\n  {:.2g} for a gate run "
       "of {} "

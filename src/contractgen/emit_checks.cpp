@@ -128,6 +128,7 @@ Source oracle(const Contract& contract, const Contract* backward) {
   for (std::size_t i = 0; i < contract.tensors.size(); ++i) arguments.push_back(fmt::format("tensors[{}]", i));
   for (std::size_t i = 0; i < contract.params.size(); ++i) arguments.push_back(fmt::format("params[{}]", i));
   Source out(op + "_oracle.cpp", contract.file);
+  out.line("#include \"falsify/engine/audit_oracle.hpp\"");
   out.line("#include \"falsify/engine/backward_oracle.hpp\"");
   out.line("#include \"reference/{}.hpp\"", op);
   if (backward != nullptr) out.line("#include \"reference/{}.hpp\"", backward->op.value);
@@ -138,6 +139,7 @@ Source oracle(const Contract& contract, const Contract* backward) {
   out.line("void run(std::span<const View<T>> tensors, [[maybe_unused]] std::span<const double> params) {{");
   out.line("  reference::{}<T>({});", op, fmt::join(arguments, ", "));
   out.line("}}");
+  out.line("const AuditOracle digits50{{&run<Digits50>}};");
   out.line("}}  // namespace");
   out.blank();
   out.line("extern const Oracle {}_oracle;", op);
@@ -147,7 +149,7 @@ Source oracle(const Contract& contract, const Contract* backward) {
   out.line("    .bounded = &run<Bounded>,");
   out.line("    .dual = &run<Dual<double>>,");
   out.line("    .complex_step = &run<std::complex<double>>,");
-  out.line("    .digits50 = &run<Digits50>,");
+  out.line("    .digits50 = &digits50,");
   out.line("}};");
   if (!contract.gradients.empty()) backward_oracle(out, contract, backward);
   out.line("}}  // namespace assay::falsify");

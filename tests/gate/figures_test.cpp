@@ -58,6 +58,26 @@ TEST(Odds, RiseWithAlarms) {
   EXPECT_EQ(odds(record_of(0, 0, 0), 1).per_gate, 1);
 }
 
+TEST(Odds, RestOnWhatWasRecordedSinceAnAlarmWasFixed) {
+  Record record = record_of(50, 100, 0);
+  record.campaigns[29]["alarm"] = true;
+  EXPECT_GT(odds(record, 1).per_case, odds(record_of(50, 100, 0), 1).per_case);
+  record.campaigns[29]["fixed"] = "what it was";
+  Odds found = odds(record, 1000);
+  EXPECT_EQ(found.alarms, 1);
+  EXPECT_EQ(found.fixed, 1);
+  EXPECT_EQ(found.cases, 5000);
+  EXPECT_EQ(found.counted_campaigns, 20);
+  EXPECT_EQ(found.counted_cases, 2000);
+  EXPECT_NEAR(found.per_case, 1 - std::pow(0.05, 1.0 / 2000), 1e-12);
+  record.campaigns[3]["alarm"] = true;  // before it, and never fixed
+  found = odds(record, 1000);
+  EXPECT_EQ(found.counted_alarms, 1);
+  EXPECT_GT(found.per_case, 1 - std::pow(0.05, 1.0 / 2000));
+  record.campaigns.resize(30);
+  EXPECT_EQ(odds(record, 1000).per_gate, 1) << "nothing is known of what was made of it";
+}
+
 TEST(Odds, CountACampaignOnce) {
   const json report{
       {"settings", {{"seed", "7"}}},
@@ -72,6 +92,13 @@ TEST(Odds, CountACampaignOnce) {
             "{\"alarm\":false,\"cases\":5,\"kernel\":\"a\",\"seed\":\"7\"}\n{\"alarm\":true,\"cases\":2,\"kernel\":"
             "\"b\",\"seed\":\"7\"}\n");
   EXPECT_THROW(record.add(json::array(), "r"), InputError);
+}
+
+TEST(Odds, KeepTheOrderOfTheRecord) {
+  Record record;
+  for (const char* kernel : {"z", "a"})
+    record.campaigns.push_back({{"kernel", kernel}, {"seed", "1"}, {"cases", 1}, {"alarm", false}});
+  EXPECT_LT(record_text(record).find("\"z\""), record_text(record).find("\"a\""));
 }
 
 }  // namespace

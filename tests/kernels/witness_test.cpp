@@ -2,6 +2,7 @@
 // that a campaign draws, in which a wrong value of it shows beyond the bounds.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "falsify/engine/draw.hpp"

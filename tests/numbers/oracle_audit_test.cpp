@@ -5,9 +5,9 @@
 #include <rapidcheck/Random.h>
 
 #include "contract/descriptor.hpp"
+#include "falsify/engine/audit_oracle.hpp"
 #include "falsify/engine/draw.hpp"
 #include "falsify/engine/inputs.hpp"
-#include "falsify/engine/oracle.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -46,7 +46,7 @@ void audit(const OpDescriptor& op, const Case& c, double planted, Audit& found) 
   Numbers<Bounded> bounded(problem, [](float x, bool real) { return real ? Bounded::input(x) : Bounded(x, 0, 0, false); });
   Numbers<Digits50> exact(problem, [](float x, bool) { return Digits50(x); });
   oracle(op.name).bounded(bounded.views, problem.params);
-  oracle(op.name).digits50(exact.views, problem.params);
+  oracle(op.name).digits50->run(exact.views, problem.params);
   for (std::size_t t = 0; t < op.tensors.size(); ++t) {
     if (op.tensors[t].role == Role::in) continue;
     for (std::size_t i = 0; i < bounded.values[t].size(); ++i) {

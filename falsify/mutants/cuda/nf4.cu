@@ -76,6 +76,8 @@ const KernelRegistration rows[] = {
                                                 "the kernel of one row is launched for a batch (bug 43)"),
     product_nt<&nf4_naive<false>>(ASSAY_MUTANT("nf4_matmul_nt", "transposed"), "x · W instead of x · Wᵀ (bugs 3, 4)"),
     product_plain<&nf4_naive<true>>(ASSAY_MUTANT("nf4_matmul", "transposed"), "dy · Wᵀ instead of dy · W (bug 3)"),
+    product_plain<&nf4_tiled<false, F::scale_behind_the_end>>(ASSAY_MUTANT("nf4_matmul", "scale_behind_the_end"),
+                                                              "a tile's rows behind the last multiply its scale, infinite at times, with 0"),
     product_plain<&nf4_tiled<false, F::blocks_over_rows>>(ASSAY_MUTANT("nf4_matmul", "blocks_over_rows"),
                                                           "blocks counted over rows (bug 7)"),
     product_plain<&nf4_tiled<false, F::nibbles_swapped>>(ASSAY_MUTANT("nf4_matmul", "nibbles_swapped"),

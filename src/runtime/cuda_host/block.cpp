@@ -41,7 +41,7 @@ void check_limits(const Grid& grid) {
     refuse("cudaErrorInvalidConfiguration", "a grid of " + text(g) + " blocks; 1 to 65535 are possible along y and z");
   if (grid.shared_bytes > kMostSharedBytes)
     refuse("cudaErrorInvalidValue",
-           std::to_string(grid.shared_bytes) + " bytes of shared memory; 227 KiB are possible");
+           std::to_string(grid.shared_bytes) + " bytes of shared memory; " + std::to_string(kMostSharedBytes) + " are possible");
 }
 
 uint3 unflatten(unsigned long long i, const dim3& size) {

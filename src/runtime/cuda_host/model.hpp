@@ -78,7 +78,7 @@ struct SharedArray {
     poison(array, bytes);
   }
 };
-/// What a block may have of it, as on devices of compute capability 9.0.
+/// Shared memory that a block may have, as on devices of compute capability 9.0.
 inline constexpr std::size_t kMostSharedBytes = 227 * 1024;
 /// Dynamic shared memory of the block, aligned to 128 bytes.
 void* dynamic_shared();

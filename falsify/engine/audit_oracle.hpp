@@ -1,0 +1,13 @@
+// The reference in fifty digits. A header of its own, because what defines such numbers takes seconds to compile.
+#pragma once
+
+#include "core/digits.hpp"
+#include "falsify/engine/oracle.hpp"
+
+namespace assay::falsify {
+
+struct AuditOracle {
+  ReferenceFn<Digits50> run = nullptr;
+};
+
+}  // namespace assay::falsify
