@@ -17,6 +17,14 @@ constexpr Index kLarge[] = {63, 64, 65, 100, 127, 128, 129, 130};
 constexpr Index kHuge[] = {513, 516, 577, 640, 769, 1000, 1021, 1024, 1025};
 constexpr Index kLong[] = {191, 255, 256, 257, 300, 509, 512, 513, 1021, 1024, 1025};
 
+/// Where a dim counts groups of another (heads), the first counts problems that stand alone, each of which costs a tile or more for each
+/// head. Of more than so many, the other dims are at most this.
+constexpr Index kMany = 300, kOfMany = 2;
+
+bool has_heads(const OpDescriptor& op) {
+  return std::ranges::any_of(op.dims, [](const DimInfo& dim) { return dim.multiple_of >= 0; });
+}
+
 template <std::size_t N>
 Index pick(const Index (&list)[N], Random& random) {
   return list[random.below(N)];
@@ -115,6 +123,8 @@ std::vector<Index> draw_dims(const OpDescriptor& op, const DrawSpec& spec, Rando
     const Index drawn = random.chance(0.5) ? pick(kSmall, random) : pick(kMedium, random);
     dims[largest] = std::min(dims[largest], std::clamp(drawn, op.dims[largest].min, op.dims[largest].max));
   }
+  if (has_heads(op) && dims[0] > kMany)
+    for (std::size_t d = 1; d < dims.size(); ++d) dims[d] = std::max(op.dims[d].min, std::min(dims[d], kOfMany));
   make_valid(op, dims);
   return dims;
 }
@@ -130,12 +140,12 @@ void reach_far(const OpDescriptor& op, const FarTurn& turn, Case& c) {
   if (long_dims.empty()) return;
   const std::size_t chosen = long_dims[(turn.obligation + turn.round) % long_dims.size()];
   const Index wanted = kFarDims[(turn.obligation / long_dims.size() + turn.round) % std::size(kFarDims)];
-  // The first of five counts problems that stand alone, each of which costs a tile or more: a thousand are enough.
+  // The first of five counts problems that stand alone: a thousand are enough.
   const Index extent = op.dims.size() >= 5 && chosen == 0 ? kFarDims[0] : wanted;
   Random random(derive(c.seed, "far"));
   for (std::size_t d = 0; d < c.dims.size(); ++d) {
     const DimInfo& dim = op.dims[d];
-    const Index few = random.between(1, c.dims.size() >= 5 ? 3 : 5) * dim.multiple;
+    const Index few = random.between(1, c.dims.size() < 5 ? 5 : chosen == 0 && has_heads(op) ? kOfMany : 3) * dim.multiple;
     c.dims[d] = d == chosen ? std::clamp(extent, dim.min, dim.max / 2) : std::clamp(few, dim.min, dim.max);
   }
   make_valid(op, c.dims);

@@ -335,10 +335,11 @@ Reply Worker::run(const OpDescriptor& op, const Kernel& kernel, std::span<const 
       op.clauses.size() > kMaxClauses)
     throw std::logic_error("worker mailbox: more dims, params, tensors or clauses than it holds");
   if (const auto what = invalid(op, kernel, dims, params, tensors, arena_.base())) return {Reply::Status::invalid, *what};
-  std::chrono::milliseconds limit = limit_;
+  const std::chrono::milliseconds allowed = kernel.backend == Backend::cuda_host ? kInTurn * limit_ : limit_;
+  std::chrono::milliseconds limit = allowed;
   if (give_up_at_) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(*give_up_at_ - std::chrono::steady_clock::now());
-    limit = std::clamp(left, std::chrono::milliseconds(1), limit_);
+    limit = std::clamp(left, std::chrono::milliseconds(1), allowed);
   }
   if (pid_ < 0)
     if (const auto missing = start_device(kernel)) return *missing;
@@ -352,7 +353,7 @@ Reply Worker::run(const OpDescriptor& op, const Kernel& kernel, std::span<const 
   std::ranges::copy(params, m.param);
   std::ranges::copy(tensors, m.placed);
   Reply reply = ask(limit);
-  if (reply.status == Reply::Status::hung && limit < limit_) throw TimeIsUp{};
+  if (reply.status == Reply::Status::hung && limit < allowed) throw TimeIsUp{};
   if (reply.status == Reply::Status::invalid)
     reply = {Reply::Status::failed, "its process calls the call invalid, which it is not: the engine's memory was overwritten"};
   if (pid_ >= 0) tallies()[&op].running.assign(m.counts, m.counts + op.clauses.size());

@@ -38,6 +38,9 @@ struct TimeIsUp {};
 
 class Worker {
  public:
+  /// Times the limit that calls of cuda-host may take: it takes the threads of a device in turn.
+  static constexpr int kInTurn = 6;
+
   /// Time a call may take before it counts as a hang.
   explicit Worker(std::chrono::milliseconds limit, std::size_t arena_bytes = std::size_t{1} << 31);
   ~Worker();

@@ -126,7 +126,7 @@ Command add_attest(CLI::App& root) {
       ->capture_default_str()
       ->check(CLI::Range(falsify::kLeastDraws, 1'000'000));
   app->add_option("--seed", o->seed, "Seed of the campaigns")->capture_default_str();
-  app->add_option("--limit", o->limit, "A call that takes longer is a hang")->capture_default_str();
+  app->add_option("--limit", o->limit, kLimitHelp)->capture_default_str();
   app->add_option("--key", o->key, "Sign with this SSH key (ssh-keygen -Y sign)");
   app->add_option("--root", o->root, "The checkout that this assay was built from")->capture_default_str();
   app->add_option("--out", o->out, "Write to this folder instead of ROOT/ci/evidence");

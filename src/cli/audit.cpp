@@ -80,7 +80,7 @@ Command add_audit(CLI::App& root) {
   auto* kernel = app->add_option("--kernel", o->kernel, "Only this kernel (an id of `assay list`, or a mutant's)");
   add_foreign_options(*app, o->foreign);
   app->get_option("--lib")->excludes(ops, backend, kernel);
-  app->add_option("--limit", o->limit, "A call that takes longer is a hang")->capture_default_str();
+  app->add_option("--limit", o->limit, kLimitHelp)->capture_default_str();
   app->add_option("--report", o->report, "Write audit.json and one <kernel>.audit.json each to this folder");
   app->add_option("--jobs", o->jobs, "Kernels at once (0: one per processor)")->check(CLI::Range(0, 1024));
   app->add_flag("--json", o->json, "One JSON document on standard output");

@@ -161,7 +161,7 @@ Command add_falsify(CLI::App& root) {
   app->add_option("--kernel-time", o->kernel_time, "End each kernel's campaign after this time, but not before every obligation was tried")
       ->excludes("--time");
   app->add_option("--seed", o->seed, "Seed of the campaign")->capture_default_str();
-  app->add_option("--limit", o->limit, "A call that takes longer is a hang")->capture_default_str();
+  app->add_option("--limit", o->limit, kLimitHelp)->capture_default_str();
   app->add_option("--largest", o->largest, "Dims of `by: large` cases: from half of this to this (0: up to 1025)")
       ->check(CLI::Range(0, 16384));
   app->add_option("--shard", o->shard, "I/N: the I-th of N parts of the kernels; `assay merge` puts their reports together");

@@ -292,7 +292,7 @@ Command add_gate(CLI::App& root) {
                   "Evidence must be signed by one of these (a file of allowed signers: man ssh-keygen)");
   app->add_option("--root", o->root, "The checkout that this assay was built from")->capture_default_str();
   app->add_option("--seed", o->seed, "Seed of the campaigns (default: made from the sources)");
-  app->add_option("--limit", o->limit, "A call that takes longer is a hang")->capture_default_str();
+  app->add_option("--limit", o->limit, kLimitHelp)->capture_default_str();
   app->add_option("--report", o->report, "Write gate.json, report.json, junit.xml and replay files to this folder");
   app->add_option("--jobs", o->jobs, "Campaigns at once (0: one per processor)")->check(CLI::Range(0, 1024));
   app->add_flag("--plan", o->plan, "Say what is touched, and run nothing");

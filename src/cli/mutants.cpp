@@ -156,7 +156,7 @@ Command add_mutants(CLI::App& root) {
   auto* cases = app->add_option("--cases", o->cases, "Cases for each obligation before a mutant counts as surviving")
       ->capture_default_str()->check(CLI::Range(1, 1'000'000));
   app->add_option("--seed", o->seed, "Seed of the campaigns")->capture_default_str();
-  auto* limit = app->add_option("--limit", o->limit, "A call that takes longer is a hang")->capture_default_str();
+  auto* limit = app->add_option("--limit", o->limit, kLimitHelp)->capture_default_str();
   app->add_option("--report", o->report, "Write mutants.html, mutants.json and junit.xml to this folder, and for hand-written mutants what `assay falsify` writes");
   app->add_option("--jobs", o->jobs, "Campaigns at once (0: one per processor)")->check(CLI::Range(0, 1024));
   auto* shrink = app->add_flag("--shrink", o->shrink, "Shrink each counterexample and print the smallest case");

@@ -43,7 +43,7 @@ Command add_replay(CLI::App& root) {
   auto as_json = std::make_shared<bool>(false);
   app->add_option("FILE", *file, "A file written by `assay falsify`")->required();
   app->add_option("--lib", *library, "Where the shared library of a foreign kernel is now");
-  app->add_option("--limit", *limit, "A call that takes longer is a hang")->capture_default_str();
+  app->add_option("--limit", *limit, kLimitHelp)->capture_default_str();
   app->add_flag("--json", *as_json, "One JSON document on standard output");
   return {app, [file, library, limit, as_json] { return run(*file, *library, *limit, *as_json); }};
 }

@@ -8,6 +8,9 @@
 
 namespace assay::cli {
 
+/// Of the option --limit.
+inline constexpr const char* kLimitHelp = "A call that takes longer is a hang; six times as long on cuda-host, which takes threads in turn";
+
 /// "1500ms", "90s", "10m", "2h". Throws InputError.
 std::chrono::milliseconds parse_duration(const std::string& option, const std::string& text);
 /// A decimal integer of 64 bits. Throws InputError.

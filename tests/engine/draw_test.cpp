@@ -72,6 +72,24 @@ TEST(Draw, StrategiesAndFarDimsTakeTurns) {
   }
 }
 
+/// Each problem that stands alone costs a tile or more, and cuda-host runs tiles one after another.
+TEST(Draw, FarBatchesOfAttentionHaveFewHeads) {
+  int far = 0;
+  for (const char* name : {"attention", "attention_backward"}) {
+    const OpDescriptor& op = operation(name);
+    const auto dim = [&](const Case& c, std::string_view which) {
+      return c.dims[static_cast<std::size_t>(std::ranges::find(op.dims, which, &DimInfo::name) - op.dims.begin())];
+    };
+    for (std::uint64_t n = 0; n < 2000; ++n) {
+      const Case c = draw(op, op.obligations[1], 1, n).value();
+      if (dim(c, "batch") < 1000) continue;
+      ++far;
+      EXPECT_LE(dim(c, "batch") * dim(c, "heads"), 2 * 1030) << describe(op, c);
+    }
+  }
+  EXPECT_GT(far, 10);
+}
+
 TEST(Draw, LargeCasesAreLargeWithinTheirVolume) {
   const OpDescriptor& op = operation("matmul");
   const ObligationInfo large{.id = "FALSIFY-MM-014", .claim = {}, .by = "large", .if_fails = {}};

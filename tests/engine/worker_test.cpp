@@ -137,6 +137,22 @@ TEST_F(WorkerTest, ABusyMachineMakesNoCallHang) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(4));
 }
 
+TEST_F(WorkerTest, ThreadsInTurnHaveMoreTime) {
+  Worker hasty(std::chrono::milliseconds(200), std::size_t{1} << 26);
+  Case c;
+  c.dims = {2, 3, 4};
+  const Problem problem = make_problem(op_, c, {});
+  Kernel at_work = with(works), in_turn = at_work, asleep = with(sleeps);
+  in_turn.backend = asleep.backend = Backend::cuda_host;
+  const auto status = [&](const Kernel& k) {
+    const Stage stage(hasty.arena(), hasty.first_byte(), problem, c, Poison::finite);
+    return hasty.run(op_, k, problem.dims, problem.params, stage.tensors()).status;
+  };
+  EXPECT_EQ(status(at_work), Status::hung);
+  EXPECT_EQ(status(in_turn), Status::done);
+  EXPECT_EQ(status(asleep), Status::hung);
+}
+
 TEST_F(WorkerTest, AMissingDeviceIsUnavailableNotAPass) {
   Kernel k = with(right);
   k.backend = absent_backend();

@@ -1,11 +1,15 @@
 // Certificates of linear layers, of their adapters and of decoding: right results hold whatever the order of evaluation, wrong ones fail.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <string>
 
 #include "contract/certificates/attention_decode.hpp"
 #include "contract/certificates/linear.hpp"
 #include "contract/certificates/lora_linear.hpp"
+#include "contract/certificates/nf4_matmul.hpp"
 #include "evaluation.hpp"
 #include "vectors.hpp"
 
@@ -115,6 +119,44 @@ TEST(AdapterCertificate, SeesFaults) {
     EXPECT_FALSE(result.holds) << fault;
     EXPECT_NE(result.values, "") << fault;
   }
+}
+
+TEST(AdapterCertificate, LeavesOutWhatOverflowsWithTheScaleAlone) {
+  Random random(25);
+  Layer layer(Distribution::gaussian, 0, 4096, random);
+  layer.s = layer.r = 1, layer.in = 0, layer.out = 2;
+  layer.x = layer.weight = {};
+  layer.b = {1e36F, 1}, layer.t = {0};
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  for (const float first : {0.0F, kNan}) {
+    layer.y = {first, 0};
+    EXPECT_TRUE(layer.certified_adapter().holds) << first;
+  }
+  layer.y = {0, 1};
+  EXPECT_FALSE(layer.certified_adapter().holds) << "what does not overflow is still looked at";
+  layer.b = {0, 0}, layer.t = {1e36F}, layer.y = {kNan, kNan};
+  EXPECT_TRUE(layer.certified_adapter().holds);
+}
+
+/// y = x · Wᵀ for one row of x and W [2, 64], whose codes of the first row are `code`.
+Certified nf4_certified(float x, unsigned code, float scale, float y) {
+  const Vector row(64, x);
+  std::vector<std::uint8_t> codes(64, static_cast<std::uint8_t>(code << 4U | code));
+  std::fill(codes.begin() + 32, codes.end(), std::uint8_t{0xff});
+  const Vector scales{scale, 1}, result{y, 64 * x};
+  return contract::freivalds_nf4_nt(matrix(row, 1, 64), {codes.data(), {2, 32}}, matrix(scales, 2, 1), matrix(result, 1, 2));
+}
+
+TEST(Nf4Certificate, TakesScalesOfTermsAndOfSums) {
+  constexpr float kInf = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr unsigned kOne = 15, kZero = 7;
+  EXPECT_TRUE(nf4_certified(1, kOne, 2, 128).holds);
+  EXPECT_FALSE(nf4_certified(1, kOne, 2, 129).holds);
+  for (const float y : {kInf, kNan}) EXPECT_TRUE(nf4_certified(1, kZero, kInf, y).holds) << y;
+  EXPECT_FALSE(nf4_certified(1, kOne, kNan, 1).holds);
+  // 64 times 2^123 is beyond the largest float, and times 2^-20 it is not.
+  EXPECT_TRUE(nf4_certified(0x1p123F, kOne, 0x1p-20F, kInf).holds);
+  EXPECT_TRUE(nf4_certified(0x1p123F, kOne, 0x1p-20F, 0x1p109F).holds);
 }
 
 /// One sequence with two keys in its cache, one head of one element.
