@@ -50,6 +50,7 @@ RUNS = {
     "refused": (3, "refused", ["--lib", libraries / "hostile.so", "--symbol", "refuses_all", "--contract", "scale", "--cases", 3]),
     "foreign": (1, "falsified", ["--lib", libraries / "faults.so", "--symbol", "matmul_dropped_last_k", "--contract", "matmul", "--cases", 20]),
 }
+FAILING_ONCE = ["--kernel", "mutant/cpu/matmul/wrong_tail_row", "--obligation", "FALSIFY-MM-002", "--cases", 30]
 
 
 def every_run_is_valid():
@@ -143,7 +144,7 @@ def sarif_places_findings():
 
 
 def github():
-    arguments = ["falsify", "--quiet", *RUNS["failing"][2]]
+    arguments = ["falsify", "--quiet", *FAILING_ONCE]
     summary = folder / "summary.md"
     summary.write_text("of the step before\n")
     told = run(*arguments, environment={"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)}, cwd=folder)
@@ -163,7 +164,7 @@ def github():
 
 
 def bad_folders():
-    arguments = ["falsify", "--quiet", *RUNS["failing"][2], "--report"]
+    arguments = ["falsify", "--quiet", *FAILING_ONCE, "--report"]
     file = folder / "a_file"
     file.write_text("")
     before = [("a file in its way", file), ("a file above it", file / "below"), ("a place that takes no files", "/proc/none")]
