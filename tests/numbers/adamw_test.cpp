@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -82,6 +83,43 @@ TEST(Adamw, AThousandStepsStayWithinTheirBound) {
   EXPECT_LE(right.worst, 1);
   EXPECT_GT(right.worst, 0.1) << "a bound that is never approached proves nothing";
   EXPECT_LT(right.widest, 0.02) << "a bound as wide as what it bounds proves nothing";
+}
+
+/// PyTorch's mean, m + (1 - beta1) (g - m), and the paper's corrected means, in float32.
+TEST(Adamw, TheBoundHoldsForOtherOrders) {
+  const Constants c;
+  Random random(7);
+  double worst = 0;
+  for (int number = 1; number <= 20'000; ++number) {
+    const int step = 1 + number % 50;
+    const auto draw = [&] { return static_cast<float>(std::ldexp(random.gaussian(), static_cast<int>(random.between(-30, 30)))); };
+    const float p = draw(), m = draw(), v = std::fabs(draw()), g = draw();
+    Bounded bp(p), bm(m), bv(v), bg(g);
+    const Shape one{1};
+    reference::adamw_step<Bounded>(View<Bounded>(&bp, one), View<Bounded>(&bm, one), View<Bounded>(&bv, one), View<const Bounded>(&bg, one),
+                                   c.lr, c.beta1, c.beta2, c.eps, c.weight_decay, step);
+    const auto f32 = [](double x) { return static_cast<float>(x); };
+    const double beta1 = f32(c.beta1), beta2 = f32(c.beta2), lr = f32(c.lr);
+    const float mean = m + f32(1 - beta1) * (g - m), squares = f32(beta2) * v + f32(1 - beta2) * (g * g);
+    const float corrected = mean / f32(1 - std::pow(beta1, step)), root = std::sqrt(squares / f32(1 - std::pow(beta2, step)));
+    const float moved = f32(1 - lr * static_cast<double>(f32(c.weight_decay))) * p - f32(lr) * (corrected / (root + f32(c.eps)));
+    const auto ratio = [](float got, const Bounded& want) { return std::fabs(got - want.value) / want.error; };
+    worst = std::max({worst, ratio(mean, bm), ratio(squares, bv), ratio(moved, bp)});
+  }
+  fmt::print("AdamW in other orders: largest error / bound {:.3f}\n", worst);
+  EXPECT_LE(worst, 1);
+  EXPECT_GT(worst, 0.5);
+}
+
+TEST(Adamw, AnInfiniteMeanMayBeNan) {
+  constexpr double kInf = INFINITY;
+  Bounded p(1.0), m(-kInf), v(1.0), g(0.0);
+  const Shape one{1};
+  const Constants c;
+  reference::adamw_step<Bounded>(View<Bounded>(&p, one), View<Bounded>(&m, one), View<Bounded>(&v, one), View<const Bounded>(&g, one), c.lr,
+                                 c.beta1, c.beta2, c.eps, c.weight_decay, 1);
+  EXPECT_TRUE(m.may_overflow) << "-inf in one order, -inf + inf in the other";
+  EXPECT_FALSE(v.may_overflow);
 }
 
 TEST(Adamw, AWrongConstantLeavesTheBound) {
