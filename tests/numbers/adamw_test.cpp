@@ -94,7 +94,7 @@ TEST(Adamw, TheBoundHoldsForOtherOrders) {
     const int step = 1 + number % 50;
     const auto draw = [&] { return static_cast<float>(std::ldexp(random.gaussian(), static_cast<int>(random.between(-30, 30)))); };
     const float p = draw(), m = draw(), v = std::fabs(draw()), g = draw();
-    Bounded bp(p), bm(m), bv(v), bg(g);
+    Bounded bp = Bounded::input(p), bm = Bounded::input(m), bv = Bounded::input(v), bg = Bounded::input(g);
     const Shape one{1};
     reference::adamw_step<Bounded>(View<Bounded>(&bp, one), View<Bounded>(&bm, one), View<Bounded>(&bv, one), View<const Bounded>(&bg, one),
                                    c.lr, c.beta1, c.beta2, c.eps, c.weight_decay, step);
