@@ -174,7 +174,11 @@ Bounded Terms::sum(Terms t, const Roundings& r) {
   const double growth = r.growth(t.count) * (t.magnitude + inherited);
   const double worst = finite_or_infinite((growth + inherited + evaluation) * slack);
   const bool overflows = t.may_overflow || !(t.magnitude + worst <= r.largest);
-  if (!(std::fabs(t.total) <= DBL_MAX)) return {t.total, 0, 0, overflows && !std::isnan(t.total)};
+  if (!(std::fabs(t.total) <= DBL_MAX)) {
+    // Finite terms whose magnitudes sum to more than the largest double: where their errors are a quarter of it, they may be small.
+    if (!(t.magnitude <= DBL_MAX) && !(t.error <= DBL_MAX / 4)) return anything();
+    return {t.total, 0, 0, overflows && !std::isnan(t.total)};
+  }
   if (overflows && r.saturates) return {t.total, kInfinity, kInfinity, true};
   double statistical = worst;
   if (r.nearest) {
@@ -187,7 +191,9 @@ Bounded Terms::sum(Terms t, const Roundings& r) {
 }
 
 Bounded operator+(const Bounded& x, const Bounded& y) {
-  return rounded(x.value + y.value, x.error + y.error, x.statistical + y.statistical, Roundings::current().flush,
+  const double sum = x.value + y.value;
+  if (std::isinf(sum) && std::isfinite(x.value) && std::isfinite(y.value) && !(x.error + y.error <= DBL_MAX / 4)) return anything();
+  return rounded(sum, x.error + y.error, x.statistical + y.statistical, Roundings::current().flush,
                  x.may_overflow || y.may_overflow);
 }
 
@@ -204,6 +210,11 @@ namespace detail {
 
 Product special_product(const Bounded& x, const Bounded& y) {
   const double value = x.value * y.value;
+  if (std::isfinite(x.value) && std::isfinite(y.value)) {
+    // Beyond the largest double, whose errors may be as large.
+    const double least = std::max(std::fabs(x.value) - x.error, 0.0) * std::max(std::fabs(y.value) - y.error, 0.0);
+    if (!(least > FLT_MAX)) return {0, kInfinity, kInfinity, true};
+  }
   const bool uncertain = x.may_overflow || y.may_overflow || sign_uncertain(x) || sign_uncertain(y);
   // Infinity times what rounding alone made zero: NaN, or an infinity of either sign.
   const bool by_rounding = uncertain && std::isnan(value) && !std::isnan(x.value) && !std::isnan(y.value);

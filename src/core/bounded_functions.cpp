@@ -43,6 +43,12 @@ Bounded function_of(Function which, const Bounded& x, F f, Spread spread, bool m
   return {value, worst, std::min(worst, bound(x.statistical)), overflows};
 }
 
+/// Of an argument that may have overflowed, to either infinity: `least`, too, is what the function gives.
+Bounded reached_from_below(const Bounded& x, double least) {
+  if (std::isinf(x.value)) return anything();
+  return reaching(x, x.value - least);
+}
+
 /// exp(x) expm1(e), which is the larger of exp(x + e) - exp(x) and exp(x) - exp(x - e).
 double exp_spread(double x, double e) { return e < 1 ? std::exp(x) * std::expm1(e) : std::exp(x + e); }
 
@@ -103,7 +109,10 @@ Bounded product(const Bounded& a, const Bounded& b, const Bounded& c) {
 // An argument that is off by e moves s by at most s (1 - s) expm1(e), since |d log s'(x) / dx| = |1 - 2s| <= 1.
 Bounded sigmoid(const Bounded& x) {
   if (std::isnan(x.value)) return x;
-  if (std::isinf(x.value)) return {x.value > 0 ? 1.0 : 0.0, 0, 0, x.may_overflow};
+  if (std::isinf(x.value)) {
+    const double at = x.value > 0 ? 1 : 0, reach = x.may_overflow ? 1 : 0;  // either infinity
+    return {at, reach, reach, x.may_overflow};
+  }
   const Roundings& r = Roundings::current();
   const Accuracy& promised = accuracy(r.of.functions, Function::exp);
   const double power = std::exp(-std::fabs(x.value)), narrow = r.of.accumulator == Format::f32 ? 0 : r.unit;
@@ -118,7 +127,8 @@ Bounded sigmoid(const Bounded& x) {
     return f < 1 ? finite_or_infinite((inherited + f / (1 - f) * (value + inherited) + lost) * (1 + kDoubleSlack)) : 1;
   };
   const double worst = bound(x.error);
-  return {value, worst, std::min(worst, bound(x.statistical)), x.may_overflow};
+  const Bounded result(value, worst, std::min(worst, bound(x.statistical)), x.may_overflow);
+  return x.may_overflow ? reaching(result, 1) : result;  // 0 and 1 of infinities
 }
 
 Bounded sigmoid_complement(const Bounded& x) {
@@ -178,14 +188,14 @@ Bounded sqrt(const Bounded& x) {
 Bounded exp(const Bounded& x) {
   const auto f = [](double v) { return std::exp(v); };
   const Bounded power = function_of(Function::exp, x, f, [&](double e) { return exp_spread(x.value, e); }, x.may_overflow);
-  return x.may_overflow ? reaching(power, power.value) : power;  // exp(-inf) = 0
+  return x.may_overflow ? reached_from_below(power, 0) : power;  // exp(-inf) = 0
 }
 
 Bounded expm1(const Bounded& x) {
   const auto f = [](double v) { return std::expm1(v); };
   const Bounded less_one =
       function_of(Function::expm1, x, f, [&](double e) { return exp_spread(x.value, e); }, x.may_overflow);
-  return x.may_overflow ? reaching(less_one, less_one.value + 1) : less_one;  // expm1(-inf) = -1
+  return x.may_overflow ? reached_from_below(less_one, -1) : less_one;  // expm1(-inf) = -1
 }
 
 Bounded log(const Bounded& x) {

@@ -49,6 +49,8 @@ inline Bounded reaching(Bounded x, double distance) {
 inline Bounded divided(const Bounded& x, const Bounded& y, double unit) {
   if (y.value == 0 && (y.error > 0 || (x.value == 0 && x.error > 0))) return anything();
   const double quotient = x.value / y.value, divisor = std::fabs(y.value);
+  const bool beyond_double = std::isinf(quotient) && std::isfinite(x.value) && y.value != 0;
+  if (beyond_double && !((std::fabs(x.value) - x.error) / (divisor + y.error) > FLT_MAX)) return anything();
   const auto inherited = [&](double ex, double ey) {
     if (ey >= divisor) return ey > 0 ? kInfinity : 0;
     return (ex + std::fabs(quotient) * ey) / (divisor - ey);

@@ -105,6 +105,33 @@ TEST(BoundedType, OverflowIsPossibleWhereMagnitudesSayso) {
   EXPECT_EQ(product_sum({{big, 2.0f}}).error, kInf) << "toward zero, an overflow stops at the largest float";
 }
 
+TEST(BoundedType, BeyondDoubleErrorsDecide) {
+  const auto any_number = [](const Bounded& x) { return std::isfinite(x.value) && x.error == kInf && x.may_overflow; };
+  const auto infinite = [](const Bounded& x) { return x.value == kInf; };
+  const Bounded vast{1e305, 0, 0, true}, vague{1e305, kInf, kInf, true}, tiny{1e-30, 0, 0, false};
+  const auto sum_of = [](const auto& term) {
+    Sum<Bounded> sum;
+    for (int i = 0; i < 3000; ++i) sum += term;
+    return sum.value();
+  };
+  EXPECT_TRUE(infinite(Bounded(vast * vast)));
+  EXPECT_TRUE(infinite(vast / tiny));
+  EXPECT_TRUE(infinite(sum_of(vast)));
+  EXPECT_TRUE(infinite(sum_of(vast * Bounded(4000.0))));
+  EXPECT_TRUE(infinite(Bounded(1e308, 0, 0, true) + Bounded(1e308, 0, 0, true)));
+  EXPECT_TRUE(any_number(Bounded(vague * vast)));
+  EXPECT_TRUE(any_number(vague / tiny));
+  EXPECT_TRUE(any_number(sum_of(vague)));
+  EXPECT_TRUE(any_number(sum_of(vague * Bounded(4000.0))));
+  EXPECT_TRUE(any_number(Bounded(1.5e308, kInf, kInf, true) + Bounded(1e308, 0, 0, true)));
+  // An argument that overflowed may have done so downwards.
+  EXPECT_TRUE(any_number(exp(Bounded(3e38, 1, 1, true)))) << "exp(-inf) is 0";
+  EXPECT_TRUE(any_number(expm1(Bounded(3e38, 1, 1, true)))) << "expm1(-inf) is -1";
+  EXPECT_TRUE(infinite(exp(Bounded(3e38, 1, 1, false))));
+  EXPECT_GE(sigmoid(Bounded(3e38, 1, 1, true)).error, 1) << "sigmoid(-inf) is 0";
+  EXPECT_GE(sigmoid(Bounded(kInf, 0, 0, true)).error, 1);
+}
+
 TEST(BoundedType, StatisticalIsForRoundingToNearestOnly) {
   const auto of_thousand = [] {
     Sum<Bounded> sum;
