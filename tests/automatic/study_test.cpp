@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <csignal>
-#include <thread>
+#include <future>
 
 #include "falsify/automatic/parallel.hpp"
 #include "falsify/automatic/report.hpp"
@@ -90,9 +90,9 @@ TEST(Study, AnOriginalBuiltAnewThatFailsByItselfMakesItsMutantsUnsound) {
 TEST(Study, AJudgeThatDiesTakesNoOtherResultsWithIt) {
   StudyOptions one_by_one = quick();
   one_by_one.batch = 1;
-  std::thread killer(kill_first_child, SIGUSR1);
+  const std::future<void> killed = kill_first_child(SIGUSR1);
   const auto results = results_of({run_right, run_negated}, one_by_one);
-  killer.join();
+  killed.wait();
   EXPECT_EQ(results[0]["status"], "unsound") << results[0].dump(1);
   EXPECT_NE(results[0].value("why", "").find("wait status 0xa"), std::string::npos) << results[0].dump(1);
   EXPECT_EQ(results[1]["status"], "killed") << results[1].dump(1);

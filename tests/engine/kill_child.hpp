@@ -6,12 +6,14 @@
 #include <chrono>
 #include <csignal>
 #include <fstream>
+#include <future>
 #include <string>
 #include <thread>
+#include <utility>
 
 namespace assay::falsify {
 
-/// Sends the signal to the first process that this one starts; gives up after ten seconds.
+namespace detail {
 inline void kill_first_child(int signal) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (std::chrono::steady_clock::now() < end) {
@@ -26,6 +28,16 @@ inline void kill_first_child(int signal) {
     }
     std::this_thread::yield();
   }
+}
+}  // namespace detail
+
+/// Sends the signal to the first process that this one starts; gives up after ten seconds. Wait for it. The thread is
+/// detached: in a process forked meanwhile nobody could join it, which is a leak to a thread sanitizer.
+inline std::future<void> kill_first_child(int signal) {
+  std::packaged_task<void()> task([signal] { detail::kill_first_child(signal); });
+  std::future<void> done = task.get_future();
+  std::thread(std::move(task)).detach();
+  return done;
 }
 
 }  // namespace assay::falsify

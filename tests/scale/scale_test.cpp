@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <limits>
-#include <thread>
 
 #include "cli/values.hpp"
 #include "falsify/engine/checkpoint.hpp"
@@ -72,9 +72,9 @@ CampaignOptions few() {
 
 TEST(Pool, AJudgeThatDiesTakesNoOtherResultsWithIt) {
   const std::vector<const Kernel*> both{&kernel("softmax/cpu/naive"), &kernel("transpose/cpu/naive")};
-  std::thread killer(kill_first_child, SIGUSR1);  // sanitizers handle those of faults
+  const std::future<void> killed = kill_first_child(SIGUSR1);  // sanitizers handle those of faults
   const std::vector<json> results = run_pool(both, few(), 1, {});
-  killer.join();
+  killed.wait();
   for (const json& result : results)
     for (const json& o : result["obligations"]) {
       EXPECT_EQ(o["verdict"], result["kernel"] == both[0]->id ? "mistrusted" : "passed") << o;
