@@ -3,13 +3,14 @@
 
 #include "core/forms.hpp"
 #include "core/view.hpp"
+#include "reference/orders.hpp"
 
 namespace assay::reference {
 
 /// dlogits[i,j] = weights[y] (exp(logits[i,j] - logsumexp[i]) - [j = y]) (dloss[i] + dtotal / normalizer), y =
 /// targets[i]; logits, dlogits [rows, classes], targets, logsumexp, dloss [rows], weights [classes], normalizer, dtotal
 /// [1]. Overwritten; nothing where dlogits has no memory. O(rows classes). Source: Bishop, Pattern Recognition and
-/// Machine Learning (2006), equation 4.109.
+/// Machine Learning (2006), equation 4.109. The bound of the target's own element holds for the difference of two products too.
 template <class T>
 void cross_entropy_backward(View<const T> logits, View<const T> targets, View<const T> weights, View<const T> logsumexp,
                             View<const T> normalizer, View<const T> dloss, View<const T> dtotal, View<T> dlogits) {
@@ -20,7 +21,8 @@ void cross_entropy_backward(View<const T> logits, View<const T> targets, View<co
     const T upstream = dloss(i) + share;
     for (Index j = 0; j < logits.dim(1); ++j) {
       const T p = exp(logits(i, j) - logsumexp(i));
-      dlogits(i, j) = product(weights(y), j == y ? p - T(1) : p, upstream);
+      const T own = product(weights(y), p, upstream);
+      dlogits(i, j) = j == y ? either_order(product(weights(y), p - T(1), upstream), T(own - T(weights(y) * upstream))) : own;
     }
   }
 }

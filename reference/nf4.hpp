@@ -47,6 +47,12 @@ float nf4_entry(View<const T> codes, Index j, Index p) {
   return kNf4[static_cast<std::size_t>(p % 2 == 0 ? pair / 16 : pair % 16)];
 }
 
+/// The scale of element (j, p).
+template <class T>
+T nf4_block_scale(View<const T> absmax, Index j, Index p) {
+  return Given<T>::value(nf4_scale(held(absmax(j, p / kNf4Block))));
+}
+
 /// Element (j, p) of the matrix that codes [n, 32 blocks] and absmax [n, blocks] stand for: an entry of the codebook times
 /// the scale of its block, rounded once to float.
 template <class T>
@@ -60,7 +66,7 @@ template <class T, class X>
 T nf4_dot(View<const T> codes, View<const T> absmax, Index j, Index k, X x) {
   Sum<T> sum, scaled, by_blocks;
   for (Index first = 0; first < k; first += kNf4Block) {
-    const T scale = Given<T>::value(nf4_scale(held(absmax(j, first / kNf4Block))));
+    const T scale = nf4_block_scale(absmax, j, first);
     Sum<T> entries;
     for (Index p = first; p < std::min(first + kNf4Block, k); ++p) {
       const T entry = Given<T>::value(nf4_entry(codes, j, p));

@@ -7,14 +7,18 @@
 namespace assay::reference {
 
 /// dx[i,p] = sum_j dy[i,j] w[j,p] for dy [m, n], dx [m, k] and w [n, k] in codes [n, 32 b] and absmax [n, b], b = ceil(k /
-/// 64); dx is overwritten and shares nothing with them. O(m n k). Source: Dettmers et al., QLoRA, 2023, section 3.
+/// 64); dx is overwritten and shares nothing with them. Kernels may also scale dy first. O(m n k). Source: Dettmers et al., QLoRA, 2023,
+/// section 3.
 template <class T>
 void nf4_matmul(View<const T> dy, View<const T> codes, View<const T> absmax, View<T> dx) {
   for (Index p = 0; p < dx.dim(1); ++p)
     for (Index i = 0; i < dx.dim(0); ++i) {
-      Sum<T> sum;
-      for (Index j = 0; j < dy.dim(1); ++j) sum += dy(i, j) * nf4_weight(codes, absmax, j, p);
-      dx(i, p) = sum.value();
+      Sum<T> sum, scaled;
+      for (Index j = 0; j < dy.dim(1); ++j) {
+        sum += dy(i, j) * nf4_weight(codes, absmax, j, p);
+        scaled += product(nf4_block_scale(absmax, j, p), Given<T>::value(nf4_entry(codes, j, p)), dy(i, j));
+      }
+      dx(i, p) = either(sum.value(), scaled.value());
     }
 }
 

@@ -1,8 +1,11 @@
 // Bounds for the orders in which correct kernels evaluate the same number.
 #pragma once
 
+#include <algorithm>
+#include <cfloat>
 #include <cmath>
 
+#include "core/forms.hpp"
 #include "core/scaled_sum.hpp"
 #include "core/sum.hpp"
 
@@ -20,6 +23,30 @@ inline Bounded either_order(const Bounded& x, const Bounded& y) {
   return both;
 }
 
+/// a b c d, in any order.
+template <class T>
+T product_of_four(const T& a, const T& b, const T& c, const T& d) {
+  return a * b * c * d;
+}
+/// Three roundings whatever the order. What a product of two lost by underflow is scaled by the two others, and what one of three
+/// lost by the fourth.
+inline Bounded product_of_four(const Bounded& a, const Bounded& b, const Bounded& c, const Bounded& d) {
+  const Roundings& r = Roundings::current();
+  double reach[] = {std::fabs(a.value) + a.error, std::fabs(b.value) + b.error, std::fabs(c.value) + c.error, std::fabs(d.value) + d.error};
+  std::ranges::sort(reach);
+  Bounded all(product(a, b, c) * d);
+  if (!(std::fabs(all.value) <= DBL_MAX)) {
+    all.may_overflow |= !std::isnan(all.value) && reach[0] * reach[1] * std::min(reach[2], 1.0) < FLT_MIN;  // infinity times what vanished
+    return all;
+  }
+  const double pair = reach[3] * reach[2], triple = pair * reach[1];
+  const double lost = r.underflow * (reach[3] + 2 * pair) * (1 + 4 * r.unit);
+  all.error += lost;
+  all.statistical += lost;
+  all.may_overflow |= !(pair <= r.largest) || !(triple <= r.largest);
+  return all;
+}
+
 /// keep a + take b, keep + take = 1; correct kernels also evaluate a + take (b - a).
 template <class T>
 T weighted_mean(const T& keep, const T& a, const T& take, const T& b) {
@@ -28,13 +55,14 @@ T weighted_mean(const T& keep, const T& a, const T& take, const T& b) {
   sum += take * b;
   return sum.value();
 }
-/// In the other order a counts twice, but its own error only keep times: what that order adds are its roundings, of numbers that are
-/// off by their errors.
+/// In the other order a counts twice, but its own error e only keep times: what that order adds are its roundings, of numbers that
+/// are off by their errors e and f of b. The difference is rounded with u (e + f) more, take times that difference likewise and the
+/// sum with u (e + (e + f)) at most, take <= 1: together below 4 u (1 + 4 u) (e + f).
 inline Bounded weighted_mean(const Bounded& keep, const Bounded& a, const Bounded& take, const Bounded& b) {
   const Bounded first = weighted_mean<Bounded>(keep, a, take, b);
   const Bounded from(a.value, 0, 0, a.may_overflow), to(b.value, 0, 0, b.may_overflow), other = from + take * (to - from);
-  constexpr double kRoundings = 4;
-  const double own = other.error + kRoundings * Roundings::current().unit * (a.error + b.error);
+  const double roundings = 4 * Roundings::current().unit;
+  const double own = other.error + roundings * (1 + roundings) * (a.error + b.error);
   const auto with = [&](double of_a, double of_b) { return std::fabs(keep.value) * of_a + std::fabs(take.value) * of_b + own; };
   return either_order(first, {other.value, with(a.error, b.error), with(a.statistical, b.statistical), other.may_overflow});
 }

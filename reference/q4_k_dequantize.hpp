@@ -11,6 +11,7 @@ namespace assay::reference {
 /// floats, so that one rounding is all there is. Source: ggml, block_q4_K and get_scale_min_k4.
 struct Q4KParts {
   float step, code, offset;
+  float d, scale, dmin, minimum;
 };
 
 template <class T>
@@ -22,7 +23,8 @@ Q4KParts q4_k_parts(View<const T> blocks, Index row, Index p) {
   const auto minimum = b < 4 ? byte(8 + b) & 63 : byte(8 + b) >> 4 | byte(4 + b) >> 6 << 4;
   const auto pair = byte(16 + p % 256 / 64 * 32 + p % 32);
   const auto code = p % 64 < 32 ? pair & 15 : pair >> 4;
-  return {half(0) * static_cast<float>(scale), static_cast<float>(code), half(2) * static_cast<float>(minimum)};
+  const float d = half(0), dmin = half(2), sc = static_cast<float>(scale), m = static_cast<float>(minimum);
+  return {d * sc, static_cast<float>(code), dmin * m, d, sc, dmin, m};
 }
 
 template <class T>

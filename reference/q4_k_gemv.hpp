@@ -12,23 +12,31 @@ namespace assay::reference {
 
 /// y[i] = sum_p w[i,p] x[p] for blocks [rows, ceil(k / 256) 144] of which w [rows, k] are the values, x [k], y [rows]; y
 /// is overwritten and shares nothing with blocks, x. Kernels may also sum codes times x, and x, by sub-blocks, and apply the scales
-/// to these sums, d and dmin last: a rounding for each. O(rows k).
+/// to these sums, d and dmin last: a rounding for each; d and dmin also to the sums of a super-block. O(rows k).
 template <class T>
 void q4_k_gemv(View<const T> blocks, View<const T> x, View<T> y) {
   for (Index i = 0; i < y.dim(0); ++i) {
-    Sum<T> sum, apart;
-    for (Index first = 0; first < x.dim(0); first += 32) {
-      Sum<T> codes, elements;
-      const Q4KParts of = q4_k_parts(blocks, i, first);  // all 32 have one step and one offset
-      for (Index p = first; p < std::min<Index>(first + 32, x.dim(0)); ++p) {
-        sum += T(q4_k_value(blocks, i, p)) * x(p);
-        codes += T(q4_k_parts(blocks, i, p).code) * x(p);
-        elements += x(p);
+    Sum<T> sum, apart, by_super_blocks;
+    for (Index super = 0; super < x.dim(0); super += 256) {
+      Sum<T> scaled, minima;
+      const Q4KParts whole = q4_k_parts(blocks, i, super);
+      for (Index first = super; first < std::min<Index>(super + 256, x.dim(0)); first += 32) {
+        Sum<T> codes, elements;
+        const Q4KParts of = q4_k_parts(blocks, i, first);  // all 32 have one step and one offset
+        for (Index p = first; p < std::min<Index>(first + 32, x.dim(0)); ++p) {
+          sum += T(q4_k_value(blocks, i, p)) * x(p);
+          codes += T(q4_k_parts(blocks, i, p).code) * x(p);
+          elements += x(p);
+        }
+        apart += T(T(of.step) * codes.value()) * T(1);
+        apart += T(T(-of.offset) * elements.value()) * T(1);
+        scaled += T(of.scale) * codes.value();
+        minima += T(of.minimum) * elements.value();
       }
-      apart += T(T(of.step) * codes.value()) * T(1);
-      apart += T(T(-of.offset) * elements.value()) * T(1);
+      by_super_blocks += T(T(whole.d) * scaled.value());
+      by_super_blocks += T(T(-whole.dmin) * minima.value());
     }
-    y(i) = either(sum.value(), apart.value());
+    y(i) = either(sum.value(), either(apart.value(), by_super_blocks.value()));
   }
 }
 

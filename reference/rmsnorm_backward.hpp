@@ -17,7 +17,7 @@ void rmsnorm_backward(View<const T> x, View<const T> weight, View<const T> rrms,
   if (dx.data() != nullptr)
     for (Index i = 0; i < rows; ++i) {
       Sum<T> projection;
-      for (Index j = 0; j < n; ++j) projection += T(dy(i, j) * weight(j)) * T(x(i, j) * rrms(i));
+      for (Index j = 0; j < n; ++j) projection += product(dy(i, j), weight(j), T(x(i, j) * rrms(i)));
       const T mean = quotient(projection.value(), T(static_cast<double>(n)));
       for (Index j = 0; j < n; ++j)
         dx(i, j) = scaled_difference(rrms(i), T(dy(i, j) * weight(j)), T(T(x(i, j) * rrms(i)) * mean));

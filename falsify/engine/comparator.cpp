@@ -125,7 +125,8 @@ Outcome compare(Tier tier, std::string_view tensor, const Shape& shape, std::spa
     }
     if (limit.any_class && class_of(g) != Class::finite) continue;
     if (class_of(g) != class_of(w)) {
-      fail("class", fmt::format("got {}, want {}: not of the same class", g, w));
+      fail("class", limit.any_class && class_of(w) != Class::finite ? fmt::format("got {}, want an infinity or NaN", g)
+                                                                    : fmt::format("got {}, want {}: not of the same class", g, w));
       continue;
     }
     if (class_of(w) != Class::finite) continue;

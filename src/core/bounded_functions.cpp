@@ -153,8 +153,12 @@ Bounded softmax_term(const Bounded& x, const Bounded& maximum, double terms) {
 }
 
 Bounded scaled_difference(const Bounded& r, const Bounded& a, const Bounded& b) {
-  const Bounded before = r * (a - b), after = Bounded(r * a) - Bounded(r * b);
-  if (!(std::fabs(before.value) <= DBL_MAX)) return before;
+  Bounded before = r * (a - b);
+  const Bounded after = Bounded(r * a) - Bounded(r * b);
+  if (!(std::fabs(before.value) <= DBL_MAX)) {
+    before.may_overflow |= after.may_overflow || std::isnan(after.value) != std::isnan(before.value);  // inf - inf
+    return before;
+  }
   return {before.value, std::max(before.error, after.error), std::max(before.statistical, after.statistical),
           before.may_overflow || after.may_overflow};
 }

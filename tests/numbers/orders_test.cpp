@@ -1,0 +1,168 @@
+// Formulas as other frameworks order them: within the bound of the reference, and of a class that it allows, over all magnitudes.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "contract/certificates/nf4_matmul.hpp"
+#include "core/nf4.hpp"
+#include "core/q4_k.hpp"
+#include "falsify/engine/random.hpp"
+#include "reference/cross_entropy_backward.hpp"
+#include "reference/nf4_matmul.hpp"
+#include "reference/nf4_matmul_nt.hpp"
+#include "reference/q4_k_gemv.hpp"
+#include "reference/silu_backward.hpp"
+#include "reference/silu_mul_backward.hpp"
+#include "reference/softmax_backward.hpp"
+
+namespace assay::numbers {
+namespace {
+
+using falsify::Random;
+using Inputs = std::array<float, 3>;
+
+struct Order {
+  const char* name;
+  std::function<Bounded(const Inputs&)> bound;
+  std::function<float(const Inputs&)> computed;
+};
+
+const Shape kOne{1, 1};
+
+Bounded of_silu(const Inputs& in) {
+  Bounded x = Bounded::input(in[0]), dy = Bounded::input(in[1]), dx;
+  reference::silu_backward<Bounded>(View<const Bounded>(&x, kOne), View<const Bounded>(&dy, kOne), View<Bounded>(&dx, kOne));
+  return dx;
+}
+Bounded of_silu_mul(const Inputs& in) {
+  Bounded gate = Bounded::input(in[0]), up = Bounded::input(in[1]), dy = Bounded::input(in[2]), dgate;
+  reference::silu_mul_backward<Bounded>(View<const Bounded>(&gate, kOne), View<const Bounded>(&up, kOne), View<const Bounded>(&dy, kOne),
+                                        View<Bounded>(&dgate, kOne), View<Bounded>(nullptr, kOne));
+  return dgate;
+}
+/// Of one class: p = exp(logit - logsumexp), here with a logsumexp of 0.
+Bounded of_cross_entropy(const Inputs& in) {
+  Bounded logit = Bounded::input(-std::fabs(in[0])), weight = Bounded::input(in[1]), dloss = Bounded::input(in[2]), dlogit;
+  Bounded zero(0.0), one(1.0);
+  const Shape single{1};
+  reference::cross_entropy_backward<Bounded>(View<const Bounded>(&logit, kOne), View<const Bounded>(&zero, single),
+                                             View<const Bounded>(&weight, single), View<const Bounded>(&zero, single),
+                                             View<const Bounded>(&one, single), View<const Bounded>(&dloss, single),
+                                             View<const Bounded>(&zero, single), View<Bounded>(&dlogit, kOne));
+  return dlogit;
+}
+/// Of one entry y, so that the sum is y dy.
+Bounded of_softmax(const Inputs& in) {
+  Bounded y = Bounded::input(in[0]), dy = Bounded::input(in[1]), dx;
+  reference::softmax_backward<Bounded>(View<const Bounded>(&y, kOne), View<const Bounded>(&dy, kOne), View<Bounded>(&dx, kOne));
+  return dx;
+}
+
+float sigmoid_of(float x) { return 1 / (1 + std::exp(-x)); }
+
+const Order kOrders[] = {
+    {"silu, dy s first", of_silu, [](const Inputs& in) {
+       const float s = sigmoid_of(in[0]);
+       return in[1] * s * (1 + in[0] * (1 - s));
+     }},
+    {"silu, gated, dy up s first", of_silu_mul, [](const Inputs& in) {
+       const float s = sigmoid_of(in[0]);
+       return in[2] * in[1] * s * (1 + in[0] * (1 - s));
+     }},
+    {"silu, gated, up last", of_silu_mul, [](const Inputs& in) {
+       const float s = sigmoid_of(in[0]);
+       return in[2] * s * (1 + in[0] * (1 - s)) * in[1];
+     }},
+    {"cross-entropy, two products", of_cross_entropy, [](const Inputs& in) {
+       const float scale = in[1] * in[2];
+       return std::exp(-std::fabs(in[0])) * scale - scale;
+     }},
+    {"softmax, two products", of_softmax, [](const Inputs& in) { return in[0] * in[1] - in[0] * (in[0] * in[1]); }},
+};
+
+/// Moderate, of every magnitude, or infinite.
+float draw(Random& random, double moderate) {
+  if (random.chance(0.02)) return static_cast<float>(random.sign() * INFINITY);
+  if (random.chance(0.5)) return static_cast<float>(moderate * random.gaussian());
+  return static_cast<float>(std::ldexp(random.gaussian(), static_cast<int>(random.between(-149, 127))));
+}
+
+TEST(Orders, OfOtherFrameworksAreWithinTheBound) {
+  for (const Order& order : kOrders) {
+    Random random(falsify::derive(1, order.name));
+    double worst = 0;
+    int compared = 0;
+    for (int n = 0; n < 100'000; ++n) {
+      const Inputs in{draw(random, 10), draw(random, 1), draw(random, 1)};
+      const Bounded want = order.bound(in);
+      const float got = order.computed(in);
+      if (want.may_overflow && !std::isfinite(got)) continue;
+      const std::string where = fmt::format("{}: got {} of {} {} {}, want {} within {}", order.name, got, in[0], in[1], in[2], want.value, want.error);
+      ASSERT_EQ(std::isnan(got), std::isnan(want.value)) << where;
+      ASSERT_EQ(std::isfinite(got), std::isfinite(want.value)) << where;
+      if (!std::isfinite(got)) {
+        ASSERT_TRUE(std::isnan(got) || got == want.value) << where;
+        continue;
+      }
+      ++compared;
+      const double off = std::fabs(got - want.value);
+      ASSERT_LE(off, want.error) << where;
+      if (off > 0 && std::isfinite(want.error)) worst = std::max(worst, off / want.error);
+    }
+    fmt::print("{:>30}: {} compared; largest error / bound {:.3f}\n", order.name, compared, worst);
+    EXPECT_GT(worst, 0.3) << order.name;
+  }
+}
+
+/// One product of three factors: the scale comes last, or first.
+TEST(Orders, OfNf4AreWithinBoundAndCertificate) {
+  Random random(3);
+  double worst = 0;
+  for (int n = 0; n < 20'000; ++n) {
+    const float x = draw(random, 1), scale = static_cast<float>(std::ldexp(random.gaussian(), static_cast<int>(random.between(-30, 30))));
+    const auto code = static_cast<std::uint8_t>(random.below(16) << 4);
+    const float entry = kNf4[code >> 4];
+    if (!std::isfinite(x)) continue;
+    const Bounded of_x = Bounded::input(x), of_code(static_cast<double>(code)), of_scale = Bounded::input(scale);
+    const View<const Bounded> vx(&of_x, kOne), codes(&of_code, kOne), scales(&of_scale, kOne);
+    Bounded nt, plain;
+    reference::nf4_matmul_nt<Bounded>(vx, codes, scales, View<Bounded>(&nt, kOne));
+    reference::nf4_matmul<Bounded>(vx, codes, scales, View<Bounded>(&plain, kOne));
+    const float last = (x * entry) * scale, first = (x * scale) * entry;
+    const View<const float> fx(&x, kOne), fscale(&scale, kOne);
+    const View<const std::uint8_t> bytes(&code, kOne);
+    const std::string where = fmt::format("{} {} {}", x, entry, scale);
+    for (const auto& [got, want] : {std::pair{last, nt}, std::pair{first, plain}}) {
+      if (!std::isfinite(got)) {
+        ASSERT_TRUE(want.may_overflow || got == want.value) << where;
+        continue;
+      }
+      ASSERT_LE(std::fabs(got - want.value), want.error) << where;
+      if (want.error > 0 && std::isfinite(want.error)) worst = std::max(worst, std::fabs(got - want.value) / want.error);
+    }
+    ASSERT_TRUE(contract::freivalds_nf4_nt(fx, bytes, fscale, View<const float>(&last, kOne)).holds) << where;
+    ASSERT_TRUE(contract::freivalds_nf4(fx, bytes, fscale, View<const float>(&first, kOne)).holds) << where;
+  }
+  EXPECT_GT(worst, 0.5);
+}
+
+/// A sub-block whose scale is 0 under an infinite d: NaN by elements and by sub-blocks, not by super-blocks, as ggml sums.
+TEST(Orders, AnInfiniteStepOfQ4KMayMeetNoZero) {
+  std::vector<Bounded> bytes(q4_k::kBytes, Bounded(0.0));
+  bytes[0] = Bounded(0.0), bytes[1] = Bounded(0x7c);  // d is infinite, dmin 0
+  bytes[q4_k::kPacked] = Bounded(1.0);                 // sc[0] = 1, all others 0
+  for (std::size_t i = q4_k::kCodes; i < bytes.size(); ++i) bytes[i] = Bounded(0x11);
+  const std::vector<Bounded> x(64, Bounded(1.0));
+  Bounded y;
+  reference::q4_k_gemv<Bounded>(View<const Bounded>(bytes.data(), {1, q4_k::kBytes}), View<const Bounded>(x.data(), {64}), View<Bounded>(&y, {1}));
+  EXPECT_FALSE(std::isfinite(y.value));
+  EXPECT_TRUE(y.may_overflow) << "infinite and NaN are both right";
+}
+
+}  // namespace
+}  // namespace assay::numbers
