@@ -139,7 +139,9 @@ void reach_far(const OpDescriptor& op, const FarTurn& turn, Case& c) {
     if (op.dims[d].max / 2 > kFarDims[0]) long_dims.push_back(d);
   if (long_dims.empty()) return;
   const std::size_t chosen = long_dims[(turn.obligation + turn.round) % long_dims.size()];
-  const Index wanted = kFarDims[(turn.obligation / long_dims.size() + turn.round) % std::size(kFarDims)];
+  // Each dim goes through all of them, whatever the number of dims.
+  const std::size_t n = long_dims.size();
+  const Index wanted = kFarDims[(turn.obligation / n + turn.round / n + turn.round % n) % std::size(kFarDims)];
   // The first of five counts problems that stand alone: a thousand are enough.
   const Index extent = op.dims.size() >= 5 && chosen == 0 ? kFarDims[0] : wanted;
   Random random(derive(c.seed, "far"));
@@ -271,13 +273,18 @@ rc::Gen<Case> case_gen(const OpDescriptor& op, const DrawSpec& spec) {
   };
 }
 
-/// Every strategy has its turn, and in every twelfth round, another for each obligation, one dim is far.
+/// Every strategy has its turn, and in every twelfth round, another for each obligation, one dim is far. Sums of integers are exact
+/// however long they are, and cost little: there every fourth round.
 void take_turns(const OpDescriptor& op, const ObligationInfo& obligation, std::uint64_t seed, std::uint64_t number, DrawSpec& spec) {
-  constexpr std::uint64_t kEvery = 12;
+  const bool exact = obligation.by == "exact";
+  const std::uint64_t every = exact ? 4 : 12, own = derive(seed, obligation.id);
   const auto same = [&](const ObligationInfo& o) { return o.id == obligation.id; };
   const auto which = static_cast<std::uint64_t>(std::ranges::find_if(op.obligations, same) - op.obligations.begin());
-  spec.turn = number + derive(seed, obligation.id) % spec.strategies.size();
-  if (!spec.large && (number + 5 * which) % kEvery == kEvery - 1) spec.far = FarTurn{number / kEvery, which};
+  spec.turn = number + own % spec.strategies.size();
+  if (spec.large || (number + 5 * which) % every != every - 1) return;
+  spec.far = FarTurn{number / every, which};
+  // Turns of strategies and dims must not keep step: three strategies would have the same one whenever a dim is far.
+  spec.turn = exact ? spec.strategies.size() - 1 : derive(own ^ number, "far") % spec.strategies.size();
 }
 
 rc::Shrinkable<Case> draw(const OpDescriptor& op, const ObligationInfo& obligation, std::uint64_t seed,

@@ -72,6 +72,31 @@ TEST(Draw, StrategiesAndFarDimsTakeTurns) {
   }
 }
 
+/// Of three strategies and every twelfth round, the same one would always meet a far dim. Exact sums of thousands of terms are tried
+/// along each dim that the exact obligation has: what a bound of so many terms hides shows there.
+TEST(Draw, FarDimsMeetEveryStrategy) {
+  for (const OpDescriptor* op : operations())
+    for (const Obligation& o : obligations(op->name)) {
+      const DrawSpec spec = draw_spec(o.info->by);
+      if (spec.large || op->dims.size() > 4) continue;
+      std::set<Strategy> strategies;
+      std::vector<Index> furthest(op->dims.size());
+      const bool exact = o.info->by == "exact";
+      for (std::uint64_t n = 0; n < (exact ? 100 : 1000); ++n) {
+        const Case c = draw(*op, *o.info, 1, n).value();
+        const auto longest = std::ranges::max_element(c.dims);
+        if (longest == c.dims.end() || *longest < 2049) continue;
+        strategies.insert(c.strategy);
+        Index& most = furthest[static_cast<std::size_t>(longest - c.dims.begin())];
+        if (c.strategy == Strategy::exact_integers) most = std::max(most, *longest);
+      }
+      if (strategies.empty()) continue;
+      EXPECT_TRUE(exact || strategies.size() >= std::min<std::size_t>(spec.strategies.size(), 3)) << o.info->id;
+      for (std::size_t d = 0; d < op->dims.size() && exact; ++d)
+        EXPECT_TRUE(op->dims[d].max / 2 < 8200 || furthest[d] > 4096) << o.info->id << " along " << op->dims[d].name;
+    }
+}
+
 /// Each problem that stands alone costs a tile or more, and cuda-host runs tiles one after another.
 TEST(Draw, FarBatchesOfAttentionHaveFewHeads) {
   int far = 0;
