@@ -52,7 +52,7 @@ void works(const Call& call, Device& device) {
 class Busy {
  public:
   Busy() {
-    for (unsigned i = 0; i < 6 * std::thread::hardware_concurrency(); ++i) {
+    for (unsigned i = 0; i < 4 * std::thread::hardware_concurrency(); ++i) {
       const pid_t child = fork();
       if (child == 0)
         for (;;) {
