@@ -399,6 +399,8 @@ def evidence():
     (EVIDENCE / (CUDA + ".json")).unlink()
     refused("evidence that was removed", "missing", "--report", folder / "refused")
     check('<failure type="mistrusted"' in (folder / "refused/junit.xml").read_text(), "JUnit shows refused evidence as a failure")
+    places = [r["locations"][0]["physicalLocation"] for r in json.loads((folder / "refused/assay.sarif").read_text())["runs"][0]["results"]]
+    check(any(p["artifactLocation"]["uri"].endswith(CUDA + ".json") and p["region"] == {"startLine": 1} for p in places), f"SARIF places it: {places}")
     undo()
     # A change of its sources makes it stale, and is told apart from one of the engine.
     for path, part in (("kernels/cuda/softmax.cu", "kernel"), ("reference/softmax.hpp", "reference"), ("falsify/engine/draw.cpp", "engine"),
