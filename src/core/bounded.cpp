@@ -175,7 +175,8 @@ Bounded Terms::sum(Terms t, const Roundings& r) {
   const double worst = finite_or_infinite((growth + inherited + evaluation) * slack);
   const bool overflows = t.may_overflow || !(t.magnitude + worst <= r.largest);
   if (!(std::fabs(t.total) <= DBL_MAX)) {
-    // Finite terms whose magnitudes sum to more than the largest double: where their errors are a quarter of it, they may be small.
+    // Finite terms whose magnitudes sum to more than the largest double: less errors of at most a quarter of it, some term is still
+    // beyond every float, however many there are; with larger errors all may be small.
     if (!(t.magnitude <= DBL_MAX) && !(t.error <= DBL_MAX / 4)) return anything();
     return {t.total, 0, 0, overflows && !std::isnan(t.total)};
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <initializer_list>
 #include <thread>
 
 #include "core/errors.hpp"
@@ -206,52 +207,46 @@ TEST(Verdicts, RightKernelsPassWhateverTheyStore) {
   }
 }
 
+void expect_passed(const Kernel& kernel, const Case& c, std::initializer_list<std::string_view> ids) {
+  Worker worker(std::chrono::seconds(10));
+  std::size_t tried = 0;
+  for (const Obligation& o : obligations(kernel.op)) {
+    if (std::ranges::find(ids, o.info->id) == ids.end()) continue;
+    const Outcome outcome = try_obligation(o.check, operation(kernel.op), kernel, c, worker);
+    EXPECT_EQ(outcome.kind, Outcome::Kind::passed) << o.info->id << ": " << (outcome.finding ? outcome.finding->message : "");
+    ++tried;
+  }
+  EXPECT_EQ(tried, ids.size());
+}
+
 /// The sum of a group's gradients is beyond float16, and infinite; those of its members are not.
 TEST(Verdicts, SixteenBitsMayOverflowWhereTheirPartsDoNot) {
-  const OpDescriptor& op = operation("attention_backward");
   Case c;
   c.dims = {1, 1, 1, 6, 48, 4};
   c.params = {0.125, 0};
   c.strategy = Strategy::graded;
   c.seed = 7058813809428325661U;
-  Worker worker(std::chrono::seconds(10));
-  for (const Obligation& o : obligations(op.name)) {
-    if (o.info->id != "FALSIFY-ATTN-BWD-006" && o.info->id != "FALSIFY-ATTN-BWD-002") continue;
-    const Outcome outcome = try_obligation(o.check, op, kernel("attention_backward/cuda-host/tiled_f16"), c, worker);
-    EXPECT_EQ(outcome.kind, Outcome::Kind::passed) << o.info->id << ": " << (outcome.finding ? outcome.finding->message : "");
-  }
+  expect_passed(kernel("attention_backward/cuda-host/tiled_f16"), c, {"FALSIFY-ATTN-BWD-006", "FALSIFY-ATTN-BWD-002"});
 }
 
 /// A scale that was rounded up to the smallest normal half lies below it: its double need not be twice that.
 TEST(Verdicts, TwiceAScaleMayBeLessThanTwiceTheSmallestNormal) {
-  const OpDescriptor& op = operation("q4_k_quantize");
   Case c;
   c.dims = {2049, 1};
   c.strategy = Strategy::gaussian;
   c.seed = 13640373762007390410U;
-  Worker worker(std::chrono::seconds(10));
-  for (const Obligation& o : obligations(op.name)) {
-    if (o.info->id != "FALSIFY-Q4KQ-008") continue;
-    const Outcome outcome = try_obligation(o.check, op, kernel("q4_k_quantize/cpu/naive"), c, worker);
-    EXPECT_EQ(outcome.kind, Outcome::Kind::passed) << (outcome.finding ? outcome.finding->message : "");
-  }
+  expect_passed(kernel("q4_k_quantize/cpu/naive"), c, {"FALSIFY-Q4KQ-008"});
 }
 
 /// A score of 6e10 lies 701 above its saved logsumexp by that one's rounding alone: its power, times dy, is beyond the largest
 /// double, and a kernel in float32 finds a difference of zero.
 TEST(Verdicts, APowerBeyondDoubleMayBeOneByRounding) {
-  const OpDescriptor& op = operation("attention_backward");
   Case c;
   c.dims = {4, 15, 9, 9, 9, 4};
   c.params = {0.11520314961671829, 0};
   c.strategy = Strategy::graded;
   c.seed = 2605645823697737226U;
-  Worker worker(std::chrono::seconds(10));
-  for (const Obligation& o : obligations(op.name)) {
-    if (o.info->id != "FALSIFY-ATTN-BWD-004") continue;
-    const Outcome outcome = try_obligation(o.check, op, kernel("attention_backward/cpu/naive"), c, worker);
-    EXPECT_EQ(outcome.kind, Outcome::Kind::passed) << (outcome.finding ? outcome.finding->message : "");
-  }
+  expect_passed(kernel("attention_backward/cpu/naive"), c, {"FALSIFY-ATTN-BWD-004"});
 }
 
 /// A kernel that is known to be right shows a reference that is not.

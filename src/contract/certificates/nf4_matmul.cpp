@@ -20,12 +20,18 @@ std::vector<float> decoded(View<const std::uint8_t> codes, View<const float> abs
   return weights;
 }
 
+/// Of the finite scales of row j.
+double largest_scale(View<const float> absmax, Index j) {
+  double largest = 0;
+  for (Index block = 0; block < absmax.dim(1); ++block)
+    if (const double scale = std::fabs(absmax(j, block)); scale <= FLT_MAX) largest = std::max(largest, scale);
+  return largest;
+}
+
 /// Three factors in any order, where W holds products of two that are rounded once; a scale may come last.
 ProductTerms terms_of(View<const float> absmax) {
   ProductTerms terms{.operations = 3};
-  for (Index j = 0; j < absmax.dim(0); ++j)
-    for (Index block = 0; block < absmax.dim(1); ++block)
-      if (const double scale = std::fabs(absmax(j, block)); scale <= FLT_MAX) terms.range = std::max(terms.range, scale);
+  for (Index j = 0; j < absmax.dim(0); ++j) terms.range = std::max(terms.range, largest_scale(absmax, j));
   return terms;
 }
 
@@ -36,9 +42,7 @@ Certified freivalds_nf4(View<const float> dy, View<const std::uint8_t> codes, Vi
   // Where dy is scaled first it may overflow before an entry of the codebook makes it smaller.
   LeftOut left_out(dy.dim(0), k);
   for (Index j = 0; j < n; ++j) {
-    double largest = 0;
-    for (Index block = 0; block < absmax.dim(1); ++block)
-      if (const double scale = std::fabs(absmax(j, block)); scale <= FLT_MAX) largest = std::max(largest, scale);
+    const double largest = largest_scale(absmax, j);
     for (Index i = 0; i < dy.dim(0); ++i)
       if (const double x = std::fabs(dy(i, j)); x <= FLT_MAX && x * largest > FLT_MAX) left_out.rows[static_cast<std::size_t>(i)] = true;
   }
