@@ -22,6 +22,8 @@ using Clock = std::chrono::steady_clock;
 constexpr int kDiffering = 12;
 /// Other inputs for each obligation with the dims of such a case.
 constexpr int kAgain = 3;
+/// How often a call that ended otherwise than the original's is made again. What ends so once was disturbed: a GPU is shared with mutants that loop.
+constexpr int kRetries = 2;
 /// Cases of each obligation before bits are compared.
 constexpr int kFirstCases = 4;
 /// JSON has no infinity.
@@ -217,6 +219,23 @@ class Study {
     return std::nullopt;
   }
 
+  /// The mutant on a case of the attack: its outputs, or nothing where it refused, or ended otherwise more than once.
+  std::optional<Run> run_mutant(const Case& c) {
+    Outcome ending;
+    std::optional<Run> got = run_on(wrong_, c, ending);
+    if (got || !ending.finding) return got;
+    Outcome again;
+    for (int retry = 0; retry < kRetries && !again.finding; ++retry) {
+      worker_.restart();
+      got = run_on(wrong_, c, again);
+    }
+    if (again.finding)
+      note_end(again);
+    else
+      disturbed_.push_back(ending.finding->message);
+    return got;
+  }
+
   /// On a case where they differ: true where an obligation decides. Otherwise both errors are noted, for whoever judges.
   bool objected(const Case& c) {
     for (const Obligation& obligation : obligations(op_.name)) {
@@ -254,8 +273,7 @@ class Study {
         if (ending.kind != Outcome::Kind::refused) worker_.restart();
         continue;
       }
-      const std::optional<Run> got = run_on(wrong_, c, ending);
-      note_end(ending);
+      const std::optional<Run> got = run_mutant(c);
       ++cases_;
       ++compared_;
       if (got && same(op_, *want, *got)) continue;
@@ -266,6 +284,7 @@ class Study {
   }
 
   void decide_survivor() {
+    if (!disturbed_.empty()) details_["disturbed"] = disturbed_;
     if (compared_ == 0) return decide("unavailable", {{"why", "the kernel itself takes none of the cases to compare on"}});
     if (differing_ == 0) return decide("equivalent", {{"compared", compared_}});
     decide("hole", {{"compared", compared_}, {"differs", differing_}, {"worst", std::min(worst_, kMost)},
@@ -296,6 +315,7 @@ class Study {
   json details_ = json::object();
   bool ended_ = true;
   int cases_ = 0, compared_ = 0, differing_ = 0;
+  json disturbed_ = json::array();  ///< how calls ended that ended well when made again
   json first_;              ///< case on which the two differ
   double last_worst_ = 0, worst_ = 0, worst_of_right_ = 0;  ///< errors as shares of the bound, where the two differ
 };

@@ -2,8 +2,10 @@
 #include "falsify/automatic/study.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <future>
 
@@ -65,6 +67,34 @@ TEST(Study, WrongMutantsDieAndTheRightOnesAfterThemDoNot) {
   }
   EXPECT_EQ(results[2]["kind"], "crash");
   EXPECT_EQ(results[4]["kind"], "hang");
+}
+
+TEST(Study, ACallThatIsDisturbedOnceIsNoDifference) {
+  // Calls of every process that judges: the first ones are the obligations', then one of the attack's crashes.
+  auto* const calls = static_cast<std::atomic<int>*>(mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(calls, MAP_FAILED);
+  int whole = 0;
+  const auto crash_at = [&](int one, int next) {
+    calls->store(0);
+    const auto results = results_of({[=](const Call& call, Device& device) {
+      const int number = ++*calls;
+      if (number == one || number == next) raise(SIGSEGV);
+      run_right(call, device);
+    }});
+    whole = calls->load();
+    return results[0];
+  };
+  EXPECT_FALSE(crash_at(-1, -1).contains("disturbed"));
+  const int late = whole - 10;  // each case of the attack is one call
+  const auto once = crash_at(late, -1);
+  EXPECT_EQ(once["status"], "equivalent") << once.dump(1);
+  EXPECT_EQ(once["disturbed"].size(), 1U) << once.dump(1);
+  EXPECT_TRUE(once["ended"]);
+  EXPECT_NE(automatic_table(report_of({once})).find("well when made again"), std::string::npos);
+  const auto twice = crash_at(late, late + 1);
+  EXPECT_EQ(twice["status"], "hole") << twice.dump(1);
+  EXPECT_FALSE(twice["ended"]);
+  munmap(calls, sizeof(std::atomic<int>));
 }
 
 TEST(Study, WhatCannotBeComparedIsNotEquivalent) {
