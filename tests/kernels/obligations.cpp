@@ -8,8 +8,8 @@
 #include <cstring>
 #include <span>
 
-#include "falsify/engine/campaign.hpp"
 #include "falsify/engine/report.hpp"
+#include "tests/kernels/trusted.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -34,7 +34,7 @@ class ObligationTest : public testing::Test {
     options.cases = cases_for(kernel_.backend);
     options.only = info_.id;
     options.limit = std::chrono::minutes(2);  // a busy machine is no hang, nor is a sanitizer
-    const KernelResult result = run_campaign(op, kernel_, options);
+    const KernelResult result = run_until_trusted(kernel_, options);
     const ObligationResult& o = result.obligations.front();
     switch (o.verdict) {
       case Verdict::passed: break;

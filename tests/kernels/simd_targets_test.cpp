@@ -4,11 +4,10 @@
 #include <gtest/gtest.h>
 #include <hwy/highway.h>
 
-#include <algorithm>
 #include <chrono>
 #include <set>
 
-#include "falsify/engine/campaign.hpp"
+#include "tests/kernels/trusted.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -33,15 +32,11 @@ bool vectorized(const Kernel& kernel) {
          !kernel.id.ends_with("/openblas") && !kernel.id.ends_with("/dispatch");
 }
 
-/// A turn of every strategy; where mostly zeros were compared, twice as many cases, up to four turns.
 KernelResult campaign(const Kernel& kernel) {
   CampaignOptions options;
+  options.cases = 11;  // a turn of every strategy
   options.limit = std::chrono::minutes(2);
-  for (options.cases = 11;; options.cases *= 2) {
-    const KernelResult result = run_campaign(operation(kernel.op), kernel, options);
-    const auto mistrusted = [](const ObligationResult& o) { return o.verdict == Verdict::mistrusted; };
-    if (options.cases == 44 || std::ranges::none_of(result.obligations, mistrusted)) return result;
-  }
+  return run_until_trusted(kernel, options);
 }
 
 TEST(SimdTargets, EveryKernelIsRightOnEach) {
