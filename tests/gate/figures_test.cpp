@@ -12,8 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-json obligation(double worst, double typical, const char* verdict = "passed") {
-  return json::array({{{"id", "X-001"}, {"verdict", verdict}, {"worst", worst}, {"typical", typical}}});
+json obligation(double worst, double typical, const char* verdict = "passed", int cases = 100) {
+  return json::array({{{"id", "X-001"}, {"verdict", verdict}, {"worst", worst}, {"typical", typical}, {"cases", cases}}});
 }
 
 TEST(Ledger, ReportsWhatGrewTenfold) {
@@ -30,6 +30,13 @@ TEST(Ledger, ReportsWhatIsNoLongerExact) {
   EXPECT_EQ(grown("k", obligation(0, 0), obligation(0.001, 0)).size(), 1U);
   EXPECT_TRUE(grown("k", obligation(0, 0), obligation(0, 0)).empty());
   EXPECT_TRUE(grown("k", obligation(0.5, 0.5), obligation(0, 0)).empty());
+}
+
+TEST(Ledger, AMedianOfFewCasesOrOfZeroIsNoFigure) {
+  EXPECT_TRUE(grown("k", obligation(0.9, 0), obligation(0.9, 0.8)).empty());  // half of the cases are exact: so is their median, or not
+  EXPECT_TRUE(grown("k", obligation(0.5, 0.01), obligation(0.5, 0.1, "passed", 19)).empty());
+  EXPECT_TRUE(grown("k", obligation(0.5, 0.01, "passed", 19), obligation(0.5, 0.1)).empty());
+  EXPECT_EQ(grown("k", obligation(0.5, 0.01, "passed", 20), obligation(0.5, 0.1, "passed", 20)).size(), 1U);
 }
 
 TEST(Ledger, ComparesWhatPassedOnBothSides) {
