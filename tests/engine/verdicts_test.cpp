@@ -249,6 +249,25 @@ TEST(Verdicts, APowerBeyondDoubleMayBeOneByRounding) {
   expect_passed(kernel("attention_backward/cpu/naive"), c, {"FALSIFY-ATTN-BWD-004"});
 }
 
+/// dy is drawn along x / weight there, and one of 2048 weights is 0.
+TEST(Verdicts, AWeightOfZeroHasNoQuotient) {
+  Case c;
+  c.dims = {63, 2048};
+  c.strategy = Strategy::directed;
+  c.seed = 2341700951250986639U;
+  expect_passed(kernel("rmsnorm_backward/cpu/naive"), c, {"FALSIFY-RMSNORM-BWD-008"});
+}
+
+/// Where dx is infinite or NaN, its product with x says nothing.
+TEST(Verdicts, ARowThatOverflowsHasNoProjection) {
+  Case c;
+  c.dims = {3, 5};
+  for (const Strategy strategy : {Strategy::huge, Strategy::nonfinite}) {
+    c.strategy = strategy;
+    for (c.seed = 1; c.seed <= 20; ++c.seed) expect_passed(kernel("rmsnorm_backward/cpu/naive"), c, {"FALSIFY-RMSNORM-BWD-008"});
+  }
+}
+
 /// A kernel that is known to be right shows a reference that is not.
 class NaiveKernels : public testing::TestWithParam<std::string> {};
 
