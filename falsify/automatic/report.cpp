@@ -79,8 +79,7 @@ std::string survivors_text(const json& report) {
                         m["kernel"].get<std::string>() + (m["part"] == "" ? "" : ", " + m["part"].get<std::string>()),
                         m["description"].get<std::string>());
     if (status == "equivalent") text += fmt::format("            the same bits in {} cases\n", m["compared"].dump());
-    if (m.contains("disturbed"))
-      text += fmt::format("            {} calls ended otherwise, and well when made again: {}\n", m["disturbed"].size(), m["disturbed"][0].get<std::string>());
+    if (m.contains("late")) text += fmt::format("            calls that hung once, and not when made again: {}\n", m["late"].dump());
     if (status == "hole" || status == "judged")
       text += fmt::format("            other bits in {} of {} cases, and no obligation objects: {}\n"
                           "            there its error reaches {:.3g} of the bound, the kernel's own {:.3g}\n", m["differs"].dump(),

@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kDiffering = 12;
 /// Other inputs for each obligation with the dims of such a case.
 constexpr int kAgain = 3;
-/// How often a call that ended otherwise than the original's is made again. What ends so once was disturbed: a GPU is shared with mutants that loop.
+/// How often a call that did not end in time is made again: a GPU is shared with mutants that loop. No other end has such an excuse.
 constexpr int kRetries = 2;
 /// Cases of each obligation before bits are compared.
 constexpr int kFirstCases = 4;
@@ -219,20 +219,18 @@ class Study {
     return std::nullopt;
   }
 
-  /// The mutant on a case of the attack: its outputs, or nothing where it refused, or ended otherwise more than once.
+  /// The mutant on a case of the attack: its outputs, or nothing where it refused, failed, or hung more than once.
   std::optional<Run> run_mutant(const Case& c) {
     Outcome ending;
     std::optional<Run> got = run_on(wrong_, c, ending);
-    if (got || !ending.finding) return got;
+    note_end(ending);  // once is enough for the screen before a GPU
+    if (!ending.finding || ending.finding->kind != "hang") return got;
     Outcome again;
     for (int retry = 0; retry < kRetries && !again.finding; ++retry) {
       worker_.restart();
       got = run_on(wrong_, c, again);
     }
-    if (again.finding)
-      note_end(again);
-    else
-      disturbed_.push_back(ending.finding->message);
+    late_ += !again.finding;
     return got;
   }
 
@@ -284,7 +282,7 @@ class Study {
   }
 
   void decide_survivor() {
-    if (!disturbed_.empty()) details_["disturbed"] = disturbed_;
+    if (late_ > 0) details_["late"] = late_;
     if (compared_ == 0) return decide("unavailable", {{"why", "the kernel itself takes none of the cases to compare on"}});
     if (differing_ == 0) return decide("equivalent", {{"compared", compared_}});
     decide("hole", {{"compared", compared_}, {"differs", differing_}, {"worst", std::min(worst_, kMost)},
@@ -315,7 +313,7 @@ class Study {
   json details_ = json::object();
   bool ended_ = true;
   int cases_ = 0, compared_ = 0, differing_ = 0;
-  json disturbed_ = json::array();  ///< how calls ended that ended well when made again
+  int late_ = 0;            ///< calls that hung once, and not when made again
   json first_;              ///< case on which the two differ
   double last_worst_ = 0, worst_ = 0, worst_of_right_ = 0;  ///< errors as shares of the bound, where the two differ
 };

@@ -5,14 +5,13 @@
 #include <algorithm>
 #include <string_view>
 
+#include "falsify/gate/evidence.hpp"
+
 namespace assay::falsify {
 namespace {
 
 using nlohmann::json;
 using namespace std::string_view_literals;
-
-/// A median of fewer cases says more of the draw than of the kernel.
-constexpr int kMedian = 20;
 
 const json* obligation(const json& list, const json& id) {
   for (const json& o : list)
@@ -30,8 +29,9 @@ std::vector<Worse> grown(const std::string& kernel, const json& before, const js
     for (const char* figure : {"worst", "typical"}) {
       if (!o[figure].is_number() || !then->contains(figure) || !(*then)[figure].is_number()) continue;
       const double was = (*then)[figure].get<double>(), is = o[figure].get<double>();
-      // A typical error of 0 says that most cases were exact. That fewer are now is no growth; that none was, the worst says.
-      if (figure == "typical"sv && (was == 0 || std::min(o.value("cases", 0), then->value("cases", 0)) < kMedian)) continue;
+      // A median needs the cases that evidence must have. One of 0 says that most cases were exact: that fewer are now is no
+      // growth, and of an error where there was none the worst speaks.
+      if (figure == "typical"sv && (was == 0 || std::min(o.value("cases", 0), then->value("cases", 0)) < kLeastDraws)) continue;
       if (is > 0 && is >= kWorse * was) list.push_back({kernel, o["id"].get<std::string>(), figure, was, is});
     }
   }

@@ -69,31 +69,26 @@ TEST(Study, WrongMutantsDieAndTheRightOnesAfterThemDoNot) {
   EXPECT_EQ(results[4]["kind"], "hang");
 }
 
-TEST(Study, ACallThatIsDisturbedOnceIsNoDifference) {
-  // Calls of every process that judges: the first ones are the obligations', then one of the attack's crashes.
+TEST(Study, ACallThatHangsOnceIsNoDifferenceAndAnyOtherEndIs) {
+  // Counts the calls of every process that judges.
   auto* const calls = static_cast<std::atomic<int>*>(mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(calls, MAP_FAILED);
-  int whole = 0;
-  const auto crash_at = [&](int one, int next) {
+  const auto ends_badly_at = [&](int first, int last, RunFunction bad) {
     calls->store(0);
-    const auto results = results_of({[=](const Call& call, Device& device) {
+    return results_of({[=](const Call& call, Device& device) {
       const int number = ++*calls;
-      if (number == one || number == next) raise(SIGSEGV);
-      run_right(call, device);
-    }});
-    whole = calls->load();
-    return results[0];
+      (number >= first && number <= last ? bad : run_right)(call, device);
+    }})[0];
   };
-  EXPECT_FALSE(crash_at(-1, -1).contains("disturbed"));
-  const int late = whole - 10;  // each case of the attack is one call
-  const auto once = crash_at(late, -1);
+  EXPECT_FALSE(ends_badly_at(0, 0, run_crash).contains("late"));
+  const int late = *calls - 10;  // in the attack, each of whose cases is one call
+  const auto once = ends_badly_at(late, late, run_forever);
   EXPECT_EQ(once["status"], "equivalent") << once.dump(1);
-  EXPECT_EQ(once["disturbed"].size(), 1U) << once.dump(1);
-  EXPECT_TRUE(once["ended"]);
-  EXPECT_NE(automatic_table(report_of({once})).find("well when made again"), std::string::npos);
-  const auto twice = crash_at(late, late + 1);
-  EXPECT_EQ(twice["status"], "hole") << twice.dump(1);
-  EXPECT_FALSE(twice["ended"]);
+  EXPECT_EQ(once["late"], 1) << once.dump(1);
+  EXPECT_FALSE(once["ended"]);  // no such mutant goes to a GPU
+  EXPECT_NE(automatic_table(report_of({once})).find("hung once, and not when made again: 1"), std::string::npos);
+  EXPECT_EQ(ends_badly_at(late, late + 1, run_forever)["status"], "hole");
+  EXPECT_EQ(ends_badly_at(late, late, run_crash)["status"], "hole");
   munmap(calls, sizeof(std::atomic<int>));
 }
 

@@ -1,7 +1,6 @@
 /* Ten kernels that somebody could have shipped, each with one fault. */
 #include <assay/plugin.h>
 #include <math.h>
-#include <string.h>
 
 static float* at(const DLTensor* t, int64_t i, int64_t j) {
   return (float*)t->data + i * t->strides[0] + j * t->strides[1];

@@ -15,13 +15,10 @@ namespace assay::falsify {
 namespace {
 
 /// Lavapipe compiles each pipeline anew for every test, cuda-host takes a block's threads in turn: that costs more than the cases.
-/// Sanitizers look at how kernels compute, not at what: few cases show it, and fewest where all threads are one.
+/// Sanitized builds have fewest where all threads are one.
 int cases_for(Backend backend) {
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  return backend == Backend::cuda_host ? 4 : 10;
-#else
+  if (kSanitized) return backend == Backend::cuda_host ? 4 : 10;
   return backend == Backend::cpu ? 25 : 10;
-#endif
 }
 
 class ObligationTest : public testing::Test {
@@ -34,7 +31,7 @@ class ObligationTest : public testing::Test {
     options.cases = cases_for(kernel_.backend);
     options.only = info_.id;
     options.limit = std::chrono::minutes(2);  // a busy machine is no hang, nor is a sanitizer
-    const KernelResult result = run_until_trusted(kernel_, options);
+    const KernelResult result = run_until_trusted(kernel_, options, kSanitized ? 4 * options.cases : options.cases);
     const ObligationResult& o = result.obligations.front();
     switch (o.verdict) {
       case Verdict::passed: break;

@@ -32,17 +32,11 @@ bool vectorized(const Kernel& kernel) {
          !kernel.id.ends_with("/openblas") && !kernel.id.ends_with("/dispatch");
 }
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr int kCases = 3;  // sanitizers look at how kernels compute, not at what
-#else
-constexpr int kCases = 11;  // a turn of every strategy
-#endif
-
 KernelResult campaign(const Kernel& kernel) {
   CampaignOptions options;
-  options.cases = kCases;
+  options.cases = kSanitized ? 3 : 11;  // 11: a turn of every strategy
   options.limit = std::chrono::minutes(2);
-  return run_until_trusted(kernel, options);
+  return run_until_trusted(kernel, options, 4 * options.cases);
 }
 
 TEST(SimdTargets, EveryKernelIsRightOnEach) {
