@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "falsify/losses.hpp"
+
 namespace assay::falsify {
 
 Heads::Heads(Problem& p)
@@ -24,7 +26,7 @@ void sensible_heads(Problem& problem, Strategy strategy, Random& random) {
   }
   if (strategy != Strategy::directed) return;
   const double scale = problem.params[0];
-  const auto kind = random.below(8);
+  const auto kind = random.below(9);
   // One direction carries the scores: q along it is 1, k_j along it the score wanted of key j, over the scale.
   const Index axis = static_cast<Index>(random.below(static_cast<std::uint64_t>(a.d)));
   for (Index b = 0; b < a.batch; ++b)
@@ -41,6 +43,7 @@ void sensible_heads(Problem& problem, Strategy strategy, Random& random) {
           case 4: score = static_cast<double>(random.below(2)) * 3; break;          // ties
           case 5: score = 300 + random.gaussian(); break;                           // large, small differences
           case 6: score = 0.01 * random.gaussian(); break;                          // nearly uniform
+          case 7: score = few_matter(a.t, random); break;
           default: score = 4 * random.gaussian();
         }
         for (Index c = 0; c < a.d; ++c) {

@@ -4,6 +4,11 @@
 
 namespace assay::falsify {
 
+double few_matter(Index n, Random& random) {
+  constexpr double kHandful = 4;
+  return random.chance(kHandful / static_cast<double>(n)) ? 4 - 16 * random.uniform() : -60 + random.gaussian();
+}
+
 void direct_logits(std::vector<float>& logits, std::vector<float>& targets, Index rows, Index classes, Random& random) {
   for (Index i = 0; i < rows; ++i) {
     float* const x = logits.data() + i * classes;
@@ -12,7 +17,7 @@ void direct_logits(std::vector<float>& logits, std::vector<float>& targets, Inde
       for (Index j = 0; j < classes; ++j) x[j] = static_cast<float>(value(j));
     };
     const auto y = static_cast<Index>(target);
-    switch (random.below(9)) {
+    switch (random.below(10)) {
       case 0:  // last = max: a sum that stops early is off by all of it
         all([&](Index) { return random.gaussian(); });
         x[classes - 1] = static_cast<float>(random.between(4, 40));
@@ -42,6 +47,10 @@ void direct_logits(std::vector<float>& logits, std::vector<float>& targets, Inde
         all([&](Index) { return -200 + random.gaussian(); });
         break;
       case 7:
+        all([&](Index) { return few_matter(classes, random); });
+        if (random.chance(0.5)) x[y] = static_cast<float>(3 * random.uniform());
+        break;
+      case 8:
         all([&](Index j) { return 100.0 * static_cast<double>(j) / static_cast<double>(classes); });
         break;
       default:

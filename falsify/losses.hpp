@@ -1,4 +1,4 @@
-// Inputs that the losses share: logits where a log-sum-exp is most sensitive.
+// Inputs that softmaxes and losses share: logits where a log-sum-exp is most sensitive.
 #pragma once
 
 #include "falsify/engine/inputs.hpp"
@@ -7,7 +7,11 @@ namespace assay::falsify {
 
 /// Overwrites each row of logits [rows, classes] by one of: a dominant last class, gaps beyond exp's range, a confident
 /// or hopeless target, the largest floats, ties, all equal, all far below zero (a masked lane that counts as 0 would
-/// outweigh them), rising or falling. `targets` may move to the class in question.
+/// outweigh them), rising or falling, few that matter. `targets` may move to the class in question.
 void direct_logits(std::vector<float>& logits, std::vector<float>& targets, Index rows, Index classes, Random& random);
+
+/// Scores of a row of n of which a handful are within 16 of each other and all others some 60 below: a sum of as few terms,
+/// with a bound as tight, however long the row is, so that an error of single terms shows in long rows too.
+double few_matter(Index n, Random& random);
 
 }  // namespace assay::falsify

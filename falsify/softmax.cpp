@@ -4,18 +4,20 @@
 #include <cfloat>
 #include <cmath>
 
+#include "falsify/losses.hpp"
 #include "falsify/rows.hpp"
 
 namespace assay::falsify {
 
 /// Row by row: a gap above 88, beyond which an unshifted exponential overflows; the maximum last, or growing all along the
-/// row, so that online kernels rescale at every tile; ties; logits of the largest magnitude; wide logits; masked entries.
+/// row, so that online kernels rescale at every tile; ties; logits of the largest magnitude; wide logits; masked entries; few
+/// entries that matter, apart, so that an error of each shows however long the row is.
 void softmax::extreme(Problem& problem, Strategy strategy, Random& random) {
   if (strategy != Strategy::directed) return;
   const Index rows = problem.dims[0], n = problem.dims[1];
   for (Index i = 0; i < rows; ++i) {
     float* const x = problem.values[0].data() + i * n;
-    switch (random.below(7)) {
+    switch (random.below(8)) {
       case 0: x[n - 1] = static_cast<float>(89 + 20 * random.uniform()); break;
       case 1: x[n - 1] = 6; break;
       case 2:
@@ -29,6 +31,9 @@ void softmax::extreme(Problem& problem, Strategy strategy, Random& random) {
         break;
       case 5:
         for (Index j = 0; j < n; ++j) x[j] *= 30;
+        break;
+      case 6:
+        for (Index j = 0; j < n; ++j) x[j] = static_cast<float>(few_matter(n, random));
         break;
       default:
         for (Index j = 0; j < n; ++j)

@@ -21,16 +21,18 @@ using Clock = std::chrono::steady_clock;
 /// Cases on which mutant and original differ that obligations are tried on, before the mutant counts as a hole.
 constexpr int kDiffering = 12;
 /// Other inputs for each obligation with the dims of such a case.
-constexpr int kAgain = 3;
+constexpr int kAgain = 4;
 /// How often a call that did not end in time is made again: a GPU is shared with mutants that loop. No other end has such an excuse.
 constexpr int kRetries = 2;
 /// Cases of each obligation before bits are compared.
-constexpr int kFirstCases = 4;
+constexpr int kFirstCases = 2;
+/// Of the dims of a call, the long one of every third case of the attack.
+constexpr int kLongEvery = 3;
 /// JSON has no infinity.
 constexpr double kMost = 1e300;
 
-/// A case of the attack: all ways to make inputs and larger dims at times, so that paths chosen by size are run. In every third one dim is long and the others
-/// are small, so that loops over tiles take several turns whatever the operation costs.
+/// A case of the attack: all ways to make inputs and larger dims at times, so that paths chosen by size are run. In every third one dim, each in its turn, is
+/// long and the others are small, so that loops over tiles take several turns whatever the operation costs.
 Case attack_case(const OpDescriptor& op, std::uint64_t seed, int number) {
   DrawSpec spec{.strategies = {}, .directed = true};
   for (int s = 0; s < kStrategies; ++s)
@@ -46,12 +48,13 @@ Case attack_case(const OpDescriptor& op, std::uint64_t seed, int number) {
     spec.large = false;
     c = drawn();
   }
-  if (number % 3 != 1 || c.dims.empty()) return c;
+  if (number % kLongEvery != 1 || c.dims.empty()) return c;
   Random random(derive(own, "one long dim"));
-  const std::size_t longest = random.below(c.dims.size());
+  const std::size_t longest = static_cast<std::size_t>(number / kLongEvery) % c.dims.size();
   for (std::size_t d = 0; d < c.dims.size(); ++d) {
     const Index most = op.dims.size() >= 5 ? 3 : 9;
-    const Index n = d == longest ? random.between(65, 1100) : std::min<Index>(c.dims[d], random.between(1, most));
+    // Every octave as often: kernels choose paths by size, and 65 to 128 is a path as good as 513 to 1024.
+    const Index n = d == longest ? static_cast<Index>(65 * std::exp2(4 * random.uniform())) : std::min<Index>(c.dims[d], random.between(1, most));
     c.dims[d] = std::clamp(n, op.dims[d].min, op.dims[d].max);
   }
   make_valid(op, c.dims);
@@ -248,11 +251,13 @@ class Study {
   /// These dims run what was changed. Other inputs may show more of it: each obligation's own.
   bool objected_to_such(const Case& c) {
     for (const Obligation& obligation : obligations(op_.name)) {
-      const DrawSpec spec = draw_spec(obligation.info->by);
+      DrawSpec spec = draw_spec(obligation.info->by);
+      if (spec.directed && op_.directed) spec.strategies.push_back(Strategy::directed);
       Random random(derive(c.seed, obligation.info->id));
       for (int again = 0; again < kAgain; ++again) {
         Case other = c;
-        other.strategy = spec.strategies[random.below(spec.strategies.size())];
+        // What is made for the operation has its turn with all dims that run the change.
+        other.strategy = again == 0 ? spec.strategies.back() : spec.strategies[random.below(spec.strategies.size())];
         other.seed = random.bits();
         ++cases_;
         if (decides(obligation, other, "attack")) return true;

@@ -52,6 +52,7 @@ double distance(float got, float want) {
 }
 
 double over(double difference, double bound) {
+  if (bound == INFINITY) return 0;  // of what may overflow anything is right
   if (bound > 0) return difference / bound;
   return difference <= bound ? 0 : INFINITY;
 }
@@ -165,6 +166,17 @@ Outcome compare_bits(std::string_view tensor, const Shape& shape, std::span<cons
   return outcome;
 }
 
+namespace {
+
+/// NaN is as far as can be from anything but NaN; equal infinities are 0 apart.
+double apart(double x, double y) {
+  if (x == y || (std::isnan(x) && std::isnan(y))) return 0;
+  const double difference = std::fabs(x - y);
+  return std::isnan(difference) ? INFINITY : difference;
+}
+
+}  // namespace
+
 Outcome compare_within(std::string_view tensor, const Shape& shape, std::span<const double> got,
                        std::span<const double> want, std::span<const double> bound) {
   Outcome outcome;
@@ -172,8 +184,8 @@ Outcome compare_within(std::string_view tensor, const Shape& shape, std::span<co
     ++outcome.elements;
     outcome.nonzero += want[i] != 0;
     if (outcome.finding) continue;
-    const double difference = std::fabs(got[i] - want[i]);
-    if (bound[i] > 0) outcome.worst = std::max(outcome.worst, difference / bound[i]);
+    const double difference = apart(got[i], want[i]);
+    if (bound[i] > 0) outcome.worst = std::max(outcome.worst, over(difference, bound[i]));
     if (difference <= bound[i]) continue;
     outcome.kind = Outcome::Kind::falsified;
     outcome.finding = element("value", tensor, shape, i, got[i], want[i], bound[i],
@@ -182,8 +194,7 @@ Outcome compare_within(std::string_view tensor, const Shape& shape, std::span<co
   }
   if (outcome.finding)
     outcome.finding->errors = error_map(tensor, shape, true, [&](std::size_t i) {
-      const double difference = std::fabs(got[i] - want[i]);
-      return std::isnan(difference) ? INFINITY : over(difference, bound[i]);
+      return over(apart(got[i], want[i]), bound[i]);
     });
   return outcome;
 }

@@ -6,6 +6,7 @@
 #define ASSAY_KERNELS_CPU_GEMM_TILE_INL
 #endif
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <utility>
@@ -20,10 +21,11 @@ using FloatTag = hn::ScalableTag<float>;
 inline constexpr Index kLanes = static_cast<Index>(hn::MaxLanes(FloatTag()));
 /// Columns of the widest tile: two vectors.
 inline constexpr Index kTileCols = 2 * kLanes;
-/// Rows of the tallest tile of one and of two vectors: 16 and 24 accumulators of AVX-512's 32 registers, 12 of the
-/// 16 of the older sets. At least 8 independent chains hide the latency of a fused multiplication.
+/// Rows of the tallest tile of one and of two vectors: 8 and 24 accumulators of AVX-512's 32 registers, 12 of the
+/// 16 of the older sets. At least 8 independent chains hide the latency of a fused multiplication. 16 of one vector
+/// would fit, but then all stores of a small product follow its last multiplication (16x16x16 took 13% longer).
 inline constexpr Index tile_rows(Index vectors) {
-  if (HWY_CAP_GE512) return vectors == 1 ? 16 : 12;
+  if (HWY_CAP_GE512) return vectors == 1 ? 8 : 12;
   return vectors == 1 ? 12 : 6;
 }
 
@@ -104,10 +106,11 @@ constexpr std::array<TileFunction, sizeof...(kRowsLess1)> tile_table(std::intege
   return {&multiply_tile<kColumnMajorA, kRowsLess1 + 1, kVectors>...};
 }
 
-/// The tile function for this many rows, 1..tile_rows(vectors), and vectors, 1 or 2.
+/// The tile function for this many rows and vectors, 1 or 2. Rows: at least 1 and at most tile_rows(vectors), or
+/// tile_rows(2) where a narrow panel takes the rows that wide ones do.
 template <bool kColumnMajorA>
 TileFunction tile_function(Index rows, Index vectors) {
-  static constexpr auto kNarrow = tile_table<kColumnMajorA, 1>(std::make_integer_sequence<int, int{tile_rows(1)}>());
+  static constexpr auto kNarrow = tile_table<kColumnMajorA, 1>(std::make_integer_sequence<int, int{std::max(tile_rows(1), tile_rows(2))}>());
   static constexpr auto kWide = tile_table<kColumnMajorA, 2>(std::make_integer_sequence<int, int{tile_rows(2)}>());
   const auto index = static_cast<std::size_t>(rows - 1);
   return vectors == 1 ? kNarrow[index] : kWide[index];

@@ -7,14 +7,10 @@
 // The body is compiled once for each instruction set and chosen at run time. (No target_clones: its resolvers run
 // before the sanitizers are ready.)
 #define ASSAY_INLINE [[gnu::always_inline]] inline
+#pragma GCC diagnostic ignored "-Wpsabi"  // all functions that pass vectors are inlined
 
 namespace assay::contract {
 namespace {
-
-using Floats [[gnu::vector_size(16), gnu::aligned(4)]] = float;
-using Doubles [[gnu::vector_size(32), gnu::aligned(8)]] = double;
-using Bits [[gnu::vector_size(32)]] = std::int64_t;
-constexpr Index kLanes = 4;  // with twice as many, gcc converts halves and joins them
 
 struct Job {
   const float* m;
@@ -23,45 +19,78 @@ struct Job {
   double *first, *second;
 };
 
-ASSAY_INLINE void load(Doubles& to, const float* from) {
-  to = __builtin_convertvector(*reinterpret_cast<const Floats*>(from), Doubles);
-}
-ASSAY_INLINE void load(Doubles& to, const double* from) { to = *reinterpret_cast<const Doubles*>(from); }
-
-template <Beside beside>
-ASSAY_INLINE void add(Doubles& second, const Doubles& value, const Doubles& weight) {
-  if constexpr (beside == Beside::squares) second += value * value;
-  if constexpr (beside == Beside::magnitudes) second += reinterpret_cast<Doubles>(reinterpret_cast<Bits>(value) & INT64_MAX) * weight;
-}
 template <Beside beside>
 ASSAY_INLINE void add(double& second, double value, double weight) {
   if constexpr (beside == Beside::squares) second += value * value;
   if constexpr (beside == Beside::magnitudes) second += std::fabs(value) * weight;
 }
-ASSAY_INLINE double total(const Doubles& v) {
-  return (v[0] + v[1]) + (v[2] + v[3]);
-}
+
+template <int kLanes>
+struct VectorTypes;
+template <>
+struct VectorTypes<4> {
+  using Floats [[gnu::vector_size(16), gnu::aligned(4)]] = float;
+  using Doubles [[gnu::vector_size(32), gnu::aligned(8)]] = double;
+  using Bits [[gnu::vector_size(32)]] = std::int64_t;
+};
+template <>
+struct VectorTypes<8> {
+  using Floats [[gnu::vector_size(32), gnu::aligned(4)]] = float;
+  using Doubles [[gnu::vector_size(64), gnu::aligned(8)]] = double;
+  using Bits [[gnu::vector_size(64)]] = std::int64_t;
+};
+
+/// Vectors of as many doubles as an instruction set adds at once.
+template <int kLanes>
+struct Vectors : VectorTypes<kLanes> {
+  using typename VectorTypes<kLanes>::Floats, typename VectorTypes<kLanes>::Doubles, typename VectorTypes<kLanes>::Bits;
+
+  ASSAY_INLINE static void load(Doubles& to, const float* from) {
+#if defined(__x86_64__)
+    if constexpr (kLanes == 8) {  // gcc 12 converts two halves and joins them
+      asm("vcvtps2pd %1, %0" : "=v"(to) : "v"(*reinterpret_cast<const Floats*>(from)));
+      return;
+    }
+#endif
+    to = __builtin_convertvector(*reinterpret_cast<const Floats*>(from), Doubles);
+  }
+  ASSAY_INLINE static void load(Doubles& to, const double* from) { to = *reinterpret_cast<const Doubles*>(from); }
+
+  template <Beside beside>
+  ASSAY_INLINE static void add(Doubles& second, const Doubles& value, const Doubles& weight) {
+    if constexpr (beside == Beside::squares) second += value * value;
+    if constexpr (beside == Beside::magnitudes)
+      second += reinterpret_cast<Doubles>(reinterpret_cast<Bits>(value) & INT64_MAX) * weight;
+  }
+  ASSAY_INLINE static double total(const Doubles& v) {
+    const double low = (v[0] + v[1]) + (v[2] + v[3]);
+    if constexpr (kLanes == 4) return low;
+    else return low + ((v[4] + v[5]) + (v[6] + v[7]));
+  }
+};
 
 /// Rows dense: R rows at a time share the loads of x and w.
-template <Beside beside, int R>
+template <Beside beside, int kLanes, int R>
 ASSAY_INLINE void dense_rows(const Job& job, Index i) {
+  using V = Vectors<kLanes>;
+  using Doubles = typename V::Doubles;
   Doubles first[R] = {}, second[R] = {};
   const float* row[R];
   for (int r = 0; r < R; ++r) row[r] = job.m + (i + r) * job.stride;
   Index j = 0;
   for (; j + kLanes <= job.cols; j += kLanes) {
     Doubles x, w = {};
-    load(x, job.x + j);
-    if constexpr (beside == Beside::magnitudes) load(w, job.w + j);
+    V::load(x, job.x + j);
+    if constexpr (beside == Beside::magnitudes) V::load(w, job.w + j);
     for (int r = 0; r < R; ++r) {
       Doubles value;
-      load(value, row[r] + j);
+      V::load(value, row[r] + j);
       first[r] += value * x;
-      add<beside>(second[r], value, w);
+      V::template add<beside>(second[r], value, w);
     }
   }
   for (int r = 0; r < R; ++r) {
-    double f = total(first[r]), s = total(second[r]);
+    double f = V::total(first[r]), s = V::total(second[r]);
     for (Index t = j; t < job.cols; ++t) {
       f += static_cast<double>(row[r][t]) * job.x[t];
       add<beside>(s, row[r][t], beside == Beside::magnitudes ? job.w[t] : 0);
@@ -72,22 +101,24 @@ ASSAY_INLINE void dense_rows(const Job& job, Index i) {
 }
 
 /// Columns dense: C columns at a time share the loads and stores of the sums.
-template <Beside beside, int C>
+template <Beside beside, int kLanes, int C>
 ASSAY_INLINE void dense_columns(const Job& job, Index begin, Index end, Index j) {
+  using V = Vectors<kLanes>;
+  using Doubles = typename V::Doubles;
   const float* column[C];
   for (int c = 0; c < C; ++c) column[c] = job.m + (j + c) * job.stride;
   const auto w = [&](int c) { return beside == Beside::magnitudes ? job.w[j + c] : 0; };
   Index i = begin;
   for (; i + kLanes <= end; i += kLanes) {
     Doubles first, second = {};
-    load(first, job.first + i);
-    if constexpr (beside != Beside::nothing) load(second, job.second + i);
+    V::load(first, job.first + i);
+    if constexpr (beside != Beside::nothing) V::load(second, job.second + i);
     for (int c = 0; c < C; ++c) {
       Doubles value;
-      load(value, column[c] + i);
+      V::load(value, column[c] + i);
       first += value * job.x[j + c];
       const Doubles weight = Doubles{} + w(c);
-      add<beside>(second, value, weight);
+      V::template add<beside>(second, value, weight);
     }
     *reinterpret_cast<Doubles*>(job.first + i) = first;
     if constexpr (beside != Beside::nothing) *reinterpret_cast<Doubles*>(job.second + i) = second;
@@ -99,36 +130,36 @@ ASSAY_INLINE void dense_columns(const Job& job, Index begin, Index end, Index j)
     }
 }
 
-template <Beside beside, bool rows_are_dense>
+template <Beside beside, bool rows_are_dense, int kLanes>
 ASSAY_INLINE void run(const Job& job) {
   if constexpr (rows_are_dense) {
     constexpr int kRows = 8;  // as many sums as hide the latency of an addition
     Index i = 0;
-    for (; i + kRows <= job.rows; i += kRows) dense_rows<beside, kRows>(job, i);
-    for (; i < job.rows; ++i) dense_rows<beside, 1>(job, i);
+    for (; i + kRows <= job.rows; i += kRows) dense_rows<beside, kLanes, kRows>(job, i);
+    for (; i < job.rows; ++i) dense_rows<beside, kLanes, 1>(job, i);
   } else {
     constexpr Index kBlock = 1024;  // sums of a block stay in the first-level cache
     for (Index begin = 0; begin < job.rows; begin += kBlock) {
       const Index end = std::min(begin + kBlock, job.rows);
       Index j = 0;
-      for (; j + 4 <= job.cols; j += 4) dense_columns<beside, 4>(job, begin, end, j);
-      for (; j < job.cols; ++j) dense_columns<beside, 1>(job, begin, end, j);
+      for (; j + 4 <= job.cols; j += 4) dense_columns<beside, kLanes, 4>(job, begin, end, j);
+      for (; j < job.cols; ++j) dense_columns<beside, kLanes, 1>(job, begin, end, j);
     }
   }
 }
 
 template <Beside beside, bool rows_are_dense>
 void run_plain(const Job& job) {
-  run<beside, rows_are_dense>(job);
+  run<beside, rows_are_dense, 4>(job);
 }
 #if defined(__x86_64__)
 template <Beside beside, bool rows_are_dense>
 [[gnu::target("arch=x86-64-v3")]] void run_v3(const Job& job) {
-  run<beside, rows_are_dense>(job);
+  run<beside, rows_are_dense, 4>(job);
 }
 template <Beside beside, bool rows_are_dense>
-[[gnu::target("arch=x86-64-v4")]] void run_v4(const Job& job) {
-  run<beside, rows_are_dense>(job);
+[[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] void run_v4(const Job& job) {
+  run<beside, rows_are_dense, 8>(job);
 }
 #endif
 

@@ -106,11 +106,8 @@ Bounded WeightedMean<Bounded>::mean() const {
     const Bounded& v = values_[j];
     const double size = std::fabs(v.value), term = w.value * v.value;
     finite &= size <= DBL_MAX && std::isfinite(v.error);
-    terms.total += term;
-    terms.magnitude += std::fabs(term);
-    terms.squares += term * term;
-    terms.error += w.error * size + (own + stored) * (size + v.error) + (w.value + w.error) * v.error + (size > 0 ? r.underflow : 0);
-    terms.may_overflow |= w.may_overflow || v.may_overflow;
+    terms.add(term, w.error * size + (own + stored) * (size + v.error) + (w.value + w.error) * v.error + (size > 0 ? r.underflow : 0),
+              w.may_overflow || v.may_overflow);
     shared += w.error * size;
   }
   if (!finite) {
@@ -118,7 +115,6 @@ Bounded WeightedMean<Bounded>::mean() const {
     for (std::size_t j = 0; j < weights_.size(); ++j) plain += factor(weights_[j].w) * values_[j];
     return quotient(plain.value(), sum_);
   }
-  terms.count = static_cast<double>(weights_.size());
   const Bounded numerator = Terms::sum(terms, r);
   const double mean = numerator.value / sum_.value, least = sum_.value - sum_.error;
   if (!(least > 0)) return anything();

@@ -26,6 +26,18 @@
 // a sum does. tests/numbers reaches this bound. A kernel that accumulates wider and rounds once errs by
 // u |s| <= u S, which E holds (or n = 1).
 //
+// Terms of zero. A term that is 0 without error is computed as 0, and adding 0 rounds nothing, in blocks too: n counts the
+// others. A term near 0, to nearest: with a float l, l + r errs by at most |r|, as l is no further from it. Let Z be the sum of
+// what m' of the n terms reach, magnitudes and errors (kSmall says which), m = n - m', and n u <= 1/4. Of the additions,
+//   - those within subtrees of such terms err by n u Z together, as above, and their sums are at most (1 + n u) Z;
+//   - those that add such a subtree to one with another term add at most that and err by as much, three times as much where
+//     the result is rounded twice (a narrow accumulator), and u |t_p| more, which E holds, where the other is an unrounded
+//     product: together at most 3 (1 + n u) Z < 3.8 Z. They are exact additions of further terms of at most 4.8 (1 + n u) Z / 3.8;
+//   - m - 1 others remain.
+//   error = (m - 1) u (S' + 5 Z) + E + F + 4.1 Z
+// holds as well, and whichever is less is taken. A long sum of which few terms matter is as tight as one of these few.
+// Truncation has no such bound: the smallest negative term lowers a float by a whole unit in its last place.
+//
 // Three products of TF32 for one (tf32x3): x = h + l + r, h the upper 11 bits of x and l those of x - h, both truncated, so that
 // |l| < 2^-10 |x| and |r| < 2^-20 |x|, or 2^-136 where l is subnormal. x y - (h h' + h l' + l h') = l l' + r y + (x - r) r' is below
 // (3 + 2^-9) 2^-20 |x y| <= 2 v |x y| for v = 2^-19: each factor counts as rounded by v. n terms become 3n, whose magnitudes sum
@@ -171,8 +183,13 @@ Bounded Terms::sum(Terms t, const Roundings& r) {
   const double inherited = t.error + r.flush * std::floor(t.count / 2);
   const double slack = (1 + kDoubleSlack) * (1 + t.count * 0x1p-52);
   const double evaluation = t.count * 0x1p-53 * t.magnitude;
-  const double growth = r.growth(t.count) * (t.magnitude + inherited);
-  const double worst = finite_or_infinite((growth + inherited + evaluation) * slack);
+  // Of `rounded` additions, the small terms' reaches being `aside`.
+  const auto worst_of = [&](double rounded, double aside) {
+    const double growth = r.growth(rounded) * (t.magnitude + inherited + 5 * aside);
+    return finite_or_infinite((growth + inherited + 5 * aside + evaluation) * slack);
+  };
+  const bool aside = r.nearest && t.large < t.count && r.growth(t.count) <= 0.25;
+  const double worst = aside ? std::min(worst_of(t.count, 0), worst_of(t.large, t.small)) : worst_of(t.count, 0);
   const bool overflows = t.may_overflow || !(t.magnitude + worst <= r.largest);
   if (!(std::fabs(t.total) <= DBL_MAX)) {
     // Finite terms whose magnitudes sum to more than the largest double: less errors of at most a quarter of it, some term is still
@@ -186,7 +203,11 @@ Bounded Terms::sum(Terms t, const Roundings& r) {
     const bool one_sign = std::fabs(t.total) == t.magnitude;
     const double fair = one_sign ? t.magnitude : std::min(kLambda * std::sqrt(t.squares), t.magnitude);
     const double spread = fair + worst;
-    statistical = std::min(worst, (kLambda * r.unit * std::sqrt(t.count) * spread + inherited + evaluation) * slack);
+    const auto likely = [&](double rounded, double small) {
+      return (kLambda * r.unit * std::sqrt(rounded) * (spread + 5 * small) + inherited + 5 * small + evaluation) * slack;
+    };
+    statistical = std::min(worst, likely(t.count, 0));
+    if (aside) statistical = std::min(statistical, likely(t.large, t.small));
   }
   return {t.total, worst, statistical, overflows};
 }

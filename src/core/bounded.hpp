@@ -65,47 +65,54 @@ struct Product {
   bool may_overflow;
 };
 
-/// What a bound needs to know of the terms of a sum.
+/// What a bound needs to know of the terms of a sum. What a term reaches: its magnitude and its error.
 struct Terms {
+  /// A term that reaches no further is added for at most what it reaches (bounded.cpp). Any number would do.
+  static constexpr double kSmall = 0x1p-60;
+
   double total = 0;      ///< sum of the terms: the value, in double
   double magnitude = 0;  ///< sum of |finite terms|
   double squares = 0;    ///< sum of their squares
   double error = 0;      ///< sum of their errors, roundings of products included
-  double count = 0;
+  double count = 0;      ///< of those that reach beyond 0: adding 0 rounds nothing
+  double large = 0;      ///< of those that reach beyond kSmall
+  double small = 0;      ///< sum of what the others reach
   bool may_overflow = false;
+
+  void add(double term, double its_error, bool overflows) {
+    const double size = std::fabs(term), reach = size + its_error;
+    total += term;
+    may_overflow |= overflows;
+    if (!(size <= DBL_MAX)) [[unlikely]]
+      return;  // the total shows its class; overflow is about the others
+    magnitude += size;
+    squares += term * term;
+    error += its_error;
+    count += reach > 0;
+    large += reach > kSmall;
+    small += reach > kSmall ? 0 : reach;
+  }
 
   /// Kept out of line, and by value: a Sum whose address escapes would live in memory, not in registers.
   static Bounded sum(Terms terms, const Roundings& roundings);
 };
 
-/// Order-free bound of a sum: holds for every order, blocking and use of FMA. About ten operations a term.
+/// Order-free bound of a sum: holds for every order, blocking and use of FMA. About fifteen operations a term.
 template <>
 class Sum<Bounded> {
  public:
   Sum& operator+=(const Bounded& term) {
-    add(term.value, term.error, term.may_overflow);
+    terms_.add(term.value, term.error, term.may_overflow);
     return *this;
   }
   Sum& operator+=(const Product& term) {
     const double reach = std::fabs(term.value) + term.error;
-    add(term.value, term.error + unit_ * reach + (reach > 0 ? underflow_ : 0), term.may_overflow);
+    terms_.add(term.value, term.error + unit_ * reach + (reach > 0 ? underflow_ : 0), term.may_overflow);
     return *this;
   }
   Bounded value() const { return Terms::sum(terms_, roundings_); }
 
  private:
-  void add(double value, double error, bool may_overflow) {
-    const double magnitude = std::fabs(value);
-    terms_.total += value;
-    terms_.count += 1;
-    terms_.may_overflow |= may_overflow;
-    if (!(magnitude <= DBL_MAX)) [[unlikely]]
-      return;  // the total shows its class; overflow is about the others
-    terms_.magnitude += magnitude;
-    terms_.squares += value * value;
-    terms_.error += error;
-  }
-
   const Roundings& roundings_ = Roundings::current();
   double unit_ = roundings_.unit, underflow_ = roundings_.underflow;
   Terms terms_;

@@ -128,6 +128,21 @@ TEST(Comparator, TheLargestShareOfTheBoundIsReported) {
   EXPECT_EQ(relation.nonzero, 2);
 }
 
+TEST(Comparator, ARelationUnderAnInfiniteBoundHoldsForAnything) {
+  const std::vector<double> inf{INFINITY}, nan{NAN}, one{1}, unbounded{INFINITY}, quarter{0.25};
+  const auto holds = [](const std::vector<double>& got, const std::vector<double>& want, const std::vector<double>& bound) {
+    return compare_within("c", Shape{1}, got, want, bound).kind == Outcome::Kind::passed;
+  };
+  for (const auto& got : {inf, nan, one})
+    for (const auto& want : {inf, nan, one}) {
+      EXPECT_TRUE(holds(got, want, unbounded)) << got[0] << ", " << want[0];
+      EXPECT_EQ(holds(got, want, quarter), std::isnan(got[0]) == std::isnan(want[0]) && std::isinf(got[0]) == std::isinf(want[0]))
+          << got[0] << ", " << want[0];
+    }
+  EXPECT_FALSE(holds(inf, {-INFINITY}, quarter));
+  EXPECT_EQ(compare_within("c", Shape{1}, nan, one, unbounded).worst, 0);
+}
+
 TEST(Comparator, IndicesAreRowMajor) {
   EXPECT_EQ(index_of(Shape{2, 3, 4}, 0), (Shape{0, 0, 0}));
   EXPECT_EQ(index_of(Shape{2, 3, 4}, 23), (Shape{1, 2, 3}));

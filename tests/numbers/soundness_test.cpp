@@ -104,6 +104,25 @@ TEST(Soundness, FlushedPartialSumsReachTheirBound) {
   }
 }
 
+TEST(Soundness, FewTermsAmongManyAreBoundedAsIfAlone) {
+  const auto of = [](float filler) {
+    Sum<Bounded> sum;
+    for (int p = 0; p < 4096; ++p) sum += Bounded::input(p == 17 ? 1.5f : p == 3000 ? -0.7f : 1) * Bounded::input(p % 2983 == 17 ? 1 : filler);
+    return sum.value();
+  };
+  Sum<Bounded> alone;
+  for (const float x : {1.5f, -0.7f}) alone += Bounded::input(x) * Bounded::input(1);
+  for (const float filler : {0.0f, 0x1p-80f}) {
+    SCOPED_TRACE(filler);
+    EXPECT_LE(of(filler).error, 1.001 * alone.value().error);
+    EXPECT_LE(of(filler).statistical, 1.001 * alone.value().statistical);
+  }
+  // Truncated, each of the smallest terms may cost a unit in the last place; zeros still cost nothing.
+  const ArithmeticScope scope({.accumulation = Rounding::toward_zero});
+  EXPECT_GT(of(-0x1p-80f).error, 4094 * 0x1p-24);
+  EXPECT_LT(of(0).error, 8 * 0x1p-23);
+}
+
 /// Largest error / bound that the search finds when every bound is changed.
 Tightness searched(const std::function<void(Bounded&)>& change) {
   Random random(3);

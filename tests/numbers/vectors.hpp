@@ -13,13 +13,14 @@ namespace assay::numbers {
 using falsify::Random;
 using Vector = std::vector<float>;
 
-enum class Distribution { gaussian, same_sign, cancellation, graded, subnormal, huge, stagnating };
+enum class Distribution { gaussian, same_sign, cancellation, graded, subnormal, huge, stagnating, sparse, tailed };
 inline constexpr Distribution kDistributions[] = {
     Distribution::gaussian,  Distribution::same_sign, Distribution::cancellation, Distribution::graded,
-    Distribution::subnormal, Distribution::huge,      Distribution::stagnating};
+    Distribution::subnormal, Distribution::huge,      Distribution::stagnating,   Distribution::sparse,
+    Distribution::tailed};
 inline std::string_view name(Distribution d) {
   constexpr std::string_view names[] = {"gaussian",  "same sign", "cancellation", "graded",
-                                        "subnormal", "huge",      "stagnating"};
+                                        "subnormal", "huge",      "stagnating",   "sparse", "tailed"};
   return names[static_cast<int>(d)];
 }
 
@@ -50,6 +51,13 @@ inline Vector make_vector(Distribution d, bool left, Index n, Random& random) {
       // 1 + 2^-24 + 2^-24 + ...: to nearest even, from first to last, every term is lost: the worst order there is.
       case Distribution::stagnating:
         x = left ? 1 : p == 0 ? 1 : 0x1p-24;
+        break;
+      case Distribution::sparse:
+        x = left && !random.chance(8.0 / static_cast<double>(n)) ? 0 : g;
+        break;
+      // Few terms, and others that lower nothing to nearest, and every sum by a unit in its last place where it is truncated.
+      case Distribution::tailed:
+        x = !left ? 1 : p % 64 == 0 ? std::fabs(g) : -std::ldexp(1 + random.uniform(), static_cast<int>(random.between(-64, -60)));
         break;
     }
     v[p] = static_cast<float>(x);
