@@ -26,13 +26,14 @@ constexpr int kAgain = 4;
 constexpr int kRetries = 2;
 /// Cases of each obligation before bits are compared.
 constexpr int kFirstCases = 2;
-/// Of the dims of a call, the long one of every third case of the attack.
-constexpr int kLongEvery = 3;
+/// How often a case of the attack has one long dim.
+constexpr int kLongEvery = 2;
 /// JSON has no infinity.
 constexpr double kMost = 1e300;
 
-/// A case of the attack: all ways to make inputs and larger dims at times, so that paths chosen by size are run. In every third one dim, each in its turn, is
-/// long and the others are small, so that loops over tiles take several turns whatever the operation costs.
+/// A case of the attack: all ways to make inputs and larger dims at times, so that paths chosen by size are run. In every second one dim, each in its turn, is
+/// long and the others are small, so that loops over tiles take several turns whatever the operation costs. Every octave of lengths has its turn too: 65 to 128
+/// is as likely to be a path of its own as 513 to 1024.
 Case attack_case(const OpDescriptor& op, std::uint64_t seed, int number) {
   DrawSpec spec{.strategies = {}, .directed = true};
   for (int s = 0; s < kStrategies; ++s)
@@ -48,13 +49,13 @@ Case attack_case(const OpDescriptor& op, std::uint64_t seed, int number) {
     spec.large = false;
     c = drawn();
   }
-  if (number % kLongEvery != 1 || c.dims.empty()) return c;
+  if (number % kLongEvery != 0 || c.dims.empty()) return c;
   Random random(derive(own, "one long dim"));
-  const std::size_t longest = static_cast<std::size_t>(number / kLongEvery) % c.dims.size();
+  const std::size_t turn = static_cast<std::size_t>(number / kLongEvery), longest = turn % c.dims.size();
+  const double octave = static_cast<double>(turn / c.dims.size() % 4);
   for (std::size_t d = 0; d < c.dims.size(); ++d) {
     const Index most = op.dims.size() >= 5 ? 3 : 9;
-    // Every octave as often: kernels choose paths by size, and 65 to 128 is a path as good as 513 to 1024.
-    const Index n = d == longest ? static_cast<Index>(65 * std::exp2(4 * random.uniform())) : std::min<Index>(c.dims[d], random.between(1, most));
+    const Index n = d == longest ? static_cast<Index>(65 * std::exp2(octave + random.uniform())) : std::min<Index>(c.dims[d], random.between(1, most));
     c.dims[d] = std::clamp(n, op.dims[d].min, op.dims[d].max);
   }
   make_valid(op, c.dims);

@@ -153,6 +153,17 @@ void reach_far(const OpDescriptor& op, const FarTurn& turn, Case& c) {
   make_valid(op, c.dims);
 }
 
+/// Whole tiles only: what kernels are tuned for, and often a path of its own (vector loads, no masks), which needs that of all
+/// dims and a dense layout at once.
+void keep_whole_tiles(const OpDescriptor& op, Case& c) {
+  for (std::size_t d = 0; d < c.dims.size(); ++d) {
+    Index& n = c.dims[d];
+    n = std::clamp(n >= 16 ? n / 16 * 16 : n >= 4 ? n / 4 * 4 : n, op.dims[d].min, op.dims[d].max);
+  }
+  make_valid(op, c.dims);
+  c.layout = Layout::tight;
+}
+
 Case draw_case(const OpDescriptor& op, const DrawSpec& spec, Random& random) {
   Case c;
   c.dims = draw_dims(op, spec, random);
@@ -163,6 +174,7 @@ Case draw_case(const OpDescriptor& op, const DrawSpec& spec, Random& random) {
   c.layout = static_cast<Layout>(random.below(kLayouts));
   c.placement = static_cast<Placement>(random.below(kPlacements));
   c.seed = random.bits();
+  if (random.chance(1.0 / 6)) keep_whole_tiles(op, c);
   if (spec.far) reach_far(op, *spec.far, c);
   return c;
 }

@@ -188,8 +188,9 @@ Bounded Terms::sum(Terms t, const Roundings& r) {
     const double growth = r.growth(rounded) * (t.magnitude + inherited + 5 * aside);
     return finite_or_infinite((growth + inherited + 5 * aside + evaluation) * slack);
   };
-  const bool aside = r.nearest && t.large < t.count && r.growth(t.count) <= 0.25;
-  const double worst = aside ? std::min(worst_of(t.count, 0), worst_of(t.large, t.small)) : worst_of(t.count, 0);
+  const bool aside = r.nearest && t.small_count > 0 && r.growth(t.count) <= 0.25;
+  const double large = t.count - t.small_count;
+  const double worst = aside ? std::min(worst_of(t.count, 0), worst_of(large, t.small)) : worst_of(t.count, 0);
   const bool overflows = t.may_overflow || !(t.magnitude + worst <= r.largest);
   if (!(std::fabs(t.total) <= DBL_MAX)) {
     // Finite terms whose magnitudes sum to more than the largest double: less errors of at most a quarter of it, some term is still
@@ -207,7 +208,7 @@ Bounded Terms::sum(Terms t, const Roundings& r) {
       return (kLambda * r.unit * std::sqrt(rounded) * (spread + 5 * small) + inherited + 5 * small + evaluation) * slack;
     };
     statistical = std::min(worst, likely(t.count, 0));
-    if (aside) statistical = std::min(statistical, likely(t.large, t.small));
+    if (aside) statistical = std::min(statistical, likely(large, t.small));
   }
   return {t.total, worst, statistical, overflows};
 }

@@ -70,13 +70,13 @@ struct Terms {
   /// A term that reaches no further is added for at most what it reaches (bounded.cpp). Any number would do.
   static constexpr double kSmall = 0x1p-60;
 
-  double total = 0;      ///< sum of the terms: the value, in double
-  double magnitude = 0;  ///< sum of |finite terms|
-  double squares = 0;    ///< sum of their squares
-  double error = 0;      ///< sum of their errors, roundings of products included
-  double count = 0;      ///< of those that reach beyond 0: adding 0 rounds nothing
-  double large = 0;      ///< of those that reach beyond kSmall
-  double small = 0;      ///< sum of what the others reach
+  double total = 0;        ///< sum of the terms: the value, in double
+  double magnitude = 0;    ///< sum of |finite terms|
+  double squares = 0;      ///< sum of their squares
+  double error = 0;        ///< sum of their errors, roundings of products included
+  double count = 0;        ///< of those that reach beyond 0: adding 0 rounds nothing
+  double small_count = 0;  ///< of these, that reach no further than kSmall
+  double small = 0;        ///< sum of what they reach
   bool may_overflow = false;
 
   void add(double term, double its_error, bool overflows) {
@@ -89,8 +89,8 @@ struct Terms {
     squares += term * term;
     error += its_error;
     count += reach > 0;
-    large += reach > kSmall;
-    small += reach > kSmall ? 0 : reach;
+    small_count += reach > 0 && reach <= kSmall;
+    small += reach <= kSmall ? reach : 0;
   }
 
   /// Kept out of line, and by value: a Sum whose address escapes would live in memory, not in registers.

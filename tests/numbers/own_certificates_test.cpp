@@ -85,6 +85,21 @@ TEST(RmsnormCertificate, RowsHaveAUnitMeanSquare) {
   EXPECT_FALSE(holds());
 }
 
+TEST(RmsnormCertificate, SmallSquaresMayBeLostOneByOne) {
+  // One after the other, each of 64 squares is less than half a unit in the last place of the first.
+  const Index n = 65;
+  std::vector<float> x(65, 0.9f), y(65), rrms(1);
+  const std::vector<float> weight(65, 1);
+  x[0] = 4096;
+  float squares = 0;
+  for (float v : x) squares += v * v;
+  ASSERT_EQ(squares, 0x1p24f);
+  rrms[0] = 1 / std::sqrt(squares / 65);
+  for (std::size_t j = 0; j < 65; ++j) y[j] = x[j] * rrms[0];
+  const View<const float> x_view(x.data(), {1, n}), y_view(y.data(), {1, n});
+  EXPECT_TRUE(contract::unit_mean_square(x_view, {weight.data(), {n}}, y_view, {rrms.data(), {1}}, 0).holds);
+}
+
 TEST(RopeCertificate, PairsKeepTheirNorm) {
   const std::vector<float> x{3, 1, 4, 2};  // pairs (3, 4), (1, 2) by halves; (3, 1), (4, 2) interleaved
   for (const bool interleaved : {false, true}) {
