@@ -21,19 +21,19 @@ using Clock = std::chrono::steady_clock;
 /// Cases on which mutant and original differ that obligations are tried on, before the mutant counts as a hole.
 constexpr int kDiffering = 12;
 /// Other inputs for each obligation with the dims of such a case.
-constexpr int kAgain = 4;
+constexpr int kAgain = 2;
 /// How often a call that did not end in time is made again: a GPU is shared with mutants that loop. No other end has such an excuse.
 constexpr int kRetries = 2;
 /// Cases of each obligation before bits are compared.
-constexpr int kFirstCases = 2;
+constexpr int kFirstCases = 1;
 /// How often a case of the attack has one long dim.
 constexpr int kLongEvery = 2;
 /// JSON has no infinity.
 constexpr double kMost = 1e300;
 
 /// A case of the attack: all ways to make inputs and larger dims at times, so that paths chosen by size are run. In every second one dim, each in its turn, is
-/// long and the others are small, so that loops over tiles take several turns whatever the operation costs. Every octave of lengths has its turn too: 65 to 128
-/// is as likely to be a path of its own as 513 to 1024.
+/// long and the others are small, so that loops over tiles take several turns whatever the operation costs. Every octave of lengths has its turn too, as 65 to
+/// 128 is as likely to be a path of its own as 513 to 1024, and half of the lengths are whole tiles, which often have one.
 Case attack_case(const OpDescriptor& op, std::uint64_t seed, int number) {
   DrawSpec spec{.strategies = {}, .directed = true};
   for (int s = 0; s < kStrategies; ++s)
@@ -52,10 +52,12 @@ Case attack_case(const OpDescriptor& op, std::uint64_t seed, int number) {
   if (number % kLongEvery != 0 || c.dims.empty()) return c;
   Random random(derive(own, "one long dim"));
   const std::size_t turn = static_cast<std::size_t>(number / kLongEvery), longest = turn % c.dims.size();
-  const double octave = static_cast<double>(turn / c.dims.size() % 4);
+  const double octave = static_cast<double>(turn / c.dims.size() % 5);
+  const Index multiple = random.chance(0.5) ? 16 : 1;
   for (std::size_t d = 0; d < c.dims.size(); ++d) {
     const Index most = op.dims.size() >= 5 ? 3 : 9;
-    const Index n = d == longest ? static_cast<Index>(65 * std::exp2(octave + random.uniform())) : std::min<Index>(c.dims[d], random.between(1, most));
+    const Index n = d == longest ? static_cast<Index>(65 * std::exp2(octave + random.uniform())) / multiple * multiple
+                                 : std::clamp<Index>(c.dims[d], 1, random.between(1, most));
     c.dims[d] = std::clamp(n, op.dims[d].min, op.dims[d].max);
   }
   make_valid(op, c.dims);

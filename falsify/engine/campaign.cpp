@@ -116,7 +116,7 @@ class Campaign {
   void end_in_time(int number) {
     if (!deadline_) return;
     const bool early = number == 0 || (number < kRoundsForEvidence && std::ranges::any_of(result_.obligations, lacks_evidence));
-    if (early && !result_.falsified()) return;
+    if (early && !result_.falsified()) return worker_.give_up_at(Clock::time_point::max());
     worker_.give_up_at(*deadline_ + std::chrono::seconds(1));
     stop_ = stop_ || time_is_up();
   }

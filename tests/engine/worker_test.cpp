@@ -212,5 +212,31 @@ TEST(Campaign, TimeEndsItOnlyWhenThereIsEvidence) {
   EXPECT_LE(o.cases, 20);
 }
 
+TEST(Campaign, EvidenceThatTheLastCaseTookAwayIsFoundAgain) {
+  const OpDescriptor& op = operation("embedding_backward");
+  CampaignOptions options;
+  options.only = "FALSIFY-EMB-BWD-002";  // a table of which few rows are looked up has a gradient of few rows
+  const auto shows = [&](int cases) {
+    options.cases = cases;
+    return run_campaign(op, kernel("embedding_backward/cpu/naive"), options).obligations.front().verdict == Verdict::passed;
+  };
+  for (options.seed = 1; options.seed < 500 && !(shows(2) && !shows(3) && shows(20)); ++options.seed) {}
+  ASSERT_LT(options.seed, 500U) << "no seed drew such cases";
+  Kernel slow = kernel("embedding_backward/cpu/naive");
+  slow.run = [run = slow.run](const Call& call, Device& device) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(800));
+    run(call, device);
+  };
+  options.cases = 1;
+  const auto begin = std::chrono::steady_clock::now();
+  run_campaign(op, slow, options);
+  // The third case begins in time, and the fourth ends more than a second after it.
+  options.time = std::chrono::duration_cast<std::chrono::milliseconds>(2.3 * (std::chrono::steady_clock::now() - begin));
+  options.cases = 100'000;
+  const ObligationResult o = run_campaign(op, slow, options).obligations.front();
+  EXPECT_EQ(o.verdict, Verdict::passed) << o.reason;
+  EXPECT_GE(o.cases, 4);
+}
+
 }  // namespace
 }  // namespace assay::falsify
