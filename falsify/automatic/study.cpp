@@ -333,7 +333,7 @@ json study(const AutomaticMutant& mutant, const StudyOptions& options, Worker& w
 }
 
 std::vector<json> run_study(const MutantList& mutants, const StudyOptions& options, int jobs,
-                            const StudyProgress& progress) {
+                            const StudyProgress& progress, int* ended_by) {
   using Batch = std::span<const std::unique_ptr<AutomaticMutant>>;
   std::vector<Task> tasks;
   for (std::size_t begin = 0, end = 0; begin < mutants.size(); begin = end) {
@@ -357,13 +357,16 @@ std::vector<json> run_study(const MutantList& mutants, const StudyOptions& optio
       return results;
     };
   }
-  std::size_t done = 0;
   std::vector<json> results;
-  for (const json& batch : run_tasks(tasks, jobs, [&](const json* ended) {
-         done += ended == nullptr ? 0 : ended->size();
-         progress(done);
-       }))
-    results.insert(results.end(), batch.begin(), batch.end());
+  try {
+    run_tasks(tasks, jobs, [&](const json* ended) {
+      if (ended != nullptr) results.insert(results.end(), ended->begin(), ended->end());
+      progress(results.size());
+    });
+  } catch (const EndedBySignal& ended) {
+    if (ended_by == nullptr) throw;
+    *ended_by = ended.signal;
+  }
   std::ranges::sort(results, {}, [](const json& m) {
     return std::pair(m["kernel"].get<std::string>(), m["hash"].get<std::string>());
   });

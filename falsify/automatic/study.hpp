@@ -43,8 +43,9 @@ nlohmann::json study(const AutomaticMutant& mutant, const StudyOptions& options,
 
 /// Called several times a second with the mutants done so far.
 using StudyProgress = std::function<void(std::size_t done)>;
-/// All of them, side by side, in the order given.
+/// All of them, side by side, by kernel and hash. Where a signal was caught (CatchSignals): those done by then, and the signal in
+/// *ended_by.
 std::vector<nlohmann::json> run_study(const MutantList& mutants, const StudyOptions& options, int jobs,
-                                      const StudyProgress& progress);
+                                      const StudyProgress& progress, int* ended_by = nullptr);
 
 }  // namespace assay::falsify

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <fstream>
 
 #include "cli/commands.hpp"
 #include "cli/progress.hpp"
 #include "falsify/automatic/judged.hpp"
 #include "falsify/automatic/report.hpp"
+#include "falsify/engine/interrupt.hpp"
 #include "falsify/engine/report.hpp"
 
 namespace assay::cli {
@@ -62,19 +64,31 @@ int run_automatic(const AutomaticOptions& o) {
   const std::size_t left_out = screen(o, survey, sample.mutants);
   if (!o.report.empty()) falsify::expect_writable(o.report);
   ProgressLine line(o.quiet || o.json, {}, "mutants");
-  auto results = falsify::run_study(sample.mutants, o.study, o.jobs, [&](std::size_t done) {
-    line.update({.finished = static_cast<int>(done), .kernels = static_cast<int>(sample.mutants.size()),
-                 .work_done = static_cast<double>(done)});
-  });
+  int signal = 0;
+  std::vector<nlohmann::json> results;
+  {
+    const falsify::CatchSignals catching;
+    results = falsify::run_study(sample.mutants, o.study, o.jobs, [&](std::size_t done) {
+      line.update({.finished = static_cast<int>(done), .kernels = static_cast<int>(sample.mutants.size()),
+                   .work_done = static_cast<double>(done)});
+    }, &signal);
+  }
   line.finish();
-  falsify::judge(results, judgements, survey, o.judged);
+  const std::size_t done = results.size();
+  if (signal == 0) falsify::judge(results, judgements, survey, o.judged);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const nlohmann::json settings{{"seed", o.study.seed}, {"cases", o.study.cases}, {"attack_cases", o.study.attack_cases},
                                 {"sample", o.sample}, {"ops", o.ops}, {"backend", name(backend)}, {"kernel", o.kernel},
                                 {"matrix", o.study.matrix}, {"screened", o.screened}, {"judged", o.judged}};
-  const nlohmann::json report = falsify::automatic_report(survey, sample, left_out, std::move(results), settings, seconds);
+  nlohmann::json report = falsify::automatic_report(survey, sample, left_out, std::move(results), settings, seconds);
+  if (signal != 0) report["interrupted"] = fmt::format("SIG{}", sigabbrev_np(signal));
   if (!o.report.empty()) falsify::write_automatic(report, o.report);
   fmt::print("{}", o.json ? report.dump(1) + "\n" : falsify::automatic_table(report));
+  if (signal != 0) {
+    fmt::print(stderr, "assay: interrupted by SIG{} after {} of {} mutants; the table{} is of these\n", sigabbrev_np(signal), done,
+               sample.mutants.size(), o.report.empty() ? "" : ", like the report in " + o.report + ",");
+    return 128 + signal;
+  }
   if (falsify::automatic_failed(report)) return kFalsified;
   return report["totals"]["unavailable"] != 0 ? kUnavailable : kNothingFalsified;
 }

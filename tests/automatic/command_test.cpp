@@ -1,8 +1,12 @@
 // The command on sources of its own: exit codes, and what a GPU is spared.
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "cli/automatic.hpp"
 #include "cli/commands.hpp"
@@ -45,6 +49,33 @@ TEST(Command, AHoleIsAnErrorAndNothingElseIs) {
   EXPECT_EQ(exit_code(run_negated), cli::kNothingFalsified);
   EXPECT_EQ(exit_code(run_right), cli::kNothingFalsified);
   EXPECT_EQ(exit_code(run_last_bit), cli::kFalsified);
+}
+
+TEST(Command, ASignalKeepsWhatWasJudged) {
+  cli::AutomaticOptions o = options();
+  const auto folder = std::filesystem::temp_directory_path() / "assay-automatic-interrupted";
+  std::filesystem::remove_all(folder);
+  o.report = folder;
+  o.jobs = 1;
+  std::thread interrupts([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(900));
+    kill(getpid(), SIGTERM);
+  });
+  testing::internal::CaptureStderr();
+  const int code = exit_code([](const Call& call, Device& device) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    run_last_bit(call, device);
+  }, o);
+  const std::string said = testing::internal::GetCapturedStderr();
+  interrupts.join();
+  EXPECT_EQ(code, 128 + SIGTERM);
+  EXPECT_NE(said.find("interrupted by SIGTERM after "), std::string::npos) << said;
+  EXPECT_NE(said.find(" of 3 mutants"), std::string::npos) << said;
+  std::ifstream json(folder / "automatic.json");
+  const auto report = nlohmann::json::parse(json);
+  EXPECT_EQ(report["interrupted"], "SIGTERM");
+  EXPECT_EQ(report["mutants"].size(), report["totals"]["mutants"]);
+  EXPECT_LT(report["totals"]["mutants"], 3);
 }
 
 TEST(Command, ReportsAreWritten) {
