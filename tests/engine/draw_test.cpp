@@ -323,5 +323,15 @@ TEST(Draw, ObligationsGetTheInputsThatTheyAreFor) {
   EXPECT_EQ(of_its_own > 30, op.directed);
 }
 
+TEST(Draw, OneCaseInSixHasWholeTiles) {
+  const OpDescriptor& op = operation("matmul");
+  int whole = 0;
+  for (std::uint64_t number = 0; number < 600; ++number) {
+    const Case c = draw(op, op.obligations.front(), 1, number).value();
+    whole += c.layout == Layout::tight && std::ranges::all_of(c.dims, [](Index n) { return n < 4 || n % (n < 16 ? 4 : 16) == 0; });
+  }
+  EXPECT_GT(whole, 60);
+}
+
 }  // namespace
 }  // namespace assay::falsify

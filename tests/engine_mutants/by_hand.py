@@ -90,6 +90,7 @@ BY_HAND = [
     ('never-far', DRAW, 'if (spec.far) reach_far(', 'if (spec.far && !MUTANT) reach_far(', 'no dim is beyond 1025'),
     ('one-seed', DRAW, 'scramble(derive(seed, obligation.id)', 'scramble(derive(MUTANT ? 0 : seed, obligation.id)', 'every seed draws the same cases'),
     ('one-case', DRAW, '^ number);', '^ (MUTANT ? 0 : number));', 'every case of a campaign is the same'),
+    ('never-whole', DRAW, 'if (random.chance(1.0 / 6)) keep_whole_tiles', 'if (random.chance(1.0 / 6) && !MUTANT) keep_whole_tiles', 'no case has whole tiles'),
     ('never-long', DRAW, 'if (spec.long_reductions && !dims.empty()) {', 'if (spec.long_reductions && !dims.empty() && !MUTANT) {', 'the statistical tier gets no long sums'),
     ('typical-params', DRAW, 'if (random.chance(0.5)) return info.typical;', 'if (random.chance(0.5) || MUTANT) return info.typical;', 'parameters are always typical'),
     ('never-large', DRAW, '.large = true,', '.large = !MUTANT,', 'large cases are small'),
