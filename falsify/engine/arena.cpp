@@ -90,25 +90,36 @@ std::uint32_t poison_bits(DType dtype, Index dense) {
   return 0;
 }
 
-void put(std::byte* data, Index offset, DType dtype, std::uint32_t bits) {
-  const std::size_t size = size_of(dtype);
-  std::memcpy(data + static_cast<std::size_t>(offset) * size, &bits, size);  // little endian
+/// f with an unsigned integer as wide as the elements.
+template <class F>
+void with_width(DType dtype, F f) {
+  switch (size_of(dtype)) {
+    case 1: return f(std::uint8_t{});
+    case 2: return f(std::uint16_t{});
+    default: return f(std::uint32_t{});
+  }
 }
 
-std::uint32_t get(const std::byte* data, Index offset, DType dtype) {
-  const std::size_t size = size_of(dtype);
-  std::uint32_t bits = 0;
-  std::memcpy(&bits, data + static_cast<std::size_t>(offset) * size, size);
+template <class Word>
+void put(std::byte* data, Index offset, std::uint32_t bits) {
+  std::memcpy(data + static_cast<std::size_t>(offset) * sizeof(Word), &bits, sizeof(Word));  // little endian
+}
+
+template <class Word>
+std::uint32_t get(const std::byte* data, Index offset) {
+  Word bits;
+  std::memcpy(&bits, data + static_cast<std::size_t>(offset) * sizeof(Word), sizeof(Word));
   return bits;
+}
+
+/// A float near 2^100 whose low bits are this word's own.
+inline std::uint32_t sentinel(std::uint64_t key, std::size_t word) {
+  return 0x71800000u | ((static_cast<std::uint32_t>(word) * 0x9e3779b1u ^ static_cast<std::uint32_t>(key)) >> 9);
 }
 
 static_assert(std::endian::native == std::endian::little);
 
 }  // namespace
-
-float sentinel(std::uint64_t key, std::size_t word) {
-  return std::bit_cast<float>(0x71800000u | static_cast<std::uint32_t>(scramble(key ^ word) & 0x7fffffu));
-}
 
 Arena::Arena(std::size_t bytes) : bytes_(round_up(bytes, kPage)) {
   void* mapped = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -130,21 +141,18 @@ Stage::Stage(Arena& arena, std::size_t first_byte, const Problem& problem, const
     placed.output = info.role != Role::in;
     place(placed, info, c, random, cursor);
     placed_.push_back(placed);
-    auto* words = reinterpret_cast<float*>(arena_.base());
-    for (std::size_t w = placed.region / kWord; w < (placed.region + placed.region_bytes) / kWord; ++w)
-      words[w] = sentinel(key_, w);
-    if (info.role != Role::out) fill(placed, problem.values[t]);
-    else if (poison == Poison::nan)
-      for_each_element(placed.shape, placed.strides, [&](Index offset, Index dense) {
-        put(at(placed), offset, placed.dtype, poison_bits(placed.dtype, dense));
-      });
+    auto* words = reinterpret_cast<std::uint32_t*>(arena_.base());
+    for (std::size_t w = placed.region / kWord; w < (placed.region + placed.region_bytes) / kWord; ++w) words[w] = sentinel(key_, w);
+    if (info.role != Role::out)
+      fill(placed, [&](Index dense) { return bits_of(placed.dtype, problem.values[t][static_cast<std::size_t>(dense)]); });
+    else if (poison == Poison::nan) fill(placed, [&](Index dense) { return poison_bits(placed.dtype, dense); });
   }
 }
 
-void Stage::fill(const Placed& placed, std::span<const float> values) {
-  std::byte* const data = at(placed);
-  for_each_element(placed.shape, placed.strides, [&](Index offset, Index dense) {
-    put(data, offset, placed.dtype, bits_of(placed.dtype, values[static_cast<std::size_t>(dense)]));
+template <class Bits>
+void Stage::fill(const Placed& placed, Bits bits) {
+  with_width(placed.dtype, [&]<class Word>(Word) {
+    for_each_element(placed.shape, placed.strides, [&](Index offset, Index dense) { put<Word>(at(placed), offset, bits(dense)); });
   });
 }
 
@@ -179,8 +187,10 @@ std::vector<float> Stage::read(int tensor) const {
   const Placed& placed = placed_[static_cast<std::size_t>(tensor)];
   std::vector<float> values(static_cast<std::size_t>(placed.shape.size()));
   const std::byte* data = at(placed);
-  for_each_element(placed.shape, placed.strides, [&](Index offset, Index dense) {
-    values[static_cast<std::size_t>(dense)] = value_of(placed.dtype, get(data, offset, placed.dtype));
+  with_width(placed.dtype, [&]<class Word>(Word) {
+    for_each_element(placed.shape, placed.strides, [&](Index offset, Index dense) {
+      values[static_cast<std::size_t>(dense)] = value_of(placed.dtype, get<Word>(data, offset));
+    });
   });
   return values;
 }
@@ -192,15 +202,19 @@ std::optional<std::string> Stage::damage() const {
     const std::size_t size = size_of(placed.dtype);
     std::byte* data = at(placed);
     std::optional<std::string> found;
-    for_each_element(placed.shape, placed.strides, [&](Index offset, Index dense) {
-      if (!placed.output && !found) {
-        const float held = problem_.values[t][static_cast<std::size_t>(dense)];
-        const std::uint32_t now = get(data, offset, placed.dtype);
-        if (now != bits_of(placed.dtype, held))
-          found = fmt::format("input {} was changed: element {} of its storage was {} and is now {}", name, offset, held,
-                              value_of(placed.dtype, now));
-      }
-      restore(data + static_cast<std::size_t>(offset) * size, size);
+    with_width(placed.dtype, [&]<class Word>(Word) {
+      for_each_element(placed.shape, placed.strides, [&](Index offset, Index dense) {
+        if (!placed.output && !found) {
+          const float held = problem_.values[t][static_cast<std::size_t>(dense)];
+          const std::uint32_t now = get<Word>(data, offset);
+          if (now != bits_of(placed.dtype, held))
+            found = fmt::format("input {} was changed: element {} of its storage was {} and is now {}", name, offset, held,
+                                value_of(placed.dtype, now));
+        }
+        // The sentinel's bytes where the element lay: elements are aligned to their size, so that none lies across two words.
+        const std::size_t byte = placed.data + static_cast<std::size_t>(offset) * sizeof(Word);
+        put<Word>(data, offset, sentinel(key_, byte / kWord) >> 8 * (byte % kWord));
+      });
     });
     if (found) return found;
     if (const auto w = written_word(placed)) {
@@ -216,9 +230,15 @@ std::optional<std::string> Stage::damage() const {
 }
 
 std::optional<std::size_t> Stage::written_word(const Placed& placed) const {
-  const auto* words = reinterpret_cast<const float*>(arena_.base());
-  for (std::size_t w = placed.region / kWord; w < (placed.region + placed.region_bytes) / kWord; ++w)
-    if (std::bit_cast<std::uint32_t>(words[w]) != std::bit_cast<std::uint32_t>(sentinel(key_, w))) return w;
+  const auto* words = reinterpret_cast<const std::uint32_t*>(arena_.base());
+  const std::size_t begin = placed.region / kWord, end = (placed.region + placed.region_bytes) / kWord;
+  constexpr std::size_t kBlock = 256;  // regions are pages
+  for (std::size_t block = begin; block < end; block += kBlock) {
+    std::uint32_t differ = 0;
+    for (std::size_t w = block; w < block + kBlock; ++w) differ |= words[w] ^ sentinel(key_, w);
+    for (std::size_t w = block; differ != 0 && w < block + kBlock; ++w)
+      if (words[w] != sentinel(key_, w)) return w;
+  }
   return std::nullopt;
 }
 
@@ -227,14 +247,6 @@ std::optional<std::string> Stage::late_damage() const {
     if (written_word(placed_[t]))
       return fmt::format("{} was written after the kernel had returned", op_.tensors[t].name);
   return std::nullopt;
-}
-
-void Stage::restore(std::byte* address, std::size_t size) const {
-  for (std::size_t i = 0; i < size; ++i) {
-    const auto byte = static_cast<std::size_t>(address + i - arena_.base());
-    const float word = sentinel(key_, byte / kWord);
-    address[i] = reinterpret_cast<const std::byte*>(&word)[byte % kWord];
-  }
 }
 
 }  // namespace assay::falsify

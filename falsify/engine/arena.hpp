@@ -65,11 +65,11 @@ class Stage {
 
  private:
   std::byte* at(const Placed& placed) const { return arena_.base() + placed.data; }
-  void fill(const Placed& placed, std::span<const float> values);
+  /// Every element gets bits(its position in dense row-major order).
+  template <class Bits>
+  void fill(const Placed& placed, Bits bits);
   /// The first word of a tensor's region that is not its sentinel.
   std::optional<std::size_t> written_word(const Placed& placed) const;
-  /// The sentinel's bytes where an element lay.
-  void restore(std::byte* address, std::size_t size) const;
   void place(Placed& placed, const TensorInfo& info, const Case& c, Random& random, std::size_t& cursor);
 
   Arena& arena_;
@@ -78,8 +78,5 @@ class Stage {
   std::vector<Placed> placed_;
   std::uint64_t key_;
 };
-
-/// The sentinel that stands at this word of the arena: a float near 2^100 whose low bits are its own.
-float sentinel(std::uint64_t key, std::size_t word);
 
 }  // namespace assay::falsify

@@ -34,7 +34,7 @@ class Random {
     return low + static_cast<std::int64_t>(below(static_cast<std::uint64_t>(high - low) + 1));
   }
   /// Uniform in [0, 1).
-  double uniform() { return std::ldexp(static_cast<double>(bits() >> 11), -53); }
+  double uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
   bool chance(double p) { return uniform() < p; }
   /// Approximately N(0, 1) and exactly symmetric: the sum of twelve 16-bit uniforms, less its mean, with
   /// further low bits so that a float of it uses its whole significand. Integer arithmetic and exact

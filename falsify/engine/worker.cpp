@@ -44,31 +44,45 @@ std::string get_text(const char (&field)[N]) {
   return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
 }
 
+std::size_t end_of(const Placed& tensor) { return tensor.region + tensor.region_bytes; }
+
+void protect(const Arena& arena, std::size_t begin, std::size_t end, int access) {
+  if (begin < end) mprotect(arena.base() + begin, end - begin, access);
+}
+
+/// Leaves as much of the arena accessible as these tensors need. What is farther away stays inaccessible from one call to the
+/// next: changing pages costs more the more of them larger cases have touched.
+void make_reach(const Arena& arena, std::span<const Placed> tensors, std::size_t& reach) {
+  if (tensors.empty()) return;
+  const std::size_t end = end_of(tensors.back());
+  protect(arena, end, reach, PROT_NONE);
+  protect(arena, reach, end, PROT_READ | PROT_WRITE);
+  reach = end;
+}
+
 /// While a kernel runs, all of the arena but the tensors' regions is inaccessible: the engine's own page, the pages that
 /// the case asks for right beside tensors, and everything farther away. This process's mapping only.
 class Fences {
  public:
   Fences(const Arena& arena, std::span<const Placed> tensors) : arena_(arena) {
-    std::size_t open = 0;  // regions come in the order of their addresses
-    for (const Placed& t : tensors) {
-      forbid(open, t.region);
-      open = t.region + t.region_bytes;
+    for (const Placed& t : tensors) {  // in the order of their addresses
+      protect(arena, end_, t.region, PROT_NONE);
+      end_ = end_of(t);
     }
-    forbid(open, arena.bytes());
   }
-  ~Fences() { mprotect(arena_.base(), arena_.bytes(), PROT_READ | PROT_WRITE); }
+  ~Fences() { protect(arena_, 0, end_, PROT_READ | PROT_WRITE); }
   Fences(const Fences&) = delete;
   Fences& operator=(const Fences&) = delete;
 
  private:
-  void forbid(std::size_t begin, std::size_t end) { mprotect(arena_.base() + begin, end - begin, PROT_NONE); }
-
   const Arena& arena_;
+  std::size_t end_ = 0;
 };
 
 /// Runs on tensors where they lie (host) or on copies of their whole regions, sentinels included (devices).
-void run_on(Device& device, const OpDescriptor& op, const Kernel& kernel, Call call, const Arena& arena,
+void run_on(Device& device, const OpDescriptor& op, const Kernel& kernel, Call call, const Arena& arena, std::size_t& reach,
             std::span<const Placed> placed) {
+  make_reach(arena, placed, reach);
   std::byte* const base = arena.base();
   std::vector<Buffer> buffers;
   for (std::size_t t = 0; t < placed.size(); ++t) {
@@ -184,6 +198,7 @@ void Worker::serve(int channel) {
   for (const OpDescriptor* op : operations()) std::ranges::fill(op->counters(), 0);
   const pid_t self = getpid();
   const std::size_t at_first = data_bytes();
+  std::size_t reach = arena_.bytes();
   char byte;
   while (read(channel, &byte, 1) == 1) {
     Mailbox& m = *mailbox_;
@@ -196,8 +211,8 @@ void Worker::serve(int channel) {
       contract::set_level(m.level);
       Device& d = assay::device(kernel.backend);
       device_is_here = true;
-      set_text(m.device, d.description());
-      if (op != nullptr) run_on(d, *op, kernel, call, arena_, placed);
+      if (op == nullptr) set_text(m.device, d.description());
+      else run_on(d, *op, kernel, call, arena_, reach, placed);
       m.status = Reply::Status::done;
     } catch (const Unavailable& e) {
       // A device that is here and lacks something for this call (memory, a limit) passes this one call on.

@@ -29,13 +29,13 @@
 // Terms of zero. A term that is 0 without error is computed as 0, and adding 0 rounds nothing, in blocks too: n counts the
 // others. A term near 0, to nearest: with a float l, l + r errs by at most |r|, as l is no further from it. Let Z be the sum of
 // what m' of the n terms reach, magnitudes and errors (kSmall says which), m = n - m', and n u <= 1/4. Of the additions,
-//   - those within subtrees of such terms err by n u Z together, as above, and their sums are at most (1 + n u) Z;
+//   - those within subtrees of such terms err by n u Z <= Z / 4 together, as above, and their sums are at most (1 + n u) Z;
 //   - those that add such a subtree to one with another term add at most that and err by as much, three times as much where
 //     the result is rounded twice (a narrow accumulator), and u |t_p| more, which E holds, where the other is an unrounded
-//     product: together at most 3 (1 + n u) Z < 3.8 Z. They are exact additions of further terms of at most 4.8 (1 + n u) Z / 3.8;
-//   - m - 1 others remain.
-//   error = (m - 1) u (S' + 5 Z) + E + F + 4.1 Z
-// holds as well, and whichever is less is taken. A long sum of which few terms matter is as tight as one of these few.
+//     product: together at most 3 (1 + n u) Z <= 3.75 Z;
+//   - m - 1 others remain. To them, what these two kinds erred by is exact additions of further terms, of at most 4 Z.
+//   error = (m - 1) u (S' + 4 Z) + E + F + 4 Z
+// holds as well (5 Z is taken for 4 Z), and whichever is less is taken. A long sum of which few terms matter is as tight as one of these few.
 // Truncation has no such bound: the smallest negative term lowers a float by a whole unit in its last place.
 //
 // Three products of TF32 for one (tf32x3): x = h + l + r, h the upper 11 bits of x and l those of x - h, both truncated, so that

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -55,10 +56,7 @@ struct Free {
 
 }  // namespace
 
-Block& block() {
-  static Block the_block;
-  return the_block;
-}
+Block the_block;
 
 void set_seed(std::uint64_t seed) {
   base_seed = seed;
@@ -97,6 +95,7 @@ void Block::restart(Thread& thread) {
   thread.fiber.start([] {
     while (true) {
       block().grid_.thread(block().grid_.kernel);
+      block().warp().exited |= 1U << cuda_host::lane();
       block().wait(Thread::State::exited, {});
     }
   });
@@ -106,9 +105,11 @@ void Block::run_block(unsigned long long number) {
   blockIdx = unflatten(number, grid_.blocks);
   ++block_serial;
   if (shared_ != nullptr) poison(shared_, grid_.shared_bytes);
+  warps_.assign((threads_ + warpSize - 1) / warpSize, {});
   for (Thread& thread : threads()) {
     thread.copies.clear();
     thread.batch = 0;
+    warps_[thread.rank / warpSize].lanes |= 1U << thread.rank % warpSize;
   }
   make_all_ready();
   while (true) {
@@ -145,22 +146,16 @@ void Block::release_barrier() {
 }
 
 void Block::make_all_ready() {
-  const unsigned warps = (threads_ + warpSize - 1) / warpSize;
-  leader_ = static_cast<unsigned>(random_.below(2 * warps));  // none half of the time
+  leader_ = random_.below(2 * warps_.size());  // none half of the time
+  leading_.clear();
   ready_.clear();
-  for (Thread& thread : threads()) {
-    thread.state = Thread::State::ready;
-    ready_.push_back(&thread);
-  }
-  std::ranges::stable_partition(ready_, [&](const Thread* t) { return t->rank / warpSize != leader_; });
+  for (Thread& thread : threads()) make_ready(thread);
 }
 
 void Block::release(unsigned mask) {
-  for (unsigned l = 0; l < warpSize; ++l) {
-    if (!(mask >> l & 1U) || lane(l) == current_) continue;
-    lane(l)->state = Thread::State::ready;
-    ready_.push_back(lane(l));
-  }
+  warp().waiting &= ~mask;
+  for (unsigned left = mask; left != 0; left &= left - 1)
+    if (Thread* thread = lane(static_cast<unsigned>(std::countr_zero(left))); thread != current_) make_ready(*thread);
 }
 
 void Block::fail(const char* code, const char* detail, std::source_location site) {

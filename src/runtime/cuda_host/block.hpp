@@ -55,6 +55,12 @@ struct Thread {
   std::uint64_t batch = 0;  ///< batches committed
 };
 
+/// Bits of lanes.
+struct Warp {
+  unsigned lanes = 0;  ///< that the block has
+  unsigned exited = 0, waiting = 0;
+};
+
 class Block {
  public:
   void run(const Grid& grid, std::uint64_t seed);
@@ -72,6 +78,8 @@ class Block {
   [[noreturn]] void fail(const char* code, const char* detail, std::source_location site);
 
   Thread& current() { return *current_; }
+  /// Of the running thread.
+  Warp& warp() { return warps_[current_->rank / warpSize]; }
   /// The thread of a lane of the running thread's warp; null where the block has none.
   Thread* lane(unsigned lane) {
     const unsigned rank = current_->rank / warpSize * warpSize + lane;
@@ -81,28 +89,27 @@ class Block {
   void* shared() { return shared_; }
 
  private:
-  /// A thread that can run, taken off the list; the scheduler where there is none. A leading warp goes first as long as it can:
+  /// A thread that can run, taken off its list; the scheduler where there is none. A leading warp goes first as long as it can:
   /// it comes to the next barrier before others have started, which threads in any order hardly ever do.
   Fiber& choose() {
-    if (ready_.empty()) return scheduler_;
-    std::swap(ready_.back(), ready_[from_leader()]);
-    current_ = ready_.back();
-    ready_.pop_back();
+    std::vector<Thread*>& from = leading_.empty() ? ready_ : leading_;
+    if (from.empty()) return scheduler_;
+    if (&from == &ready_) std::swap(ready_.back(), ready_[random_.below(ready_.size())]);
+    current_ = from.back();
+    from.pop_back();
     threadIdx = current_->index;
     return current_->fiber;
+  }
+  void make_ready(Thread& thread) {
+    thread.state = Thread::State::ready;
+    (thread.rank / warpSize == leader_ ? leading_ : ready_).push_back(&thread);
   }
   /// Those of the running block, x fastest.
   auto threads() const {
     return std::views::transform(std::span(pool_).first(threads_), [](const auto& t) -> Thread& { return *t; });
   }
-  /// All threads can run: the leading warp's, of one drawn anew between two barriers or none, stand last.
+  /// All threads can run; the leading warp, or none, is drawn anew.
   void make_all_ready();
-  /// Place in the list of a thread of the leading warp, among the last 32, or of any.
-  std::size_t from_leader() {
-    for (std::size_t back = 1; back <= std::min<std::size_t>(ready_.size(), warpSize); ++back)
-      if (ready_[ready_.size() - back]->rank / warpSize == leader_) return ready_.size() - back;
-    return random_.below(ready_.size());
-  }
   bool all_are(Thread::State state) const;
   void run_block(unsigned long long number);
   void release_barrier();
@@ -115,7 +122,8 @@ class Block {
   Grid grid_;
   unsigned threads_ = 0;
   std::vector<std::unique_ptr<Thread>> pool_;
-  std::vector<Thread*> ready_;
+  std::vector<Warp> warps_;
+  std::vector<Thread*> leading_, ready_;  ///< those that can run: of the leading warp, and others
   Thread* current_ = nullptr;
   unsigned leader_ = 0;  ///< number of the leading warp; that of none is too large
   Random random_;
@@ -128,6 +136,7 @@ class Block {
   std::optional<Failure> failure_;
 };
 
-Block& block();
+extern Block the_block;
+inline Block& block() { return the_block; }
 
 }  // namespace assay::cuda_host

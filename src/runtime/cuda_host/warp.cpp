@@ -15,24 +15,24 @@ std::uint64_t draw() { return block().random().next(); }
 void together(unsigned mask, Complete complete, void* operand, std::source_location site) {
   Block& here = block();
   Thread& self = here.current();
-  if (!(mask >> lane() & 1U)) fail("warp mask", "the mask does not name the lane that executes it", site);
+  Warp& warp = here.warp();
+  const unsigned bit = 1U << lane();
+  if (!(mask & bit)) fail("warp mask", "the mask does not name the lane that executes it", site);
+  if (mask & ~warp.lanes) fail("warp mask", "the mask names lanes that the last warp of the block does not have", site);
+  if (mask & warp.exited) fail("warp mask", "the mask names lanes that have exited", site);
   self.mask = mask;
   self.complete = complete;
   self.operand = operand;
-  self.site = site;
-  self.state = Thread::State::warp;
+  warp.waiting |= bit;
+  if ((warp.waiting & mask) != mask) return here.wait(Thread::State::warp, site);
   void* operands[warpSize] = {};
-  for (unsigned l = 0; l < warpSize; ++l) {
-    if (!(mask >> l & 1U)) continue;
-    const Thread* other = here.lane(l);
-    if (other == nullptr) fail("warp mask", "the mask names lanes that the last warp of the block does not have", site);
-    if (other->state == Thread::State::exited) fail("warp mask", "the mask names lanes that have exited", site);
-    if (other->state != Thread::State::warp || other->mask != mask || other->complete != complete)
-      return here.wait(Thread::State::warp, site);
-    operands[l] = other->operand;
+  for (unsigned left = mask; left != 0; left &= left - 1) {
+    const auto l = static_cast<unsigned>(std::countr_zero(left));
+    const Thread& other = *here.lane(l);
+    if (other.mask != mask || other.complete != complete) return here.wait(Thread::State::warp, site);
+    operands[l] = other.operand;
   }
   complete(operands, mask);
-  self.state = Thread::State::ready;
   here.release(mask);
 }
 
