@@ -28,12 +28,16 @@ constexpr int kRetries = 2;
 constexpr int kFirstCases = 1;
 /// How often a case of the attack has one long dim.
 constexpr int kLongEvery = 2;
+/// Octaves of its length, from 65 on, and the most that the second dim has there.
+constexpr std::size_t kOctaves = 5;
+constexpr Index kTiles = 48;
 /// JSON has no infinity.
 constexpr double kMost = 1e300;
 
 /// A case of the attack: all ways to make inputs and larger dims at times, so that paths chosen by size are run. In every second one dim, each in its turn, is
-/// long and the others are small, so that loops over tiles take several turns whatever the operation costs. Every octave of lengths has its turn too, as 65 to
-/// 128 is as likely to be a path of its own as 513 to 1024, and half of the lengths are whole tiles, which often have one.
+/// long, a second one is longer than a tile, and the others are small, so that loops over tiles take several turns whatever the operation costs. Every octave of
+/// the lengths that the dim may have has its turn too, as 65 to 128 is as likely to be a path of its own as 513 to 1024, and half of the lengths are whole tiles,
+/// which often have one.
 Case attack_case(const OpDescriptor& op, std::uint64_t seed, int number) {
   DrawSpec spec{.strategies = {}, .directed = true};
   for (int s = 0; s < kStrategies; ++s)
@@ -51,13 +55,17 @@ Case attack_case(const OpDescriptor& op, std::uint64_t seed, int number) {
   }
   if (number % kLongEvery != 0 || c.dims.empty()) return c;
   Random random(derive(own, "one long dim"));
-  const std::size_t turn = static_cast<std::size_t>(number / kLongEvery), longest = turn % c.dims.size();
-  const double octave = static_cast<double>(turn / c.dims.size() % 5);
+  const std::size_t dims = c.dims.size(), turn = static_cast<std::size_t>(number / kLongEvery), longest = turn % dims;
+  const std::size_t second = (longest + 1 + turn / dims % std::max<std::size_t>(dims - 1, 1)) % dims;
+  std::size_t octaves = 1;
+  while (octaves < kOctaves && 65 << octaves <= op.dims[longest].max) ++octaves;
+  const double octave = static_cast<double>(turn / dims % octaves);
   const Index multiple = random.chance(0.5) ? 16 : 1;
-  for (std::size_t d = 0; d < c.dims.size(); ++d) {
-    const Index most = op.dims.size() >= 5 ? 3 : 9;
-    const Index n = d == longest ? static_cast<Index>(65 * std::exp2(octave + random.uniform())) / multiple * multiple
-                                 : std::clamp<Index>(c.dims[d], 1, random.between(1, most));
+  for (std::size_t d = 0; d < dims; ++d) {
+    const Index most = dims >= 5 ? 3 : 9;
+    const Index n = d == longest  ? static_cast<Index>(65 * std::exp2(octave + random.uniform())) / multiple * multiple
+                    : d == second ? random.between(1, kTiles)
+                                  : std::clamp<Index>(c.dims[d], 1, random.between(1, most));
     c.dims[d] = std::clamp(n, op.dims[d].min, op.dims[d].max);
   }
   make_valid(op, c.dims);

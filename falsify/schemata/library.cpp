@@ -11,8 +11,7 @@ State state;
 
 int chosen(std::uint32_t site, std::uint32_t applicable) {
   if (state.mask != 0) return static_cast<int>(state.variant);
-  for (std::uint32_t v = 1; v < kVariants; ++v)
-    if ((applicable >> v & 1U) != 0) state.reached[site * kVariants + v] = 1;
+  state.reached[site] |= applicable;
   return 0;
 }
 

@@ -18,7 +18,7 @@ struct State {
   std::uint32_t site = 0, variant = 0;
   std::uint32_t mask = ~0U;          ///< 0: no mutant runs, and every place notes that it was reached
   std::int64_t turns = 1LL << 62;    ///< comparisons left; a mutant that uses them up never ends
-  unsigned char* reached = nullptr;  ///< by site * kVariants + variant
+  std::uint32_t* reached = nullptr;  ///< by site: a bit for each variant
 };
 extern State state __attribute__((visibility("hidden")));
 

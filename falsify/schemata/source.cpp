@@ -119,10 +119,10 @@ struct Rewritten {
 /// The places that the kernel comes by, as site * kVariants + variant.
 json reached(const Rewritten& kernel, std::uint32_t sites) {
   State& state = kernel.library->state();
-  const std::size_t bytes = std::size_t{sites} * kVariants;
+  const std::size_t bytes = sites * sizeof(std::uint32_t);
   void* const shared = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (shared == MAP_FAILED) throw Unavailable("automatic mutants", "no memory to note places in");
-  state.reached = static_cast<unsigned char*>(shared);
+  state.reached = static_cast<std::uint32_t*>(shared);
   state.mask = 0;
   const OpDescriptor& op = operation(kernel.right.op);
   Worker worker(std::chrono::minutes(2));
@@ -138,8 +138,9 @@ json reached(const Rewritten& kernel, std::uint32_t sites) {
       }
     }
   json found = json::array();
-  for (std::size_t i = 0; i < bytes; ++i)
-    if (state.reached[i] != 0) found.push_back(i);
+  for (std::uint32_t site = 0; site < sites; ++site)
+    for (std::uint32_t v = 1; v < kVariants; ++v)
+      if ((state.reached[site] >> v & 1U) != 0) found.push_back(site * kVariants + v);
   return found;
 }
 
