@@ -1,8 +1,8 @@
 // What runs in a test that is linked with the rewritten engine: the environment says it, before anything else is initialized.
 //
 // ASSAY_ENGINE_MUTANT=N   the mutant N = site * 16 + variant; 0, or none, is the engine as it is
-// ASSAY_ENGINE_REACHED=F  no mutant; F, a file of a byte for each N, notes the mutants that the test comes by (N with
-//                         variant 0: the place, whatever its types)
+// ASSAY_ENGINE_REACHED=F  no mutant; F, a file of 32 bits for each site, notes the variants that the test comes by (0: the
+//                         place, whatever its types)
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -19,8 +19,7 @@ constinit State state;
 
 int chosen(std::uint32_t site, std::uint32_t applicable) {
   if (state.mask != 0) return static_cast<int>(state.variant);
-  for (std::uint32_t v = 0; v < kVariants; ++v)
-    if (v == 0 || (applicable >> v & 1U) != 0) state.reached[site * kVariants + v] = 1;
+  state.reached[site] |= applicable | 1U;
   return 0;
 }
 
@@ -41,7 +40,7 @@ __attribute__((constructor(101))) void choose() {
     void* const bytes = mmap(nullptr, static_cast<std::size_t>(info.st_size), PROT_READ | PROT_WRITE, MAP_SHARED, opened, 0);
     if (bytes == MAP_FAILED) refuse("the file of ASSAY_ENGINE_REACHED cannot be mapped");
     close(opened);
-    state.reached = static_cast<unsigned char*>(bytes);
+    state.reached = static_cast<std::uint32_t*>(bytes);
     state.mask = 0;
     return;
   }
