@@ -309,6 +309,26 @@ TEST(Draw, WhatAnOperationDirectsIsItsOwn) {
   EXPECT_NE(make_problem(op, c, {}).values, usual.values);
 }
 
+// However long the row: an error of one term is then an error of the sum.
+TEST(Draw, SomeRowsOfSoftmaxHaveAHandfulOfLogitsThatMatter) {
+  const OpDescriptor& op = operation("softmax");
+  constexpr Index kRows = 400;
+  for (const Index n : {64, 1000}) {
+    Case c;
+    c.dims = {kRows, n};
+    c.strategy = Strategy::directed;
+    const std::vector<float> x = make_problem(op, c, {}).values[0];
+    int found = 0;
+    for (auto row = x.begin(); row != x.end(); row += n) {
+      const auto near = [&](float logit) { return logit > -13 && logit < 5; };
+      const auto far = [&](float logit) { return logit > -70 && logit < -50; };
+      const auto matter = std::count_if(row, row + n, near);
+      found += matter >= 1 && matter <= 16 && matter + std::count_if(row, row + n, far) == n;
+    }
+    EXPECT_NEAR(found, kRows / 8, kRows / 16) << n;
+  }
+}
+
 TEST(Draw, ObligationsGetTheInputsThatTheyAreFor) {
   using enum Strategy;
   EXPECT_EQ(draw_spec("nonfinite").strategies, std::vector<Strategy>{nonfinite});
