@@ -92,6 +92,34 @@ TEST(Study, ACallThatHangsOnceIsNoDifferenceAndAnyOtherEndIs) {
   munmap(calls, sizeof(std::atomic<int>));
 }
 
+TEST(Study, WhereTheRightKernelDoesNotEndInTimeEitherNothingIsKnown) {
+  struct Shared {
+    std::atomic<bool> begun;   // by the mutant
+    std::atomic<int> to_hang;  // calls, of either kernel
+  };
+  void* const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  auto* const shared = new (memory) Shared{};
+  const auto on_a_busy_machine = [=](const RunFunction& run, bool mutant) -> RunFunction {
+    return [=](const Call& call, Device& device) {
+      if (mutant && !shared->begun.exchange(true)) shared->to_hang = 3;  // its first call, and the right kernel's two to confirm it
+      const bool hangs = shared->to_hang > 0 && shared->to_hang-- > 0;
+      (hangs ? run_forever : run)(call, device);
+    };
+  };
+  Kernel right = right_kernel();
+  right.run = on_a_busy_machine(run_right, false);
+  const auto status_of = [&](const RunFunction& run) {
+    shared->begun = false;
+    MutantList list;
+    list.push_back(mutant_of(right, "0", on_a_busy_machine(run, true)));
+    return run_study(list, quick(), 1, [](std::size_t) {})[0]["status"];
+  };
+  EXPECT_EQ(status_of(run_right), "equivalent");
+  EXPECT_EQ(status_of(run_negated), "killed");
+  munmap(memory, sizeof(Shared));
+}
+
 TEST(Study, WhatCannotBeComparedIsNotEquivalent) {
   Kernel refusing = right_kernel();
   refusing.refuse = [](const Call&) -> std::optional<std::string> { return "never"; };
