@@ -106,6 +106,9 @@ TEST_F(WorkerTest, AWriteOnePastTheEndMeetsTheFence) {
   });
   EXPECT_EQ(run(overruns, Placement::page_end).status, Status::crashed);
   EXPECT_EQ(run(underruns, Placement::page_start).status, Status::crashed);
+  // What lies farther away stays fenced from one call of a worker to the next.
+  EXPECT_EQ(run(with(right), Placement::page_end).status, Status::done);
+  EXPECT_EQ(run(overruns, Placement::page_end).status, Status::crashed);
 }
 
 TEST_F(WorkerTest, ARefusalCarriesTheKernelsReason) {
