@@ -52,7 +52,6 @@ struct Survey {
   bool on_processor = true; ///< false: on a GPU, where a mutant that never ends costs the device (screen())
   std::vector<std::unique_ptr<MutantSet>> sets;
   bool ends_by_itself = false;  ///< each mutant carries a limit of its own: a GPU needs no screening
-  bool kernels_alike = false;   ///< samples take as many mutants of each kernel: unrolled code is no more worth trying
 };
 
 /// All mutants of kernels of one back end. Throws Unavailable where its device is not here.

@@ -13,7 +13,7 @@ namespace assay::falsify {
 namespace {
 
 struct Drawn {
-  std::size_t turn = 0;  ///< of its kernel, where kernels take turns
+  std::size_t turn = 0;  ///< of its kernel
   std::uint64_t number = 0;
   const MutantSet* set = nullptr;
   std::size_t i = 0;
@@ -30,10 +30,8 @@ std::vector<Drawn> drawing_order(const Survey& survey, std::uint64_t seed) {
   }
   std::vector<Drawn> order;
   for (auto& [id, list] : kernels) {
-    if (survey.kernels_alike) {
-      std::ranges::sort(list);
-      for (std::size_t turn = 0; turn < list.size(); ++turn) list[turn].turn = turn;
-    }
+    std::ranges::sort(list);
+    for (std::size_t turn = 0; turn < list.size(); ++turn) list[turn].turn = turn;
     order.insert(order.end(), list.begin(), list.end());
   }
   std::ranges::sort(order);

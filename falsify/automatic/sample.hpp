@@ -20,8 +20,8 @@ struct Sample {
   std::map<std::string, std::array<std::size_t, 2>> by_kernel;  ///< generated, invalid
 };
 
-/// `count` valid mutants, each as likely as any other (or as any other of its kernel, in turn: Survey::kernels_alike), the
-/// same for the same seed in every run; 0: all of them. With `only`, those of another hash are left out where that is known
+/// `count` valid mutants, as many of each kernel while it has as many, each as likely as any other of its kernel; the same for
+/// the same seed in every run. 0: all of them. With `only`, those of another hash are left out where that is known
 /// before they are made.
 Sample draw_mutants(const Survey& survey, std::size_t count, std::uint64_t seed, std::string_view only = {});
 

@@ -19,7 +19,7 @@ using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 /// Cases on which mutant and original differ that obligations are tried on, before the mutant counts as a hole.
-constexpr int kDiffering = 12;
+constexpr int kDiffering = 60;
 /// Other inputs for each obligation with the dims of such a case.
 constexpr int kAgain = 2;
 /// How often a call that did not end in time is made again: a GPU is shared with mutants that loop. No other end has such an excuse.

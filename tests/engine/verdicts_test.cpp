@@ -120,7 +120,12 @@ TEST(Verdicts, DeterminismSeesDimsThatAreKept) {
 TEST(Verdicts, ExactInputsAllowNoError) {
   const Kernel k = with("matmul/cpu/naive", [](const Call& call, Device& device) {
     right(call, device);
-    if (float* const c = first_of(call); c != nullptr && *c != 0) *c = std::nextafter(*c, INFINITY);
+    float* const c = first_of(call);
+    if (c == nullptr || *c == 0) return;
+    const View<const float> a = call.tensors[0].as<const float>(), b = call.tensors[1].as<const float>();
+    Index terms = 0;
+    for (Index k = 0; k < a.dim(1); ++k) terms += a(0, k) != 0 && b(k, 0) != 0;
+    if (terms >= 8) *c = std::nextafter(*c, INFINITY);  // which a sum of so many may err by where inputs are not exact
   });
   EXPECT_EQ(found(k, "exact"), "value");
 }

@@ -8,6 +8,7 @@
         --name NAME    this mutant alone, with what its tests say
         --recorded     of mutants that result.json says are caught, and by that test alone: no test is traced
         --seconds T    start no further mutant after T seconds; how many were left out is printed
+        --jobs N       so many at once (as many as there are processors)
         --json FILE    write the result
 
 A mutant is caught when a test fails, crashes or takes ten times as long as it does. Which tests come by a mutated place is
@@ -15,18 +16,20 @@ traced once a build. Exit code 1: a mutant survived that survivors.json does not
 fails on the engine as it is.
 """
 import argparse
+import concurrent.futures
 import fnmatch
 import glob
+import hashlib
 import json
 import os
 import random
 import re
-import resource
 import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -36,7 +39,7 @@ import rewrite as schemata  # noqa: E402
 VARIANTS = 16
 SUITE = 1.0      # seconds: the cases of a suite that takes no longer are traced together
 FAST = 0.5       # seconds: tests up to here run in one process
-TRACED = 2       # seconds of processor time for tracing a test; one that takes longer may reach more than was seen
+TRACED = 60      # seconds of processor time for tracing a test; one that takes longer may reach more than was seen
 # Tests whose subject is time on a busy machine, such as one that runs mutants.
 NOT_RUN = ['WorkerTest.ABusyMachineMakesNoCallHang']
 AREAS = [('comparator', r'comparator|error_map'), ('generators', r'draw|inputs|random\.hpp|case\.cpp'), ('canaries', r'arena|contain|worker|pool'),
@@ -67,26 +70,20 @@ class Sandbox:
 
     def run(self, command, environment, cpu, wall):
         """(exit status or None where it was ended for its time, output, processor seconds)"""
+        limits = ['prlimit', f'--cpu={int(cpu) + 1}:{int(cpu) + 2}', '--core=0', f'--fsize={1 << 28}']
         with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as out:
-            def limits():
-                resource.setrlimit(resource.RLIMIT_CPU, (int(cpu) + 1, int(cpu) + 2))
-                resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-                resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 28, 1 << 28))
-                os.setsid()
             # A shell is the namespace's first process, to which other rules of signals apply.
-            child = subprocess.Popen([*self.prefix, 'sh', '-c', '"$@"; exit $?', 'sh', *command], stdout=out, stderr=subprocess.STDOUT,
-                                     stdin=subprocess.DEVNULL, preexec_fn=limits, cwd=folder,
+            child = subprocess.Popen([*limits, *self.prefix, 'sh', '-c', '"$@"; exit $?', 'sh', *command], stdout=out, stderr=subprocess.STDOUT,
+                                     stdin=subprocess.DEVNULL, start_new_session=True, cwd=folder,
                                      env={**os.environ, **environment, 'TMPDIR': folder})
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            try:
-                status = child.wait(wall)
-            except subprocess.TimeoutExpired:
-                status = None
-                os.killpg(child.pid, signal.SIGKILL)
-                child.wait()
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            late = threading.Timer(wall, os.killpg, (child.pid, signal.SIGKILL))
+            late.start()
+            _, status, usage = os.wait4(child.pid, 0)
+            ended = late.is_alive()
+            late.cancel()
+            child.returncode = os.waitstatus_to_exitcode(status)
             out.seek(0)
-            return status, out.read().decode(errors='replace'), after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            return child.returncode if ended else None, out.read().decode(errors='replace'), usage.ru_utime + usage.ru_stime
 
 
 class Test:
@@ -124,8 +121,8 @@ def catcher(recorded):
 
 
 class Runner:
-    def __init__(self, build):
-        self.sandbox, self.build, self.programs, self.tests = Sandbox(), build, binaries(build), []
+    def __init__(self, build, pool):
+        self.pool, self.sandbox, self.build, self.programs, self.tests = pool, Sandbox(), build, binaries(build), []
 
     def try_tests(self, tests, number):
         """Runs tests of one program in one process: (caught, by whom, output, processor seconds)."""
@@ -171,11 +168,21 @@ class Runner:
             if status != 0 or ran is None or int(ran[1]) != len(some):
                 fail(f'{program} fails on the engine as it is, or lacks a test that result.json names:\n{output[-3000:]}')
 
+    def trace_one(self, t, places):
+        with tempfile.NamedTemporaryFile() as file:
+            file.truncate(4 * places)
+            status, output, used = self.sandbox.run([t.path, '--gtest_filter=' + t.case], {'ASSAY_ENGINE_REACHED': file.name}, TRACED, 60 * TRACED)
+            t.cut = status != 0
+            if t.cut and used < TRACED:
+                fail(f'{t.program} ends in {t.case} while it is traced:\n{output[-3000:]}')
+            t.reached = {site * VARIANTS + v for site, (bits,) in enumerate(struct.iter_unpack('<I', file.read())) if bits for v in range(VARIANTS) if bits >> v & 1}
+
     def trace(self, places):
         """Which mutants each test comes by; kept until its program changes."""
         for program, path in self.programs.items():
             cache = os.path.join(self.build, 'engine_mutants', f'traced_{program}.json')
-            stamp = [path, os.path.getsize(path), os.path.getmtime(path)]
+            with open(path, 'rb') as f:
+                stamp = hashlib.file_digest(f, 'sha256').hexdigest()
             if os.path.exists(cache):
                 with open(cache) as f:
                     known = json.load(f)
@@ -185,13 +192,8 @@ class Runner:
                         self.tests[-1].reached, self.tests[-1].cut = set(entry['reached']), entry['cut']
                     continue
             tests = self.list_tests(program, path)
-            for n, t in enumerate(tests, 1):
-                sys.stderr.write(f'tracing {n} of {len(tests)}: {program}: {t.case}\n')
-                with tempfile.NamedTemporaryFile() as file:
-                    file.truncate(4 * places)
-                    status, _, _ = self.sandbox.run([path, '--gtest_filter=' + t.case], {'ASSAY_ENGINE_REACHED': file.name}, TRACED, 60 * TRACED)
-                    t.cut = status != 0
-                    t.reached = {site * VARIANTS + v for site, (bits,) in enumerate(struct.iter_unpack('<I', file.read())) if bits for v in range(VARIANTS) if bits >> v & 1}
+            sys.stderr.write(f'tracing {len(tests)} tests of {program}\n')
+            list(self.pool.map(lambda t: self.trace_one(t, places), tests))
             with open(cache + '.new', 'w') as f:
                 json.dump({'stamp': stamp, 'tests': [{'test': [t.case, t.seconds], 'cut': t.cut, 'reached': sorted(t.reached)} for t in tests]}, f)
             os.replace(cache + '.new', cache)
@@ -241,10 +243,11 @@ def load_mutants(build):
         with open(path) as f:
             left_out.update(json.load(f))
     mutants = [{**m, 'file': f['file']} for f in files for m in f['mutants']]
+    places = max(m['site'] for m in mutants) + 1  # of headers too: all that is rewritten was compiled with them
     if not glob.glob(os.path.join(folder, 'references', 'mutated_*')):  # headers are compiled into the tests of references
         mutants = [m for m in mutants if not m['file'].endswith('.hpp')]
         print('mutants of headers are left out: build the target engine_mutants_references to have them')
-    return [m for m in mutants if m['site'] not in left_out], sum(m['site'] in left_out for m in mutants), max(m['site'] for m in mutants) + 1
+    return [m for m in mutants if m['site'] not in left_out], sum(m['site'] in left_out for m in mutants), places
 
 
 def select(mutants, options):
@@ -291,6 +294,7 @@ def main():
     parser.add_argument('--name')
     parser.add_argument('--recorded', action='store_true')
     parser.add_argument('--seconds', type=float)
+    parser.add_argument('--jobs', type=int, default=os.cpu_count())
     parser.add_argument('--json')
     options = parser.parse_args()
     build = os.path.abspath(options.build)
@@ -303,18 +307,22 @@ def main():
         chosen = [m for m in chosen if recorded.get((m['file'], m['name']), {}).get('outcome') == 'caught' and not recorded[m['file'], m['name']]['by'].endswith(('before the first test', 'before the first test (crashes)'))]
     with open(os.path.join(HERE, 'survivors.json')) as f:
         named = {(s['file'], s['name']): s for s in json.load(f)}
-    runner = Runner(build)
+    pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
+    runner = Runner(build, pool)
     if options.recorded:
         runner.expect_passing([recorded[m['file'], m['name']] for m in chosen])
     else:
         runner.trace(places)
-    begin, results, untried = time.monotonic(), [], 0
-    for n, mutant in enumerate(chosen):
+    begin, results = time.monotonic(), []
+
+    def judged(mutant):
         if options.seconds and time.monotonic() - begin > options.seconds:
-            untried = len(chosen) - n
-            break
-        known = recorded.get((mutant['file'], mutant['name']))
-        r = runner.judge(mutant, known)
+            return None
+        return runner.judge(mutant, recorded.get((mutant['file'], mutant['name'])))
+
+    for r in pool.map(judged, chosen):
+        if r is None:
+            continue
         output = r.pop('output', '')
         results.append(r)
         if r['outcome'] in ('survived', 'unreached'):
@@ -323,6 +331,7 @@ def main():
               f'[{r["by"] or r.get("reason", "")}]', flush=True)
         if options.name:
             print(output)
+    untried = len(chosen) - len(results)
     print_totals(results)
     if left_out:
         print(f'{left_out} mutants do not compile and are not counted')

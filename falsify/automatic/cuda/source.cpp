@@ -173,7 +173,7 @@ Survey survey(std::span<const Kernel* const> kernels) {
   for (const json& names : document["entries"]) wanted.insert(names.begin(), names.end());
   const auto entries = find_entries(wanted, document["capability"].get<int>());
   Survey result{fmt::format("{}; {} of {} entries have PTX", document["device"].get<std::string>(), entries.size(), wanted.size()),
-                false, {}, true, true};
+                false, {}, true};
   for (const Kernel* kernel : kernels) {
     auto rebuilt = std::make_shared<Rebuilt>();
     rebuilt->registered = kernel;
