@@ -44,9 +44,9 @@ void attention(View<const T> q, View<const T> k, View<const T> v, View<const T> 
         for (Index j = 0; j < keys; ++j) weight(j) = attention_weight(score(j), shift, static_cast<double>(keys));
         const WeightedMean<T> mean({weights.data(), Shape{keys}});
         const bool nothing = less(mean.weight(), T(0.5));  // the largest score's own weight is 1
-        logsumexp(b, h, i) = nothing ? T(-INFINITY) : log_of_sum(shift, mean.weight());
+        logsumexp(b, h, i) = nothing ? without_weight(-INFINITY, mean.weight()) : log_of_sum(shift, mean.weight());
         for (Index c = 0; c < d; ++c)
-          y(b, i, h, c) = nothing ? T(0) : mean.of([&](Index j) { return v(b, j, h / group, c); });
+          y(b, i, h, c) = nothing ? without_weight(0, mean.weight()) : mean.of([&](Index j) { return v(b, j, h / group, c); });
       }
 }
 

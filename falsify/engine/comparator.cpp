@@ -32,14 +32,17 @@ double as_stored(DType dtype, double x) {
 struct Limit {
   double bound = 0;
   bool any_class = false;
+  bool empty = false;
+
+  bool wrong_sign(double got) const { return empty && got == 0 && std::signbit(got); }
 };
 
 Limit limit_of(Tier tier, const Bounded& want) {
   switch (tier) {
     case Tier::exact:
-    case Tier::bits: return {0, false};
-    case Tier::worst_case: return {want.error, want.may_overflow};
-    case Tier::statistical: return {want.statistical, want.may_overflow};
+    case Tier::bits: return {0, false, want.empty};
+    case Tier::worst_case: return {want.error, want.may_overflow, want.empty};
+    case Tier::statistical: return {want.statistical, want.may_overflow, want.empty};
   }
   return {};
 }
@@ -63,6 +66,7 @@ double error_of(Tier tier, float got, double want, const Limit& limit) {
   if (limit.any_class && class_of(got) != Class::finite) return 0;
   if (class_of(got) != class_of(want)) return INFINITY;
   if (class_of(want) != Class::finite) return 0;
+  if (limit.wrong_sign(got)) return INFINITY;
   const double difference = std::fabs(got - want);
   return tier == Tier::exact ? difference : over(difference, limit.bound);
 }
@@ -131,6 +135,10 @@ Outcome compare(Tier tier, std::string_view tensor, const Shape& shape, std::spa
       continue;
     }
     if (class_of(w) != Class::finite) continue;
+    if (limit.wrong_sign(g)) {
+      fail("sign", "got -0 where nothing is summed, want +0 (IEEE 754-2019, 9.4)");
+      continue;
+    }
     const double difference = std::fabs(g - w);
     if (!(difference <= limit.bound)) {
       fail("value", limit.bound > 0 ? fmt::format("got {}, want {}: off by {:.6g}, {:.4g} times the bound {:.6g}", g, w,

@@ -13,7 +13,7 @@ namespace assay::falsify {
 
 /// Tiers of DESIGN: bits (T0), worst case (T2), statistical (T1).
 enum class Tier {
-  exact,       ///< got == want as numbers (a zero may have either sign); the want is a float
+  exact,       ///< got == want as numbers (a zero may have either sign unless it is an empty sum); the want is a float
   bits,        ///< the same bits, NaN payloads included
   worst_case,  ///< |got - want| <= bound
   statistical, ///< |got - want| <= statistical bound
@@ -22,7 +22,7 @@ enum class Tier {
 /// Compares the elements of one output. `want` is the bounded oracle's output, dense like `got`.
 /// First the class (finite, +inf, -inf, NaN) must agree; where a float32 evaluation may overflow in some
 /// order, +inf, -inf and NaN are accepted as well. Then the difference must satisfy the tier (written so that NaN fails).
-/// Where an exact value is wanted of an output of 16 bits, it is the value rounded to them.
+/// Where an exact value is wanted of an output of 16 bits, it is the value rounded to them. An empty sum is +0.
 Outcome compare(Tier tier, std::string_view tensor, const Shape& shape, std::span<const float> got,
                 std::span<const Bounded> want, DType dtype = DType::f32);
 

@@ -76,6 +76,8 @@ Bounded log_of_sum(const Bounded& shift, const Bounded& sum) {
   return result;
 }
 
+Bounded without_weight(double value, const Bounded& weight) { return weight.may_overflow ? anything() : Bounded(value); }
+
 WeightedMean<Bounded>::WeightedMean(View<const Bounded> weights) {
   const Roundings& r = Roundings::current();
   const double n = static_cast<double>(weights.size());

@@ -2,6 +2,8 @@
 // weighted means and the logarithm of their sum.
 #pragma once
 
+#include <cfloat>
+#include <cmath>
 #include <vector>
 
 #include "core/forms.hpp"
@@ -53,6 +55,13 @@ T log_of_sum(const T& shift, const T& sum) {
 }
 Bounded log_of_sum(const Bounded& shift, const Bounded& sum);
 
+/// What a query of no weight has: `value`. Scores that overflow may also have given any other weights.
+template <class T>
+T without_weight(double value, const T& /*weight*/) {
+  return T(value);
+}
+Bounded without_weight(double value, const Bounded& weight);
+
 /// sum w v / sum w for weights of attention_weight: divided at the end, or each weight first.
 template <class T>
 class WeightedMean {
@@ -83,6 +92,8 @@ class ScaledDot<Bounded> {
   explicit ScaledDot(const Bounded& scale) : scale_(scale) {}
   void add(const Bounded& x, const Bounded& y) {
     sum_ += x * y;
+    if (!(std::fabs(x.value) <= DBL_MAX && std::fabs(y.value) <= DBL_MAX)) [[unlikely]]
+      return;  // the sum shows its class; overflow is about the others
     const double left = std::fabs(x.value) + x.error, right = std::fabs(y.value) + y.error;
     magnitude_ += left * right;
     right_ += right;

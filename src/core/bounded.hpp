@@ -46,6 +46,7 @@ struct Bounded {
   double error = 0;
   double statistical = 0;
   bool may_overflow = false;  ///< some order of evaluation may exceed the largest float: +inf, -inf, NaN are right too
+  bool empty = false;         ///< a sum of no terms as it is: +0, not -0 (IEEE 754-2019, 9.4)
 
   Bounded() = default;
   /// A constant of the formula, rounded once to float.
@@ -70,6 +71,7 @@ struct Terms {
   /// A term that reaches no further is added for at most what it reaches (bounded.cpp). Any number would do.
   static constexpr double kSmall = 0x1p-60;
 
+  bool none = true;        ///< no term was added
   double total = 0;        ///< sum of the terms: the value, in double
   double magnitude = 0;    ///< sum of |finite terms|
   double squares = 0;      ///< sum of their squares
@@ -81,6 +83,7 @@ struct Terms {
 
   void add(double term, double its_error, bool overflows) {
     const double size = std::fabs(term), reach = size + its_error;
+    none = false;
     total += term;
     may_overflow |= overflows;
     if (!(size <= DBL_MAX)) [[unlikely]]
@@ -110,7 +113,11 @@ class Sum<Bounded> {
     terms_.add(term.value, term.error + unit_ * reach + (reach > 0 ? underflow_ : 0), term.may_overflow);
     return *this;
   }
-  Bounded value() const { return Terms::sum(terms_, roundings_); }
+  Bounded value() const {
+    Bounded sum = Terms::sum(terms_, roundings_);
+    sum.empty = terms_.none;
+    return sum;
+  }
 
  private:
   const Roundings& roundings_ = Roundings::current();

@@ -165,7 +165,7 @@ Bounded scaled_difference(const Bounded& r, const Bounded& a, const Bounded& b) 
 
 Bounded stored(DType dtype, const Bounded& x) {
   const bool half = dtype == DType::f16;
-  if (!half && dtype != DType::bf16) return x;
+  if ((!half && dtype != DType::bf16) || x.empty) return x;
   const double magnitude = std::fabs(x.value), unit = half ? 0x1p-11 : 0x1p-8;
   const double largest = half ? 65504 : 0x1.fep127, smallest = half ? 0x1p-14 : 0x1p-126;
   if (!(magnitude <= DBL_MAX)) return x;

@@ -63,6 +63,16 @@ TEST(Comparator, ExactTierIgnoresTheSignOfZeroAndBitsDoNot) {
   EXPECT_FALSE(accepts(Tier::exact, std::nextafter(4095.0f, 5000.0f), bounded(4095, 1)));
 }
 
+TEST(Comparator, AnEmptySumIsPlusZero) {
+  Bounded want = bounded(0, 0);
+  want.empty = true;
+  for (const Tier tier : {Tier::exact, Tier::worst_case, Tier::statistical}) {
+    EXPECT_TRUE(accepts(tier, -0.0f, bounded(0, 0)));
+    EXPECT_TRUE(accepts(tier, 0.0f, want));
+    EXPECT_FALSE(accepts(tier, -0.0f, want));
+  }
+}
+
 TEST(Comparator, CountsElementsAndNamesTheFirstWrongOne) {
   const std::vector<float> got{1, 2, 3, 9, 5, 7};
   const std::vector<Bounded> want{bounded(1, 0), bounded(2, 0), bounded(3, 0), bounded(4, 0), bounded(0, 0), bounded(6, 0)};
@@ -141,6 +151,36 @@ TEST(Comparator, ARelationUnderAnInfiniteBoundHoldsForAnything) {
     }
   EXPECT_FALSE(holds(inf, {-INFINITY}, quarter));
   EXPECT_EQ(compare_within("c", Shape{1}, nan, one, unbounded).worst, 0);
+}
+
+TEST(Comparator, OutcomesTogetherKeepTheLargestShareAndCountEverything) {
+  for (const bool first : {false, true}) {
+    Outcome x, y;
+    (first ? x : y).worst = 0.75;
+    (first ? y : x).worst = 0.25;
+    x.elements = 3, y.elements = 4, x.nonzero = 1, y.nonzero = 2;
+    x &= y;
+    EXPECT_EQ(x.worst, 0.75);
+    EXPECT_EQ(x.elements, 7);
+    EXPECT_EQ(x.nonzero, 3);
+  }
+  const std::vector<double> want{-1, 0, 0, 2}, bound(4, 1.0);
+  EXPECT_EQ(compare_within("c", Shape{4}, want, want, bound).nonzero, 2);
+}
+
+TEST(Comparator, BoundsAreInfiniteWhereAKernelMayOverflow) {
+  Bounded overflowing = bounded(3e38, 1e32);
+  overflowing.may_overflow = true;
+  EXPECT_EQ(bounds_of({bounded(1, 0.5), overflowing}), (std::vector<double>{0.5, INFINITY}));
+}
+
+TEST(Comparator, AMissSaysHowManyTimesTheBoundItIs) {
+  const auto message = [](const Bounded& want) {
+    const float got = 2;
+    return compare(Tier::worst_case, "c", Shape{1}, std::span(&got, 1), std::span(&want, 1)).finding->message;
+  };
+  EXPECT_EQ(message(bounded(1, 0.25)), "got 2, want 1: off by 1, 4 times the bound 0.25");
+  EXPECT_EQ(message(bounded(1, 0)), "got 2, want 1 exactly");
 }
 
 TEST(Comparator, IndicesAreRowMajor) {

@@ -130,6 +130,17 @@ TEST(Verdicts, ExactInputsAllowNoError) {
   EXPECT_EQ(found(k, "exact"), "value");
 }
 
+TEST(Verdicts, SumsOfNothingAreNotMinusZero) {
+  const Kernel k = with("matmul/cpu/naive", [](const Call& call, Device& device) {
+    right(call, device);
+    const View<float> c = product_of(call);
+    for (Index i = 0; i < c.dim(0); ++i)
+      for (Index j = 0; j < c.dim(1); ++j)
+        if (c(i, j) == 0) c(i, j) = call.tensors[0].as<const float>().dim(1) == 0 ? -0.0f : -c(i, j);
+  });
+  EXPECT_EQ(found(k, "differential", 200), "sign");
+}
+
 TEST(Verdicts, CopiesKeepTheSignOfZero) {
   const Kernel k = with("transpose/cpu/naive", [](const Call& call, Device& device) {
     kernel("transpose/cpu/naive").run(call, device);

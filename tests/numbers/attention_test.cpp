@@ -44,6 +44,48 @@ TEST(GoldenAttention, TwoHeadsTwoQueriesThreeKeys) {
   expect(dv, {1.9660768339268548, -0.091669975456789135, 0.039822916475048042, 2.288373689661805, -0.0058997504019027806, 0.80329628579498424});
 }
 
+// Scores beyond every float are -inf, or NaN where partial sums are both infinities, or the least float: 0 is no more right than
+// other outputs. Where there is no key, or a key of -inf, nothing overflows, and 0 it is.
+TEST(GoldenAttention, ScoresThatOverflowLeaveNothingCertain) {
+  const auto outputs = [](const std::vector<float>& q, const std::vector<float>& k, float length) {
+    std::vector<Bounded> qs, ks, vs(q.size(), Bounded::input(5)), y(q.size()), logsumexp(1), lengths{Bounded::input(length)}, starts{Bounded::input(0)};
+    for (float x : q) qs.push_back(Bounded::input(x));
+    for (float x : k) ks.push_back(Bounded::input(x));
+    const Shape row{1, 1, 1, static_cast<Index>(q.size())}, sequence{1}, rest{1, 1, 1};
+    reference::attention<Bounded>({qs.data(), row}, {ks.data(), row}, {vs.data(), row}, {lengths.data(), sequence}, {starts.data(), sequence},
+                                  {y.data(), row}, {logsumexp.data(), rest}, 1, 0);
+    return std::pair(y[0], logsumexp[0]);
+  };
+  const auto [y, logsumexp] = outputs({1e30F, 1e30F, 1e30F}, {1e30F, -1e30F, -1e30F}, 1);
+  EXPECT_TRUE(y.may_overflow && y.error == INFINITY);
+  EXPECT_TRUE(logsumexp.may_overflow && logsumexp.error == INFINITY);
+  for (const auto& [none, its_logsumexp] : {outputs({1, 2, 3}, {1, 2, 3}, 0), outputs({1, 2, 3}, {-INFINITY, 2, 3}, 1)}) {
+    EXPECT_EQ(none.value, 0);
+    EXPECT_EQ(none.error, 0);
+    EXPECT_FALSE(none.may_overflow);
+    EXPECT_EQ(its_logsumexp.value, -INFINITY);
+    EXPECT_FALSE(its_logsumexp.may_overflow);
+  }
+}
+
+// Factors may be scaled before they are multiplied: 1e30 overflows then, though all partial sums of scores are floats.
+TEST(GoldenAttention, ScaledFactorsMayOverflowWhereScoresDoNot) {
+  for (const float scale : {1.0F, 1e20F}) {
+    ScaledDot<Bounded> dot{Bounded(scale)};
+    dot.add(Bounded::input(1e25F), Bounded::input(1e-25F));
+    dot.add(Bounded::input(1e25F), Bounded::input(-1e-25F));
+    EXPECT_EQ(dot.value().may_overflow, scale > 1) << scale;
+    EXPECT_EQ(dot.value().value, 0);
+  }
+}
+
+TEST(GoldenAttention, TheLogarithmOfASumInheritsWhatIsLikelyOfIt) {
+  const Bounded sum{8, 4e-6, 2e-6, false}, shift{3, 0, 0, false};
+  EXPECT_GE(log_of_sum(shift, sum).error, 4e-6 / 8);
+  EXPECT_GE(log_of_sum(shift, sum).statistical, 2e-6 / 8);
+  EXPECT_LT(log_of_sum(shift, sum).statistical, log_of_sum(shift, sum).error);
+}
+
 /// One query against n keys of d elements, values of one column.
 struct Row {
   Index n, d;

@@ -81,6 +81,20 @@ TEST(BoundedType, InputsCarryTheRoundingThatTheKernelDeclares) {
   EXPECT_EQ(Bounded::input(3.5f).error, 0) << "the arithmetic before comes back";
 }
 
+TEST(BoundedType, TheSumOfNoTermsIsEmptyUntilSomethingIsDoneWithIt) {
+  const Sum<Bounded> none;
+  Sum<Bounded> zero, product;
+  zero += Bounded(0);
+  product += Bounded(0) * Bounded(-1);
+  EXPECT_TRUE(none.value().empty);
+  EXPECT_FALSE(zero.value().empty);
+  EXPECT_FALSE(product.value().empty);
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) EXPECT_TRUE(stored(dtype, none.value()).empty);
+  EXPECT_FALSE(Bounded(none.value() * Bounded(-1)).empty);  // of a negative scale it is -0
+  EXPECT_FALSE((none.value() + Bounded(0)).empty);
+  EXPECT_FALSE((-none.value()).empty);
+}
+
 TEST(BoundedType, ClassesFollowIeee) {
   const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_TRUE(std::isnan(product_sum({{nan, 1}, {1, 1}}).value));

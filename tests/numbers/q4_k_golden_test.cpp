@@ -62,6 +62,24 @@ TEST(GoldenQ4K, ProductByHand) {
   EXPECT_EQ(y[0], 2 * -1.5 + 3 * 1.0 - 485.0);
 }
 
+// The three formulas that the bound of a product holds for are the same number: none makes it much larger than a plain sum's.
+TEST(GoldenQ4K, TheFormulasOfAProductAgree) {
+  Values bytes = block_by_hand();
+  const Values other = bytes;
+  bytes.insert(bytes.end(), other.begin(), other.end());
+  std::vector<Bounded> blocks, x, y(1);
+  for (double b : bytes) blocks.emplace_back(b);
+  std::mt19937 random(1);
+  for (int p = 0; p < 400; ++p) x.push_back(Bounded::input(std::normal_distribution<float>()(random)));
+  const View<const Bounded> held(blocks.data(), {1, 288});
+  reference::q4_k_gemv<Bounded>(held, View<const Bounded>(x.data(), {400}), View<Bounded>(y.data(), {1}));
+  Sum<Bounded> plain;
+  for (Index p = 0; p < 400; ++p) plain += Bounded(reference::q4_k_value(held, 0, p)) * x[static_cast<std::size_t>(p)];
+  EXPECT_NEAR(y[0].value, plain.value().value, 1e-9);
+  EXPECT_GE(y[0].error, plain.value().error);
+  EXPECT_LE(y[0].error, 8 * plain.value().error);
+}
+
 /// Sub-block 0: -63, -62, .., -32, and 0 .. 30 in the next: dmin = 1, m = 63 and 0; reach 31 and 30, d the smallest half of
 /// which 945 reach 31: 31 / 945 = 0.0328042.. lies between 1074 and 1075 times 2^-15, so 1075 * 2^-15 (0x2833).
 /// 15 d = 0.49209.., and 63 of it reach 31 (31.0017); 61 reach 30 (30.0175), 60 do not (29.525).

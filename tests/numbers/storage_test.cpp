@@ -78,6 +78,12 @@ TYPED_TEST(Storage, BetweenTwoValuesTheNearestIsTakenAndTiesGoToEven) {
   EXPECT_EQ(F::narrow(-INFINITY).bits, infinity | 0x8000U);
 }
 
+TEST(StoredBounds, NanKeepsItsUpperPayload) {
+  EXPECT_EQ(to_bfloat16(std::bit_cast<float>(0x7fc00000U)).bits, 0x7fc0);
+  EXPECT_EQ(to_bfloat16(std::bit_cast<float>(0x7fa00001U)).bits, 0x7fe0);
+  EXPECT_EQ(to_bfloat16(std::bit_cast<float>(0xff800001U)).bits, 0xffc0);
+}
+
 TEST(StoredBounds, CostHalfAUnitInTheLastPlaceAndNoMore) {
   const struct {
     DType dtype;
