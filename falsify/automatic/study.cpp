@@ -36,8 +36,8 @@ constexpr double kMost = 1e300;
 
 /// A case of the attack: all ways to make inputs and larger dims at times, so that paths chosen by size are run. In every second one dim, each in its turn, is
 /// long, a second one is longer than a tile, and the others are small, so that loops over tiles take several turns whatever the operation costs. Every octave of
-/// the lengths that the dim may have has its turn too, as 65 to 128 is as likely to be a path of its own as 513 to 1024, and half of the lengths are whole tiles,
-/// which often have one.
+/// the lengths that the dim may have has its turn too, as 65 to 128 is as likely to be a path of its own as 513 to 1024. Half of these cases have whole tiles and a
+/// dense layout, which often have one.
 Case attack_case(const OpDescriptor& op, std::uint64_t seed, int number) {
   DrawSpec spec{.strategies = {}, .directed = true};
   for (int s = 0; s < kStrategies; ++s)
@@ -60,13 +60,15 @@ Case attack_case(const OpDescriptor& op, std::uint64_t seed, int number) {
   std::size_t octaves = 1;
   while (octaves < kOctaves && 65 << octaves <= op.dims[longest].max) ++octaves;
   const double octave = static_cast<double>(turn / dims % octaves);
-  const Index multiple = random.chance(0.5) ? 16 : 1;
+  const bool whole = random.chance(0.5);
+  if (whole) c.layout = Layout::tight;
   for (std::size_t d = 0; d < dims; ++d) {
     const Index most = dims >= 5 ? 3 : 9;
-    const Index n = d == longest  ? static_cast<Index>(65 * std::exp2(octave + random.uniform())) / multiple * multiple
+    const Index n = d == longest  ? static_cast<Index>(std::ceil(64 * std::exp2(octave + random.uniform())))
                     : d == second ? random.between(1, kTiles)
                                   : std::clamp<Index>(c.dims[d], 1, random.between(1, most));
-    c.dims[d] = std::clamp(n, op.dims[d].min, op.dims[d].max);
+    const Index tile = !whole ? 1 : d == longest ? 16 : d == second || dims < 5 ? 4 : 1;
+    c.dims[d] = std::clamp((n + tile - 1) / tile * tile, op.dims[d].min, op.dims[d].max);
   }
   make_valid(op, c.dims);
   return c;
