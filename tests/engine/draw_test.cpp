@@ -119,8 +119,10 @@ TEST(Draw, LargeCasesAreLargeWithinTheirVolume) {
   const OpDescriptor& op = operation("matmul");
   const ObligationInfo large{.id = "FALSIFY-MM-014", .claim = {}, .by = "large", .if_fails = {}};
   int outputs = 0, sums = 0;
+  std::set<Index> terms;  // of sums in large outputs: what room there is, is drawn too
   for (std::uint64_t n = 0; n < 300; ++n) {
     const std::vector<Index> dims = draw(op, large, 1, n).value().dims;
+    if (dims[0] > 512 && dims[2] > 512) terms.insert(dims[1]);
     EXPECT_LE(dims[0] * dims[1] * dims[2], Index{1} << 21);
     outputs += dims[0] > 512 && dims[2] > 512;
     sums += dims[1] > 512;
@@ -131,6 +133,7 @@ TEST(Draw, LargeCasesAreLargeWithinTheirVolume) {
   }
   EXPECT_GT(outputs, 150);
   EXPECT_GT(sums, 30);
+  EXPECT_GE(terms.size(), 3U);
   for (const OpDescriptor* other : operations())
     for (std::uint64_t n = 0; n < 100 && !other->dims.empty(); ++n) {
       const Case c = draw(*other, large, 1, n, n % 2 ? 600 : 0).value();
