@@ -39,6 +39,8 @@ import rewrite as schemata  # noqa: E402
 VARIANTS = 16
 SUITE = 1.0      # seconds: the cases of a suite that takes no longer are traced together
 FAST = 0.5       # seconds: tests up to here run in one process
+EARLY = ('before the first test', 'before the first test (crashes)')
+ALONGSIDE = ' (beside others)'
 TRACED = 60      # seconds of processor time for tracing a test; one that takes longer may reach more than was seen
 # Tests whose subject is time on a busy machine, such as one that runs mutants.
 NOT_RUN = ['WorkerTest.ABusyMachineMakesNoCallHang']
@@ -223,8 +225,14 @@ class Runner:
             result['outcome'] = 'unreached'
         reaching.sort(key=lambda t: t.seconds)
         for program in sorted({t.program for t in reaching if t.seconds <= FAST}):
-            if attempt([t for t in reaching if t.program == program and t.seconds <= FAST]):
-                return result
+            together = [t for t in reaching if t.program == program and t.seconds <= FAST]
+            if attempt(together):
+                # What a test leaves behind may be what the next one needs: who is named catches it alone.
+                beside = dict(result)
+                alone = Test(program, self.programs[program], catcher(result)[1], FAST)
+                if len(together) == 1 or result['by'].endswith(EARLY) or any(attempt([t]) for t in [alone, *together]):
+                    return result
+                return {**beside, 'by': beside['by'] + ALONGSIDE}
         for t in [t for t in reaching if t.seconds > FAST] + sorted(unsure, key=lambda t: t.seconds):
             if attempt([t]):
                 return result
@@ -304,7 +312,7 @@ def main():
     if options.recorded:
         with open(os.path.join(HERE, 'result.json')) as f:
             recorded = {(r['file'], r['name']): r for r in json.load(f)['mutants']}
-        chosen = [m for m in chosen if recorded.get((m['file'], m['name']), {}).get('outcome') == 'caught' and not recorded[m['file'], m['name']]['by'].endswith(('before the first test', 'before the first test (crashes)'))]
+        chosen = [m for m in chosen if recorded.get((m['file'], m['name']), {}).get('outcome') == 'caught' and not recorded[m['file'], m['name']]['by'].endswith((*EARLY, ALONGSIDE))]
     with open(os.path.join(HERE, 'survivors.json')) as f:
         named = {(s['file'], s['name']): s for s in json.load(f)}
     pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
