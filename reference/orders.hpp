@@ -60,7 +60,11 @@ T weighted_mean(const T& keep, const T& a, const T& take, const T& b) {
 /// sum with u (e + (e + f)) at most, take <= 1: together below 4 u (1 + 4 u) (e + f).
 inline Bounded weighted_mean(const Bounded& keep, const Bounded& a, const Bounded& take, const Bounded& b) {
   const Bounded first = weighted_mean<Bounded>(keep, a, take, b);
-  const Bounded from(a.value, 0, 0, a.may_overflow), to(b.value, 0, 0, b.may_overflow), other = from + take * (to - from);
+  const auto without_error = [](const Bounded& x) {  // but for what says that it is no float
+    const double none = x.error > 0 ? 0x1p-1000 : 0;
+    return Bounded(x.value, none, none, x.may_overflow);
+  };
+  const Bounded from = without_error(a), to = without_error(b), other = from + take * (to - from);
   const double roundings = 4 * Roundings::current().unit;
   const double own = other.error + roundings * (1 + roundings) * (a.error + b.error);
   const auto with = [&](double of_a, double of_b) { return std::fabs(keep.value) * of_a + std::fabs(take.value) * of_b + own; };

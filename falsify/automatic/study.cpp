@@ -22,6 +22,9 @@ using Clock = std::chrono::steady_clock;
 constexpr int kDiffering = 60;
 /// Other inputs for each obligation with the dims of such a case.
 constexpr int kAgain = 2;
+/// Where fewer differ: so many of them, and other inputs and layouts with the dims of each, as what was changed is seldom run.
+constexpr std::size_t kRare = 8;
+constexpr int kAround = 40;
 /// How often a call that did not end in time is made again: a GPU is shared with mutants that loop. No other end has such an excuse.
 constexpr int kRetries = 2;
 /// Cases of each obligation before bits are compared.
@@ -223,7 +226,7 @@ class Study {
     return false;
   }
 
-  /// One case of the attack, on both kernels: the outputs of a kernel, or how it ended.
+  /// The outputs of a kernel, or how it ended.
   std::optional<Run> run_on(const Kernel& kernel, const Case& c, Outcome& ending) {
     Trial trial(op_, kernel, c, worker_);
     try {
@@ -280,24 +283,47 @@ class Study {
     return false;
   }
 
-  /// Runs the mutant beside its original; true where bits differ. An obligation that objects to them decides.
+  /// Runs the mutant beside its original; true where bits differ.
+  bool differs(const Case& c) {
+    Outcome ending;
+    const std::optional<Run> want = run_on(right_, c, ending);
+    if (!want) {  // refused, no call of the operation, or a worker that a mutant before this one damaged
+      if (ending.kind != Outcome::Kind::refused) worker_.restart();
+      return false;
+    }
+    const std::optional<Run> got = run_mutant(c);
+    ++cases_;
+    ++compared_;
+    if (got && same(op_, *want, *got)) return false;
+    ++differing_;
+    return true;
+  }
+
+  /// True where bits differ anywhere. An obligation that objects to them decides.
   bool attack_differs() {
+    std::vector<Case> rare;
     for (int number = 0; number < options_.attack_cases && differing_ < kDiffering; ++number) {
       const Case c = attack_case(op_, options_.seed, number);
-      Outcome ending;
-      const std::optional<Run> want = run_on(right_, c, ending);
-      if (!want) {  // refused, no call of the operation, or a worker that a mutant before this one damaged
-        if (ending.kind != Outcome::Kind::refused) worker_.restart();
-        continue;
-      }
-      const std::optional<Run> got = run_mutant(c);
-      ++cases_;
-      ++compared_;
-      if (got && same(op_, *want, *got)) continue;
-      if (differing_++ == 0) first_ = {{"says", describe(op_, c)}, {"case", to_json(op_, c)}, {"differs_at", number}};
+      if (!differs(c)) continue;
+      if (differing_ == 1) first_ = {{"says", describe(op_, c)}, {"case", to_json(op_, c)}, {"differs_at", number}};
+      if (rare.size() < kRare) rare.push_back(c);
       if (objected(c)) return true;
     }
+    for (std::size_t turn = 0; turn < kAround * rare.size() && differing_ < kDiffering; ++turn) {
+      const Case c = near(rare[turn % rare.size()], turn);
+      if (differs(c) && objected(c)) return true;
+    }
     return differing_ > 0;
+  }
+
+  /// The same dims, other inputs in another layout; half of them made for the operation.
+  Case near(Case c, std::size_t turn) {
+    Random random(derive(c.seed, "near") ^ scramble(turn));
+    c.seed = random.bits();
+    c.strategy = op_.directed && random.chance(0.5) ? Strategy::directed : static_cast<Strategy>(random.below(kStrategies));
+    if (c.strategy == Strategy::directed && !op_.directed) c.strategy = Strategy::gaussian;
+    if (random.chance(0.25)) c.layout = static_cast<Layout>(random.below(kLayouts));
+    return c;
   }
 
   void decide_survivor() {

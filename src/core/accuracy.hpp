@@ -1,6 +1,8 @@
 // How accurate elementary functions are promised to be: contracts/numerics.yaml as a table.
 #pragma once
 
+#include <bit>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -13,6 +15,10 @@ std::string_view name(FunctionLibrary library);
 enum class Function { divide, sqrt, reciprocal_sqrt, exp, expm1, log, log1p, sin, cos, tanh };
 std::string_view name(Function function);
 
+/// The largest power of two that is at most x, x >= 0: numbers from there to twice as much have the same unit in the last place, and
+/// one rounding of any of them errs by half of it, whether the number is 1.01 or 1.99 of that power.
+inline double binade(double x) { return std::bit_cast<double>(std::bit_cast<std::uint64_t>(x) & 0x7ff0'0000'0000'0000U); }
+
 /// |computed f(x) - f(x)| <= (ulp + ulp_per_x |x|) units in the last place of f(x), and `absolute` more where |x| is
 /// in [from, to].
 struct Accuracy {
@@ -21,7 +27,14 @@ struct Accuracy {
   double absolute = 0;
   double from = 0;
   double to = 0;
+  bool of_value = false;  ///< units are 2^-23 |f(x)|, which is more than one in the last place
 
+  /// Error of a normal f(x) that may reach so far: in the next binade if the error itself may, as libraries count floats between their
+  /// result and the nearest one to f(x), and those are twice as far apart there.
+  double within(double magnitude_of_x, double reach) const {
+    const double error = relative(magnitude_of_x);
+    return error * (of_value ? reach : binade(reach * (1 + 2 * error)));
+  }
   /// Error relative to |f(x)|: a unit in the last place is at most 2^-23 of a normal value.
   double relative(double magnitude_of_x) const { return units(magnitude_of_x) * 0x1p-23; }
   /// Error of a subnormal value, whose unit in the last place is 2^-149.

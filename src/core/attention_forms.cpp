@@ -133,7 +133,7 @@ Bounded WeightedMean<Bounded>::mean() const {
   };
   return rounded(mean, inherited(numerator.error, sum_.error, moved),
                  inherited(numerator.statistical, sum_.statistical, moved_statistical), r.underflow,
-                 numerator.may_overflow || sum_.may_overflow, r.division + r.unit + r.division * r.unit);
+                 numerator.may_overflow || sum_.may_overflow, r.unit, r.division);
 }
 
 }  // namespace assay

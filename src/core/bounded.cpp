@@ -145,7 +145,9 @@ Bounded::Bounded(double constant) : value(constant) {
 }
 
 Bounded::Bounded(const Product& p) {
-  *this = rounded(p.value, p.error, p.statistical, Roundings::current().underflow, p.may_overflow);
+  // The product of two floats is exact in double: where it is a float, every machine computes just that.
+  if (p.error == 0 && !p.may_overflow && held_exactly(p.value, Roundings::current())) value = p.value;
+  else *this = rounded(p.value, p.error, p.statistical, Roundings::current().underflow, p.may_overflow);
 }
 
 namespace {
@@ -166,7 +168,20 @@ bool held_by(Format format, float x) {
   return false;
 }
 
+bool is_float(double x) { return static_cast<double>(static_cast<float>(x)) == x; }
+
+/// `sum`, which is x + y rounded to double, is exact (Knuth's two-sum).
+bool exact_sum(double x, double y, double sum) {
+  const double of_y = sum - x;
+  return (x - (sum - of_y)) + (y - of_y) == 0;
+}
+
 }  // namespace
+
+bool detail::held_exactly(double value, const Roundings& r) {
+  return is_float(value) && std::fabs(value) <= r.largest && held_by(r.of.accumulator, static_cast<float>(value)) &&
+         !(r.of.flushes_subnormals && std::fabs(value) < r.flush && value != 0);
+}
 
 Bounded Bounded::input(float x) {
   const Roundings& r = Roundings::current();
@@ -216,6 +231,10 @@ Bounded Terms::sum(Terms t, const Roundings& r) {
 Bounded operator+(const Bounded& x, const Bounded& y) {
   const double sum = x.value + y.value;
   if (std::isinf(sum) && std::isfinite(x.value) && std::isfinite(y.value) && !(x.error + y.error <= DBL_MAX / 4)) return anything();
+  // Of two floats whose sum is one, every machine computes just that.
+  if (x.error == 0 && y.error == 0 && !x.may_overflow && !y.may_overflow && is_float(x.value) && is_float(y.value) &&
+      exact_sum(x.value, y.value, sum) && held_exactly(sum, Roundings::current()))
+    return {sum, 0, 0, false};
   return rounded(sum, x.error + y.error, x.statistical + y.statistical, Roundings::current().flush,
                  x.may_overflow || y.may_overflow);
 }

@@ -14,8 +14,9 @@ namespace {
 bool same_class(double x, double y) { return std::isnan(x) ? std::isnan(y) : x == y; }
 
 /// f(x): `spread(e)` bounds |f(x + d) - f(x)| for |d| <= e, where it is defined. The error is what the argument brings
-/// along, and what the library promises in units in the last place: of the largest value in reach, 2^-23 of it while it
-/// is normal and 2^-149 below. Where f(x) is not finite, but f is at an end of the argument's interval, or of another
+/// along, and what the library promises in units in the last place: of the largest value in reach, 2^-23 of its binade while it
+/// is normal and 2^-149 below. (A library that counts floats between its result and the nearest one to f(x) may step into the next
+/// binade, where they are twice as far apart: so does the value here.) Where f(x) is not finite, but f is at an end of the argument's interval, or of another
 /// class there, rounding decides.
 template <class F, class Spread>
 Bounded function_of(Function which, const Bounded& x, F f, Spread spread, bool may_overflow) {
@@ -33,7 +34,7 @@ Bounded function_of(Function which, const Bounded& x, F f, Spread spread, bool m
   const auto bound = [&](double e) {
     const double inherited = e > 0 ? spread(e) : 0;
     const double reach = std::fabs(value) + inherited;
-    const double own = reach > 0 ? (promised.relative(magnitude + e) + narrow) * reach : 0;
+    const double own = reach > 0 ? promised.within(magnitude + e, reach) + narrow * reach : 0;
     return finite_or_infinite((inherited + own + promised.beside(magnitude - e, magnitude + e) + smallest) *
                               (1 + kDoubleSlack) + kDoubleSlack * reach);
   };
@@ -56,7 +57,7 @@ double exp_spread(double x, double e) { return e < 1 ? std::exp(x) * std::expm1(
 
 Bounded quotient(const Bounded& x, const Bounded& y) {
   const Roundings& r = Roundings::current();
-  Bounded result = divided(x, y, r.division + r.unit + r.division * r.unit);
+  Bounded result = divided(x, y, r.unit, r.division);
   // 1 / y may overflow, or vanish, where x / y does neither: |x| times what is lost of it then is.
   const double smallest = 1 / (std::fabs(y.value) + y.error), largest = 1 / std::max(std::fabs(y.value) - y.error, 0.0);
   const bool vanishes = smallest * (1 - r.division) < r.flush;
@@ -72,16 +73,15 @@ Bounded reciprocal_sqrt(const Bounded& x) {
   const auto f = [](double v) { return 1 / std::sqrt(v); };
   const double value = f(x.value);
   if (!(std::fabs(value) <= DBL_MAX) && x.error > 0 && x.value + x.error >= 0) return anything();
-  // A library's own function, or its square root and its division.
-  const double root = accuracy(r.of.functions, Function::sqrt).relative(0);
-  const double unit = kDoubleSlack + std::max(accuracy(r.of.functions, Function::reciprocal_sqrt).relative(0),
-                                              root + r.division + root * r.division);
+  // A library's own function, or its square root and its division: what the former may err by more than a division stands for the root.
+  const double by_root = accuracy(r.of.functions, Function::sqrt).relative(0);
+  const double root = std::max(by_root * (1 + 2 * by_root), accuracy(r.of.functions, Function::reciprocal_sqrt).relative(0) - r.division);
   const auto inherited = [&](double e) {
     if (!(e > 0)) return 0.0;
     return e < x.value ? f(x.value - e) - value : kInfinity;
   };
   const Bounded result =
-      rounded(value, inherited(x.error), inherited(x.statistical), 0, x.may_overflow || x.value < x.error, unit);
+      rounded(value, inherited(x.error), inherited(x.statistical), 0, x.may_overflow || x.value < x.error, r.division, root + kDoubleSlack);
   return x.may_overflow ? reaching(result, std::fabs(value)) : result;
 }
 
@@ -97,15 +97,15 @@ Bounded product(const Bounded& a, const Bounded& b, const Bounded& c) {
   // Two roundings whatever the order; what the product of two lost by underflow is scaled by the third.
   const double largest_factor = std::max({reach(a), reach(b), reach(c)});
   return rounded(abc.value, abc.error, abc.statistical, r.underflow * (1 + largest_factor * (1 + r.unit)),
-                 abc.may_overflow || !(*std::max_element(pairs, pairs + 3) <= r.largest), 2 * r.unit + r.unit * r.unit);
+                 abc.may_overflow || !(*std::max_element(pairs, pairs + 3) <= r.largest), r.unit, r.unit);
 }
 
 // sigmoid. s = 1 / (1 + exp(-x)), and let exp err by E relative to its value.
 //   - 1 / (1 + exp(-x)): a relative error E of exp(-x) is one of E exp(-x) / (1 + exp(-x)) = E (1 - s) of the divisor.
 //   - exp(x) / (1 + exp(x)): numerator and divisor share the error, and (1 + E) / (1 + E s) - 1 <= E (1 - s) / (1 - E).
 // Beside it stand the roundings of 1 + exp and of the quotient, a division or a product with the reciprocal: together
-// f = E (1 - s) + 2u + division, and a product of factors (1 + d_i) or 1 / (1 + d_i) with sum |d_i| = f is within
-// f / (1 - f) of 1. exp and the quotient may each underflow. Where exp(-x) overflows, the quotient is 0: all of s is lost.
+// E (1 - s) + u + division, and a last u of the binade where that is a product: a product of factors (1 + d_i) or 1 / (1 + d_i)
+// with sum |d_i| = f is within f / (1 - f) of 1, and f = E (1 - s) + u + division. exp and the quotient may each underflow. Where exp(-x) overflows, the quotient is 0: all of s is lost.
 // An argument that is off by e moves s by at most s (1 - s) expm1(e), since |d log s'(x) / dx| = |1 - 2s| <= 1.
 Bounded sigmoid(const Bounded& x) {
   if (std::isnan(x.value)) return x;
@@ -120,11 +120,12 @@ Bounded sigmoid(const Bounded& x) {
   const double value = x.value < 0 ? smaller : larger, rest = x.value < 0 ? larger : smaller;
   const auto bound = [&](double e) {
     const double by_exp = promised.relative(std::fabs(x.value) + e) + narrow;
-    const double f = by_exp * rest + 2 * r.unit + r.division;
+    const double f = by_exp * rest + r.unit + r.division;
     const double inherited = e > 0 ? value * rest * std::expm1(e) : 0;
     const bool overflows = (std::exp(e - x.value) * (1 + by_exp) + 1) * (1 + r.unit) > r.largest;
     const double lost = 2 * r.underflow + (overflows ? value : 0);
-    return f < 1 ? finite_or_infinite((inherited + f / (1 - f) * (value + inherited) + lost) * (1 + kDoubleSlack)) : 1;
+    const double reach = value + inherited;
+    return f < 1 ? finite_or_infinite((inherited + f / (1 - f) * reach + r.unit * binade(reach / (1 - f)) + lost) * (1 + kDoubleSlack)) : 1;
   };
   const double worst = bound(x.error);
   const Bounded result(value, worst, std::min(worst, bound(x.statistical)), x.may_overflow);
@@ -138,10 +139,16 @@ Bounded sigmoid_complement(const Bounded& x) {
 }
 
 Bounded softmax_term(const Bounded& x, const Bounded& maximum, double terms) {
-  Bounded term = exp(x - maximum);
+  const Roundings& r = Roundings::current();
+  Bounded argument = x - maximum;
+  if (r.of.online_tile > 0 && std::fabs(argument.value) <= DBL_MAX) {  // differences of parts round even where that of the whole is exact
+    const auto in_parts = [&](double e) { return (e + r.unit * (std::fabs(argument.value) + e)) * (1 + kDoubleSlack); };
+    argument.error = std::max(argument.error, in_parts(x.error + maximum.error));
+    argument.statistical = std::max(argument.statistical, in_parts(x.statistical + maximum.statistical));
+  }
+  Bounded term = exp(argument);
   // x <= maximum: where their difference overflows, it is to -inf, whose power is 0 as is that of the difference.
   if (std::isfinite(x.value) && std::isfinite(maximum.value)) term.may_overflow = x.may_overflow || maximum.may_overflow;
-  const Roundings& r = Roundings::current();
   if (r.of.online_tile <= 0) return term;
   const double rescalings = std::ceil(terms / r.of.online_tile);
   const double extra = rescalings * ((accuracy(r.of.functions, Function::exp).relative(0) + r.unit) *
@@ -169,9 +176,11 @@ Bounded stored(DType dtype, const Bounded& x) {
   const double magnitude = std::fabs(x.value), unit = half ? 0x1p-11 : 0x1p-8;
   const double largest = half ? 65504 : 0x1.fep127, smallest = half ? 0x1p-14 : 0x1p-126;
   if (!(magnitude <= DBL_MAX)) return x;
-  // Half a unit in the last place of what is stored; a flush takes subnormals.
-  const double lost = Roundings::current().of.flushes_subnormals ? smallest : unit * smallest;
-  const auto bound = [&](double e) { return finite_or_infinite((e + unit * (magnitude + e) + lost) * (1 + kDoubleSlack)); };
+  // Half a unit in the last place of what is stored, of subnormals the smallest normal number's; a flush takes subnormals.
+  const double lost = Roundings::current().of.flushes_subnormals ? smallest : 0;
+  const auto bound = [&](double e) {
+    return finite_or_infinite((e + unit * binade(std::max(magnitude + e, smallest)) + lost) * (1 + kDoubleSlack));
+  };
   // From half a unit beyond the largest number on, the nearest one is infinite: 65520 of f16.
   const double limit = largest + std::ldexp(unit, std::ilogb(largest));
   if (magnitude - x.error >= limit) return {std::copysign(kInfinity, x.value), 0, 0, x.may_overflow};

@@ -13,14 +13,16 @@ inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 inline double finite_or_infinite(double bound) { return bound <= DBL_MAX ? bound : kInfinity; }
 
-/// `value` with inherited errors, rounded once.
-inline Bounded rounded(double value, double error, double statistical, double underflow, bool may_overflow, double unit) {
+/// `value` with inherited errors, rounded once to `unit` of its binade; roundings on the way there err by `before` of the value.
+inline Bounded rounded(double value, double error, double statistical, double underflow, bool may_overflow, double unit,
+                       double before = 0) {
   const double magnitude = std::fabs(value);
   if (!(magnitude <= DBL_MAX)) return {value, 0, 0, may_overflow && !std::isnan(value)};
   if (value == 0 && error == 0 && !may_overflow) return {value, 0, 0, false};  // 0 x, x - x: nothing to round
   const Roundings& r = Roundings::current();
   const auto bound = [&](double inherited) {
-    return finite_or_infinite((inherited + unit * (magnitude + inherited) + underflow) * (1 + kDoubleSlack));
+    const double reach = magnitude + inherited;
+    return finite_or_infinite((inherited + before * reach + unit * binade(reach * (1 + before)) + underflow) * (1 + kDoubleSlack));
   };
   const double worst = bound(error);
   const bool overflows = may_overflow || magnitude + worst > r.largest;
@@ -31,6 +33,9 @@ inline Bounded rounded(double value, double error, double statistical, double un
 inline Bounded rounded(double value, double error, double statistical, double underflow, bool may_overflow) {
   return rounded(value, error, statistical, underflow, may_overflow, Roundings::current().unit);
 }
+
+/// The accumulator holds the number as it is, and nothing flushes it.
+bool held_exactly(double value, const Roundings& r);
 
 /// x is zero or infinite by rounding alone: another sign or class is possible.
 inline bool sign_uncertain(const Bounded& x) { return x.error > 0 && std::fabs(x.value) <= x.error; }
@@ -45,8 +50,8 @@ inline Bounded reaching(Bounded x, double distance) {
   return x;
 }
 
-/// x / y with `unit` for all roundings of the division. (x + dx) / (y + dy) - q = (dx - q dy) / (y + dy) for q = x / y.
-inline Bounded divided(const Bounded& x, const Bounded& y, double unit) {
+/// x / y, `before` of it for roundings before the last, which has `unit`. (x + dx) / (y + dy) - q = (dx - q dy) / (y + dy) for q = x / y.
+inline Bounded divided(const Bounded& x, const Bounded& y, double unit, double before = 0) {
   if (y.value == 0 && (y.error > 0 || (x.value == 0 && x.error > 0))) return anything();
   const double quotient = x.value / y.value, divisor = std::fabs(y.value);
   const bool beyond_double = std::isinf(quotient) && std::isfinite(x.value) && y.value != 0;
@@ -58,7 +63,7 @@ inline Bounded divided(const Bounded& x, const Bounded& y, double unit) {
   // x / 0 is NaN or an infinity of either sign where x may vanish; x / y vanishes where y may overflow.
   const bool another_class = sign_uncertain(y) || (y.value == 0 && sign_uncertain(x));
   const Bounded result = rounded(quotient, inherited(x.error, y.error), inherited(x.statistical, y.statistical),
-                                 Roundings::current().underflow, x.may_overflow || y.may_overflow || another_class, unit);
+                                 Roundings::current().underflow, x.may_overflow || y.may_overflow || another_class, unit, before);
   return y.may_overflow ? reaching(result, std::fabs(quotient)) : result;
 }
 
