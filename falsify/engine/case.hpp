@@ -41,7 +41,7 @@ enum class Layout {
 inline constexpr int kLayouts = 4;
 std::string_view name(Layout layout);
 
-/// What stands around each tensor.
+/// What stands around each tensor; on Vulkan always sentinels.
 enum class Placement {
   sentinels,  ///< unique finite values on both sides, compared afterwards
   page_end,   ///< an inaccessible page right behind the last element

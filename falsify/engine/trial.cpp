@@ -69,8 +69,7 @@ Run Trial::run(const Problem& problem, Poison poison, contract::Level level) {
   expect_quiet();
   last_.reset();
   Case placed = case_;
-  const bool host = kernel_.backend == Backend::cpu || kernel_.backend == Backend::cuda_host;
-  if (!host) placed.placement = Placement::sentinels;  // fences protect host pages only
+  if (kernel_.backend == Backend::vulkan) placed.placement = Placement::sentinels;  // buffers have no fences there
   const Stage& stage = last_.emplace(worker_.arena(), worker_.first_byte(), problem, placed, poison);
   const Reply reply = worker_.run(op_, kernel_, problem.dims, problem.params, stage.tensors(), level);
   std::optional<std::string> damage;

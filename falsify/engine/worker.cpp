@@ -89,7 +89,8 @@ void run_on(Device& device, const OpDescriptor& op, const Kernel& kernel, Call c
     const Placed& p = placed[t];
     void* address = base + p.data;
     if (!device.host_visible()) {
-      buffers.push_back(device.allocate(p.region_bytes));
+      const Fence fence = !device.has_fences() ? Fence::none : p.fence_before ? Fence::before : p.fence_after ? Fence::behind : Fence::none;
+      buffers.push_back(device.allocate(p.region_bytes, fence));
       device.upload(buffers.back().address(), base + p.region, p.region_bytes);
       address = static_cast<std::byte*>(buffers.back().address()) + (p.data - p.region);
     }

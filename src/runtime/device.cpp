@@ -123,16 +123,29 @@ Buffer::~Buffer() {
   device_->budget().refund(account_.get(), bytes_);
 }
 
-Buffer Device::allocate(std::size_t bytes) {
+template <class Bytes>
+Buffer Device::accounted(std::size_t bytes, Bytes make) {
   if (bytes == 0) return {};
   const trace::Scope span("alloc", [&](trace::Span& s) {
     s.attributes = {{"bytes", std::to_string(bytes)}, {"backend", std::string(name(backend()))}};
   });
   const std::scoped_lock lock(budget_->mutex);
   std::shared_ptr<Account> account = budget_->account_for(*this, bytes);
-  void* const address = allocate_bytes(bytes);
+  void* const address = make();
   budget_->charge(account.get(), bytes);
   return {*this, address, bytes, std::move(account)};
+}
+
+Buffer Device::allocate(std::size_t bytes) {
+  return accounted(bytes, [&] { return allocate_bytes(bytes); });
+}
+
+Buffer Device::allocate(std::size_t bytes, Fence fence) {
+  return accounted(bytes, [&] { return fence == Fence::none ? allocate_bytes(bytes) : allocate_fenced(bytes, fence); });
+}
+
+void* Device::allocate_fenced(std::size_t, Fence) {
+  throw Unavailable(std::string(name(backend())) + " memory", "this back end has none with fences");
 }
 
 namespace {

@@ -31,6 +31,9 @@ struct MemoryInfo {
 
 class Device;
 
+/// The side of an allocation where an access ends the call instead of finding somebody's memory.
+enum class Fence { none, before, behind };
+
 /// Owns one allocation on a device; frees it at the end of the scope. Move-only.
 class Buffer {
  public:
@@ -69,6 +72,9 @@ class Device {
   /// Throws Unavailable if the device's budget, or this thread's reservation (runtime/reservation.hpp), does not hold
   /// it, DeviceError if the device fails. Zero bytes give a null address. Contents are undefined.
   Buffer allocate(std::size_t bytes);
+  /// Accesses on that side of it end the call with a DeviceError. Needs has_fences(). The end is aligned like the beginning of any allocation:
+  /// `bytes` decides how the beginning is.
+  Buffer allocate(std::size_t bytes, Fence fence);
   void upload(void* destination, const void* source, std::size_t bytes);
   void download(void* destination, const void* source, std::size_t bytes);
   /// Returns when all submitted work has ended; throws DeviceError if any of it failed.
@@ -84,6 +90,8 @@ class Device {
   virtual void prepare(const Kernel& kernel, const Call& call);
   /// What is promised to reservations.
   Budget& budget() { return *budget_; }
+  /// True where memory may have fences.
+  virtual bool has_fences() const { return false; }
 
  protected:
   friend class Buffer;
@@ -95,8 +103,12 @@ class Device {
   virtual void release_bytes(void* address, std::size_t bytes) noexcept = 0;
   virtual void upload_bytes(void* destination, const void* source, std::size_t bytes) = 0;
   virtual void download_bytes(void* destination, const void* source, std::size_t bytes) = 0;
+  virtual void* allocate_fenced(std::size_t bytes, Fence fence);
 
  private:
+  template <class Bytes>
+  Buffer accounted(std::size_t bytes, Bytes make);
+
   std::shared_ptr<Budget> budget_;
 };
 

@@ -78,8 +78,15 @@ void* CudaDevice::allocate_bytes(std::size_t bytes) {
   return address;
 }
 
+void* CudaDevice::allocate_fenced(std::size_t bytes, Fence fence) {
+  require_alive();
+  return fenced_.allocate(bytes, fence, ordinal_, [this](const char* call, cudaError_t status) { check(call, status); });
+}
+
 void CudaDevice::release_bytes(void* address, std::size_t) noexcept {
-  if (dead_.empty()) static_cast<void>(cudaFree(address));  // waits for the device; a failure shows at the next call
+  if (!dead_.empty()) return;
+  static_cast<void>(cudaStreamSynchronize(stream_));  // a failure shows at the next call
+  if (!fenced_.release(address)) static_cast<void>(cudaFree(address));
 }
 
 void CudaDevice::upload_bytes(void* destination, const void* source, std::size_t bytes) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "runtime/cuda/fenced_memory.hpp"
 #include "runtime/device.hpp"
 
 namespace assay {
@@ -36,6 +37,7 @@ class CudaDevice final : public Device {
   bool on_processor() const override { return false; }
   void synchronize() override;
   bool owns(const void* address) const override;
+  bool has_fences() const override { return true; }
   /// Loads what the kernel launches (code is loaded lazily) and makes cuBLAS's handle where it uses it; runs nothing.
   void prepare(const Kernel& kernel, const Call& call) override;
 
@@ -57,6 +59,7 @@ class CudaDevice final : public Device {
 
  protected:
   void* allocate_bytes(std::size_t bytes) override;
+  void* allocate_fenced(std::size_t bytes, Fence fence) override;
   void release_bytes(void* address, std::size_t bytes) noexcept override;
   void upload_bytes(void* destination, const void* source, std::size_t bytes) override;
   void download_bytes(void* destination, const void* source, std::size_t bytes) override;
@@ -77,6 +80,7 @@ class CudaDevice final : public Device {
   std::unordered_map<const void*, bool> awaits_;          ///< compiled to wait for the launch ahead, by kernel
   std::string dead_;  ///< the failure that ended the context
   std::string dead_code_;
+  FencedMemory fenced_;
 };
 
 /// While it lives, kernels of one device pass a filter: for experiments that record kernels or exchange one.

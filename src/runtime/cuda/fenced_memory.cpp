@@ -1,0 +1,108 @@
+#include "runtime/cuda/fenced_memory.hpp"
+
+#include <bit>
+#include <string>
+
+namespace assay {
+namespace {
+
+/// Addresses on either side of a piece that stay unmapped: as far as an index that is wrong by a few rows goes.
+constexpr std::size_t kFence = std::size_t{1} << 28;
+/// Larger pieces are not kept.
+constexpr std::size_t kKept = std::size_t{1} << 26;
+
+template <class F>
+void find(F& function, const char* name, unsigned version, const FencedMemory::Check& check) {
+  void* found = nullptr;
+  cudaDriverEntryPointQueryResult result{};
+  check("cudaGetDriverEntryPointByVersion", cudaGetDriverEntryPointByVersion(name, &found, version, cudaEnableDefault, &result));
+  if (result != cudaDriverEntryPointSuccess || found == nullptr) throw Unavailable("CUDA memory between fences", std::string("the driver has no ") + name);
+  function = reinterpret_cast<F>(found);
+}
+
+CUmemAllocationProp on_device(int ordinal) {
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, ordinal};
+  return properties;
+}
+
+void require(const char* call, CUresult result) {
+  if (result == CUDA_SUCCESS) return;
+  const std::string code = std::to_string(static_cast<int>(result));
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) throw Unavailable("CUDA memory", std::string(call) + " found none left");
+  throw DeviceError(call, code, "the driver gave error " + code);
+}
+
+}  // namespace
+
+void FencedMemory::load(int ordinal, const Check& check) {
+  constexpr unsigned kVersion = 10020;  // CUDA 10.2, which brought these calls
+  find(driver_.granularity, "cuMemGetAllocationGranularity", kVersion, check);
+  find(driver_.reserve, "cuMemAddressReserve", kVersion, check);
+  find(driver_.unreserve, "cuMemAddressFree", kVersion, check);
+  find(driver_.create, "cuMemCreate", kVersion, check);
+  find(driver_.release, "cuMemRelease", kVersion, check);
+  find(driver_.map, "cuMemMap", kVersion, check);
+  find(driver_.unmap, "cuMemUnmap", kVersion, check);
+  find(driver_.set_access, "cuMemSetAccess", kVersion, check);
+  const CUmemAllocationProp properties = on_device(ordinal);
+  std::size_t granularity = 0;
+  require("cuMemGetAllocationGranularity", driver_.granularity(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+  granularity_ = granularity;
+}
+
+FencedMemory::Piece FencedMemory::mapped(std::size_t bytes, int ordinal) {
+  CUdeviceptr reserved = 0;
+  require("cuMemAddressReserve", driver_.reserve(&reserved, bytes + 2 * kFence, 0, 0, 0));
+  const CUmemAllocationProp properties = on_device(ordinal);
+  CUmemGenericAllocationHandle memory{};
+  const CUdeviceptr begin = reserved + kFence;
+  CUresult result = driver_.create(&memory, bytes, &properties, 0);
+  if (result == CUDA_SUCCESS) {
+    result = driver_.map(begin, bytes, 0, memory, 0);
+    driver_.release(memory);  // the mapping keeps it
+    if (result == CUDA_SUCCESS) {
+      const CUmemAccessDesc access{properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+      result = driver_.set_access(begin, bytes, &access, 1);
+      if (result != CUDA_SUCCESS) driver_.unmap(begin, bytes);
+    }
+  }
+  if (result != CUDA_SUCCESS) driver_.unreserve(reserved, bytes + 2 * kFence);
+  require("cuMemCreate, cuMemMap or cuMemSetAccess", result);
+  return {begin, bytes};
+}
+
+void FencedMemory::unmap(const Piece& piece) noexcept {
+  driver_.unmap(piece.begin, piece.bytes);
+  driver_.unreserve(piece.begin - kFence, piece.bytes + 2 * kFence);
+}
+
+void* FencedMemory::allocate(std::size_t bytes, Fence fence, int ordinal, const Check& check) {
+  if (granularity_ == 0) load(ordinal, check);
+  const std::size_t size = std::bit_ceil((bytes + granularity_ - 1) / granularity_) * granularity_;
+  std::vector<Piece>& kept = free_[size];
+  Piece piece;
+  if (kept.empty()) {
+    piece = mapped(size, ordinal);
+  } else {
+    piece = kept.back();
+    kept.pop_back();
+  }
+  const CUdeviceptr first = fence == Fence::behind ? piece.begin + piece.bytes - bytes : piece.begin;
+  void* const address = reinterpret_cast<void*>(first);
+  used_[address] = piece;
+  return address;
+}
+
+bool FencedMemory::release(void* address) noexcept {
+  const auto found = used_.find(address);
+  if (found == used_.end()) return false;
+  const Piece piece = found->second;
+  used_.erase(found);
+  if (piece.bytes > kKept) unmap(piece);
+  else free_[piece.bytes].push_back(piece);
+  return true;
+}
+
+}  // namespace assay

@@ -1,0 +1,56 @@
+// Memory of a CUDA device between addresses that nothing is mapped to: whoever reads or writes right before or behind it ends the context
+// with an illegal address.
+#pragma once
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/device.hpp"
+
+namespace assay {
+
+/// The driver maps pieces of its granularity, 2 MiB; an allocation stands at the beginning or at the end of one, and the fence on that side
+/// of it. Mapping takes far longer than most kernels, so that pieces are kept for the next allocation of their size.
+class FencedMemory {
+ public:
+  /// Calls of the driver go through the device's check(), by the name of the runtime's error that they are like.
+  using Check = std::function<void(const char* call, cudaError_t status)>;
+
+  /// Throws Unavailable where the device has no such memory or not enough of it. `bytes` is a multiple of the alignment that is needed where
+  /// the fence is behind.
+  void* allocate(std::size_t bytes, Fence fence, int ordinal, const Check& check);
+  /// False where the address is none of this memory's. Waits for nothing: the device must have finished with it.
+  bool release(void* address) noexcept;
+
+ private:
+  struct Driver {
+    decltype(&cuMemGetAllocationGranularity) granularity = nullptr;
+    decltype(&cuMemAddressReserve) reserve = nullptr;
+    decltype(&cuMemAddressFree) unreserve = nullptr;
+    decltype(&cuMemCreate) create = nullptr;
+    decltype(&cuMemRelease) release = nullptr;
+    decltype(&cuMemMap) map = nullptr;
+    decltype(&cuMemUnmap) unmap = nullptr;
+    decltype(&cuMemSetAccess) set_access = nullptr;
+  };
+  struct Piece {
+    CUdeviceptr begin = 0;
+    std::size_t bytes = 0;
+  };
+  void load(int ordinal, const Check& check);
+  Piece mapped(std::size_t bytes, int ordinal);
+  void unmap(const Piece& piece) noexcept;
+
+  Driver driver_;
+  std::size_t granularity_ = 0;  ///< 0: not loaded yet
+  std::map<std::size_t, std::vector<Piece>> free_;
+  std::unordered_map<void*, Piece> used_;
+};
+
+}  // namespace assay
