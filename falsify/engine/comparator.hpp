@@ -14,7 +14,7 @@ namespace assay::falsify {
 /// Tiers of DESIGN: bits (T0), worst case (T2), statistical (T1).
 enum class Tier {
   exact,       ///< got == want as numbers (a zero may have either sign unless it is an empty sum); the want is a float
-  bits,        ///< the same bits, NaN payloads included
+  bits,        ///< the same bits; where a NaN is expected, any NaN
   worst_case,  ///< |got - want| <= bound
   statistical, ///< |got - want| <= statistical bound
 };

@@ -1,6 +1,7 @@
 // Functions of Bounded, and the forms that correct kernels evaluate in several ways.
 #include <algorithm>
 
+#include "core/half.hpp"
 #include "core/rounded.hpp"
 
 namespace assay {
@@ -184,6 +185,11 @@ Bounded stored(DType dtype, const Bounded& x) {
   // From half a unit beyond the largest number on, the nearest one is infinite: 65520 of f16.
   const double limit = largest + std::ldexp(unit, std::ilogb(largest));
   if (magnitude - x.error >= limit) return {std::copysign(kInfinity, x.value), 0, 0, x.may_overflow};
+  // Of what every machine holds exactly, one number is the nearest.
+  if (x.error == 0 && !x.may_overflow && static_cast<double>(static_cast<float>(x.value)) == x.value && (lost == 0 || magnitude >= smallest)) {
+    const double off = std::fabs(stored(dtype, static_cast<float>(x.value)) - x.value);
+    return {x.value, off, off, magnitude >= limit};
+  }
   return {x.value, bound(x.error), bound(x.statistical), x.may_overflow || magnitude + x.error >= limit};
 }
 

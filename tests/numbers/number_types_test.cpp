@@ -50,6 +50,43 @@ TEST(BoundedType, SingleOperationsAreSound) {
   elementwise_is_sound([](auto x, auto y) { return -x / y; }, 0.5, 2);
 }
 
+/// One rounding errs by half a unit in the last place, which all numbers of a binade share.
+TEST(BoundedType, ARoundingCostsHalfAUnitOfTheBinade) {
+  const float third = 1.0F / 3;
+  for (const double factor : {3.5, 4.5, 5.9}) {  // products between 1 and 2
+    const Bounded x = Bounded::input(third) * Bounded::input(static_cast<float>(factor));
+    EXPECT_GE(x.error, 0x1p-24) << factor;
+    EXPECT_LE(x.error, 0x1p-24 * (1 + 0x1p-20)) << factor;
+  }
+  const Bounded root = sqrt(Bounded::input(3.7F));
+  EXPECT_LE(root.error, 0x1p-24 * (1 + 0x1p-20));
+  const Accuracy& promised = accuracy(FunctionLibrary::cuda, Function::exp);
+  EXPECT_EQ(promised.within(0, 1.9), promised.ulp * 0x1p-23);
+  EXPECT_EQ(promised.within(0, 1.99999999), promised.ulp * 0x1p-22) << "a result may lie in the next binade";
+  const Accuracy& of_value = accuracy(FunctionLibrary::octant, Function::sin);
+  EXPECT_EQ(of_value.within(0, 0.9), of_value.ulp * 0x1p-23 * 0.9);
+}
+
+TEST(BoundedType, SumsAndProductsThatAreFloatsAreExact) {
+  const auto x = [](float value) { return Bounded::input(value); };
+  EXPECT_EQ((x(3) - x(5)).error, 0);
+  EXPECT_EQ((x(1) + x(0x1p-20F)).error, 0);
+  EXPECT_EQ(Bounded(x(3) * x(0.125F)).error, 0);
+  EXPECT_GT((x(1) + x(0x1p-24F)).error, 0) << "no float";
+  EXPECT_GT((x(0x1p60F) + x(1)).error, 0) << "a double that is no sum";
+  EXPECT_GT(Bounded(x(1 + 0x1p-23F) * x(1 + 0x1p-23F)).error, 0);
+  EXPECT_GT((Bounded(0.1) + x(0.25F)).error, 0) << "a constant that was rounded";
+  EXPECT_GT((x(0x1p127F) + x(0x1p127F)).error, 0) << "beyond the largest";
+  {
+    const ArithmeticScope narrow({.accumulator = Format::f16});
+    EXPECT_GT((x(1) + x(0x1p-11F)).error, 0);
+    EXPECT_EQ((x(1) + x(0x1p-10F)).error, 0);
+  }
+  const ArithmeticScope flushing({.flushes_subnormals = true});
+  EXPECT_GT((x(0x1.8p-126F) - x(0x1p-126F)).error, 0) << "flushed";
+  EXPECT_GT(Bounded(x(0x1p-100F) * x(0x1p-30F)).error, 0);
+}
+
 TEST(BoundedType, MaximumKeepsTheLargerError) {
   const Bounded small{1, 0.5, 0.5, false}, large{2, 0.1, 0.1, false};
   EXPECT_EQ(maximum(small, large).value, 2);

@@ -94,7 +94,7 @@ TEST(StoredBounds, CostHalfAUnitInTheLastPlaceAndNoMore) {
     const double middle = 1 + f.unit, error = stored(f.dtype, Bounded(middle, 0, 0, false)).error;
     EXPECT_GE(error, f.unit);
     EXPECT_LE(error, f.unit * (1 + 4 * f.unit));
-    EXPECT_GE(stored(f.dtype, Bounded(f.smallest / 2, 0, 0, false)).error, f.unit * f.smallest);
+    EXPECT_EQ(stored(f.dtype, Bounded(f.smallest / 2 + f.unit * f.smallest, 0, 0, false)).error, f.unit * f.smallest);
     const Bounded inherited = stored(f.dtype, Bounded(1, 0.25, 0.125, false));
     EXPECT_GE(inherited.error, 0.25 + f.unit);
     EXPECT_LE(inherited.statistical, 0.125 + 2 * f.unit);
@@ -103,6 +103,24 @@ TEST(StoredBounds, CostHalfAUnitInTheLastPlaceAndNoMore) {
     EXPECT_EQ(stored(f.dtype, Bounded(-2 * f.largest, 0, 0, false)).value, -INFINITY);
   }
   EXPECT_EQ(stored(DType::f32, Bounded(1, 0.25, 0.125, false)).error, 0.25);
+}
+
+TEST(StoredBounds, OfWhatIsHeldExactlyOneNumberIsTheNearest) {
+  EXPECT_EQ(stored(DType::f16, Bounded(1.5, 0, 0, false)).error, 0);
+  EXPECT_EQ(stored(DType::f16, Bounded(1 + 0x1p-12, 0, 0, false)).error, 0x1p-12);
+  EXPECT_EQ(stored(DType::bf16, Bounded(-1 - 0x1.8p-7, 0, 0, false)).error, 0x1p-8);
+  EXPECT_GE(stored(DType::f16, Bounded(1 + 0x1p-12, 0x1p-24, 0x1p-24, false)).error, 0x1p-11);  // which side of it is not known
+  const ArithmeticScope flushing({.flushes_subnormals = true});
+  EXPECT_GE(stored(DType::f16, Bounded(0x1p-15, 0, 0, false)).error, 0x1p-15);
+}
+
+/// 1.9 has the same unit in the last place as 1: half of one is not twice as much there.
+TEST(StoredBounds, AUnitIsTheBinades) {
+  for (const double value : {1.0, 1.5, 1.9}) {
+    EXPECT_LE(stored(DType::f16, Bounded(value, 1e-6, 1e-6, false)).error, 1e-6 + 0x1p-11 * (1 + 0x1p-20)) << value;
+    EXPECT_LE(stored(DType::bf16, Bounded(-value, 1e-6, 1e-6, false)).error, 1e-6 + 0x1p-8 * (1 + 0x1p-20)) << value;
+  }
+  EXPECT_GE(stored(DType::f16, Bounded(1.9999999, 1e-6, 1e-6, false)).error, 1e-6 + 0x1p-10);  // may be 2 and more
 }
 
 }  // namespace
