@@ -1,6 +1,7 @@
 // `assay attest`: evidence from a campaign on this machine's devices.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <string.h>
 
 #include <algorithm>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "cli/local_devices.hpp"
 #include "cli/progress.hpp"
 #include "cli/values.hpp"
+#include "falsify/engine/interrupt.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/engine/report.hpp"
 #include "falsify/gate/evidence.hpp"
@@ -86,9 +88,19 @@ int run(const Options& o) {
   options.limit = parse_duration("--limit", o.limit);
   const auto begin = std::chrono::steady_clock::now();
   ProgressLine line(o.quiet || o.json);
-  auto results =
-      falsify::run_pool(run, options, jobs_for(o.jobs), [&](const falsify::PoolStatus& s) { line.update(s); });
+  std::vector<nlohmann::json> results;  // those that are there when a signal ends the run are worth as much as any
+  int signal = 0;
+  try {
+    const falsify::CatchSignals catching;
+    falsify::run_pool(run, options, jobs_for(o.jobs), [&](const falsify::PoolStatus& s) {
+      if (s.last != nullptr) results.push_back(*s.last);
+      line.update(s);
+    });
+  } catch (const falsify::EndedBySignal& ended) {
+    signal = ended.signal;
+  }
   line.finish();
+  const std::size_t finished = results.size();
   nlohmann::json report =
       falsify::make_report(std::move(results), {{"seed", o.seed}, {"cases", o.cases}, {"obligation", ""}},
                            std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
@@ -109,6 +121,11 @@ int run(const Options& o) {
   report["evidence"] = written;
   if (o.json) fmt::print("{}\n", report.dump(1));
   else fmt::print("{}{} of {} kernels attested\n", falsify::table(report), written.size(), chosen.size());
+  if (signal != 0) {
+    fmt::print(stderr, "assay: interrupted by SIG{} after {} of {} kernels; what is said and written is of these\n", sigabbrev_np(signal), finished,
+               chosen.size());
+    return 128 + signal;
+  }
   if (falsify::report_failed(report)) return kFalsified;
   return written.size() == chosen.size() ? kNothingFalsified : kUnavailable;
 }

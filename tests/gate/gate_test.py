@@ -426,6 +426,22 @@ def evidence():
     git("clean", "-qfd")
 
 
+def interrupted():
+    """Attention takes minutes with so many cases and its neighbours seconds."""
+    if build_type != "Release" or sanitizers:
+        return
+    out = folder / "interrupted"
+    command = [assay, "attest", "attention_backward", "scale", "--backend", "cpu", "--root", root, "--cases", "200", "--jobs", "8", "--out", out]
+    with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as attest:
+        seen = next((line for line in attest.stderr if "scale/cpu/" in line), "")
+        attest.terminate()
+        table, said = attest.communicate(timeout=60)
+    written = sorted(str(path.relative_to(out)) for path in out.rglob("*.json"))
+    check(seen and attest.returncode == 143, f"an interrupted attest ends with {attest.returncode}: {said}")
+    check(written and all(path.startswith("scale/cpu/") for path in written), f"an interrupted attest writes {written}")
+    check(f"interrupted by SIGTERM after {len(written)} of " in said and f"{len(written)} of " in table, f"it says {said} and {table}")
+
+
 def ledger():
     kernel = "softmax/cpu/naive"
     done = run("attest", "--kernel", kernel, "--root", root, "--cases", "100", "--quiet")
@@ -505,7 +521,7 @@ try:
     ALL = {t["kernel"]: t for t in json.loads(run("gate", "--root", root, "--all", "--plan", "--json").stdout)["touched"]}
     check(len(ALL) > 300 and CUDA in ALL, f"{len(ALL)} kernels")
     check(not any("#include" in f for t in ALL.values() for f in t["files"]), "every include of every kernel is followed")
-    parts = {part.__name__: part for part in (wrong_use, changes, speed, campaigns, evidence, ledger, built_from, record)}
+    parts = {part.__name__: part for part in (wrong_use, changes, speed, campaigns, evidence, interrupted, ledger, built_from, record)}
     for part in [parts[name] for name in sys.argv[4:]] or parts.values():
         begin = time.monotonic()
         part()
