@@ -101,11 +101,17 @@ class Test:
         return self.cut and (site < schemata.SITES or any(n // VARIANTS // schemata.SITES == site // schemata.SITES for n in self.reached))
 
 
+def built(build, folder):
+    """Test programs of the mutants as they are now: they select one by its number, which an older program counts otherwise."""
+    now = os.path.getmtime(os.path.join(build, 'engine_mutants', 'rewritten.stamp'))
+    return sorted(path for path in glob.glob(os.path.join(build, 'engine_mutants', folder, 'mutated_*')) if os.path.getmtime(path) >= now)
+
+
 def binaries(build):
     """Test programs by name; those with rewritten references where they are built."""
     found = {}
     for folder in ('bin', 'references'):
-        for path in sorted(glob.glob(os.path.join(build, 'engine_mutants', folder, 'mutated_*'))):
+        for path in built(build, folder):
             found[os.path.basename(path).removeprefix('mutated_')] = path
     if not found:
         fail(f'{build} holds no tests of mutants: build the target engine_mutants')
@@ -252,7 +258,7 @@ def load_mutants(build):
             left_out.update(json.load(f))
     mutants = [{**m, 'file': f['file']} for f in files for m in f['mutants']]
     places = max(m['site'] for m in mutants) + 1  # of headers too: all that is rewritten was compiled with them
-    if not glob.glob(os.path.join(folder, 'references', 'mutated_*')):  # headers are compiled into the tests of references
+    if not built(build, 'references'):  # headers are compiled into the tests of references
         mutants = [m for m in mutants if not m['file'].endswith('.hpp')]
         print('mutants of headers are left out: build the target engine_mutants_references to have them')
     return [m for m in mutants if m['site'] not in left_out], sum(m['site'] in left_out for m in mutants), places
