@@ -15,10 +15,10 @@ namespace {
 bool same_class(double x, double y) { return std::isnan(x) ? std::isnan(y) : x == y; }
 
 /// f(x): `spread(e)` bounds |f(x + d) - f(x)| for |d| <= e, where it is defined. The error is what the argument brings
-/// along, and what the library promises in units in the last place: of the largest value in reach, 2^-23 of its binade while it
-/// is normal and 2^-149 below. (A library that counts floats between its result and the nearest one to f(x) may step into the next
-/// binade, where they are twice as far apart: so does the value here.) Where f(x) is not finite, but f is at an end of the argument's interval, or of another
-/// class there, rounding decides.
+/// along, and what the library promises in units in the last place: of the largest value in reach, 2^-23 of its binade
+/// while it is normal and 2^-149 below. (A library that counts floats between its result and the nearest one to f(x) may
+/// step into the next binade, where they are twice as far apart: so does the value here.) Where f(x) is not finite, but f
+/// is at an end of the argument's interval, or of another class there, rounding decides.
 template <class F, class Spread>
 Bounded function_of(Function which, const Bounded& x, F f, Spread spread, bool may_overflow) {
   const double value = f(x.value);
@@ -106,7 +106,8 @@ Bounded product(const Bounded& a, const Bounded& b, const Bounded& c) {
 //   - exp(x) / (1 + exp(x)): numerator and divisor share the error, and (1 + E) / (1 + E s) - 1 <= E (1 - s) / (1 - E).
 // Beside it stand the roundings of 1 + exp and of the quotient, a division or a product with the reciprocal: together
 // E (1 - s) + u + division, and a last u of the binade where that is a product: a product of factors (1 + d_i) or 1 / (1 + d_i)
-// with sum |d_i| = f is within f / (1 - f) of 1, and f = E (1 - s) + u + division. exp and the quotient may each underflow. Where exp(-x) overflows, the quotient is 0: all of s is lost.
+// with sum |d_i| = f is within f / (1 - f) of 1, and f = E (1 - s) + u + division. exp and the quotient may each
+// underflow. Where exp(-x) overflows, the quotient is 0: all of s is lost.
 // An argument that is off by e moves s by at most s (1 - s) expm1(e), since |d log s'(x) / dx| = |1 - 2s| <= 1.
 Bounded sigmoid(const Bounded& x) {
   if (std::isnan(x.value)) return x;

@@ -15,6 +15,7 @@
 #include "reference/cross_entropy_backward.hpp"
 #include "reference/nf4_matmul.hpp"
 #include "reference/nf4_matmul_nt.hpp"
+#include "reference/orders.hpp"
 #include "reference/q4_k_gemv.hpp"
 #include "reference/silu_backward.hpp"
 #include "reference/silu_mul_backward.hpp"
@@ -149,6 +150,19 @@ TEST(Orders, OfNf4AreWithinBoundAndCertificate) {
     ASSERT_TRUE(contract::freivalds_nf4(fx, bytes, fscale, View<const float>(&first, kOne)).holds) << where;
   }
   EXPECT_GT(worst, 0.5);
+}
+
+/// Parts that are floats and whose difference is one, but not those of a kernel: it rounds a difference that is none.
+TEST(Orders, AMeanOfPartsThatAreOffIsNotExact) {
+  const Bounded half(0.5), a(1.0, 0x1p-23, 0x1p-23, false), b(3.0, 0x1p-22, 0x1p-22, false);
+  const Bounded mean = reference::weighted_mean(half, a, half, b);
+  double worst = 0;
+  for (const float from : {1 - 0x1p-23f, 1.0f, 1 + 0x1p-23f})
+    for (const float to : {3 - 0x1p-22f, 3.0f, 3 + 0x1p-22f})
+      for (const float got : {0.5f * from + 0.5f * to, from + 0.5f * (to - from)}) worst = std::max(worst, std::fabs(got - mean.value));
+  EXPECT_EQ(mean.value, 2);
+  EXPECT_LE(worst, mean.error);
+  EXPECT_GT(worst, 0.5 * a.error + 0.5 * b.error) << "what the parts bring along is less";
 }
 
 /// A sub-block whose scale is 0 under an infinite d: NaN by elements and by sub-blocks, not by super-blocks, as ggml sums.

@@ -85,8 +85,9 @@ void* CudaDevice::allocate_fenced(std::size_t bytes, Fence fence) {
 
 void CudaDevice::release_bytes(void* address, std::size_t) noexcept {
   if (!dead_.empty()) return;
+  if (!fenced_.holds(address)) return static_cast<void>(cudaFree(address));
   static_cast<void>(cudaStreamSynchronize(stream_));  // a failure shows at the next call
-  if (!fenced_.release(address)) static_cast<void>(cudaFree(address));
+  fenced_.release(address);
 }
 
 void CudaDevice::upload_bytes(void* destination, const void* source, std::size_t bytes) {

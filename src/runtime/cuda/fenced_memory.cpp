@@ -27,11 +27,9 @@ CUmemAllocationProp on_device(int ordinal) {
   return properties;
 }
 
-void require(const char* call, CUresult result) {
-  if (result == CUDA_SUCCESS) return;
-  const std::string code = std::to_string(static_cast<int>(result));
+void require(const char* call, CUresult result, const FencedMemory::Check& check) {
   if (result == CUDA_ERROR_OUT_OF_MEMORY) throw Unavailable("CUDA memory", std::string(call) + " found none left");
-  throw DeviceError(call, code, "the driver gave error " + code);
+  check(call, static_cast<cudaError_t>(result));
 }
 
 }  // namespace
@@ -48,13 +46,13 @@ void FencedMemory::load(int ordinal, const Check& check) {
   find(driver_.set_access, "cuMemSetAccess", kVersion, check);
   const CUmemAllocationProp properties = on_device(ordinal);
   std::size_t granularity = 0;
-  require("cuMemGetAllocationGranularity", driver_.granularity(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+  require("cuMemGetAllocationGranularity", driver_.granularity(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM), check);
   granularity_ = granularity;
 }
 
-FencedMemory::Piece FencedMemory::mapped(std::size_t bytes, int ordinal) {
+FencedMemory::Piece FencedMemory::mapped(std::size_t bytes, int ordinal, const Check& check) {
   CUdeviceptr reserved = 0;
-  require("cuMemAddressReserve", driver_.reserve(&reserved, bytes + 2 * kFence, 0, 0, 0));
+  require("cuMemAddressReserve", driver_.reserve(&reserved, bytes + 2 * kFence, 0, 0, 0), check);
   const CUmemAllocationProp properties = on_device(ordinal);
   CUmemGenericAllocationHandle memory{};
   const CUdeviceptr begin = reserved + kFence;
@@ -69,7 +67,7 @@ FencedMemory::Piece FencedMemory::mapped(std::size_t bytes, int ordinal) {
     }
   }
   if (result != CUDA_SUCCESS) driver_.unreserve(reserved, bytes + 2 * kFence);
-  require("cuMemCreate, cuMemMap or cuMemSetAccess", result);
+  require("cuMemCreate, cuMemMap or cuMemSetAccess", result, check);
   return {begin, bytes};
 }
 
@@ -84,7 +82,7 @@ void* FencedMemory::allocate(std::size_t bytes, Fence fence, int ordinal, const 
   std::vector<Piece>& kept = free_[size];
   Piece piece;
   if (kept.empty()) {
-    piece = mapped(size, ordinal);
+    piece = mapped(size, ordinal, check);
   } else {
     piece = kept.back();
     kept.pop_back();
@@ -95,14 +93,10 @@ void* FencedMemory::allocate(std::size_t bytes, Fence fence, int ordinal, const 
   return address;
 }
 
-bool FencedMemory::release(void* address) noexcept {
-  const auto found = used_.find(address);
-  if (found == used_.end()) return false;
-  const Piece piece = found->second;
-  used_.erase(found);
+void FencedMemory::release(const void* address) noexcept {
+  const Piece piece = used_.extract(address).mapped();
   if (piece.bytes > kKept) unmap(piece);
   else free_[piece.bytes].push_back(piece);
-  return true;
 }
 
 }  // namespace assay

@@ -19,14 +19,15 @@ namespace assay {
 /// of it. Mapping takes far longer than most kernels, so that pieces are kept for the next allocation of their size.
 class FencedMemory {
  public:
-  /// Calls of the driver go through the device's check(), by the name of the runtime's error that they are like.
+  /// The device's check(): the driver numbers its errors as the runtime does.
   using Check = std::function<void(const char* call, cudaError_t status)>;
 
   /// Throws Unavailable where the device has no such memory or not enough of it. `bytes` is a multiple of the alignment that is needed where
   /// the fence is behind.
   void* allocate(std::size_t bytes, Fence fence, int ordinal, const Check& check);
-  /// False where the address is none of this memory's. Waits for nothing: the device must have finished with it.
-  bool release(void* address) noexcept;
+  bool holds(const void* address) const noexcept { return used_.contains(address); }
+  /// Of an address that it holds. Waits for nothing: the device must have finished with it.
+  void release(const void* address) noexcept;
 
  private:
   struct Driver {
@@ -44,13 +45,13 @@ class FencedMemory {
     std::size_t bytes = 0;
   };
   void load(int ordinal, const Check& check);
-  Piece mapped(std::size_t bytes, int ordinal);
+  Piece mapped(std::size_t bytes, int ordinal, const Check& check);
   void unmap(const Piece& piece) noexcept;
 
   Driver driver_;
   std::size_t granularity_ = 0;  ///< 0: not loaded yet
   std::map<std::size_t, std::vector<Piece>> free_;
-  std::unordered_map<void*, Piece> used_;
+  std::unordered_map<const void*, Piece> used_;
 };
 
 }  // namespace assay
