@@ -20,7 +20,7 @@ void bce_with_logits_backward::inputs(Problem& problem, Strategy strategy, Rando
 Outcome bce_with_logits_backward::linearity(Trial& trial) {
   const Problem problem = trial.problem(Strategy::gaussian);
   Random random = trial.random("scale");
-  const int s = static_cast<int>(random.between(1, 6)) * (random.chance(0.5) ? 1 : -1);
+  const int s = static_cast<int>(random.either_sign(static_cast<double>(random.between(1, 6))));
   Problem scaled = problem;
   for (float& x : scaled.values[kDloss]) x = std::ldexp(x, s);
   const Run plain = trial.run(problem), run = trial.run(scaled);

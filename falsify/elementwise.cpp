@@ -40,7 +40,7 @@ Outcome scales_with(Trial& trial, std::initializer_list<int> inputs, std::option
   Problem problem = strategy ? trial.problem(*strategy) : trial.problem();
   const Run plain = trial.run(problem);
   Random random = trial.random("scaling");
-  const int exponent = static_cast<int>(random.between(1, 6)) * (random.chance(0.5) ? 1 : -1);
+  const int exponent = static_cast<int>(random.either_sign(static_cast<double>(random.between(1, 6))));
   for (int t : inputs)
     for (float& x : problem.values[static_cast<std::size_t>(t)]) x = std::ldexp(x, exponent);
   const Run scaled = trial.run(problem);

@@ -19,7 +19,7 @@ Outcome global_grad_norm::pythagoras(Trial& trial) {
   if (problem.values[0].empty()) problem = trial.problem({1});
   std::vector<float>& g = problem.values[0];
   std::fill(g.begin(), g.end(), 0.0F);
-  const double scale = std::ldexp(random.sign(), static_cast<int>(random.between(-20, 20)));
+  const double scale = random.either_sign(std::ldexp(1.0, static_cast<int>(random.between(-20, 20))));
   g.back() = static_cast<float>(3 * scale);
   double squares = 9;
   for (double x : {4.0, 12.0}) {

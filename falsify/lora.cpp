@@ -28,7 +28,7 @@ int bits_for(Index terms) {
 
 void fill_wide(std::vector<float>& values, int bits, Random& random) {
   const std::uint64_t top = std::uint64_t{1} << (bits - 1);
-  for (float& x : values) x = static_cast<float>(random.sign() * static_cast<double>((top + random.below(top)) | 1));
+  for (float& x : values) x = static_cast<float>(random.either_sign(static_cast<double>((top + random.below(top)) | 1)));
 }
 
 void fill_signs(std::vector<float>& values, Random& random) {
@@ -38,7 +38,10 @@ void fill_signs(std::vector<float>& values, Random& random) {
 Matrix one_in_each_row(Index rows, Index columns, Random& random) {
   Matrix m(rows, columns);
   if (columns > 0)
-    for (Index i = 0; i < rows; ++i) m(i, random.between(0, columns - 1)) = static_cast<float>(random.sign());
+    for (Index i = 0; i < rows; ++i) {
+      const Index chosen = random.between(0, columns - 1);
+      m(i, chosen) = static_cast<float>(random.sign());
+    }
   return m;
 }
 

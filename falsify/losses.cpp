@@ -28,7 +28,7 @@ void direct_logits(std::vector<float>& logits, std::vector<float>& targets, Inde
         break;
       case 2:
         all([&](Index) { return random.gaussian(); });
-        x[y] = static_cast<float>(random.sign() * static_cast<double>(random.between(8, 120)));
+        x[y] = static_cast<float>(random.either_sign(static_cast<double>(random.between(8, 120))));
         break;
       case 3:
         all([&](Index) { return random.chance(0.2) ? random.sign() * FLT_MAX : random.gaussian(); });

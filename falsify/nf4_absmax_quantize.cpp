@@ -200,7 +200,7 @@ Outcome nf4_absmax_quantize::scaling(Trial& trial) {
 Outcome nf4_absmax_quantize::constant(Trial& trial) {
   Random random = trial.random("constant");
   Problem problem = trial.problem({Index{1} << random.between(0, 6), Index{1} << random.between(0, 6)});
-  const auto value = static_cast<float>(std::ldexp(1 + random.uniform(), static_cast<int>(random.between(-100, 100))));
+  const auto value = static_cast<float>(random.by_magnitude(-100, 100));
   std::ranges::fill(problem.values[kScales], value);
   const Run run = trial.run(problem);
   Run want = run;

@@ -43,7 +43,7 @@ std::vector<float> around_midpoints(Index n, Index k, Random& random, F scale, s
 }
 
 float any_scale(Random& random) {
-  return static_cast<float>(std::ldexp(1 + random.uniform(), static_cast<int>(random.between(-119, 126))));
+  return static_cast<float>(random.by_magnitude(-119, 126));
 }
 
 }  // namespace

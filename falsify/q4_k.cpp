@@ -53,7 +53,8 @@ namespace {
 
 Half any_half(unsigned least_exponent, unsigned largest_exponent, double negative, Random& random) {
   const auto exponent = static_cast<unsigned>(random.between(least_exponent, largest_exponent));
-  return {static_cast<std::uint16_t>((random.chance(negative) ? 0x8000U : 0U) | exponent << 10U | random.below(1024))};
+  const unsigned sign = random.chance(negative) ? 0x8000U : 0U;
+  return {static_cast<std::uint16_t>(sign | exponent << 10U | random.below(1024))};
 }
 
 Half draw_half(Strategy strategy, Random& random) {
@@ -107,8 +108,8 @@ void make_blocks(std::vector<float>& bytes, Index rows, Index k, Strategy strate
   for (auto n = random.below(3) + 1; n > 0; --n) {
     static constexpr std::uint16_t kBits[] = {0x7c00, 0xfc00, 0x7e00, 0x7c01, 0xffff};
     const Half planted{kBits[random.below(std::size(kBits))]};
-    Block block = block_of(bytes, k, static_cast<Index>(random.below(static_cast<std::uint64_t>(rows))),
-                           static_cast<Index>(random.below(static_cast<std::uint64_t>(blocks_of(k)))));
+    const Index row = random.between(0, rows - 1), at = random.between(0, blocks_of(k) - 1);
+    Block block = block_of(bytes, k, row, at);
     if (random.chance(0.5)) block.set_d(planted);
     else block.set_dmin(planted);
   }

@@ -42,7 +42,8 @@ void make_selectors(const Parts& p, Index most, Random& random) {
 void make_selecting(const Parts& p, bool once, Random& random) {
   std::ranges::fill(p.x, 0.0F);
   if (once) {
-    p.x[random.below(p.x.size())] = static_cast<float>(random.sign());
+    const auto chosen = random.below(p.x.size());
+    p.x[chosen] = static_cast<float>(random.sign());
     return;
   }
   const Index step = (p.k + 16383) / 16384;

@@ -31,7 +31,7 @@ Outcome compare_blocks(const Problem& problem, const Run& run, const std::vector
 void make_edges(float* x, Index count, Random& random) {
   const float unit = std::ldexp(1.0F, static_cast<int>(random.between(-30, 12)));
   const auto kind = random.below(7);
-  const float constant = static_cast<float>(random.sign() * random.uniform()) * unit;
+  const float constant = static_cast<float>(random.either_sign(random.uniform())) * unit;
   for (Index i = 0; i < count; ++i) {
     const auto step = static_cast<float>(random.between(0, 30));
     switch (kind) {

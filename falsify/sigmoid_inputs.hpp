@@ -20,14 +20,13 @@ inline void sensitive_arguments(std::vector<float>& x, Random& random) {
         v = static_cast<float>(-1.2784645 + 0.01 * random.gaussian());
         break;
       case 2:
-        v = static_cast<float>(random.sign() * (80 + 30 * random.uniform()));
+        v = static_cast<float>(random.either_sign(80 + 30 * random.uniform()));
         break;
       case 3:
-        v = static_cast<float>(random.sign() * 40 * random.uniform());
+        v = static_cast<float>(random.either_sign(40 * random.uniform()));
         break;
       case 4:
-        v = static_cast<float>(random.sign() *
-                               std::ldexp(1 + random.uniform(), static_cast<int>(random.between(-60, 120))));
+        v = static_cast<float>(random.either_sign(random.by_magnitude(-60, 120)));
         break;
     }
   }

@@ -24,16 +24,17 @@ Extents extents_of(const Shape& shape) {
 /// Odd, so that no bit below is spare, and with its top bit set, so that none above is.
 float odd_integer(int bits, Random& random) {
   const std::uint64_t top = std::uint64_t{1} << (bits - 1);
-  return static_cast<float>(random.sign() * static_cast<double>((top + random.below(top)) | 1));
+  return static_cast<float>(random.either_sign(static_cast<double>((top + random.below(top)) | 1)));
 }
 
 float planted(Random& random) {
   switch (random.below(4)) {
     case 0: return std::numeric_limits<float>::infinity();
     case 1: return -std::numeric_limits<float>::infinity();
-    default:  // a quiet NaN with a payload of its own
-      return std::bit_cast<float>(0x7fc00000u | static_cast<std::uint32_t>(random.below(0x3fffff) + 1) |
-                                  static_cast<std::uint32_t>(random.below(2) << 31));
+    default: {  // a quiet NaN with a payload of its own
+      const auto payload = static_cast<std::uint32_t>(random.below(0x3fffff) + 1);
+      return std::bit_cast<float>(0x7fc00000u | payload | static_cast<std::uint32_t>(random.below(2) << 31));
+    }
   }
 }
 
@@ -160,7 +161,10 @@ std::vector<float> make_values(const Shape& shape, Strategy strategy, bool wide,
         x = random.chance(0.25) ? std::copysign(0.0f, static_cast<float>(g)) : static_cast<float>(g);
       }
       if (!v.empty())
-        for (auto n = random.below(3) + (wide ? 1 : 0); n > 0; --n) v[random.below(v.size())] = planted(random);
+        for (auto n = random.below(3) + (wide ? 1 : 0); n > 0; --n) {
+          const auto at = random.below(v.size());
+          v[at] = planted(random);
+        }
       break;
   }
   return v;

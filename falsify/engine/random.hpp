@@ -1,4 +1,5 @@
-// Reproducible random numbers: the same seed gives the same values on every machine and compiler.
+// Reproducible random numbers: the same seed gives the same values on every machine and compiler. Operands and arguments are evaluated
+// in any order: no expression draws in two of them.
 #pragma once
 
 #include <cmath>
@@ -48,6 +49,13 @@ class Random {
     return static_cast<double>(2 * sum - 12 * 65535) / 131072.0 * (1 + uniform() / 1024);
   }
   double sign() { return bits() & 1 ? 1.0 : -1.0; }
+  /// x or -x.
+  double either_sign(double x) { return x * sign(); }
+  /// In [2^low, 2^(high + 1)): the exponent uniform, and the significand.
+  double by_magnitude(int low, int high) {
+    const auto exponent = static_cast<int>(between(low, high));
+    return std::ldexp(1 + uniform(), exponent);
+  }
 
  private:
   std::uint64_t state_;

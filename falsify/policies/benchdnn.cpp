@@ -136,7 +136,7 @@ Fill powers_of_two() {
   return [](Problem& problem, Random& random) {
     for (std::size_t i = 0; i < problem.values[0].size(); ++i) {
       problem.values[0][i] = i % 2 == 0 ? -1.0F : 1.0F;
-      problem.values[3][i] = static_cast<float>(random.sign() * 0.0625 * static_cast<double>(1 << random.below(7)));
+      problem.values[3][i] = static_cast<float>(random.either_sign(0.0625 * static_cast<double>(1 << random.below(7))));
     }
     for (std::size_t c = 0; c < problem.values[1].size(); ++c)
       problem.values[1][c] = 0.125F * static_cast<float>(1 << (c % 7));
