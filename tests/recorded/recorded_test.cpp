@@ -26,6 +26,7 @@
 #include "falsify/engine/draw.hpp"
 #include "falsify/engine/gradients.hpp"
 #include "falsify/engine/report.hpp"
+#include "falsify/engine/reports/formats.hpp"
 #include "falsify/engine/trial.hpp"
 
 namespace assay::falsify {
@@ -121,7 +122,7 @@ std::string difference(const json& now, const json& before, const std::string& w
   return fmt::format("{} is {}, recorded is {}", where, now.dump(), before.dump());
 }
 
-std::filesystem::path file_of(const OpDescriptor& op) { return std::filesystem::path(ASSAY_RECORDED) / (std::string(op.name) + ".json"); }
+std::filesystem::path file_of(std::string_view name) { return std::filesystem::path(ASSAY_RECORDED) / fmt::format("{}.json", name); }
 
 /// What f returns in a process of its own: certificates draw their signs from a count of calls, which begins there.
 template <class F>
@@ -153,16 +154,14 @@ json apart(const F& f) {
   return status == 0 ? json::parse(text) : json("the process ended");
 }
 
-/// An operation's file, one part of it at a time.
-template <class F>
-void expect_recorded(const OpDescriptor& op, const std::string& part, const F& compute) {
-  const json now = apart([&] { return compute(op); });
+/// A file, one part of it at a time.
+void expect_recorded(const std::filesystem::path& file, const std::string& part, const json& now) {
   ASSERT_TRUE(now.is_array()) << now;
   json all = json::object();
-  if (std::ifstream in(file_of(op)); in) all = json::parse(in);
+  if (std::ifstream in(file); in) all = json::parse(in);
   if (std::getenv("ASSAY_RECORD") != nullptr) {
     all[part] = now;
-    std::ofstream out(file_of(op));
+    std::ofstream out(file);
     const char* before_part = "{\n";
     for (const auto& [name, entries] : all.items()) {  // an entry a line
       out << std::exchange(before_part, ",\n") << json(name) << ": [";
@@ -173,9 +172,14 @@ void expect_recorded(const OpDescriptor& op, const std::string& part, const F& c
     out << "\n}\n";
     return;
   }
-  ASSERT_TRUE(all.contains(part)) << file_of(op) << " lacks this part: run this test with ASSAY_RECORD=1";
+  ASSERT_TRUE(all.contains(part)) << file << " lacks this part: run this test with ASSAY_RECORD=1";
   const std::string found = difference(now, all[part]);
   EXPECT_EQ(found, "") << "if that is meant, run this test with ASSAY_RECORD=1 and commit what has changed";
+}
+
+template <class F>
+void expect_recorded(const OpDescriptor& op, const std::string& part, const F& compute) {
+  expect_recorded(file_of(op.name), part, apart([&] { return compute(op); }));
 }
 
 struct Drawn {
@@ -378,8 +382,75 @@ TEST_P(Recorded, WrongKernel) {
   });
 }
 
+/// Of many cases of each obligation and of what they shrink to, one number.
+json cases(const OpDescriptor& op) {
+  json all = json::array();
+  for (const Obligation& o : obligations(op.name)) {
+    std::uint64_t drawn = 0, shrunk = 0;
+    for (std::uint64_t n = 0; n < 60; ++n) {
+      const Case c = draw(op, *o.info, 5, n).value();
+      drawn = derive(drawn, to_json(op, c).dump() + describe(op, c));
+      for (const Case& s : simpler(op, draw_spec(o.info->by), c)) shrunk = derive(shrunk, to_json(op, s).dump());
+    }
+    all.push_back({o.info->id, fmt::format("{:016x}", drawn), fmt::format("{:016x}", shrunk)});
+  }
+  return all;
+}
+
+TEST_P(Recorded, Cases) { expect_recorded(*GetParam(), "cases", &cases); }
+
 INSTANTIATE_TEST_SUITE_P(Of, Recorded, testing::ValuesIn(operations().begin(), operations().end()),
                          [](const auto& info) { return std::string(info.param->name); });
+
+json lines(const std::string& text) {
+  json all = json::array();
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) all.push_back(line);
+  return all;
+}
+
+/// A run over a right kernel, wrong ones, one that refuses, one without a device and one that nothing is known about.
+json mixed_report() {
+  const OpDescriptor& op = operation("rmsnorm");
+  const Off off{0, 0x1p-7};
+  Kernel right = reference_kernel(op, "rmsnorm/cpu/right", nullptr), wrong = reference_kernel(op, "rmsnorm/cpu/wrong", &off), refusing = right, absent = right;
+  right.source = "tests/recorded/right.cpp", wrong.source = "/elsewhere/a b.cpp";
+  refusing.id = "rmsnorm/cpu/refusing", refusing.refuse = [](const Call&) { return std::optional<std::string>("it takes nothing"); };
+  absent.id = "rmsnorm/cuda/absent", absent.run = [](const Call&, Device&) { throw Unavailable("cuda", "there is none"); };
+  CampaignOptions options;
+  options.shrink = false;
+  options.seed = 3;
+  std::vector<json> kernels;
+  for (const Kernel* k : {&right, &wrong, &refusing, &absent}) {
+    options.cases = k == &wrong ? 3 : 2;
+    json entry = to_json(op, run_campaign(op, *k, options));
+    entry["seconds"] = 12.5, entry["device"] = "a device";
+    for (json& o : entry["obligations"]) o["seconds"] = 0.25;
+    kernels.push_back(std::move(entry));
+  }
+  // As after a run of hours.
+  kernels[0]["obligations"][0]["elements"] = 12'345'678'901;
+  return make_report(kernels, {{"seed", "3"}, {"cases", 2}}, 3725);
+}
+
+TEST(RecordedReports, Texts) {
+  const json texts = apart([] {
+    json report = mixed_report();
+    report["version"] = "0";
+    for (json& k : report["kernels"])
+      for (json& o : k["obligations"])
+        if (o.contains("counterexample")) o["counterexample"]["shrink"] = {{"tried", 0}, {"seconds", 0.0}, {"complete", true}};
+    json all = json::array({lines(table(report)), lines(junit_xml(report)), json::parse(sarif(report)), lines(annotations(report)), lines(step_summary(report))});
+    return all;
+  });
+  ASSERT_TRUE(texts.is_array()) << texts;
+  const char* const parts[] = {"table", "junit", "sarif", "annotations", "summary"};
+  for (std::size_t i = 0; i < std::size(parts); ++i) {
+    json part = texts[i].is_array() ? texts[i] : json::array({texts[i]});
+    if (std::string_view(parts[i]) == "sarif") part[0]["runs"][0]["tool"]["driver"].erase("version");
+    expect_recorded(file_of("reports"), parts[i], part);
+  }
+}
 
 }  // namespace
 }  // namespace assay::falsify
