@@ -7,6 +7,7 @@
         --by-hand      only mutants of by_hand.py
         --name NAME    this mutant alone, with what its tests say
         --recorded     of mutants that result.json says are caught, and by that test alone: no test is traced
+        --again FILE   those that FILE, written by --json, says were not caught; what it says of the others is taken from there
         --seconds T    start no further mutant after T seconds; how many were left out is printed
         --jobs N       so many at once (as many as there are processors)
         --json FILE    write the result
@@ -307,6 +308,7 @@ def main():
     parser.add_argument('--by-hand', action='store_true')
     parser.add_argument('--name')
     parser.add_argument('--recorded', action='store_true')
+    parser.add_argument('--again', metavar='FILE')
     parser.add_argument('--seconds', type=float)
     parser.add_argument('--jobs', type=int, default=os.cpu_count())
     parser.add_argument('--json')
@@ -319,6 +321,14 @@ def main():
         with open(os.path.join(HERE, 'result.json')) as f:
             recorded = {(r['file'], r['name']): r for r in json.load(f)['mutants']}
         chosen = [m for m in chosen if recorded.get((m['file'], m['name']), {}).get('outcome') == 'caught' and not recorded[m['file'], m['name']]['by'].endswith((*EARLY, ALONGSIDE))]
+    known = []
+    if options.again:
+        with open(options.again) as f:
+            before = json.load(f)
+        options.seed, options.sample = before['seed'], before['sample']
+        known = [r for r in before['mutants'] if r['outcome'] == 'caught']
+        open_ones = {(r['file'], r['name']) for r in before['mutants'] if r['outcome'] != 'caught'}
+        chosen = [m for m in mutants if (m['file'], m['name']) in open_ones]
     with open(os.path.join(HERE, 'survivors.json')) as f:
         named = {(s['file'], s['name']): s for s in json.load(f)}
     pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
@@ -346,6 +356,7 @@ def main():
         if options.name:
             print(output)
     untried = len(chosen) - len(results)
+    results += known
     print_totals(results)
     if left_out:
         print(f'{left_out} mutants do not compile and are not counted')
