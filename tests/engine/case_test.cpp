@@ -37,6 +37,33 @@ TEST(CaseJson, RoundTripKeepsEveryBit) {
   EXPECT_EQ(rest, c);
 }
 
+TEST(Case, IsDescribedWithAllThatDeterminesIt) {
+  Case c = sample();
+  c.dims = {2, 1, 3};
+  EXPECT_EQ(describe(operation("matmul"), c),
+            "m=2 k=1 n=3, explicit values, mixed, page_start, seed 18446744073709551615, after a call with dims 3, 4, 5");
+  c.prelude.clear();
+  c.values.clear();
+  c.seed = 5;
+  EXPECT_EQ(describe(operation("matmul"), c), "m=2 k=1 n=3, huge, mixed, page_start, seed 5");
+}
+
+TEST(CaseJson, AParameterIsANumber) {
+  const OpDescriptor& op = operation("rmsnorm");
+  Case c;
+  c.dims = {3, 5};
+  c.params = {0.5};
+  json j = to_json(op, c);
+  j["params"]["eps"] = "half";
+  try {
+    case_from_json(op, j, "here");
+    FAIL() << "accepted: " << j.dump();
+  } catch (const InputError& e) {
+    EXPECT_EQ(e.where, "here.params.eps");
+    EXPECT_NE(std::string(e.what()).find("\"half\" is not a number"), std::string::npos) << e.what();
+  }
+}
+
 TEST(CaseJson, ParametersLayoutAndPreludeComeBack) {
   const OpDescriptor& op = operation("rmsnorm");
   Case c;
