@@ -43,8 +43,8 @@ FAST = 0.5       # seconds: tests up to here run in one process
 EARLY = ('before the first test', 'before the first test (crashes)')
 ALONGSIDE = ' (beside others)'
 TRACED = 60      # seconds of processor time for tracing a test; one that takes longer may reach more than was seen
-# Tests whose subject is time on a busy machine, such as one that runs mutants.
-NOT_RUN = ['WorkerTest.ABusyMachineMakesNoCallHang']
+# Tests whose subject is time on a busy machine, such as one that runs mutants, and those that take minutes in a rewritten engine.
+NOT_RUN = ['WorkerTest.ABusyMachineMakesNoCallHang', 'Shards.TogetherFindWhatTheWholeFinds', 'Journal.ResumedAfterEveryLineGivesTheSameReport']
 AREAS = [('comparator', r'comparator|error_map'), ('generators', r'draw|inputs|random\.hpp|case\.cpp'), ('canaries', r'arena|contain|worker|pool'),
          ('certificates', r'src/contract/'), ('bounds', r'src/core/'), ('references', r'reference/|gradient'),
          ('verdicts and reports', r'')]
