@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
 #include <vector>
 
 #include "contract/enforce.hpp"
 #include "core/errors.hpp"
+#include "ops/embedding.hpp"
 #include "ops/matmul.hpp"
 #include "runtime/registry.hpp"
 
@@ -25,10 +27,14 @@ class FarDevice final : public Device {
   std::string description() const override { return "memory far from the host"; }
   MemoryInfo memory() const override { return {}; }
   bool host_visible() const override { return false; }
-  void synchronize() override { synchronized = true; }
+  void synchronize() override {
+    synchronized = true;
+    if (queued) queued();
+  }
 
   std::size_t fetched = 0;
   bool synchronized = false;
+  std::function<void()> queued;  ///< what kernels before have yet to write
 
  protected:
   void* allocate_bytes(std::size_t) override { return nullptr; }
@@ -62,6 +68,22 @@ Kernel kernel() {
           .source = "tests/contract/far_device_test.cpp",
           .summary = "of this test",
           .run = &run_typed<ops::MatmulArgs, &multiply<Wrong>>};
+}
+
+void writes_nothing(const ops::EmbeddingArgs&, Device&) {}
+
+/// A condition that reads elements waits for what is still writing them.
+TEST(FarDevice, RequiresClausesThatReadElementsWaitForTheDevice) {
+  std::vector<float> table(6, 1), y(4, 0);
+  std::vector<std::int32_t> ids{2, 99};
+  const auto far = [](auto& v) { return static_cast<std::remove_reference_t<decltype(v[0])>*>(FarDevice::far(v.data())); };
+  const Kernel kernel{.op = "embedding", .id = "embedding/vulkan/test", .source = "tests/contract/far_device_test.cpp",
+                      .summary = "of this test", .run = &run_typed<ops::EmbeddingArgs, &writes_nothing>};
+  const ops::EmbeddingArgs args{2, 3, 2, {far(ids), {2}}, {far(table), {3, 2}}, {far(y), {2, 2}}};
+  FarDevice device;
+  EXPECT_THROW(ops::embedding(args, kernel, device), ContractViolation);
+  device.queued = [&] { ids[1] = 0; };
+  EXPECT_NO_THROW(ops::embedding(args, kernel, device));
 }
 
 TEST(FarDevice, EnsuresClausesAreEvaluatedOnFetchedTensors) {

@@ -43,6 +43,18 @@ TEST(Report, AFalsifiedKernelFailsTheRunAndIsPrintedWithItsReplay) {
   EXPECT_NE(junit_xml(report).find("<failure type=\"falsified\""), std::string::npos);
 }
 
+TEST(Report, AReplayIsOfItsObligation) {
+  const auto path = std::filesystem::temp_directory_path() / "assay-obligations.json";
+  const OpDescriptor& op = operation("matmul");
+  Case c;
+  c.dims = {1, 1, 1};
+  for (const Obligation& o : obligations("matmul")) {
+    std::ofstream(path) << json{{"schema", "assay-replay/1"}, {"op", "matmul"}, {"kernel", "matmul/cpu/naive"}, {"obligation", o.info->id},
+                                {"case", to_json(op, c)}};
+    EXPECT_EQ(read_replay(path).obligation, &o);
+  }
+}
+
 TEST(Report, AClauseThatIsNeverEvaluatedFailsTheRun) {
   CampaignOptions options;
   options.cases = 3;

@@ -4,14 +4,20 @@
 #include <gtest/gtest.h>
 
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
+#include <fmt/format.h>
+
 #include "falsify/engine/campaign.hpp"
+#include "falsify/engine/interrupt.hpp"
 #include "falsify/engine/trial.hpp"
 #include "tests/engine/absent.hpp"
 
@@ -96,6 +102,57 @@ TEST_F(WorkerTest, EveryEndIsAnAnswerAndTheNextCallWorks) {
   }
 }
 
+TEST_F(WorkerTest, AnEndIsToldAsItWas) {
+  EXPECT_EQ(run(with(leaves)).detail, "the process exited with status 0 inside the call");
+  EXPECT_EQ(run(with(closes_everything)).detail, "the process exited with status 0 inside the call");
+}
+
+/// A wait is no longer than its limit, whatever a call of the system has left behind.
+TEST_F(WorkerTest, AnEarlierInterruptionProlongsNoWait) {
+  errno = EINTR;
+  EXPECT_EQ(run(with(sleeps)).status, Status::hung);
+}
+
+/// The process that a kernel leaves behind in a session of its own, which notes its number here.
+std::filesystem::path note_of_process(pid_t engine) { return std::filesystem::temp_directory_path() / fmt::format("assay-left-{}", engine); }
+
+TEST_F(WorkerTest, NoProcessOutlivesTheKernelThatStartedIt) {
+  const pid_t engine = getpid();
+  const Kernel leaves_one = with([](const Call&, Device&) {
+    const std::filesystem::path note = note_of_process(getppid());
+    if (fork() == 0) {
+      setsid();
+      std::ofstream(note.string() + ".new") << getpid();
+      std::filesystem::rename(note.string() + ".new", note);
+      for (;;) pause();
+    }
+    while (!std::filesystem::exists(note)) usleep(1000);
+    std::abort();
+  });
+  const std::filesystem::path note = note_of_process(engine);
+  std::filesystem::remove(note);
+  EXPECT_EQ(run(leaves_one).status, Status::crashed);
+  pid_t left = 0;
+  std::ifstream(note) >> left;
+  std::filesystem::remove(note);
+  ASSERT_GT(left, 0);
+  const bool gone = kill(left, 0) == -1 && errno == ESRCH;
+  EXPECT_TRUE(gone);
+  if (!gone) kill(left, SIGKILL);
+}
+
+/// No signal reaches another process.
+TEST_F(WorkerTest, AKernelReachesNoOtherProcess) {
+  const Kernel signals = with([](const Call& call, Device& device) {
+    if (kill(getppid(), 0) != -1 || errno != EPERM) throw std::runtime_error("the engine can be signalled");
+    if (kill(getpid(), 0) != 0) throw std::runtime_error("its own process cannot be signalled");
+    if (syscall(SYS_tkill, getppid(), 0) != -1 || errno != EPERM) throw std::runtime_error("tkill is allowed");
+    right(call, device);
+  });
+  const Reply reply = run(signals);
+  EXPECT_EQ(reply.status, Status::done) << reply.detail;
+}
+
 TEST_F(WorkerTest, AWriteOnePastTheEndMeetsTheFence) {
   const Kernel overruns = with([](const Call& call, Device&) {
     const View<float> c = call.tensors[2].as<float>();
@@ -163,6 +220,29 @@ TEST_F(WorkerTest, AMissingDeviceIsUnavailableNotAPass) {
   CampaignOptions options;
   options.cases = 1;
   EXPECT_TRUE(run_campaign(op_, k, options).unavailable());
+}
+
+TEST(Campaign, EndsInItsTime) {
+  CampaignOptions options;
+  options.cases = 1'000'000;
+  options.time = std::chrono::milliseconds(300);
+  options.largest = 8;
+  const auto begin = std::chrono::steady_clock::now();
+  const KernelResult result = run_campaign(operation("transpose"), kernel("transpose/cpu/naive"), options);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+  for (const ObligationResult& o : result.obligations) EXPECT_LT(o.cases, options.cases) << o.info->id;
+}
+
+TEST(Signals, EndARunOnlyWhileTheyAreCaught) {
+  EXPECT_FALSE(ends_run(SIGTERM));
+  {
+    const CatchSignals caught;
+    EXPECT_TRUE(ends_run(SIGTERM));
+    EXPECT_TRUE(ends_run(SIGINT));
+    EXPECT_FALSE(ends_run(SIGSEGV));
+    EXPECT_FALSE(ends_run(0));
+  }
+  EXPECT_FALSE(ends_run(SIGTERM));
 }
 
 TEST(Campaign, AKernelThatRefusesEverythingHasNotPassed) {

@@ -40,6 +40,7 @@ import rewrite as schemata  # noqa: E402
 VARIANTS = 16
 SUITE = 1.0      # seconds: the cases of a suite that takes no longer are traced together
 FAST = 0.5       # seconds: tests up to here run in one process
+SCRIPT = 30      # seconds: what a recorded script takes at most
 EARLY = ('before the first test', 'before the first test (crashes)')
 ALONGSIDE = ' (beside others)'
 TRACED = 60      # seconds of processor time for tracing a test; one that takes longer may reach more than was seen
@@ -90,11 +91,14 @@ class Sandbox:
 
 
 class Test:
-    """A test case, or a suite of quick ones."""
+    """A test case, or a suite of quick ones, of one of the test programs; or a script that runs the program `assay`."""
 
-    def __init__(self, program, path, case, seconds):
-        self.program, self.path, self.case, self.seconds = program, path, case, seconds
+    def __init__(self, program, path, case, seconds, script=None):
+        self.program, self.path, self.case, self.seconds, self.script = program, path, case, seconds, script
         self.reached, self.cut = set(), False
+
+    def fast(self):
+        return self.script is None and self.seconds <= FAST
 
     def may_reach(self, mutant):
         """It was not traced to its end, and came by other places of the same source."""
@@ -106,6 +110,19 @@ def built(build, folder):
     """Test programs of the mutants as they are now: they select one by its number, which an older program counts otherwise."""
     now = os.path.getmtime(os.path.join(build, 'engine_mutants', 'rewritten.stamp'))
     return sorted(path for path in glob.glob(os.path.join(build, 'engine_mutants', folder, 'mutated_*')) if os.path.getmtime(path) >= now)
+
+
+def scripts(build):
+    """Scripts by name: the command, with the rewritten program in it."""
+    with open(os.path.join(build, 'engine_mutants', 'scripts.txt')) as f:
+        return {name: command for name, *command in (line.rstrip('\n').split('|') for line in f)}
+
+
+def command_of(tests):
+    """What runs these tests in one process, or this script."""
+    if tests[0].script is not None:
+        return tests[0].script
+    return [tests[0].path, '--gtest_fail_fast', '--gtest_color=no', '--gtest_filter=' + ':'.join(t.case for t in tests)]
 
 
 def binaries(build):
@@ -132,22 +149,34 @@ def catcher(recorded):
 class Runner:
     def __init__(self, build, pool):
         self.pool, self.sandbox, self.build, self.programs, self.tests = pool, Sandbox(), build, binaries(build), []
+        self.scripts = scripts(build)
 
     def try_tests(self, tests, number):
         """Runs tests of one program in one process: (caught, by whom, output, processor seconds)."""
         seconds = sum(t.seconds for t in tests)
-        command = [tests[0].path, '--gtest_fail_fast', '--gtest_color=no', '--gtest_filter=' + ':'.join(t.case for t in tests)]
-        status, output, used = self.sandbox.run(command, {'ASSAY_ENGINE_MUTANT': str(number)}, 10 * seconds + 3, 10 * seconds + 60)
+        status, output, used = self.sandbox.run(command_of(tests), {'ASSAY_ENGINE_MUTANT': str(number)}, 10 * seconds + 3, 10 * seconds + 60)
         if status == 0:
             return False, '', output, used
+        if tests[0].script is not None:
+            return True, f'{tests[0].program}: {tests[0].case}' + (' (never ends)' if status is None else ''), output, used
         if '[ RUN ' not in output and self.sandbox.run([tests[0].path, '--gtest_list_tests'], {'ASSAY_ENGINE_MUTANT': '0'}, 60, 600)[0] != 0:
             fail(f'{tests[0].path} does not start: {output[-500:]}')
         how = '' if status == 1 else ' (never ends)' if status is None or status in (-signal.SIGXCPU, 128 + signal.SIGXCPU) else ' (crashes)'
         return True, f'{tests[0].program}: {first_failure(output)}{how}', output, used
 
+    def time_script(self, case):
+        """The script passes on the engine as it is, and how long it takes."""
+        begin = time.monotonic()
+        status, output, _ = self.sandbox.run(self.scripts[case], {'ASSAY_ENGINE_MUTANT': '0'}, 3600, 3600)
+        if status != 0:
+            fail(f'{case} fails on the engine as it is:\n{output[-3000:]}')
+        return time.monotonic() - begin
+
     def list_tests(self, program, path):
         """The program passes on the engine as it is; its test cases and what they take."""
         sys.stderr.write(f'running {program} without a mutant\n')
+        if program == 'assay':
+            return [Test(program, path, case, self.time_script(case), command) for case, command in self.scripts.items()]
         status, output, _ = self.sandbox.run([path, '--gtest_color=no', '--gtest_filter=-' + ':'.join(NOT_RUN)], {'ASSAY_ENGINE_MUTANT': '0'}, 3600, 3600)
         if status != 0:
             fail(f'{path} fails on the engine as it is:\n{output[-3000:]}')
@@ -171,6 +200,10 @@ class Runner:
         for program, some in sorted(cases.items()):
             if program not in self.programs:
                 fail(f'result.json names tests of {program}, which is not built')
+            if program == 'assay':
+                for name in sorted(some):
+                    self.time_script(name)
+                continue
             status, output, _ = self.sandbox.run([self.programs[program], '--gtest_color=no', '--gtest_filter=' + ':'.join(sorted(some))],
                                                  {'ASSAY_ENGINE_MUTANT': '0'}, 600, 1800)
             ran = re.search(r'\[==========\] (\d+) tests? from .* ran', output)
@@ -180,7 +213,7 @@ class Runner:
     def trace_one(self, t, places):
         with tempfile.NamedTemporaryFile() as file:
             file.truncate(4 * places)
-            status, output, used = self.sandbox.run([t.path, '--gtest_filter=' + t.case], {'ASSAY_ENGINE_REACHED': file.name}, TRACED, 60 * TRACED)
+            status, output, used = self.sandbox.run(command_of([t]), {'ASSAY_ENGINE_REACHED': file.name}, TRACED, 60 * TRACED)
             t.cut = status != 0
             if t.cut and used < TRACED:
                 fail(f'{t.program} ends in {t.case} while it is traced:\n{output[-3000:]}')
@@ -197,7 +230,7 @@ class Runner:
                     known = json.load(f)
                 if known['stamp'] == stamp:
                     for entry in known['tests']:
-                        self.tests.append(Test(program, path, *entry['test']))
+                        self.tests.append(Test(program, path, *entry['test'], self.scripts[entry['test'][0]] if program == 'assay' else None))
                         self.tests[-1].reached, self.tests[-1].cut = set(entry['reached']), entry['cut']
                     continue
             tests = self.list_tests(program, path)
@@ -221,7 +254,7 @@ class Runner:
 
         if known is not None and known['outcome'] == 'caught':
             program, case = catcher(known)
-            attempt([Test(program, self.programs[program], case, 2)])
+            attempt([Test(program, self.programs[program], case, SCRIPT if program == 'assay' else 2, self.scripts[case] if program == 'assay' else None)])
             return result
         reaching = [t for t in self.tests if number in t.reached]
         unsure = [t for t in self.tests if number not in t.reached and t.may_reach(mutant)]
@@ -231,8 +264,8 @@ class Runner:
                 return result
             result['outcome'] = 'unreached'
         reaching.sort(key=lambda t: t.seconds)
-        for program in sorted({t.program for t in reaching if t.seconds <= FAST}):
-            together = [t for t in reaching if t.program == program and t.seconds <= FAST]
+        for program in sorted({t.program for t in reaching if t.fast()}):
+            together = [t for t in reaching if t.program == program and t.fast()]
             if attempt(together):
                 # What a test leaves behind may be what the next one needs: who is named catches it alone.
                 beside = dict(result)
@@ -240,7 +273,7 @@ class Runner:
                 if len(together) == 1 or result['by'].endswith(EARLY) or any(attempt([t]) for t in [alone, *together]):
                     return result
                 return {**beside, 'by': beside['by'] + ALONGSIDE}
-        for t in [t for t in reaching if t.seconds > FAST] + sorted(unsure, key=lambda t: t.seconds):
+        for t in [t for t in reaching if not t.fast()] + sorted(unsure, key=lambda t: t.seconds):
             if attempt([t]):
                 return result
         return result

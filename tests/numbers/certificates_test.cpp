@@ -167,6 +167,19 @@ TEST(Freivalds, ClassesOfNonfiniteElements) {
   }
 }
 
+/// A product all of whose sums are infinite: their classes are looked at for as long as 64 readings of the operands take.
+TEST(Freivalds, ClassesAreCheckedWhileThatIsCheap) {
+  const Index n = 400;
+  const Vector a(static_cast<std::size_t>(n * n), kInf), b(a.size(), 1);
+  Vector c = a;
+  const auto holds = [&] { return freivalds({a.data(), {n, n}}, {b.data(), {n, n}}, {c.data(), {n, n}}).holds; };
+  EXPECT_TRUE(holds());
+  c[0] = 1;
+  EXPECT_FALSE(holds());
+  c[0] = kInf, c.back() = 1;
+  EXPECT_TRUE(holds()) << "64 (3 n^2) < n^3";
+}
+
 /// An error in a finite element beside non-finite ones is still seen.
 TEST(Freivalds, FiniteElementsBesideNonfiniteOnes) {
   Random random(13);

@@ -10,6 +10,7 @@
 #include "contract/certificates/linear.hpp"
 #include "contract/certificates/lora_linear.hpp"
 #include "contract/certificates/nf4_matmul.hpp"
+#include "contract/certificates/without.hpp"
 #include "evaluation.hpp"
 #include "vectors.hpp"
 
@@ -159,6 +160,30 @@ TEST(Nf4Certificate, TakesScalesOfTermsAndOfSums) {
   EXPECT_TRUE(nf4_certified(0x1p123F, kOne, 0x1p-20F, 0x1p109F).holds);
 }
 
+/// 2^127 + 2^127 - 2^127 - 2^127 times a scale of 2^-20: 0, or NaN where sums come before the scale.
+TEST(Nf4Certificate, LeavesOutWhatOverflowsBeforeItIsScaled) {
+  const Vector x{0x1p127F, 0x1p127F, -0x1p127F, -0x1p127F}, scale{0x1p-20F};
+  const std::vector<std::uint8_t> codes(32, 0xff);
+  const auto holds = [&](const Vector& row, float y) {
+    return contract::freivalds_nf4_nt(matrix(row, 1, 4), {codes.data(), {1, 32}}, matrix(scale, 1, 1), {&y, {1, 1}}).holds;
+  };
+  for (const float y : {0.0F, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) EXPECT_TRUE(holds(x, y)) << y;
+  const Vector small{0x1p100F, 0x1p100F, -0x1p100F, -0x1p100F};
+  EXPECT_TRUE(holds(small, 0));
+  EXPECT_FALSE(holds(small, std::numeric_limits<float>::quiet_NaN()));
+}
+
+TEST(Nf4Certificate, SaysWhatItLeftOut) {
+  const Vector a{1, 2, 3, 4}, b{1, 0, 0, 1}, right{1, 2, 3, 4}, wrong{1, 2, 3, 5};
+  contract::LeftOut left_out(2, 2);
+  left_out.rows[0] = true;
+  const auto check = [&](const Vector& c) { return contract::freivalds_without(left_out, matrix(a, 2, 2), matrix(b, 2, 2), matrix(c, 2, 2)); };
+  EXPECT_TRUE(check(right).holds);
+  EXPECT_TRUE(check({9, 9, 3, 4}).holds);
+  ASSERT_FALSE(check(wrong).holds);
+  EXPECT_EQ(check(wrong).values.find("without 1 rows and 0 columns in which correct kernels differ, "), 0U) << check(wrong).values;
+}
+
 /// One sequence with two keys in its cache, one head of one element.
 struct Decoded {
   Vector q{1}, k_cache{0.5F, -0.5F, 9}, v_cache{1, 3, 100}, y{2};
@@ -170,6 +195,25 @@ struct Decoded {
     return contract::within_cache(head(q), cache(k_cache), cache(v_cache), {lengths.data(), {1}}, 1, head(y));
   }
 };
+
+TEST(DecodeCertificate, EveryElementOfANewRowIsInTheCache) {
+  const Vector row{1, 2, 3, 4, 5, 6};  // [1, 2, 3]
+  Vector cache(24, 0);                 // [1, 4, 2, 3]
+  const std::vector<std::int32_t> lengths{2};
+  std::copy(row.begin(), row.end(), cache.begin() + 12);
+  const auto holds = [&] {
+    return contract::appended(StorageView(View<const float>(row.data(), {1, 2, 3})), {lengths.data(), {1}},
+                              StorageView(View<const float>(cache.data(), {1, 4, 2, 3}))).holds;
+  };
+  EXPECT_TRUE(holds());
+  for (std::size_t i = 12; i < 18; ++i) {
+    cache[i] += 1;
+    EXPECT_FALSE(holds()) << i;
+    cache[i] -= 1;
+  }
+  cache[3] = cache[21] = 7;  // of other rows
+  EXPECT_TRUE(holds());
+}
 
 TEST(DecodeCertificate, KnowsWhatIsInTheCache) {
   Decoded d;

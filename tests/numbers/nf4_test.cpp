@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/nf4_absmax.hpp"
+#include "core/q4_k.hpp"
 #include "reference/nf4_absmax_dequantize.hpp"
 #include "reference/nf4_absmax_quantize.hpp"
 #include "reference/nf4_dequantize.hpp"
@@ -47,6 +48,21 @@ TEST(Nf4, TheCodebookIsThatOfNormalQuantiles) {
   std::ranges::sort(values);
   ASSERT_EQ(values.size(), kNf4.size());
   for (std::size_t i = 0; i < values.size(); ++i) EXPECT_EQ(kNf4[i], values[i] / values.back()) << "entry " << i;
+}
+
+/// What the compiler evaluates is what a program does: tables, and the number of blocks of a row.
+TEST(Nf4, TablesAreTheSameWhenTheyAreComputedAgain) {
+  EXPECT_EQ(nf4_midpoints(), kNf4Midpoints);
+  EXPECT_EQ(absmax_entries(), kAbsmaxCode);
+  EXPECT_EQ(absmax_midpoints(), kAbsmaxMidpoints);
+  for (Index length = 0; length < 700; ++length) {
+    Index blocks = 0, groups = 0;
+    while (blocks * 64 < length) ++blocks;
+    while (groups * 256 < length) ++groups;
+    EXPECT_EQ(nf4_blocks(length), blocks) << length;
+    EXPECT_EQ(absmax_groups(length), groups) << length;
+    EXPECT_EQ(q4_k::blocks_of(length), groups) << length;
+  }
 }
 
 TEST(Nf4, MidpointsAreThePublishedOnes) {

@@ -215,6 +215,13 @@ TEST(Derivatives, DualAndComplexStepAgreeWithTheFormula) {
   }
 }
 
+/// Derivatives that are larger than the values they are divided by.
+TEST(Derivatives, OfLogarithmsAndQuotients) {
+  EXPECT_EQ(log(Dual<double>(2, 5)).derivative, 2.5);
+  EXPECT_EQ((Dual<double>(6, 7) / Dual<double>(2, 0)).derivative, 3.5);
+  EXPECT_EQ(log(Dual<Bounded>(Bounded(2.0), Bounded(5.0))).derivative.value, 2.5);
+}
+
 TEST(Derivatives, OrderLooksAtTheValueOnly) {
   const Dual<double> low(1, 100), high(2, -100);
   EXPECT_TRUE(low < high && high > low && low <= high && high >= low && !(high < low));

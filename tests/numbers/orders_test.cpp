@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "contract/certificates/nf4_matmul.hpp"
+#include "core/dual.hpp"
 #include "core/nf4.hpp"
 #include "core/q4_k.hpp"
 #include "falsify/engine/random.hpp"
@@ -163,6 +164,12 @@ TEST(Orders, AMeanOfPartsThatAreOffIsNotExact) {
   EXPECT_EQ(mean.value, 2);
   EXPECT_LE(worst, mean.error);
   EXPECT_GT(worst, 0.5 * a.error + 0.5 * b.error) << "what the parts bring along is less";
+}
+
+TEST(Orders, AProductOfFourInAnyNumbers) {
+  EXPECT_EQ(reference::product_of_four(2.0, 3.0, 5.0, 7.0), 210);
+  EXPECT_EQ(reference::product_of_four(Bounded(2.0), Bounded(3.0), Bounded(5.0), Bounded(7.0)).value, 210);
+  EXPECT_EQ(reference::product_of_four(Dual<double>(2, 1), Dual<double>(3, 0), Dual<double>(5, 0), Dual<double>(7, 0)).derivative, 105);
 }
 
 /// A sub-block whose scale is 0 under an infinite d: NaN by elements and by sub-blocks, not by super-blocks, as ggml sums.

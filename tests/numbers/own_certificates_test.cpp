@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "contract/certificates/attention.hpp"
+#include "contract/certificates/hull.hpp"
 #include "contract/certificates/nf4_absmax_quantize.hpp"
 #include "contract/certificates/nf4_quantize.hpp"
 #include "contract/certificates/rmsnorm.hpp"
@@ -48,6 +49,7 @@ TEST(SoftmaxCertificate, AMaskedRowIsZero) {
   EXPECT_TRUE(holds());
   y = {0.5f, 0.5f};
   EXPECT_FALSE(holds());
+  EXPECT_EQ(contract::distributions({x.data(), {1, 2}}, {y.data(), {1, 2}}).values, "row 0: y sums to 1, 1 from 0 where 0 is the bound");
 }
 
 TEST(RmsnormCertificate, RowsHaveAUnitMeanSquare) {
@@ -151,6 +153,15 @@ TEST(AttentionCertificate, ResultsLieWithinTheVisibleValues) {
   EXPECT_FALSE(holds(0));
 }
 
+TEST(AttentionCertificate, NothingIsSaidOfASumThatMayOverflow) {
+  contract::Hull hull;
+  for (const float v : {3e38f, 3e38f, 3e38f}) hull.add(v);
+  EXPECT_FALSE(contract::MeanBound(DType::f32, DType::f32, 3).violated(hull, 3, INFINITY)) << "of three sums of 3e38";
+  contract::Hull small;
+  for (const float v : {1e37f, 1e37f, 1e37f}) small.add(v);
+  EXPECT_TRUE(contract::MeanBound(DType::f32, DType::f32, 3).violated(small, 3, INFINITY));
+}
+
 TEST(Nf4Certificate, EveryCodeIsTheNearest) {
   const float scale = 2;
   std::vector<float> x;
@@ -194,6 +205,23 @@ TEST(AbsmaxCertificate, OffsetScaleAndCodesAreChecked) {
   codes[1] += 1;
   codes[0] += 1;
   EXPECT_FALSE(holds());
+}
+
+/// One scale whose sum with nothing is the largest float: a sum may be infinite, and then nothing is defined. Of no scales the mean is 0.
+TEST(AbsmaxCertificate, SumsAtTheEndOfTheRangeAndOfNothing) {
+  const auto holds = [](const std::vector<float>& absmax, float scale, float offset) {
+    const std::vector<std::uint8_t> codes(256, static_cast<std::uint8_t>(kAbsmaxZero));
+    const Index count = static_cast<Index>(absmax.size()), groups = absmax_groups(count);
+    return contract::nf4_absmax_nearest({absmax.data(), {count, 1}}, {codes.data(), {groups * 256}}, {&scale, {groups}}, {&offset, {1}}).holds;
+  };
+  constexpr float kMax = std::numeric_limits<float>::max();
+  EXPECT_TRUE(holds({kMax}, 0, kMax));
+  EXPECT_TRUE(holds({kMax}, kNaN, kNaN)) << "roundings decide whether the sum overflows";
+  EXPECT_FALSE(holds({kMax / 2}, kNaN, kNaN));
+  EXPECT_FALSE(holds({kMax}, 0, kMax / 2));
+  EXPECT_TRUE(holds({}, 0, 0));
+  EXPECT_FALSE(holds({}, 0, 1));
+  EXPECT_FALSE(holds({}, 0, kNaN));
 }
 
 }  // namespace

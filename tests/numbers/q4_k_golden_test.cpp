@@ -167,5 +167,25 @@ TEST(GoldenQ4K, TheCertificateSeesACodeOneOff) {
   EXPECT_FALSE(holds());
 }
 
+/// Undefined blocks are those whose values no half reaches: below by 63 dmin, 945 d above it.
+TEST(GoldenQ4K, OnlyWhatNoHalfReachesIsUndefined) {
+  std::vector<std::uint8_t> undefined(144, 0);
+  undefined[1] = 0x7e;
+  const auto may_be_undefined = [&](float first, float second) {
+    std::vector<float> x(256, 0);
+    x[0] = first, x[255] = second;
+    return contract::q4_k_round_trip({x.data(), {1, 256}}, View<const std::uint8_t>(undefined.data(), {1, 144})).holds;
+  };
+  constexpr float kLow = 63.0F * 65504, kHigh = 945.0F * 65504;
+  EXPECT_FALSE(may_be_undefined(0, kHigh * 0.999F)) << "whatever is above 0 is no minimum";
+  EXPECT_TRUE(may_be_undefined(0, kHigh * 1.001F));
+  EXPECT_FALSE(may_be_undefined(-kLow * 0.999F, 0));
+  EXPECT_TRUE(may_be_undefined(-kLow * 1.001F, 0));
+  // The minimum, rounded up by a 63rd part of itself at most, is added to what d has to reach.
+  EXPECT_FALSE(may_be_undefined(-4e6F, kHigh - 4e6F * (1 + 1.1F / 63)));
+  EXPECT_TRUE(may_be_undefined(-4e6F, kHigh - 4e6F * (1 + 0.5F / 63)));
+  EXPECT_TRUE(may_be_undefined(NAN, 0));
+}
+
 }  // namespace
 }  // namespace assay::numbers

@@ -82,6 +82,64 @@ TEST(Pool, AJudgeThatDiesTakesNoOtherResultsWithIt) {
     }
 }
 
+TEST(Pool, ProgressEndsWithEveryKernelFinished) {
+  const std::vector<const Kernel*> both{&kernel("transpose/cpu/naive"), &kernel("mutant/cpu/transpose/zero_sign_lost")};
+  int finished = 0;
+  double work = 0;
+  run_pool(both, few(), 2, [&](const PoolStatus& status) {
+    EXPECT_GE(status.finished, finished);
+    finished = status.finished, work = status.work_done;
+  });
+  EXPECT_EQ(finished, 2);
+  EXPECT_EQ(work, 2);
+}
+
+/// Interrupted once, with a kernel finished and one under way.
+TEST(Journal, OfAnInterruptedRunIsTakenUp) {
+  CampaignOptions options = few();
+  options.cases = 300;  // of each of the eight obligations: a stretch, and some of another
+  const std::vector<const Kernel*> kernels{&kernel("mutant/cpu/transpose/zero_sign_lost"), &kernel("transpose/cpu/naive")};
+  const std::filesystem::path file = std::filesystem::temp_directory_path() / ("assay-short-journal-" + std::to_string(getpid()));
+  std::filesystem::remove(file);
+  json campaign = whole();
+  campaign["kernels"] = json::array({kernels[0]->id, kernels[1]->id});
+  const auto begin = std::chrono::steady_clock::now();
+  const auto report = [&](Journal* journal) { return timeless(make_report(run_pool(kernels, options, 1, {}, journal), json::object(), 1)); };
+  const json expected = report(nullptr);
+  std::vector<std::string> lines;
+  {
+    Journal journal(file, campaign);
+    EXPECT_EQ(report(&journal), expected);
+  }
+  {
+    std::ifstream text(file);
+    for (std::string line; std::getline(text, line);) lines.push_back(line);
+  }
+  ASSERT_GE(lines.size(), 4U) << "a head, a checkpoint and two results";
+  {
+    std::ofstream out(file);
+    for (std::size_t i = 0; i + 1 < lines.size(); ++i) out << lines[i] << "\n";
+  }
+  {
+    Journal journal(file, campaign);
+    EXPECT_GT(journal.spent().count(), 0);
+    EXPECT_LT(journal.spent(), std::chrono::steady_clock::now() - begin);
+    EXPECT_EQ(report(&journal), expected);
+  }
+  std::filesystem::remove(file);
+}
+
+TEST(Shards, TakeAsLongAsTheSlowest) {
+  CampaignOptions one = few();
+  one.cases = 1;
+  std::vector<ShardReport> parts;
+  for (const char* const shard : {"1/2", "2/2"}) {
+    parts.push_back({shard, report_of(cli::shard_of(chosen(), cli::parse_shard(shard)), one, shard)});
+    parts.back().report["seconds"] = 0.25 * static_cast<double>(parts.size());
+  }
+  EXPECT_EQ(merge_reports(parts)["seconds"], 0.5);
+}
+
 TEST(Shards, TogetherFindWhatTheWholeFinds) {
   const json expected = timeless(report_of(chosen(), few(), ""));
   EXPECT_GE(expected["totals"]["falsified"], 3);
