@@ -5,6 +5,7 @@
 
 #include <signal.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -107,10 +108,17 @@ TEST_F(WorkerTest, AnEndIsToldAsItWas) {
   EXPECT_EQ(run(with(closes_everything)).detail, "the process exited with status 0 inside the call");
 }
 
-/// A wait is no longer than its limit, whatever a call of the system has left behind.
-TEST_F(WorkerTest, AnEarlierInterruptionProlongsNoWait) {
-  errno = EINTR;
+/// A wait that a signal interrupted goes on to its limit, and no longer.
+TEST_F(WorkerTest, AnInterruptionProlongsNoWait) {
+  struct sigaction noted {}, before {};
+  noted.sa_handler = [](int) {};
+  sigaction(SIGALRM, &noted, &before);
+  const itimerval once{{0, 0}, {0, 100'000}};
+  const auto begin = std::chrono::steady_clock::now();
+  setitimer(ITIMER_REAL, &once, nullptr);
   EXPECT_EQ(run(with(sleeps)).status, Status::hung);
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(1500));
+  sigaction(SIGALRM, &before, nullptr);
 }
 
 /// The process that a kernel leaves behind in a session of its own, which notes its number here.
@@ -242,6 +250,9 @@ TEST(Signals, EndARunOnlyWhileTheyAreCaught) {
     EXPECT_FALSE(ends_run(SIGSEGV));
     EXPECT_FALSE(ends_run(0));
   }
+  EXPECT_FALSE(ends_run(SIGTERM));
+  const CatchSignals caught;
+  restore_signals();
   EXPECT_FALSE(ends_run(SIGTERM));
 }
 

@@ -69,6 +69,18 @@ void every_link_sees() {
 TEST(PlantedGradients, Right) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) EXPECT_TRUE(checked<Fault::none>(seed).holds());
 }
+/// da is [4, 4]: of every element, of one direction, at nine steps, and of every element by every kernel.
+TEST(PlantedGradients, EveryLinkComparesAllThatItShould) {
+  for (const LinkResult& l : checked<Fault::none>(1).links) switch (l.link) {
+      case Link::dual:
+      case Link::complex_step: EXPECT_EQ(l.compared, 16); break;
+      case Link::adjoint:
+      case Link::finite_difference: EXPECT_EQ(l.compared, 1); break;
+      case Link::taylor: EXPECT_EQ(l.compared, 9); break;
+      default: EXPECT_TRUE(l.compared > 0 && l.compared % 16 == 0) << name(l.link) << ": " << l.compared;
+    }
+}
+
 TEST(PlantedGradients, Zero) { every_link_sees<Fault::zero>(); }
 TEST(PlantedGradients, SignFlipped) { every_link_sees<Fault::sign>(); }
 TEST(PlantedGradients, Twice) { every_link_sees<Fault::twice>(); }

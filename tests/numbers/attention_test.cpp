@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cfloat>
 #include <cmath>
 #include <vector>
 
@@ -233,6 +234,19 @@ TEST(AttentionBounds, InputsThatTheFormatHoldsAreExact) {
   EXPECT_EQ(Bounded::input(1.5F).error, 0);
   EXPECT_GT(Bounded::input(1.001F).error, 0);
   EXPECT_GT(factor(Bounded(1.5, 0, 0, false)).error, 0) << "a computed factor need not be one of them";
+}
+
+/// Queries that are scaled first overflow by themselves; the largest float does not.
+TEST(AttentionBounds, AScaledQueryMayReachTheLargestFloat) {
+  const auto overflows = [](double scale, float q) {
+    ScaledDot<Bounded> dot{Bounded(scale)};
+    dot.add(Bounded(q), Bounded(0x1p-20));
+    return dot.value().may_overflow;
+  };
+  EXPECT_FALSE(overflows(1, FLT_MAX));
+  EXPECT_TRUE(overflows(1.0000001, FLT_MAX));
+  EXPECT_TRUE(overflows(4, FLT_MAX));
+  EXPECT_FALSE(overflows(4, 0x1p125F));
 }
 
 }  // namespace

@@ -183,6 +183,14 @@ TEST(BoundedType, BeyondDoubleErrorsDecide) {
   EXPECT_GE(sigmoid(Bounded(kInf, 0, 0, true)).error, 1);
 }
 
+/// Either zero is a number near 0, on whose other side there is no root.
+TEST(BoundedType, TheReciprocalRootOfAZeroThatIsOffIsAnything) {
+  for (const double zero : {0.0, -0.0}) {
+    const Bounded off = reciprocal_sqrt(Bounded(zero, 0x1p-30, 0x1p-30, false));
+    EXPECT_TRUE(off.may_overflow && off.error == kInf) << zero << ": " << off.value << " +- " << off.error;
+  }
+}
+
 TEST(BoundedType, StatisticalIsForRoundingToNearestOnly) {
   const auto of_thousand = [] {
     Sum<Bounded> sum;

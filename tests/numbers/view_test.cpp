@@ -111,5 +111,32 @@ TEST(Views, OverlapThemselvesWhereTwoIndicesMeet) {
   EXPECT_GT(found, 5000);
 }
 
+/// Rows are dense where consecutive elements of a row stand side by side, and rows follow each other without touching.
+TEST(Views, RowMajorIsDenseRowsThatFollowEachOther) {
+  float memory[1] = {};
+  const auto dense = [&](const Shape& shape, const Shape& strides) { return row_major(View<const float>(memory, shape, strides)); };
+  int both[2] = {};
+  for (Index rows = 0; rows < 4; ++rows)
+    for (Index width = 0; width < 4; ++width)
+      for (Index leading = 0; leading < 6; ++leading)
+        for (Index inner = 0; inner < 3; ++inner) {
+          bool right = true;
+          for (Index i = 0; i < rows; ++i)
+            for (Index j = 0; j < width; ++j) {
+              if (j + 1 < width) right &= inner == 1;
+              if (i + 1 < rows) right &= leading >= width;
+            }
+          EXPECT_EQ(dense({rows, width}, {leading, inner}), right) << rows << " " << width << " " << leading << " " << inner;
+          ++both[right];
+        }
+  EXPECT_GT(both[0], 50);
+  EXPECT_GT(both[1], 50);
+  EXPECT_TRUE(dense({}, {}));
+  EXPECT_TRUE(dense({2, 3, 4}, {12, 4, 1}));
+  EXPECT_TRUE(dense({2, 3, 4}, {13, 4, 1}));
+  EXPECT_FALSE(dense({2, 3, 4}, {11, 4, 1}));
+  EXPECT_TRUE(dense({2, 1, 4}, {4, 0, 1})) << "extents of 1 may have any stride";
+}
+
 }  // namespace
 }  // namespace assay::numbers
