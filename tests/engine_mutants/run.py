@@ -7,7 +7,8 @@
         --by-hand      only mutants of by_hand.py
         --name NAME    this mutant alone, with what its tests say
         --recorded     of mutants that result.json says are caught by a test program, and by that test alone: no test is traced
-        --again FILE   those that FILE, written by --json, says were not caught; what it says of the others is taken from there
+        --again FILE   those that FILE, written by --json, says were not caught and survivors.json does not call equivalent; what FILE says
+                       of the others is taken from there
         --seconds T    start no further mutant after T seconds; how many were left out is printed
         --jobs N       so many at once (as many as there are processors)
         --json FILE    write the result
@@ -352,6 +353,8 @@ def main():
     build = os.path.abspath(options.build)
     mutants, left_out, places = load_mutants(build)
     chosen = select(mutants, options)
+    with open(os.path.join(HERE, 'survivors.json')) as f:
+        named = {(s['file'], s['name']): s for s in json.load(f)}
     recorded = {}
     if options.recorded:
         with open(os.path.join(HERE, 'result.json')) as f:
@@ -362,11 +365,13 @@ def main():
         with open(options.again) as f:
             before = json.load(f)
         options.seed, options.sample = before['seed'], before['sample']
-        known = [r for r in before['mutants'] if r['outcome'] == 'caught']
-        open_ones = {(r['file'], r['name']) for r in before['mutants'] if r['outcome'] != 'caught'}
+        known = [r for r in before['mutants'] if r['outcome'] in ('caught', 'no variant')]
+        for r in before['mutants']:
+            why = named.get((r['file'], r['name']), {})
+            if r not in known and why.get('kind') == 'equivalent':
+                known.append({**r, 'kind': why['kind'], 'reason': why['reason']})
+        open_ones = {(r['file'], r['name']) for r in before['mutants']} - {(r['file'], r['name']) for r in known}
         chosen = [m for m in mutants if (m['file'], m['name']) in open_ones]
-    with open(os.path.join(HERE, 'survivors.json')) as f:
-        named = {(s['file'], s['name']): s for s in json.load(f)}
     pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
     runner = Runner(build, pool)
     if options.recorded:

@@ -230,6 +230,10 @@ TEST(DecodeCertificate, KnowsWhatIsInTheCache) {
   EXPECT_TRUE(d.certified().holds);
   d.y = {std::numeric_limits<float>::quiet_NaN()};
   EXPECT_FALSE(d.certified().holds);
+  d.k_cache[0] = 1e38F, d.q = {1e20F};
+  EXPECT_TRUE(d.certified().holds) << "a score that overflows, of the first key";
+  d.k_cache[0] = 0.5F, d.q = {1};
+  EXPECT_FALSE(d.certified().holds);
   d.q = {std::numeric_limits<float>::infinity()};
   EXPECT_TRUE(d.certified().holds) << "scores that are not finite give what they give";
 }

@@ -172,6 +172,17 @@ TEST(Orders, AProductOfFourInAnyNumbers) {
   EXPECT_EQ(reference::product_of_four(Dual<double>(2, 1), Dual<double>(3, 0), Dual<double>(5, 0), Dual<double>(7, 0)).derivative, 105);
 }
 
+/// A row of one block has one scale: that of the next row, which is infinite, is none of its own.
+TEST(Orders, AWholeBlockOfNf4HasOneScale) {
+  const std::vector<Bounded> x(64, Bounded(1.0)), codes(64, Bounded(0x77)), scales{Bounded(1.0), Bounded(HUGE_VAL)};
+  std::vector<Bounded> y(2);
+  reference::nf4_matmul_nt<Bounded>(View<const Bounded>(x.data(), {1, 64}), View<const Bounded>(codes.data(), {2, 32}),
+                                    View<const Bounded>(scales.data(), {2, 1}), View<Bounded>(y.data(), {1, 2}));
+  EXPECT_EQ(y[0].value, 0);
+  EXPECT_FALSE(y[0].may_overflow);
+  EXPECT_TRUE(std::isnan(y[1].value) || y[1].may_overflow) << "0 times infinity, term by term";
+}
+
 /// A sub-block whose scale is 0 under an infinite d: NaN by elements and by sub-blocks, not by super-blocks, as ggml sums.
 TEST(Orders, AnInfiniteStepOfQ4KMayMeetNoZero) {
   std::vector<Bounded> bytes(q4_k::kBytes, Bounded(0.0));

@@ -229,6 +229,37 @@ TEST(Checkpoint, ComesBackFromJsonAsItWas) {
   EXPECT_EQ(to_json(op, after), to_json(op, before)) << "and gives the same report";
 }
 
+TEST(Checkpoint, OfOneObligationHoldsThatAlone) {
+  const OpDescriptor& op = operation("matmul");
+  CampaignOptions options;
+  for (const Obligation& obligation : obligations(op.name)) {
+    options.only = obligation.info->id;
+    Checkpoint c{.rounds = 100, .after = 50, .total = 100, .hangs = 0, .so_far = {}, .ratios = {{0.5}}};
+    c.so_far.obligations.push_back({.info = obligation.info, .verdict = Verdict::passed, .reason = "", .cases = 3, .refused = 0, .elements = 1,
+                                    .nonzero = 1, .evidence = 1, .compared = 1, .worst = 0.5, .seconds = 1, .counterexample = {}});
+    const Checkpoint back = checkpoint_from_json(op, options, json::parse(to_json(op, c).dump()), "here");
+    ASSERT_EQ(back.so_far.obligations.size(), 1U);
+    EXPECT_EQ(back.so_far.obligations[0].info, obligation.info);
+  }
+}
+
+/// Ratios are written once: each checkpoint holds those of its stretch alone.
+TEST(Checkpoint, HoldsWhatIsNew) {
+  CampaignOptions options = few();
+  options.cases = 2 * kStretch + 100;
+  options.only = obligations("transpose")[0].info->id;
+  std::size_t ratios = 0;
+  int checkpoints = 0;
+  const auto save = [&](const Checkpoint& c) {
+    for (const std::vector<double>& some : c.ratios) ratios += some.size();
+    ++checkpoints;
+  };
+  run_campaign(operation("transpose"), kernel("transpose/cpu/naive"), options, {}, {.from = {}, .save = save});
+  EXPECT_EQ(checkpoints, 2);
+  EXPECT_GT(ratios, 0U);
+  EXPECT_LE(ratios, static_cast<std::size_t>(2 * kStretch));
+}
+
 TEST(Checkpoint, IsThatOfItsCampaign) {
   const OpDescriptor& op = operation("matmul");
   const json j = json::parse(R"({"rounds":100,"after":0,"total":1,"hangs":0,"device":"","seconds":0,"clauses":[],"obligations":[]})");
