@@ -385,7 +385,8 @@ def main():
             return None
         return runner.judge(mutant, recorded.get((mutant['file'], mutant['name'])))
 
-    for r in pool.map(judged, chosen):
+    for done in concurrent.futures.as_completed([pool.submit(judged, m) for m in chosen]):
+        r = done.result()
         if r is None:
             continue
         output = r.pop('output', '')
