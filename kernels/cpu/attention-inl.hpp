@@ -50,21 +50,19 @@ inline void transpose_rows(const float* rows, Index n, Index d, float* to) {
 template <bool kTransposedA>
 void multiply(Index rows, Index columns, Index k, const float* a, Index a_step, const float* b, Index b_step, float* c,
               Index c_step, bool accumulate) {
+  GemmCall steps;
+  steps.k = k;
+  steps.a.ld = a_step;
+  steps.b.ld = b_step;
+  steps.ldc = steps.addend_ld = c_step;
   for (Index j = 0; j < columns; j += kTileCols) {
     const Index width = std::min(kTileCols, columns - j), vectors = width > kLanes ? 2 : 1;
     const Index tallest = tile_rows(vectors);
     for (Index i = 0; i < rows; i += tallest) {
-      const Index tall = std::min(tallest, rows - i);
-      tile_function<kTransposedA>(tall, vectors)({.k = k,
-                                                  .a = kTransposedA ? a + i : a + i * a_step,
-                                                  .a_step = a_step,
-                                                  .b = b + j,
-                                                  .b_step = b_step,
-                                                  .c = c + i * c_step + j,
-                                                  .c_step = c_step,
-                                                  .last_lanes = width - (vectors - 1) * kLanes,
-                                                  .addend = accumulate ? c + i * c_step + j : nullptr,
-                                                  .addend_step = c_step});
+      float* const tile = c + i * c_step + j;
+      tile_function<kTransposedA>(std::min(tallest, rows - i), vectors)(
+          steps, kTransposedA ? a + i : a + i * a_step, b + j, tile, accumulate ? tile : nullptr,
+          width - (vectors - 1) * kLanes);
     }
   }
 }

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/shape.hpp"
+#include "kernels/cpu/gemm.hpp"
 #include "kernels/cpu/simd-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -29,41 +30,32 @@ inline constexpr Index tile_rows(Index vectors) {
   return vectors == 1 ? 12 : 6;
 }
 
-/// One tile: C[rows, cols] = scale A[rows, k] · B[k, cols] + addend. A is read element by element, B in vectors.
-struct Tile {
-  Index k = 0;
-  const float* a = nullptr;
-  Index a_step = 0;  ///< between rows of A, or between its columns in the column-major form
-  const float* b = nullptr;
-  Index b_step = 0;
-  float* c = nullptr;
-  Index c_step = 0;
-  Index last_lanes = 0;           ///< columns in the last vector, 1..kLanes
-  float scale = 1;                ///< of the sums
-  const float* addend = nullptr;  ///< C itself where an earlier block of k has written it; null: nothing is added
-  Index addend_step = 0;
-};
-
+/// One tile: C[rows, cols] = scale A[rows, k] · B[k, cols] + addend, each given by its first element; k, the scale and the
+/// steps between rows are those of `g`. A is read element by element, B in vectors. addend: C itself where an earlier block
+/// of k has written it; null: nothing is added. last_lanes: columns in the last vector, 1..kLanes.
+///
 /// Every element of C is one chain over k in ascending order, whatever the tile: the bits of a row of C do not
 /// depend on where the row stands. Where masks do not suppress faults, B must be readable to the full width.
 template <bool kColumnMajorA, int kRows, int kVectors>
-HWY_NOINLINE void multiply_tile(const Tile& tile) {
-  const Tile t = tile;  // its fields stay in registers; through the reference, every store to C would reload them
+HWY_NOINLINE void multiply_tile(const GemmCall& g, const float* a, const float* b, float* c, const float* addend,
+                                Index last_lanes) {
+  // The caller's own struct, not one made for the tile: where two fields that were just written are read as one vector, no
+  // store is there to forward, and the read waits for the cache behind all that earlier tiles store (7% of 16x16x16). Its
+  // fields in registers: through the reference, every store to C would reload them.
+  const Index k = g.k, a_step = g.a.ld, b_step = g.b.ld, c_step = g.ldc, addend_step = g.addend_ld;
+  const float scale = g.scale;
   const FloatTag d;
   using V = hn::Vec<FloatTag>;
-  const auto last_mask = hn::FirstN(d, static_cast<std::size_t>(t.last_lanes));
+  const auto last_mask = hn::FirstN(d, static_cast<std::size_t>(last_lanes));
   V sum[kRows][kVectors];
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i)
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) sum[i][v] = hn::Zero(d);
 
-  const float* a = t.a;
-  const float* b = t.b;
-  const Index a_step = t.a_step;
   // A second base for rows 8 and on: seven multiples of a_step fit the registers, eleven do not.
   const float* a_high = !kColumnMajorA && kRows > 8 ? a + 8 * a_step : a;
-  for (Index p = 0; p < t.k; ++p, b += t.b_step, a += kColumnMajorA ? a_step : 1, ++a_high) {
+  for (Index p = 0; p < k; ++p, b += b_step, a += kColumnMajorA ? a_step : 1, ++a_high) {
     V row[kVectors];
     if constexpr (kVectors == 2) row[0] = hn::LoadU(d, b);
     const float* last = b + (kVectors - 1) * kLanes;
@@ -81,25 +73,27 @@ HWY_NOINLINE void multiply_tile(const Tile& tile) {
     }
   }
 
+  if (scale != 1) {
 #pragma GCC unroll 16
-  for (int i = 0; i < kRows; ++i) {
-    float* c = t.c + i * t.c_step;
-    float* last = c + (kVectors - 1) * kLanes;
-    if (t.scale != 1) {
+    for (int i = 0; i < kRows; ++i)
 #pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) sum[i][v] = hn::Mul(sum[i][v], hn::Set(d, t.scale));
-    }
-    if (t.addend != nullptr) {
-      const float* addend = t.addend + i * t.addend_step;
+      for (int v = 0; v < kVectors; ++v) sum[i][v] = hn::Mul(sum[i][v], hn::Set(d, scale));
+  }
+  if (addend != nullptr) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i, addend += addend_step) {
       if constexpr (kVectors == 2) sum[i][0] = hn::Add(hn::LoadU(d, addend), sum[i][0]);
       sum[i][kVectors - 1] = hn::Add(load_masked(d, addend + (kVectors - 1) * kLanes, last_mask), sum[i][kVectors - 1]);
     }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i, c += c_step) {
     if constexpr (kVectors == 2) hn::StoreU(sum[i][0], d, c);
-    store_masked(sum[i][kVectors - 1], d, last, last_mask);
+    store_masked(sum[i][kVectors - 1], d, c + (kVectors - 1) * kLanes, last_mask);
   }
 }
 
-using TileFunction = void (*)(const Tile&);
+using TileFunction = decltype(&multiply_tile<false, 1, 1>);
 
 template <bool kColumnMajorA, int kVectors, int... kRowsLess1>
 constexpr std::array<TileFunction, sizeof...(kRowsLess1)> tile_table(std::integer_sequence<int, kRowsLess1...>) {

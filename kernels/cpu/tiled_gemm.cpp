@@ -53,62 +53,66 @@ void pack_a(const GemmOperand& a, Index i, Index rows, Index p, Index k, float* 
 /// Calls f(first, rows) for m rows cut into the fewest tiles of at most `most` rows, as even as possible: two
 /// tiles of 9 and 8 rows keep more chains in flight than 12 and 5.
 template <class F>
-void for_each_row_tile(Index m, Index most, F f) {
+HWY_INLINE void for_each_row_tile(Index m, Index most, const F& f) {
   if (m <= most) return f(0, m);
   const Index tiles = ceil_div(m, most);
+  // Halves are not divided for: next to a product of 16x16x16 a division is seen.
+  const Index rows = tiles == 2 ? m / 2 : m / tiles;
+  const Index taller = m - rows * tiles;
   for (Index tile = 0, i = 0; tile < tiles; ++tile) {
-    const Index rows = m / tiles + (tile < m % tiles ? 1 : 0);
-    f(i, rows);
-    i += rows;
+    f(i, rows + (tile < taller ? 1 : 0));
+    i += rows + (tile < taller ? 1 : 0);
   }
+}
+
+/// The columns [j, j + cols) of C; op(B) is read where g.b has it, untransposed, its column j at b. k <= kBlockK.
+template <bool kTransposedA>
+HWY_INLINE void multiply_columns(const GemmCall& g, Index j, Index cols, const float* b) {
+  const Index vectors = cols > kLanes ? 2 : 1;
+  for_each_row_tile(g.m, tile_rows(vectors), [&](Index i, Index rows) {
+    tile_function<kTransposedA>(rows, vectors)(g, g.a.data + (kTransposedA ? i : i * g.a.ld), b, g.c + i * g.ldc + j,
+                                               g.addend ? g.addend + i * g.addend_ld + j : nullptr,
+                                               cols - (vectors - 1) * kLanes);
+  });
+}
+
+template <bool kTransposedA>
+HWY_NOINLINE void multiply_copied_columns(const GemmCall& g, Index j, Index cols) {
+  HWY_ALIGN float panel[kBlockK * kTileCols];
+  pack_b(g.b, 0, g.k, j, cols, panel);
+  GemmCall copied = g;
+  copied.b.ld = kTileCols;
+  multiply_columns<kTransposedA>(copied, j, cols, panel);
 }
 
 /// Small products: A is read where it lies, B too unless it is transposed or its last vector would be read past
 /// its end. k <= kBlockK.
 template <bool kTransposedA>
 void multiply_direct(const GemmCall& g) {
-  HWY_ALIGN float panel[kBlockK * kTileCols];
   for (Index j = 0; j < g.n; j += kTileCols) {
     const Index cols = std::min(kTileCols, g.n - j);
-    const Index vectors = ceil_div(cols, kLanes);
-    const Index last_lanes = cols - (vectors - 1) * kLanes;
-    const bool packed = g.b.transposed || (!kMasksSuppressFaults && last_lanes != kLanes);
-    if (packed) pack_b(g.b, 0, g.k, j, cols, panel);
-    for_each_row_tile(g.m, tile_rows(vectors), [&](Index i, Index rows) {
-      tile_function<kTransposedA>(rows, vectors)({.k = g.k,
-                                                  .a = g.a.data + (kTransposedA ? i : i * g.a.ld),
-                                                  .a_step = g.a.ld,
-                                                  .b = packed ? panel : g.b.data + j,
-                                                  .b_step = packed ? kTileCols : g.b.ld,
-                                                  .c = g.c + i * g.ldc + j,
-                                                  .c_step = g.ldc,
-                                                  .last_lanes = last_lanes,
-                                                  .scale = g.scale,
-                                                  .addend = g.addend ? g.addend + i * g.addend_ld + j : nullptr,
-                                                  .addend_step = g.addend_ld});
-    });
+    const bool copied = g.b.transposed || (!kMasksSuppressFaults && cols % kLanes != 0);
+    if (copied) multiply_copied_columns<kTransposedA>(g, j, cols);
+    else multiply_columns<kTransposedA>(g, j, cols, g.b.data + j);
   }
 }
 
 /// One packed block of A against one packed block of B: C = scale A[rows, k] · B[k, cols] + addend.
 void multiply_packed(const float* a, Index rows, const float* b, Index cols, Index k, float* c, Index ldc, float scale,
                      const float* addend, Index addend_ld) {
+  GemmCall steps;
+  steps.k = k;
+  steps.b.ld = kTileCols;
+  steps.ldc = ldc;
+  steps.scale = scale;
+  steps.addend_ld = addend_ld;
   for (Index j = 0; j < cols; j += kTileCols) {
-    const Index vectors = ceil_div(std::min(kTileCols, cols - j), kLanes);
-    const Index last_lanes = std::min(kTileCols, cols - j) - (vectors - 1) * kLanes;
+    const Index width = std::min(kTileCols, cols - j), vectors = width > kLanes ? 2 : 1;
     // The row tiles must be those that A was packed in, so narrow panels use the same height.
     for_each_row_tile(rows, tile_rows(2), [&](Index i, Index tile) {
-      tile_function<true>(tile, vectors)({.k = k,
-                                          .a = a + i * k,
-                                          .a_step = tile,
-                                          .b = b + j * k,
-                                          .b_step = kTileCols,
-                                          .c = c + i * ldc + j,
-                                          .c_step = ldc,
-                                          .last_lanes = last_lanes,
-                                          .scale = scale,
-                                          .addend = addend ? addend + i * addend_ld + j : nullptr,
-                                          .addend_step = addend_ld});
+      steps.a.ld = tile;
+      tile_function<true>(tile, vectors)(steps, a + i * k, b + j * k, c + i * ldc + j,
+                                         addend ? addend + i * addend_ld + j : nullptr, width - (vectors - 1) * kLanes);
     });
   }
 }
