@@ -95,6 +95,14 @@ TEST(Comparator, BitsOfTwoRuns) {
   EXPECT_EQ(compare_bits("c", Shape{2}, x, y, "").kind, Outcome::Kind::falsified);
 }
 
+TEST(Comparator, TheMapOfBitsShowsWhereOneIsNan) {
+  const float other_nan = -kNan;
+  const std::vector<float> x{1, kNan, 2, kNan}, y{1, 2, kNan, other_nan};
+  const Outcome outcome = compare_bits("c", Shape{4}, x, y, "");
+  ASSERT_TRUE(outcome.finding && outcome.finding->errors);
+  EXPECT_EQ(outcome.finding->errors->cells, (std::vector<double>{0, kInf, kInf, 0}));
+}
+
 TEST(Comparator, RelationsFailOnNan) {
   const std::vector<double> got{kNan}, want{1}, bound{1e300};
   EXPECT_EQ(compare_within("c", Shape{1}, got, want, bound).kind, Outcome::Kind::falsified);

@@ -68,6 +68,22 @@ TEST(Report, AClauseThatIsNeverEvaluatedFailsTheRun) {
   EXPECT_EQ(report()["never_evaluated"][0], op.clauses.back().id);
 }
 
+TEST(Report, ClausesAreCountedOverAllKernelsOfAnOperation) {
+  CampaignOptions options;
+  options.cases = 3;
+  const OpDescriptor& op = operation("matmul");
+  const auto clauses = [&](const std::vector<const char*>& kernels) {
+    std::vector<json> results;
+    for (const char* id : kernels) results.push_back(to_json(op, run_campaign(op, kernel(id), options)));
+    return make_report(results, json::object(), 1)["clauses"];
+  };
+  const json one = clauses({"matmul/cpu/naive"}), other = clauses({"matmul/cpu/openblas"});
+  const json both = clauses({"matmul/cpu/naive", "matmul/cpu/openblas"});
+  ASSERT_EQ(both.size(), op.clauses.size());
+  for (std::size_t i = 0; i < both.size(); ++i)
+    EXPECT_EQ(both[i]["evaluated"].get<int>(), one[i]["evaluated"].get<int>() + other[i]["evaluated"].get<int>()) << both[i]["id"];
+}
+
 TEST(Report, SkipsCarryTheirReasonInJunit) {
   Kernel k = kernel("matmul/cpu/naive");
   k.backend = absent_backend();

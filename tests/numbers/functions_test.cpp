@@ -183,5 +183,16 @@ TEST(Functions, TheSearchSeesAWayThatIsNotNamed) {
   EXPECT_GT(search(reciprocal, Left::nothing).worst, 1) << "x (1 / y) within the bound of one division";
 }
 
+TEST(Functions, AConstantIsAsFarOffAsItsRounding) {
+  for (const double constant : {0.0, 1.0, 0.1, -1.0 / 3, 1e30, 0x1.8p-149, 0x1.8p-150, -0x1.4p-148, 0x1.000001p-126}) {
+    const double off = std::fabs(static_cast<double>(static_cast<float>(constant)) - constant);
+    const Bounded x(constant);
+    EXPECT_EQ(x.value, constant);
+    EXPECT_GE(x.error, off) << constant;
+    EXPECT_GE(x.statistical, off) << constant;
+    EXPECT_EQ(x.error > 0, off > 0) << constant;
+  }
+}
+
 }  // namespace
 }  // namespace assay::numbers
