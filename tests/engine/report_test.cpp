@@ -72,13 +72,10 @@ TEST(Report, ClausesAreCountedOverAllKernelsOfAnOperation) {
   CampaignOptions options;
   options.cases = 3;
   const OpDescriptor& op = operation("matmul");
-  const auto clauses = [&](const std::vector<const char*>& kernels) {
-    std::vector<json> results;
-    for (const char* id : kernels) results.push_back(to_json(op, run_campaign(op, kernel(id), options)));
-    return make_report(results, json::object(), 1)["clauses"];
-  };
-  const json one = clauses({"matmul/cpu/naive"}), other = clauses({"matmul/cpu/openblas"});
-  const json both = clauses({"matmul/cpu/naive", "matmul/cpu/openblas"});
+  const auto result = [&](const char* id) { return to_json(op, run_campaign(op, kernel(id), options)); };
+  const auto clauses = [](const std::vector<json>& results) { return make_report(results, json::object(), 1)["clauses"]; };
+  const json naive = result("matmul/cpu/naive"), openblas = result("matmul/cpu/openblas");
+  const json one = clauses({naive}), other = clauses({openblas}), both = clauses({naive, openblas});
   ASSERT_EQ(both.size(), op.clauses.size());
   for (std::size_t i = 0; i < both.size(); ++i)
     EXPECT_EQ(both[i]["evaluated"].get<int>(), one[i]["evaluated"].get<int>() + other[i]["evaluated"].get<int>()) << both[i]["id"];
