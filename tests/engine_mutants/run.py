@@ -225,10 +225,11 @@ class Runner:
 
     def trace(self, places):
         """Which mutants each test comes by; kept until its program changes."""
+        fresh = {}
         for program, path in self.programs.items():
-            cache = os.path.join(self.build, 'engine_mutants', f'traced_{program}.json')
             with open(path, 'rb') as f:
                 stamp = hashlib.file_digest(f, 'sha256').hexdigest()
+            cache = self.cache(program)
             if os.path.exists(cache):
                 with open(cache) as f:
                     known = json.load(f)
@@ -237,13 +238,21 @@ class Runner:
                         self.tests.append(Test(program, path, *entry['test'], self.scripts[entry['test'][0]] if program == 'assay' else None))
                         self.tests[-1].reached, self.tests[-1].cut = set(entry['reached']), entry['cut']
                     continue
-            tests = self.list_tests(program, path)
-            sys.stderr.write(f'tracing {len(tests)} tests of {program}\n')
-            list(self.pool.map(lambda t: self.trace_one(t, places), tests))
+            fresh[program] = stamp
+        listed = dict(zip(fresh, self.pool.map(lambda program: self.list_tests(program, self.programs[program]), fresh)))
+        traced = [t for tests in listed.values() for t in tests]
+        sys.stderr.write(f'tracing {len(traced)} tests\n')
+        list(self.pool.map(lambda t: self.trace_one(t, places), sorted(traced, key=lambda t: -t.seconds)))
+        for program, tests in listed.items():
+            cache = self.cache(program)
             with open(cache + '.new', 'w') as f:
-                json.dump({'stamp': stamp, 'tests': [{'test': [t.case, t.seconds], 'cut': t.cut, 'reached': sorted(t.reached)} for t in tests]}, f)
+                json.dump({'stamp': fresh[program],
+                           'tests': [{'test': [t.case, t.seconds], 'cut': t.cut, 'reached': sorted(t.reached)} for t in tests]}, f)
             os.replace(cache + '.new', cache)
-            self.tests += tests
+        self.tests += traced
+
+    def cache(self, program):
+        return os.path.join(self.build, 'engine_mutants', f'traced_{program}.json')
 
     def judge(self, mutant, known=None):
         number = mutant['site'] * VARIANTS + mutant['variant']
