@@ -282,6 +282,7 @@ TEST(Campaign, ProgressCountsUpToWhatIsPlanned) {
 }
 
 TEST(Signals, EndARunOnlyWhileTheyAreCaught) {
+  for (const int signal : {SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);  // a shell's background job begins with SIGINT ignored
   EXPECT_FALSE(ends_run(SIGTERM));
   {
     const CatchSignals caught;

@@ -44,6 +44,7 @@ FAST = 0.5       # seconds: tests up to here run in one process
 EARLY = ('before the first test', 'before the first test (crashes)')
 ALONGSIDE = ' (beside others)'
 TRACED = 60      # seconds of processor time for tracing a test; one that takes longer may reach more than was seen
+ENDED_FOR_TIME = (-signal.SIGXCPU, 128 + signal.SIGXCPU)  # as a shell tells of it, too
 # Tests whose subject is time on a busy machine, such as one that runs mutants, and those that take minutes in a rewritten engine.
 NOT_RUN = ['WorkerTest.ABusyMachineMakesNoCallHang', 'Shards.TogetherFindWhatTheWholeFinds', 'Journal.ResumedAfterEveryLineGivesTheSameReport']
 AREAS = [('comparator', r'comparator|error_map'), ('generators', r'draw|inputs|random\.hpp|case\.cpp'), ('canaries', r'arena|contain|worker|pool'),
@@ -169,7 +170,7 @@ class Runner:
             return True, f'{tests[0].program}: {tests[0].case}' + (' (never ends)' if status is None else ''), output, used
         if '[ RUN ' not in output and self.sandbox.run([tests[0].path, '--gtest_list_tests'], {'ASSAY_ENGINE_MUTANT': '0'}, 60, 600)[0] != 0:
             fail(f'{tests[0].path} does not start: {output[-500:]}')
-        how = '' if status == 1 else ' (never ends)' if status is None or status in (-signal.SIGXCPU, 128 + signal.SIGXCPU) else ' (crashes)'
+        how = '' if status == 1 else ' (never ends)' if status is None or status in ENDED_FOR_TIME else ' (crashes)'
         return True, f'{tests[0].program}: {first_failure(output)}{how}', output, used
 
     def time_script(self, case):
@@ -219,7 +220,7 @@ class Runner:
             file.truncate(4 * places)
             status, output, used = self.sandbox.run(command_of([t]), {'ASSAY_ENGINE_REACHED': file.name}, TRACED, 60 * TRACED)
             t.cut = status != 0
-            if t.cut and used < TRACED:
+            if t.cut and used < TRACED and status not in ENDED_FOR_TIME:
                 fail(f'{t.program} ends in {t.case} while it is traced:\n{output[-3000:]}')
             t.reached = {site * VARIANTS + v for site, (bits,) in enumerate(struct.iter_unpack('<I', file.read())) if bits for v in range(VARIANTS) if bits >> v & 1}
 
