@@ -7,6 +7,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <map>
+#include <set>
 
 namespace assay::falsify {
 namespace {
@@ -180,6 +182,209 @@ TEST_F(StageTest, ACaseThatDoesNotFitIsRefusedWithItsSize) {
   c.dims = {2048, 2048, 2048};
   const Problem problem{&op_, c.dims, {}, {{}, {}, {}}};
   EXPECT_THROW(Stage(arena_, 4096, problem, c, Poison::finite), Unavailable);
+}
+
+/// An operation of one tensor whose extents are its dims.
+class AnyTensor {
+ public:
+  explicit AnyTensor(DType dtype, Role role = Role::in, bool unit_inner_stride = false) {
+    x_.name = "x";
+    x_.role = role;
+    x_.dtype = dtype;
+    x_.unit_inner_stride = unit_inner_stride;
+    x_.shape = [](std::span<const Index> dims) {
+      Shape shape;
+      for (const Index dim : dims) shape.push_back(dim);
+      return shape;
+    };
+    op_.tensors = {&x_, 1};
+  }
+  AnyTensor(const AnyTensor&) = delete;
+  AnyTensor& operator=(const AnyTensor&) = delete;
+
+  /// Holds 0, 1, 2, ...
+  Problem problem(std::vector<Index> dims) const {
+    std::vector<float> values;
+    if (x_.role == Role::in)
+      for (Index i = 0; i < x_.shape(dims).size(); ++i) values.push_back(static_cast<float>(i));
+    return {&op_, std::move(dims), {}, {values}};
+  }
+
+ private:
+  TensorInfo x_;
+  OpDescriptor op_{};
+};
+
+/// Where each element lies by the strides, in dense row-major order: counted like an odometer, the last axis fastest.
+std::vector<Index> offsets_by_strides(const Placed& placed) {
+  std::vector<Index> offsets;
+  for (Index dense = 0; dense < placed.shape.size(); ++dense) {
+    Index rest = dense, offset = 0;
+    for (int axis = placed.shape.rank() - 1; axis >= 0; --axis) {
+      offset += rest % placed.shape[axis] * placed.strides[axis];
+      rest /= placed.shape[axis];
+    }
+    offsets.push_back(offset);
+  }
+  return offsets;
+}
+
+TEST_F(StageTest, ElementsLieWhereTheirStridesSayWhateverTheRank) {
+  for (const bool unit_inner_stride : {true, false}) {
+    const AnyTensor x(DType::f32, Role::in, unit_inner_stride);
+    for (const std::vector<Index>& dims : {std::vector<Index>{}, {7}, {1}, {4, 5}, {3, 2, 5}, {2, 3, 2, 3}, {2, 1, 4, 1}})
+      each_variant([&](Layout layout, Placement placement, std::uint64_t seed) {
+        const Problem problem = x.problem(dims);
+        const Stage stage(arena_, 4096, problem, make(layout, placement, seed), Poison::finite);
+        const Placed& placed = stage.tensors()[0];
+        const std::vector<Index> offsets = offsets_by_strides(placed);
+        EXPECT_EQ(std::set<Index>(offsets.begin(), offsets.end()).size(), offsets.size()) << "elements overlap";
+        for (std::size_t i = 0; i < offsets.size(); ++i) EXPECT_EQ(word(placed)[offsets[i]], problem.values[0][i]);
+        EXPECT_EQ(stage.read(0), problem.values[0]);
+        if (unit_inner_stride && !dims.empty()) {
+          EXPECT_EQ(placed.strides[placed.shape.rank() - 1], 1);
+        }
+        EXPECT_FALSE(stage.damage());
+      });
+  }
+}
+
+/// As often as the share says: within six standard deviations of so many draws.
+void expect_share(int count, int of, double share) {
+  EXPECT_NEAR(static_cast<double>(count) / of, share, 6 * std::sqrt(share * (1 - share) / of));
+}
+
+TEST_F(StageTest, LayoutsAreDrawnEvenly) {
+  const AnyTensor x(DType::f32);
+  const Problem problem = x.problem({4, 5});
+  constexpr int kStages = 10'000;
+  int by_columns = 0, by_one = 0;
+  std::map<Index, int> steps, shifts, pads;
+  for (std::uint64_t seed = 0; seed < kStages; ++seed) {
+    const Stage stage(arena_, 4096, problem, make(Layout::mixed, Placement::sentinels, seed), Poison::finite);
+    const Placed& placed = stage.tensors()[0];
+    const Index rows = placed.strides[0], columns = placed.strides[1];
+    const Index step = std::min(rows, columns), pad = rows < columns ? columns - 4 * step : rows - 5 * step;
+    by_columns += rows < columns;
+    by_one += pad == 1;
+    ++steps[step], ++pads[pad];
+    ++shifts[static_cast<Index>(placed.data % 64) / 4];
+  }
+  expect_share(by_columns, kStages, 0.5);
+  expect_share(by_one, kStages, 0.5);
+  for (Index step = 1; step <= 3; ++step) expect_share(steps[step], kStages, 1.0 / 3);
+  EXPECT_EQ(steps.size(), 3U);
+  for (Index shift = 1; shift <= 15; ++shift) expect_share(shifts[shift], kStages, 1.0 / 15);
+  EXPECT_EQ(shifts.size(), 15U);
+  for (Index pad = 2; pad <= 20; ++pad) expect_share(pads[pad], kStages, 0.5 / 19);
+  EXPECT_EQ(pads.size(), 20U);
+}
+
+/// A vector has no rows to lie apart: its elements do.
+TEST_F(StageTest, APaddedVectorIsSpread) {
+  const AnyTensor x(DType::f32);
+  std::set<Index> padded, tight;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    padded.insert(Stage(arena_, 4096, x.problem({6}), make(Layout::padded, Placement::sentinels, seed), Poison::finite).tensors()[0].strides[0]);
+    tight.insert(Stage(arena_, 4096, x.problem({6}), make(Layout::offset, Placement::sentinels, seed), Poison::finite).tensors()[0].strides[0]);
+  }
+  EXPECT_EQ(padded, (std::set<Index>{1, 2, 3}));
+  EXPECT_EQ(tight, std::set<Index>{1});
+}
+
+/// What the output holds before the kernel runs, bit for bit.
+std::vector<std::uint32_t> poison(Arena& arena, DType dtype, Poison poison, Index elements) {
+  const AnyTensor x(dtype, Role::out);
+  const Problem problem = x.problem({elements});
+  Case c;
+  c.seed = 3;
+  const Stage stage(arena, 4096, problem, c, poison);
+  std::vector<std::uint32_t> bits(static_cast<std::size_t>(elements));
+  for (std::size_t i = 0; i < bits.size(); ++i)
+    std::memcpy(&bits[i], arena.base() + stage.tensors()[0].data + i * size_of(dtype), size_of(dtype));
+  return bits;
+}
+
+TEST_F(StageTest, EveryElementHasAPoisonOfItsOwnInEveryFormat) {
+  const std::pair<DType, Index> formats[] = {{DType::f32, 5000}, {DType::i32, 5000}, {DType::f16, 256}, {DType::bf16, 32}, {DType::u8, 256}};
+  for (const auto& [dtype, distinct] : formats) {
+    const std::vector<std::uint32_t> bits = poison(arena_, dtype, Poison::nan, distinct), other = poison(arena_, dtype, Poison::finite, distinct);
+    EXPECT_EQ(std::set<std::uint32_t>(bits.begin(), bits.end()).size(), bits.size()) << static_cast<int>(dtype);
+    int equal = 0;
+    for (std::size_t i = 0; i < bits.size(); ++i) {
+      equal += bits[i] == other[i];
+      if (dtype == DType::f32) {
+        EXPECT_TRUE(std::isnan(std::bit_cast<float>(bits[i]))) << i;
+      }
+      if (dtype == DType::f16) {
+        EXPECT_TRUE(std::isnan(widen(Half{static_cast<std::uint16_t>(bits[i])}))) << i;
+      }
+      if (dtype == DType::bf16) {
+        EXPECT_TRUE(std::isnan(widen(BFloat16{static_cast<std::uint16_t>(bits[i])}))) << i;
+      }
+    }
+    if (dtype != DType::u8) {  // of 256 bytes some always agree with others
+      EXPECT_EQ(equal, 0);
+    }
+    const std::vector<std::uint32_t> more = poison(arena_, dtype, Poison::nan, 3 * distinct);
+    for (std::size_t i = 1; i < more.size(); ++i) EXPECT_NE(more[i], more[i - 1]) << i;
+  }
+}
+
+TEST_F(StageTest, EveryTensorHasAPageOfItsOwnOnEachSide) {
+  constexpr std::size_t kPage = 4096;
+  each_variant([&](Layout layout, Placement placement, std::uint64_t seed) {
+    const Case c = make(layout, placement, seed);
+    const Problem problem = make_problem(op_, c, {});
+    const Stage stage(arena_, 5000, problem, c, Poison::finite);
+    std::size_t free_from = 2 * kPage;  // 5000 bytes are the worker's
+    for (const Placed& placed : stage.tensors()) {
+      const std::size_t end = placed.region + placed.region_bytes;
+      const std::size_t behind = placed.data + 4 * static_cast<std::size_t>(View<float>(nullptr, placed.shape, placed.strides).extent());
+      EXPECT_EQ(placed.region, free_from + kPage);
+      EXPECT_EQ(placed.region_bytes % kPage, 0U);
+      EXPECT_EQ(placed.fence_before, placement == Placement::page_start);
+      EXPECT_EQ(placed.fence_after, placement == Placement::page_end);
+      EXPECT_TRUE(placed.fence_before ? placed.data == placed.region : placed.data >= placed.region + kPage);
+      EXPECT_TRUE(placed.fence_after ? behind == end : end >= behind + kPage);
+      free_from = end + kPage;
+    }
+  });
+}
+
+TEST_F(StageTest, DamageIsToldWithItsPlaceInEveryFormat) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::i32, DType::u8}) {
+    const AnyTensor x(dtype), y(dtype, Role::out);
+    const auto size = static_cast<std::ptrdiff_t>(size_of(dtype));
+    for (const Layout layout : {Layout::tight, Layout::offset}) {
+      const Problem input = x.problem({3, 8}), output = y.problem({3, 8});
+      const Case c = make(layout, Placement::sentinels, 5);
+      {
+        const Stage stage(arena_, 4096, input, c, Poison::nan);
+        EXPECT_EQ(stage.read(0), input.values[0]);
+        std::byte* const data = arena_.base() + stage.tensors()[0].data;
+        std::memcpy(data + 13 * size, data + 21 * size, static_cast<std::size_t>(size));
+        EXPECT_EQ(stage.damage(), "input x was changed: element 13 of its storage was 13 and is now 21");
+      }
+      for (const std::ptrdiff_t words : {-3, 0, 5}) {  // from its end on where not negative
+        const Stage stage(arena_, 4096, output, c, Poison::nan);
+        const std::ptrdiff_t first = 4 * words + (words < 0 ? 0 : 24 * size);  // bytes from element 0
+        const auto misaligned = static_cast<std::ptrdiff_t>(stage.tensors()[0].data % 4);
+        if (misaligned != 0) continue;  // of 16 bits: half a word beside it is the tensor's
+        const float now = 1.5F;
+        std::memcpy(arena_.base() + stage.tensors()[0].data + first, &now, sizeof now);
+        const std::string damage = stage.damage().value_or("");
+        EXPECT_EQ(damage, "memory outside x was written: element " + std::to_string(first / size) +
+                              " counted from its first (24 elements belong to it, leading stride 8) is now 1.5");
+        EXPECT_EQ(stage.late_damage(), "x was written after the kernel had returned");
+      }
+      const Stage quiet(arena_, 4096, output, c, Poison::nan);
+      EXPECT_FALSE(quiet.damage());
+      EXPECT_FALSE(quiet.late_damage());
+      arena_.base()[quiet.tensors()[0].data] ^= std::byte{1};
+      EXPECT_EQ(quiet.late_damage(), "x was written after the kernel had returned");
+    }
+  }
 }
 
 }  // namespace

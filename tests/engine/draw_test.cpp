@@ -1,10 +1,12 @@
 #include "falsify/engine/draw.hpp"
 
 #include <gtest/gtest.h>
+#include <rapidcheck/Random.h>
 
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 
 #include "falsify/engine/inputs.hpp"
 #include "falsify/engine/obligation.hpp"
@@ -354,6 +356,176 @@ TEST(Draw, OneCaseInSixHasWholeTiles) {
     whole += c.layout == Layout::tight && std::ranges::all_of(c.dims, [](Index n) { return n < 4 || n % (n < 16 ? 4 : 16) == 0; });
   }
   EXPECT_GT(whole, 60);
+}
+
+/// As often as the share says: within six standard deviations of so many draws.
+void expect_share(int count, int of, double share) {
+  EXPECT_NEAR(static_cast<double>(count) / of, share, 6 * std::sqrt(share * (1 - share) / of));
+}
+
+/// Values of a parameter alone in its operation.
+std::vector<double> drawn_of(const ParamInfo& param, int draws) {
+  OpDescriptor op{};
+  op.params = {&param, 1};
+  Random random(7);
+  std::vector<double> values;
+  for (int i = 0; i < draws; ++i) values.push_back(draw_params(op, random).at(0));
+  return values;
+}
+
+int count_if(const std::vector<double>& values, const auto& holds) { return static_cast<int>(std::ranges::count_if(values, holds)); }
+
+TEST(Draw, HalfOfTheParametersAreTypicalAndTheOthersAnything) {
+  constexpr int kDraws = 40'000;
+  const auto typical = [](double x) { return x == 0.75; };
+  // A range of two orders of magnitude is drawn by them; a smaller one, and one that begins at 0 or below, evenly.
+  for (const auto& [least, most, middle] : {std::tuple{0.5, 50.0, 5.0}, {0.5, 5000.0, 50.0}, {0.5, 49.75, 25.125}, {0.0, 50.0, 25.0}, {-2.0, 500.0, 249.0}}) {
+    const std::vector<double> values = drawn_of({"p", least, most, 0.75, ""}, kDraws);
+    expect_share(count_if(values, typical), kDraws, 0.5);
+    const auto below = [&](double x) { return !typical(x) && x < middle; };
+    expect_share(count_if(values, below), kDraws, 0.25);
+    EXPECT_GE(std::ranges::min(values), least);
+    EXPECT_LE(std::ranges::max(values), most);
+    for (const double x : values) EXPECT_EQ(x, static_cast<double>(static_cast<float>(x)));
+  }
+  const std::vector<double> whole = drawn_of({"p", -2, 20, 3, "", true}, kDraws);
+  for (const double x : whole) EXPECT_EQ(x, std::round(x));
+  // A tenth of all at an end by choice, the others by rounding.
+  const double drawn = 0.5 * 0.8 / 22;
+  expect_share(count_if(whole, [](double x) { return x == 3; }), kDraws, 0.5 + drawn);
+  expect_share(count_if(whole, [](double x) { return x == 4; }), kDraws, drawn);
+  for (const double end : {-2.0, 20.0}) expect_share(count_if(whole, [&](double x) { return x == end; }), kDraws, 0.05 + drawn / 2);
+  const double choices[] = {1, 5, 7};
+  ParamInfo one_of{"p", 1, 7, 1, ""};
+  one_of.choices = choices;
+  const std::vector<double> chosen = drawn_of(one_of, kDraws);
+  for (const double choice : choices) expect_share(count_if(chosen, [&](double x) { return x == choice; }), kDraws, 1.0 / 3);
+}
+
+/// An operation whose output has the dims as its extents.
+OpDescriptor of_dims(std::span<const DimInfo> dims) {
+  static const TensorInfo y = [] {
+    TensorInfo info;
+    info.name = "y";
+    info.role = Role::out;
+    info.shape = [](std::span<const Index> extents) {
+      Shape shape;
+      for (const Index extent : extents) shape.push_back(extent);
+      return shape;
+    };
+    return info;
+  }();
+  OpDescriptor op{};
+  op.dims = dims;
+  op.tensors = {&y, 1};
+  return op;
+}
+
+TEST(Draw, ManyProblemsThatStandAloneHaveFewOfAllElse) {
+  const auto most_beside = [](int multiple_of, auto many) {
+    const DimInfo dims[] = {{"problems", 1, 2000, ""}, {"beside", 1, 100, ""}, {"heads", 1, 4000, "", 1, multiple_of}};
+    const OpDescriptor op = of_dims(dims);
+    Index most = 0;
+    for (std::uint64_t n = 0; n < 6000; ++n) {
+      const std::vector<Index> drawn = case_gen(op, draw_spec("differential"))(rc::Random(n), 0).value().dims;
+      if (many(drawn[0])) most = std::max(most, drawn[1]);
+    }
+    return most;
+  };
+  const auto beyond = [](Index n) { return n > 300; };
+  const auto just = [](Index n) { return n == 300; };
+  EXPECT_EQ(most_beside(0, beyond), 2);  // the first dim may be what there are several of
+  EXPECT_EQ(most_beside(1, beyond), 2);
+  EXPECT_GT(most_beside(-1, beyond), 2);
+  EXPECT_GT(most_beside(0, just), 2);
+}
+
+TEST(Simpler, ValuesBecomeZeroOneWholeOrHalfAsLarge) {
+  TensorInfo tensors[2];
+  tensors[0].name = "x";
+  tensors[1].name = "ids";
+  tensors[1].dtype = DType::i32;
+  tensors[1].least = [](std::span<const Index>) { return Index{-3}; };
+  OpDescriptor op{};
+  op.tensors = tensors;
+  const auto simpler_values = [&](std::vector<float> x, std::vector<float> ids) {
+    Case c;
+    c.values = {x, ids};
+    std::vector<float> found;
+    for (const Case& next : simpler(op, draw_spec("differential"), c)) {
+      EXPECT_EQ(next.values.size(), 2U);
+      const std::size_t t = x.empty() ? 1 : 0;
+      found.push_back(next.values[t].at(0));
+    }
+    return found;
+  };
+  using Values = std::vector<float>;
+  EXPECT_EQ(simpler_values({0}, {}), Values{});
+  EXPECT_EQ(simpler_values({1}, {}), Values{0});
+  EXPECT_EQ(simpler_values({-0.0F}, {}), (Values{0, 1}));
+  EXPECT_EQ(simpler_values({-1}, {}), (Values{0, 1}));
+  EXPECT_EQ(simpler_values({2}, {}), (Values{0, 1}));
+  EXPECT_EQ(simpler_values({-2}, {}), (Values{0, 1}));
+  EXPECT_EQ(simpler_values({0.25F}, {}), (Values{0, 1, 0}));
+  EXPECT_EQ(simpler_values({1.75F}, {}), (Values{0, 1, 2}));
+  EXPECT_EQ(simpler_values({-6.25F}, {}), (Values{0, 1, -6}));
+  EXPECT_EQ(simpler_values({3}, {}), (Values{0, 1, 1}));
+  EXPECT_EQ(simpler_values({-7}, {}), (Values{0, 1, -3}));
+  EXPECT_EQ(simpler_values({999'999.5F}, {}), (Values{0, 1, 1e6F}));
+  EXPECT_EQ(simpler_values({1'000'000.5F}, {}), (Values{0, 1, 500'000})) << "from there on halves, whole or not";
+  EXPECT_EQ(simpler_values({0x1p100F}, {}), (Values{0, 1, 0x1p99F}));
+  EXPECT_EQ(simpler_values({INFINITY}, {}), (Values{0, 1}));
+  EXPECT_EQ(simpler_values({NAN}, {}), (Values{0, 1}));
+  EXPECT_EQ(simpler_values({}, {5}), Values{-3});
+  EXPECT_EQ(simpler_values({}, {-3}), Values{});
+  tensors[1].least = nullptr;
+  EXPECT_EQ(simpler_values({}, {5}), Values{}) << "packed bits have no simpler ones";
+}
+
+TEST(Simpler, EachStepChangesOneThingSimplestFirst) {
+  const DimInfo dims[] = {{"m", 0, 100, ""}, {"k", 2, 100, ""}};
+  const ParamInfo params[] = {{"eps", 0.5, 2, 1, ""}, {"window", 0, 9, 4, "", true}, {"shift", -3, 9, 4, "", true}, {"count", 1, 9, 4, "", true}};
+  OpDescriptor op = of_dims(dims);
+  op.params = params;
+  Case c;
+  c.dims = {20, 7};
+  c.params = {1.5, 7, 7, 7};
+  c.strategy = Strategy::graded;
+  c.layout = Layout::mixed;
+  c.placement = Placement::page_start;
+  c.prelude = {1, 3};
+  std::vector<Case> want;
+  const auto with = [&](auto change) { change(want.emplace_back(c)); };
+  for (const Index m : {0, 1, 2, 3, 10, 15, 19}) with([&](Case& n) { n.dims[0] = m; });
+  for (const Index k : {2, 3, 6}) with([&](Case& n) { n.dims[1] = k; });
+  with([](Case& n) { n.params[0] = 1; });
+  with([](Case& n) { n.params[1] = 4; });
+  with([](Case& n) { n.params[1] = 0; });
+  with([](Case& n) { n.params[2] = 4; });
+  with([](Case& n) { n.params[2] = 0; });
+  with([](Case& n) { n.params[3] = 4; });
+  with([](Case& n) { n.layout = Layout::tight; });
+  with([](Case& n) { n.placement = Placement::sentinels; });
+  with([](Case& n) { n.strategy = Strategy::exact_integers; });
+  with([](Case& n) { n.strategy = Strategy::gaussian; });
+  with([](Case& n) { n.prelude[0] = 0; });
+  with([](Case& n) { n.prelude[1] = 2; });
+  const std::vector<Case> got = simpler(op, {.strategies = {Strategy::exact_integers, Strategy::gaussian, Strategy::graded, Strategy::huge}}, c);
+  ASSERT_EQ(got.size(), want.size());
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], want[i]) << i << ": " << describe(op, got[i]);
+}
+
+/// Each number names its place, up to what the format counts exactly.
+TEST(Draw, IndexesAreDistinctAsFarAsTheirBitsReach) {
+  for (const auto& [bits, limit] : {std::pair{8, std::size_t{255}}, {11, std::size_t{2047}}, {12, (std::size_t{1} << 24) - 1}}) {
+    Random random(1);
+    const std::vector<float> v = make_values(Shape{static_cast<Index>(limit + 2)}, Strategy::distinct_index, true, bits, 1, random);
+    EXPECT_EQ(v[0], 1);
+    EXPECT_EQ(v[limit / 2], static_cast<float>(limit / 2 + 1));
+    EXPECT_EQ(v[limit - 1], static_cast<float>(limit));
+    EXPECT_EQ(v[limit], 1) << "and from the first on again";
+    EXPECT_EQ(v[limit + 1], 2);
+  }
 }
 
 }  // namespace

@@ -3,9 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 
+#include "falsify/engine/error_map.hpp"
+#include "falsify/engine/percentile.hpp"
 #include "tests/engine/absent.hpp"
 
 namespace assay::falsify {
@@ -105,6 +109,259 @@ TEST(Report, MalformedReplayFilesAreRefused) {
     EXPECT_THROW(read_replay(path), InputError) << text;
   }
   EXPECT_THROW(read_replay("/nonexistent/file.json"), InputError);
+}
+
+/// One obligation as a report holds it.
+json obligation(const char* verdict, int cases, int refused, json worst = 0.5) {
+  return {{"id", "X-001"}, {"claim", "claimed"}, {"by", "exact"}, {"if_fails", "suspected"}, {"verdict", verdict}, {"cases", cases}, {"refused", refused},
+          {"elements", 1000 * cases}, {"nonzero", 1}, {"worst", std::move(worst)}, {"typical", 0.1}, {"seconds", 0.25}, {"reason", "why"}};
+}
+
+json of_kernel(const char* id, const char* status, std::vector<json> obligations) {
+  return {{"op", "x"}, {"kernel", id}, {"backend", "cpu"}, {"device", "d"}, {"source", "s.cpp"}, {"line", 3}, {"arithmetic", "a"}, {"status", status},
+          {"seconds", 1.25}, {"obligations", std::move(obligations)}, {"clauses", json::array()}};
+}
+
+/// The table's line of a kernel, with one blank where there are several.
+std::string row(const json& kernel) {
+  const std::string text = table(make_report({kernel}, json::object(), 1));
+  const std::size_t begin = text.find(kernel["kernel"].get<std::string>());
+  return std::regex_replace(text.substr(begin, text.find('\n', begin) - begin), std::regex(" +"), " ");
+}
+
+TEST(Table, AKernelsLineAddsUpItsObligations) {
+  EXPECT_EQ(row(of_kernel("x/cpu/plain", "passed", {obligation("passed", 3, 0), obligation("passed", 4, 0, 0.75)})), "x/cpu/plain 7 7000 0.75 1.2 passed");
+  EXPECT_EQ(row(of_kernel("x/cpu/picky", "passed", {obligation("passed", 5, 2), obligation("passed", 4, 0), obligation("passed", 10, 3)})),
+            "x/cpu/picky 19 19.0k 0.5 1.2 passed (5 of 19 cases refused)");
+  EXPECT_EQ(row(of_kernel("x/cpu/once", "passed", {obligation("passed", 5, 1)})), "x/cpu/once 5 5000 0.5 1.2 passed (1 of 5 cases refused)");
+  EXPECT_EQ(row(of_kernel("x/cpu/part", "passed", {obligation("not applicable", 0, 0), obligation("passed", 2, 1), obligation("not applicable", 0, 0)})),
+            "x/cpu/part 2 2000 0.5 1.2 passed (2 of 3 obligations not applicable) (1 of 2 cases refused)");
+  // What fails says little of how near to its bound a right kernel comes; what was never tried has one reason.
+  EXPECT_EQ(row(of_kernel("x/cpu/wrong", "falsified", {obligation("falsified", 1, 0, "inf"), obligation("mistrusted", 1, 0, 0.9), obligation("passed", 1, 0, 0.25)})),
+            "x/cpu/wrong 3 3000 0.25 1.2 falsified");
+  EXPECT_EQ(row(of_kernel("x/cpu/never", "refused", {obligation("refused", 2, 2), obligation("not applicable", 0, 0)})), "x/cpu/never 2 2000 0 1.2 refused: why");
+  EXPECT_EQ(row(of_kernel("x/cuda/away", "unavailable", {obligation("unavailable", 0, 0)})), "x/cuda/away 0 0 0 1.2 unavailable: why");
+}
+
+TEST(Table, ColumnsAreAsWideAsTheLongestName) {
+  const json report = make_report({of_kernel("x/cpu/a", "passed", {obligation("passed", 1, 0)}), of_kernel("x/cpu/a_longer_one", "mistrusted", {obligation("mistrusted", 1, 0)})},
+                                  json::object(), 1);
+  const std::string text = table(report);
+  EXPECT_TRUE(text.starts_with("kernel               cases   elements  err/bound  seconds  verdict\n")) << text;
+  EXPECT_NE(text.find("\nx/cpu/a                  1       1000        0.5      1.2  passed\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\nMISTRUSTED x/cpu/a_longer_one  X-001: why\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n2 kernels: 1 passed, 0 falsified, 1 mistrusted, 0 refused every case, 0 unavailable; 2 cases, 2000 output elements in 1.0 s\n"), std::string::npos) << text;
+}
+
+TEST(Junit, CountsAreThoseOfEachSuiteAndOfAll) {
+  const std::string xml = junit_xml(make_report({of_kernel("x/cpu/a", "falsified", {obligation("falsified", 1, 0), obligation("mistrusted", 1, 0), obligation("passed", 1, 0)}),
+                                                 of_kernel("x/cpu/b", "mistrusted", {obligation("mistrusted", 1, 0), obligation("refused", 1, 1), obligation("not applicable", 0, 0),
+                                                                                     obligation("unavailable", 0, 0), obligation("passed", 1, 0)})},
+                                                json::object(), 2.5));
+  for (const char* line : {"<testsuites name=\"assay\" tests=\"8\" failures=\"3\" errors=\"0\" time=\"2.500\">\n",
+                           "  <testsuite name=\"x/cpu/a\" tests=\"3\" failures=\"2\" errors=\"0\" skipped=\"0\" time=\"1.250\">\n",
+                           "  <testsuite name=\"x/cpu/b\" tests=\"5\" failures=\"1\" errors=\"0\" skipped=\"3\" time=\"1.250\">\n",
+                           "    <testcase classname=\"x/cpu/a\" name=\"X-001: claimed\" time=\"0.250\"></testcase>\n",
+                           "<failure type=\"mistrusted\" message=\"why\">suspect: suspected\n</failure>", "<skipped>refused: why</skipped>",
+                           "<skipped>not applicable: why</skipped>", "<skipped>unavailable: why</skipped>"})
+    EXPECT_NE(xml.find(line), std::string::npos) << line << " is not in\n" << xml;
+}
+
+TEST(Sarif, ErrorsComeFirstAndNameTheirRules) {
+  json other = obligation("mistrusted", 1, 0);
+  other["id"] = "X-000";
+  const json log = json::parse(sarif(make_report({of_kernel("x/cpu/a", "falsified", {obligation("falsified", 1, 0), other}), of_kernel("x/cpu/b", "refused", {obligation("refused", 1, 1)})},
+                                                 json::object(), 1)));
+  const json& run = log["runs"][0];
+  ASSERT_EQ(run["results"].size(), 2U);
+  EXPECT_EQ(run["results"][0]["level"], "error");
+  EXPECT_EQ(run["results"][1]["level"], "warning");
+  ASSERT_EQ(run["tool"]["driver"]["rules"].size(), 2U);
+  for (const json& result : run["results"]) EXPECT_EQ(run["tool"]["driver"]["rules"][result["ruleIndex"].get<std::size_t>()]["id"], result["ruleId"]);
+  EXPECT_EQ(run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"], (json{{"uri", "s.cpp"}, {"uriBaseId", "SRCROOT"}}));
+  EXPECT_EQ(run["invocations"][0]["exitCodeDescription"], "falsified");
+  EXPECT_EQ(run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"], "x/cpu/b was not tried (refused): why");
+}
+
+/// A falsified obligation with everything that a reader is told.
+json told() {
+  json o = obligation("falsified", 3, 0, "inf");
+  o.erase("reason");
+  o["counterexample"] = {{"case", {{"values", {{"a", {"0x1p+1", "nan:0x7fc00001"}}, {"b", {"-0x1.8p+0"}}}}}}, {"says", "m=1, explicit values"},
+                         {"finding", {{"kind", "value"}, {"message", "got 1"}, {"tensor", "c"}, {"index", {0, 2}}}},
+                         {"number", 7}, {"reproduction", "in a fresh process"}, {"shrink", {{"tried", 21}}}, {"file", "replay/x.json"}};
+  return o;
+}
+
+TEST(Table, AFindingIsToldLineByLine) {
+  json k = of_kernel("x/cpu/a", "falsified", {told(), obligation("not applicable", 0, 0)});
+  k["clauses"] = {{{"id", "REACHED"}, {"evaluated", 2}}, {{"id", "MISSED"}, {"evaluated", 0}}};
+  const json report = make_report({k}, json::object(), 1);
+  const std::string text = table(report);
+  EXPECT_NE(text.find(" falsified (1 of 2 obligations not applicable)\n\n"
+                      "FALSIFIED x/cpu/a  X-001  \"claimed\"\n"
+                      "  case     m=1, explicit values\n"
+                      "  element  c[0, 2]\n"
+                      "  value    got 1\n"
+                      "  inputs   a = [2, nan:0x7fc00001], b = [-1.5]\n"
+                      "  suspect  suspected\n"
+                      "  found    case 7 of the campaign, shrunk in 21 runs; fails in a fresh process\n"
+                      "  replay   assay replay replay/x.json\n\n"
+                      "NEVER EVALUATED MISSED: a clause that no run reaches proves nothing\n\n1 kernels: 0 passed, 1 falsified,"),
+            std::string::npos) << text;
+  json bare = told();
+  bare["counterexample"].erase("file");
+  bare["counterexample"]["case"] = json::object();
+  bare["counterexample"]["finding"] = {{"kind", "crash"}, {"message", "gone"}};
+  const std::string less = table(make_report({of_kernel("x/cpu/a", "falsified", {bare})}, json::object(), 1));
+  for (const char* part : {"\n  element", "\n  inputs", "\n  replay", "NEVER"}) EXPECT_EQ(less.find(part), std::string::npos) << less;
+  EXPECT_NE(less.find("  crash    gone\n  suspect  suspected\n"), std::string::npos) << less;
+  EXPECT_TRUE(table(make_report({}, json::object(), 1)).starts_with("kernel   cases ")) << "as wide as its heading";
+  EXPECT_NE(table(make_report({of_kernel("x", "passed", {})}, json::object(), 1)).find("\nx            0 "), std::string::npos);
+}
+
+TEST(Junit, EveryCharacterOfXmlIsEscapedAlone) {
+  const std::string xml = junit_xml(make_report({of_kernel("a&b<c>d\"e'f\tg\nh\x1fi\x01j k~", "falsified", {told()})}, json::object(), 1));
+  EXPECT_NE(xml.find("<testsuite name=\"a&amp;b&lt;c&gt;d&quot;e'f\tg\nh?i?j k~\" tests"), std::string::npos) << xml;
+  EXPECT_NE(xml.find("message=\"got 1 (m=1, explicit values)\">suspect: suspected\nreplay: assay replay replay/x.json\n</failure>"), std::string::npos) << xml;
+  json bare = told();
+  bare["counterexample"].erase("file");
+  EXPECT_EQ(junit_xml(make_report({of_kernel("a", "falsified", {bare})}, json::object(), 1)).find("replay"), std::string::npos);
+}
+
+TEST(Sarif, AResultIsToldWithItsInputsAndItsReplay) {
+  json k = of_kernel("x/cpu/a", "falsified", {told()});
+  k["source"] = "/tmp/a b-c_d~e.f%g:h.so";
+  k["clauses"] = {{{"id", "REACHED"}, {"evaluated", 2}}, {{"id", "MISSED"}, {"evaluated", 0}}};
+  json report = make_report({k}, json::object(), 1);
+  const auto run = [&] { return json::parse(sarif(report))["runs"][0]; };
+  const json result = run()["results"][0];
+  EXPECT_EQ(result["message"]["text"], "x/cpu/a is falsified: got 1 (m=1, explicit values)\nInputs: a = [2, nan:0x7fc00001], b = [-1.5]\nReplay: assay replay replay/x.json");
+  EXPECT_EQ(result["properties"]["case"], told()["counterexample"]["case"]);
+  EXPECT_EQ(result["partialFingerprints"]["kernelObligation/v1"], "x/cpu/a X-001");
+  EXPECT_EQ(result["locations"][0]["physicalLocation"]["artifactLocation"], (json{{"uri", "file:///tmp/a%20b-c_d~e.f%25g%3Ah.so"}}));
+  EXPECT_EQ(run()["tool"]["driver"]["rules"][0]["fullDescription"]["text"], "x: claimed");
+  const json told_beside = run()["invocations"][0]["toolExecutionNotifications"];
+  ASSERT_EQ(told_beside.size(), 1U);
+  EXPECT_EQ(told_beside[0]["message"]["text"], "MISSED was never evaluated: a clause that no run reaches proves nothing");
+  const std::pair<int, const char*> ends[] = {{0, "nothing falsified"}, {1, "falsified"}, {2, "something that was asked for is unavailable"}};
+  for (const auto& [code, words] : ends) {
+    report["exit_code"] = code;
+    EXPECT_EQ(run()["invocations"][0]["exitCodeDescription"], words);
+  }
+  json bare = told();
+  bare["counterexample"].erase("file");
+  bare["counterexample"]["case"] = json::object();
+  report = make_report({of_kernel("x/cpu/a", "falsified", {bare})}, json::object(), 1);
+  EXPECT_EQ(run()["results"][0]["message"]["text"], "x/cpu/a is falsified: got 1 (m=1, explicit values)");
+}
+
+TEST(Report, AForeignKernelIsNamedWhereverItIsFound) {
+  const auto named = [](const plugin::Source& source) {
+    json failed = obligation("falsified", 1, 0);
+    failed["counterexample"] = {{"case", json::object()}};
+    json report = make_report({of_kernel("a", "falsified", {obligation("passed", 1, 0), failed}), of_kernel("b", "passed", {obligation("passed", 1, 0)})}, json::object(), 1);
+    name_foreign(report, source);
+    const json foreign = report["kernels"][0]["foreign"];
+    EXPECT_EQ(report["kernels"][1]["foreign"], foreign);
+    EXPECT_EQ(report["kernels"][0]["obligations"][1]["counterexample"]["foreign"], foreign);
+    EXPECT_FALSE(report["kernels"][0]["obligations"][0].contains("counterexample"));
+    return foreign;
+  };
+  EXPECT_EQ(named({"lib.so", "f", "", "", "f32"}), (json{{"library", "lib.so"}, {"symbol", "f"}, {"declared", "f32"}}));
+  EXPECT_EQ(named({"lib.so", "f", "shim.yaml", "text", "f32"}),
+            (json{{"library", "lib.so"}, {"symbol", "f"}, {"declared", "f32"}, {"shim", "text"}, {"shim_file", "shim.yaml"}}));
+  EXPECT_EQ(named({"a.spv", "main", "map.yaml", "text", "f32", true}),
+            (json{{"library", "a.spv"}, {"symbol", "main"}, {"declared", "f32"}, {"shim", "text"}, {"shim_file", "map.yaml"}, {"shader", true}}));
+}
+
+TEST(Report, ClausesOfOneObligationOrOfAShardAreNotMissed) {
+  json k = of_kernel("x/cpu/a", "passed", {obligation("passed", 1, 0)});
+  k["clauses"] = {{{"id", "REACHED"}, {"evaluated", 2}}, {{"id", "MISSED"}, {"evaluated", 0}}};
+  const auto never = [&](const json& settings) { return make_report({k}, settings, 1)["never_evaluated"]; };
+  EXPECT_EQ(never(json::object()), json{"MISSED"});
+  EXPECT_EQ(never({{"obligation", ""}, {"shard", ""}}), json{"MISSED"});
+  EXPECT_EQ(never({{"obligation", "X-001"}}), json::array());
+  EXPECT_EQ(never({{"shard", "1/2"}}), json::array());
+  k["status"] = "refused";
+  EXPECT_EQ(never(json::object()), json::array()) << "a kernel that refused everything reaches none";
+  k["status"] = "passed", k["clauses"][0]["evaluated"] = 0;
+  EXPECT_EQ(never(json::object()), json::array()) << "nor does an operation that never ran";
+}
+
+TEST(Report, AFindingIsWrittenWithItsPlaceAndItsPicture) {
+  const OpDescriptor& op = operation("matmul");
+  Counterexample x;
+  x.first.dims = {5, 6, 7}, x.smallest.dims = {2, 3, 4};
+  x.finding = {"value", "differs", "c", {2, 1}, 1.5, -INFINITY, 0.25, ErrorMap{"c", 3, 5, 1, 2, true, {0, 0.5, 1, 1.0000001, 1234567, INFINITY, 2, 3, 4}}};
+  x.first_errors = ErrorMap{"c", 1, 1, 1, 1, false, {7}};
+  x.reproduction = "always", x.number = 12, x.shrink_tried = 34, x.shrink_seconds = 0.5, x.shrink_complete = false;
+  KernelResult result;
+  result.kernel = &kernel("matmul/cpu/naive");
+  result.obligations.push_back({.info = &op.obligations[0], .verdict = Verdict::falsified, .reason = "", .cases = 3, .refused = 1, .elements = 5, .nonzero = 4,
+                                .evidence = 1, .compared = 2, .worst = INFINITY, .typical = 0.5, .seconds = 0.25, .counterexample = x});
+  const auto written = [&] { return to_json(op, result)["obligations"][0]; };
+  const json o = written(), found = o["counterexample"];
+  EXPECT_EQ(o["worst"], "inf");
+  EXPECT_EQ((std::vector<int>{o["cases"], o["refused"], o["elements"], o["nonzero"]}), (std::vector<int>{3, 1, 5, 4}));
+  EXPECT_FALSE(o.contains("reason"));
+  EXPECT_EQ(found["finding"], (json{{"kind", "value"}, {"message", "differs"}, {"tensor", "c"}, {"index", {2, 1}}, {"got", 1.5}, {"want", "-inf"}, {"bound", 0.25},
+                                    {"errors", {{"tensor", "c"}, {"rows", 3}, {"columns", 5}, {"row_step", 1}, {"column_step", 2}, {"relative", true},
+                                                {"cells", {"0 0.5 1", "1.001 1.23e+06 inf", "2 3 4"}}}}}));
+  EXPECT_EQ(found["drawn_errors"]["cells"], json{"7"});
+  EXPECT_EQ(found["case"], to_json(op, x.smallest));
+  EXPECT_EQ(found["drawn"], to_json(op, x.first));
+  EXPECT_EQ(found["says"], describe(op, x.smallest));
+  EXPECT_EQ(found["drawn_says"], describe(op, x.first));
+  EXPECT_EQ(found["number"], 12);
+  EXPECT_EQ(found["shrink"], (json{{"tried", 34}, {"seconds", 0.5}, {"complete", false}}));
+  Counterexample& again = *result.obligations[0].counterexample;
+  again.finding.tensor.clear(), again.finding.errors.reset();
+  again.smallest = again.first;
+  result.obligations[0].reason = "because";
+  EXPECT_EQ(written()["reason"], "because");
+  EXPECT_EQ(written()["counterexample"]["finding"], (json{{"kind", "value"}, {"message", "differs"}}));
+  EXPECT_FALSE(written()["counterexample"].contains("drawn_errors")) << "one picture of one case";
+}
+
+TEST(Percentile, IsTheValueOfTheNearestRank) {
+  std::vector<double> values;
+  for (int i = 100; i >= 0; --i) values.push_back(10 * i);
+  for (int rank = 0; rank <= 100; ++rank) EXPECT_EQ(percentile(values, rank / 100.0), 10 * rank);
+  EXPECT_EQ(percentile({}, 0.5), 0);
+  EXPECT_EQ(percentile({7}, 0.5), 7);
+  EXPECT_EQ(percentile({2, 1}, 0.25), 1);
+  EXPECT_EQ(percentile({2, 1}, 0.5), 2);
+  EXPECT_EQ(percentile({5, 3, 1}, 0.2), 1);
+  EXPECT_EQ(percentile({5, 3, 1}, 0.7), 3);
+  EXPECT_EQ(percentile({5, 3, 1}, 1), 5);
+  EXPECT_EQ(percentile({5, 3, 1}, 0.24), 1) << "just below half way";
+  EXPECT_EQ(percentile({5, 3, 1}, 0.26), 3) << "just above";
+}
+
+TEST(ErrorMap, CellsAreTheLargestOfTheirElements) {
+  const auto at = [](std::size_t i) { return static_cast<double>(i * 7919 % 1009); };
+  for (const Shape& shape : {Shape{}, Shape{1}, Shape{5}, Shape{300}, Shape{64, 64}, Shape{65, 128}, Shape{129, 3}, Shape{3, 5, 70}, Shape{2, 3, 4, 5}, Shape{0, 5}, Shape{5, 0}}) {
+    const ErrorMap map = error_map("t", shape, true, at);
+    const Index columns = shape.rank() == 0 ? 1 : shape[shape.rank() - 1], rows = columns == 0 ? 0 : shape.size() / columns;
+    EXPECT_EQ(map.tensor, "t");
+    EXPECT_TRUE(map.relative);
+    EXPECT_EQ(map.rows, rows);
+    EXPECT_EQ(map.columns, columns);
+    const auto steps = [](Index n, Index step) {  // the shortest that lead to 64 cells or fewer
+      return step >= 1 && (n + step - 1) / step <= 64 && (step == 1 || (n + step - 2) / (step - 1) > 64);
+    };
+    EXPECT_TRUE(steps(rows, map.row_step)) << to_string(shape) << " " << map.row_step;
+    EXPECT_TRUE(steps(columns, map.column_step)) << to_string(shape) << " " << map.column_step;
+    ASSERT_EQ(map.cells.size(), static_cast<std::size_t>(map.cell_rows() * map.cell_columns()));
+    std::vector<double> want(map.cells.size());
+    for (Index i = 0; i < rows; ++i)
+      for (Index j = 0; j < columns; ++j) {
+        double& cell = want[static_cast<std::size_t>((i / map.row_step) * map.cell_columns() + j / map.column_step)];
+        cell = std::max(cell, at(static_cast<std::size_t>(i * columns + j)));
+      }
+    EXPECT_EQ(map.cells, want) << to_string(shape);
+  }
 }
 
 }  // namespace

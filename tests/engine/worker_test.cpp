@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -12,14 +16,23 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "core/errors.hpp"
 #include "falsify/engine/campaign.hpp"
+#include "falsify/engine/contain.hpp"
+#include "falsify/engine/draw.hpp"
+#include "falsify/engine/gradients.hpp"
 #include "falsify/engine/interrupt.hpp"
 #include "falsify/engine/trial.hpp"
 #include "tests/engine/absent.hpp"
@@ -227,6 +240,235 @@ TEST_F(WorkerTest, ThreadsInTurnHaveMoreTime) {
   EXPECT_EQ(status(asleep), Status::hung);
 }
 
+TEST_F(WorkerTest, AReplyHoldsNothingOfTheOneBefore) {
+  Kernel refusing = with(right);
+  refusing.refuse = [](const Call&) -> std::optional<std::string> { return "odd sizes only"; };
+  const Kernel good = with(right);
+  EXPECT_EQ(run(refusing).detail, "odd sizes only");
+  const Reply reply = run(good);
+  EXPECT_EQ(reply.status, Status::done);
+  EXPECT_EQ(reply.detail, "");
+}
+
+/// A kernel that has started a process waits for its end: one that comes back from the kernel ends well, and answers nothing.
+TEST_F(WorkerTest, AProcessThatReturnsFromTheKernelEndsThere) {
+  const Kernel forks = with([](const Call& call, Device& device) {
+    right(call, device);
+    const pid_t child = fork();
+    if (child == 0) return;
+    int status = -1;
+    if (waitpid(child, &status, 0) != child || status != 0) throw std::runtime_error(fmt::format("wait status {}", status));
+  });
+  for (int call = 0; call < 2; ++call) {
+    const Reply reply = run(forks);
+    EXPECT_EQ(reply.status, Status::done) << reply.detail;
+  }
+}
+
+TEST_F(WorkerTest, AnAnswerBeforeTheQuestionIsSeenHoweverLong) {
+  const Kernel forges = with([](const Call& call, Device& device) {
+    right(call, device);
+    for (int fd = STDERR_FILENO + 1; fd < 256; ++fd) send(fd, "abc", 3, MSG_NOSIGNAL | MSG_DONTWAIT);
+  });
+  const Kernel good = with(right);
+  EXPECT_EQ(run(forges).status, Status::done);
+  const Reply next = run(good);
+  EXPECT_EQ(next.status, Status::failed);
+  EXPECT_EQ(next.detail, "its process answered before it was asked");
+  EXPECT_EQ(run(good).status, Status::done);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+void* reserve(std::size_t bytes) { return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0); }
+
+TEST_F(WorkerTest, AKernelHasSoMuchMemoryAndNoMore) {
+  const Kernel asks = with([](const Call& call, Device& device) {
+    rlimit data{}, core{};
+    getrlimit(RLIMIT_DATA, &data);
+    getrlimit(RLIMIT_CORE, &core);
+    if (data.rlim_cur != data.rlim_max || core.rlim_cur != 0 || core.rlim_max != 0) throw std::runtime_error("limits can be raised");
+    if (data.rlim_cur < kMemoryToAdd || data.rlim_cur > kMemoryToAdd + data_bytes()) throw std::runtime_error(fmt::format("{} bytes", data.rlim_cur));
+    if (reserve(kMemoryToAdd + data_bytes()) != MAP_FAILED) throw std::runtime_error("more than that");
+    if (reserve(kMemoryToAdd / 2) == MAP_FAILED) throw std::runtime_error("not half of it");
+    right(call, device);
+  });
+  const Reply reply = run(asks);
+  EXPECT_EQ(reply.status, Status::done) << reply.detail;
+}
+
+/// Keeps so much in its first call, and aborts in its second.
+template <std::size_t bytes>
+void keeps(const Call& call, Device& device) {
+  static int calls = 0;
+  if (++calls > 1) std::abort();
+  if (reserve(bytes) == MAP_FAILED) throw std::runtime_error("no memory");
+  right(call, device);
+}
+
+TEST_F(WorkerTest, WhatCallsBeforeHadKeptIsToldWhereItIsMost) {
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  const Kernel little = with(&keeps<kMemoryToAdd / 2 - 64 * kMiB>), much = with(&keeps<kMemoryToAdd / 2 + 64 * kMiB>);
+  const std::string aborted = fmt::format("signal {} ({})", SIGABRT, strsignal(SIGABRT));
+  EXPECT_EQ(run(little).status, Status::done);
+  EXPECT_EQ(run(little).detail, aborted);
+  EXPECT_EQ(run(much).status, Status::done);
+  EXPECT_EQ(run(much).detail, aborted + ", and calls before it had kept 2.1 of the 4 GiB of memory that they may add");
+}
+#endif
+
+/// By whatever call and in whichever interface a process may be signalled or written to.
+TEST_F(WorkerTest, NoSystemCallReachesAnotherProcess) {
+  const Kernel tries = with([](const Call& call, Device& device) {
+    const pid_t engine = getppid();
+    const auto denied = [](long result) { return result == -1 && errno == EPERM; };
+    if (!denied(syscall(SYS_ptrace, PTRACE_PEEKDATA, engine, 0, 0))) throw std::runtime_error("ptrace");
+    if (!denied(syscall(SYS_process_vm_writev, engine, nullptr, 0, nullptr, 0, 0))) throw std::runtime_error("process_vm_writev");
+    if (!denied(syscall(SYS_pidfd_send_signal, -1, 0, nullptr, 0))) throw std::runtime_error("pidfd_send_signal");
+    if (!denied(syscall(SYS_rt_sigqueueinfo, engine, 0, nullptr))) throw std::runtime_error("rt_sigqueueinfo");
+    if (!denied(syscall(SYS_rt_tgsigqueueinfo, engine, engine, 0, nullptr))) throw std::runtime_error("rt_tgsigqueueinfo");
+    if (!denied(syscall(SYS_tkill, getpid(), 0))) throw std::runtime_error("tkill");
+    if (!denied(syscall(SYS_tgkill, engine, engine, 0))) throw std::runtime_error("tgkill");
+    if (!denied(kill(engine, 0)) || !denied(kill(0, 0)) || !denied(kill(-1, 0))) throw std::runtime_error("kill");
+    if (syscall(SYS_tgkill, getpid(), getpid(), 0) != 0 || kill(getpid(), 0) != 0) throw std::runtime_error("its own process is out of its reach");
+#if defined(__x86_64__)
+    if (!denied(syscall(0x40000000 + SYS_getpid))) throw std::runtime_error("x32");
+#endif
+    right(call, device);
+  });
+  const Reply reply = run(tries);
+  EXPECT_EQ(reply.status, Status::done) << reply.detail;
+}
+
+#if defined(__x86_64__)
+/// getpid() as a program of 32 bits asks for it.
+long getpid_by_32_bits() {
+  long result = 20;
+  __asm__ volatile("int $0x80" : "+a"(result) : : "memory", "r8", "r9", "r10", "r11");
+  return result;
+}
+
+TEST_F(WorkerTest, SystemCallsOf32BitsAreDenied) {
+  const pid_t child = fork();
+  if (child == 0) _exit(getpid_by_32_bits() == getpid() ? 0 : 1);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (status != 0) GTEST_SKIP() << "this system has none";
+  const Kernel asks = with([](const Call& call, Device& device) {
+    if (const long result = getpid_by_32_bits(); result != -EPERM) throw std::runtime_error(fmt::format("result {}", result));
+    right(call, device);
+  });
+  const Reply reply = run(asks);
+  EXPECT_EQ(reply.status, Status::done) << reply.detail;
+}
+#endif
+
+/// A device whose memory is its own, and which works when it is waited for.
+class Distant final : public Device {
+ public:
+  Backend backend() const override { return Backend::vulkan; }
+  std::string description() const override { return "far away"; }
+  MemoryInfo memory() const override { return {std::uint64_t{1} << 30, std::uint64_t{1} << 30}; }
+  bool host_visible() const override { return false; }
+  bool has_fences() const override { return true; }
+  void synchronize() override {
+    for (const auto& work : std::exchange(submitted, {})) work();
+  }
+  std::vector<std::string> take_messages() override { return std::exchange(messages, {}); }
+
+  std::vector<std::function<void()>> submitted;
+  std::vector<std::string> messages;
+  std::string fences;  ///< of each allocation: n, b or a
+
+ private:
+  void* allocate_bytes(std::size_t bytes) override {
+    fences += 'n';
+    return std::calloc(bytes, 1);
+  }
+  void* allocate_fenced(std::size_t bytes, Fence fence) override {
+    fences += fence == Fence::before ? 'b' : 'a';
+    return std::calloc(bytes, 1);
+  }
+  void release_bytes(void* address, std::size_t) noexcept override { std::free(address); }
+  void upload_bytes(void* destination, const void* source, std::size_t bytes) override { std::memcpy(destination, source, bytes); }
+  void download_bytes(void* destination, const void* source, std::size_t bytes) override { std::memcpy(destination, source, bytes); }
+};
+
+class DistantTest : public WorkerTest {
+ protected:
+  static void SetUpTestSuite() {
+    DeviceRegistration(Backend::vulkan, []() -> std::unique_ptr<Device> { return std::make_unique<Distant>(); });
+  }
+  static Kernel distant(void (*run)(const Call&, Device&)) {
+    Kernel k = with(run);
+    k.backend = Backend::vulkan;
+    return k;
+  }
+};
+
+TEST_F(DistantTest, ResultsAreWaitedForAndBroughtBackWithAllAroundThem) {
+  const Kernel good = distant([](const Call& call, Device& device) {
+    static_cast<Distant&>(device).submitted.push_back([call] {
+      right(call, assay::device(Backend::cpu));
+    });
+  });
+  const Kernel overruns = distant([](const Call& call, Device& device) {
+    static_cast<Distant&>(device).submitted.push_back([call] {
+      const View<float> c = call.tensors[2].as<float>();
+      c.data()[c.extent()] = 1;
+    });
+  });
+  for (int layout = 0; layout < kLayouts; ++layout)
+    for (const Kernel* k : {&good, &overruns}) {
+      Case c;
+      c.dims = {2, 3, 4};
+      c.layout = static_cast<Layout>(layout);
+      const Problem problem = make_problem(op_, c, {});
+      const Stage stage(worker_.arena(), worker_.first_byte(), problem, c, Poison::nan);
+      const Reply reply = worker_.run(op_, *k, problem.dims, problem.params, stage.tensors(), contract::Level::pre);
+      ASSERT_EQ(reply.status, Status::done) << reply.detail;
+      EXPECT_EQ(worker_.device(), "far away");
+      const std::vector<float> got = stage.read(2);
+      if (k == &overruns) {
+        EXPECT_TRUE(stage.damage());
+        continue;
+      }
+      for (std::size_t i = 0; i < 2; ++i)
+        for (std::size_t j = 0; j < 4; ++j) {
+          float sum = 0;
+          for (std::size_t p = 0; p < 3; ++p) sum += problem.values[0][i * 3 + p] * problem.values[1][p * 4 + j];
+          EXPECT_FLOAT_EQ(got[i * 4 + j], sum);
+        }
+      EXPECT_FALSE(stage.damage());
+    }
+}
+
+TEST_F(DistantTest, WhatRunsHereIsWaitedForToo) {
+  const Kernel late = distant([](const Call& call, Device& device) {
+    static_cast<Distant&>(device).submitted.push_back([call] { right(call, assay::device(Backend::cpu)); });
+  });
+  Case c;
+  c.dims = {2, 3, 4};
+  const Problem problem = make_problem(op_, c, {});
+  EXPECT_EQ(run_here(late, problem), run_here(with(right), problem));
+}
+
+TEST_F(DistantTest, ItsMemoryHasTheFencesOfTheCase) {
+  const Kernel tells = distant([](const Call&, Device& device) { throw std::runtime_error(static_cast<Distant&>(device).fences); });
+  EXPECT_EQ(run(tells, Placement::sentinels).detail, "nnn");
+  EXPECT_EQ(run(tells, Placement::page_start).detail, "bbb");
+  EXPECT_EQ(run(tells, Placement::page_end).detail, "aaa");
+}
+
+TEST_F(DistantTest, MessagesOfItsLayersFailTheCall) {
+  const Kernel complains = distant([](const Call& call, Device& device) {
+    static_cast<Distant&>(device).messages = {"first", "second"};
+    right(call, device);
+  });
+  const Reply reply = run(complains);
+  EXPECT_EQ(reply.status, Status::failed);
+  for (const char* part : {"validation", "2 messages", "first"}) EXPECT_NE(reply.detail.find(part), std::string::npos) << reply.detail;
+}
+
 TEST_F(WorkerTest, AMissingDeviceIsUnavailableNotAPass) {
   Kernel k = with(right);
   k.backend = absent_backend();
@@ -350,6 +592,67 @@ TEST(Campaign, TimeEndsItOnlyWhenThereIsEvidence) {
   EXPECT_EQ(o.verdict, Verdict::passed) << o.reason;
   EXPECT_GT(o.cases, 1);
   EXPECT_LE(o.cases, 20);
+}
+
+/// What has evidence enough is not tried again while another obligation is looking for its own.
+TEST(Campaign, OnlyWhatLacksEvidenceIsTriedOnWhenTheTimeIsUp) {
+  const OpDescriptor& op = operation("matmul");
+  CampaignOptions options;
+  options.cases = 1;
+  options.only = "FALSIFY-MM-003";
+  options.seed = seed_of_mostly_zeros(options);
+  ASSERT_NE(options.seed, 0) << "no seed drew a case of mostly zeros";
+  options.only.clear();
+  const KernelResult once = run_campaign(op, kernel("matmul/cpu/naive"), options);
+  options.cases = 100'000;
+  options.time = std::chrono::milliseconds(1);
+  Kernel slow = kernel("matmul/cpu/naive");
+  slow.run = [run = slow.run](const Call& call, Device& device) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    run(call, device);
+  };
+  const KernelResult result = run_campaign(op, slow, options);
+  int lacking = 0;
+  for (std::size_t o = 0; o < once.obligations.size(); ++o) {
+    const bool lacks = once.obligations[o].verdict == Verdict::mistrusted;
+    lacking += lacks;
+    EXPECT_EQ(result.obligations[o].cases > once.obligations[o].cases, lacks) << once.obligations[o].info->id;
+    EXPECT_EQ(result.obligations[o].verdict, lacks ? Verdict::passed : once.obligations[o].verdict) << once.obligations[o].info->id;
+  }
+  EXPECT_GT(lacking, 0);
+  EXPECT_LT(lacking, static_cast<int>(once.obligations.size()) / 2);
+}
+
+TEST(Campaign, TakenUpItIsThatOfItsKernel) {
+  const OpDescriptor& op = operation("transpose");
+  const Kernel& naive = kernel("transpose/cpu/naive");
+  CampaignOptions options;
+  options.largest = 8;
+  Checkpoint from{.rounds = 2, .after = 0, .total = 7, .hangs = 0, .so_far = {}, .ratios = {}};
+  for (const Obligation& obligation : obligations(op.name)) {
+    from.so_far.obligations.push_back({.info = obligation.info, .verdict = Verdict::passed, .reason = "", .cases = 2, .refused = 0, .elements = 9,
+                                       .nonzero = 8, .evidence = 1.5, .compared = 2, .worst = 0.25, .seconds = 3, .counterexample = {}});
+    from.ratios.push_back({0.25, 0.125});
+  }
+  from.so_far.clause_counts.assign(op.clauses.size(), 1000);
+  from.so_far.device = "another machine";
+  from.so_far.seconds = 1000;
+  options.cases = 2;  // nothing is left to do
+  const KernelResult result = run_campaign(op, naive, options, {}, {.from = from, .save = {}});
+  EXPECT_EQ(result.kernel, &naive);
+  EXPECT_EQ(result.device, "another machine");
+  EXPECT_GE(result.seconds, 1000);
+  for (const ObligationResult& o : result.obligations) {
+    EXPECT_EQ(o.verdict, Verdict::passed);
+    EXPECT_EQ(o.cases, 2);
+    EXPECT_EQ(o.typical, 0.25);
+  }
+  options.cases = 3;
+  const KernelResult more = run_campaign(op, naive, options, {}, {.from = from, .save = {}});
+  EXPECT_EQ(more.kernel, &naive);
+  EXPECT_TRUE(more.device.starts_with("another machine, then ")) << more.device;
+  for (std::size_t c = 0; c < op.clauses.size(); ++c) EXPECT_GT(more.clause_counts[c], 1000U) << op.clauses[c].id;
+  for (const ObligationResult& o : more.obligations) EXPECT_EQ(o.cases, draw_spec(o.info->by).every == 1 ? 3 : 2) << o.info->id;
 }
 
 TEST(Campaign, EvidenceThatTheLastCaseTookAwayIsFoundAgain) {
