@@ -1,0 +1,167 @@
+// References read and write their tensors and nothing else: each tensor stands right before, then right behind, memory
+// that nobody may touch.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "falsify/engine/backward_oracle.hpp"
+#include "falsify/engine/draw.hpp"
+#include "falsify/engine/gradient_point.hpp"
+#include "falsify/engine/trial.hpp"
+
+namespace assay::numbers {
+namespace {
+
+using namespace falsify;
+
+enum class Fence { behind, before };
+
+/// `size` elements at one end of pages of their own.
+template <class T>
+class Fenced {
+ public:
+  Fenced(std::size_t size, Fence fence) {
+    const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const std::size_t bytes = (size * sizeof(T) + page - 1) / page * page;
+    length_ = bytes + 2 * page;
+    void* mapped = mmap(nullptr, length_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) std::abort();
+    all_ = static_cast<std::byte*>(mapped);
+    if (bytes > 0 && mprotect(all_ + page, bytes, PROT_READ | PROT_WRITE) != 0) std::abort();
+    data_ = reinterpret_cast<T*>(fence == Fence::behind ? all_ + page + bytes - size * sizeof(T) : all_ + page);
+  }
+  ~Fenced() { munmap(all_, length_); }
+  Fenced(const Fenced&) = delete;
+  Fenced& operator=(const Fenced&) = delete;
+  T* data() const { return data_; }
+
+ private:
+  std::byte* all_ = nullptr;
+  std::size_t length_ = 0;
+  T* data_ = nullptr;
+};
+
+/// Runs the reference on a problem's values.
+template <class T>
+void run_fenced(const OpDescriptor& op, ReferenceFn<T> reference, const Problem& problem, const Case& c, Fence fence) {
+  std::vector<std::unique_ptr<Fenced<T>>> held;
+  std::vector<View<T>> views;
+  for (std::size_t t = 0; t < op.tensors.size(); ++t) {
+    const Shape shape = op.tensors[t].shape(c.dims);
+    held.push_back(std::make_unique<Fenced<T>>(static_cast<std::size_t>(shape.size()), fence));
+    const std::vector<float>& values = problem.values[t];
+    for (std::size_t i = 0; i < static_cast<std::size_t>(shape.size()); ++i)
+      held.back()->data()[i] = i < values.size() ? T(values[i]) : T(0);
+    views.emplace_back(held.back()->data(), shape);
+  }
+  reference(views, problem.params);
+}
+
+/// In a process of its own, which a touch of a fence ends: empty if there was none.
+template <class F>
+std::string ended_by(const F& f) {
+  const pid_t child = fork();
+  if (child == 0) {
+    f();
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFSIGNALED(status)) return std::string("signal ") + strsignal(WTERMSIG(status));
+  return WEXITSTATUS(status) == 0 ? "" : "exit " + std::to_string(WEXITSTATUS(status));
+}
+
+class FencedReferences : public testing::TestWithParam<const OpDescriptor*> {};
+
+TEST_P(FencedReferences, TouchTheirTensorsOnly) {
+  const OpDescriptor& op = *GetParam();
+  for (const Obligation& o : obligations(op.name)) {
+    int tried = 0;
+    for (std::uint64_t n = 0; n < 40 && tried < 3; ++n) {
+      const Case c = draw(op, *o.info, 5, n, 24).value();
+      Index elements = 0;
+      for (const TensorInfo& t : op.tensors) elements += t.shape(c.dims).size();
+      if (elements > 4000) continue;
+      ++tried;
+      const Problem problem = make_problem(op, c, {}, DType::f32);
+      for (const Fence fence : {Fence::behind, Fence::before}) {
+        const std::string ended = ended_by([&] {
+          run_fenced<double>(op, oracle(op.name).exact, problem, c, fence);
+          run_fenced<float>(op, oracle(op.name).mirror, problem, c, fence);
+          run_fenced<Bounded>(op, oracle(op.name).bounded, problem, c, fence);
+        });
+        EXPECT_EQ(ended, "") << op.name << " reads or writes " << (fence == Fence::behind ? "behind" : "before")
+                             << " a tensor: " << describe(op, c);
+        if (!ended.empty()) return;
+      }
+    }
+  }
+}
+
+/// The gradients that a backward reference gives at a point; nothing is there of the one that is not wanted, or of any
+/// where it is -1.
+Values<double> fenced_gradients(const GradientPoint& point, const Values<double>& results, int not_wanted,
+                                Fence fence) {
+  const OpDescriptor& op = *point.c.op;
+  std::vector<std::unique_ptr<Fenced<double>>> held;
+  std::vector<View<double>> views;
+  const auto put = [&](const std::vector<double>& values, int tensor) {
+    held.push_back(std::make_unique<Fenced<double>>(values.size(), fence));
+    std::ranges::copy(values, held.back()->data());
+    views.emplace_back(held.back()->data(), point.shape(tensor));
+  };
+  for (std::size_t i = 0; i < point.inputs.size(); ++i) put(point.x[i], point.inputs[i]);
+  for (std::size_t i = 0; i < point.saved.size(); ++i) put(results[i], point.saved[i]);
+  for (std::size_t i = 0; i < point.outputs.size(); ++i) put(point.w[i], point.outputs[i]);
+  const std::size_t first = views.size();
+  for (const int t : differentiable(op)) {
+    put(std::vector<double>(static_cast<std::size_t>(point.shape(t).size()), 7), t);
+    if (t == not_wanted) views.back() = {nullptr, point.shape(t)};
+  }
+  for (std::size_t i = point.saved.size(); i < point.kept.size(); ++i) put(results[i], point.kept[i]);
+  backward_oracle(op.name).exact(views, point.c.params);
+  Values<double> gradients;
+  for (std::size_t i = 0; i < differentiable(op).size(); ++i) {
+    const View<double>& g = views[first + i];
+    gradients.emplace_back(g.data(), g.data() == nullptr ? nullptr : g.data() + g.size());
+  }
+  return gradients;
+}
+
+TEST_P(FencedReferences, GradientsTouchTheirTensorsOnlyAndAreLeftOutOneByOne) {
+  const OpDescriptor& op = *GetParam();
+  if (op.gradients.empty()) return;
+  const std::vector<int> inputs = differentiable(op);
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    const GradientCase c = draw_gradient_case(op, inputs.front(), seed);
+    const GradientPoint point(c);
+    Values<double> results;
+    point.forward<double>(oracle(op.name).exact, point.x, &results);
+    for (const Fence fence : {Fence::behind, Fence::before}) {
+      const std::string ended = ended_by([&] {
+        const Values<double> all = fenced_gradients(point, results, -1, fence);
+        for (std::size_t i = 0; i < inputs.size(); ++i) {
+          Values<double> expected = all;
+          expected[i].clear();
+          if (fenced_gradients(point, results, inputs[i], fence) != expected) _exit(1);
+        }
+      });
+      EXPECT_EQ(ended, "")
+          << op.name << ": a gradient is written that is not wanted, changes the others, or reads beyond its tensors";
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, FencedReferences, testing::ValuesIn(operations().begin(), operations().end()),
+                         [](const auto& info) { return std::string(info.param->name); });
+
+}  // namespace
+}  // namespace assay::numbers
