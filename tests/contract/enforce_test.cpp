@@ -9,6 +9,7 @@
 #include "core/errors.hpp"
 #include "ops/matmul.hpp"
 #include "runtime/registry.hpp"
+#include "runtime/trace.hpp"
 
 namespace assay::contract {
 namespace {
@@ -182,6 +183,22 @@ TEST_F(Enforce, CallsOfSeveralThreadsAreAllChecked) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(caught, std::vector<int>(kThreads, kCalls));
   EXPECT_EQ(count("MM-PRE-001"), static_cast<std::uint64_t>(kThreads * kCalls));
+}
+
+TEST_F(Enforce, ARunIsASpanThatNamesShapeAndKernel) {
+  struct Kept final : trace::Sink {
+    void ended(const trace::Span& span) noexcept override { spans.push_back(span); }
+    std::vector<trace::Span> spans;
+  } kept;
+  {
+    const trace::Recording recording(kept);
+    thrown(args());
+  }
+  ASSERT_EQ(kept.spans.size(), 1U);
+  EXPECT_EQ(kept.spans[0].name, "matmul");
+  EXPECT_EQ(kept.spans[0].attribute("shape"), "m=2 k=3 n=2");
+  EXPECT_EQ(kept.spans[0].attribute("kernel"), "matmul/cpu/test");
+  EXPECT_EQ(kept.spans[0].attribute("backend"), "cpu");
 }
 
 TEST_F(Enforce, UnpackRefusesACallOfAnotherOperation) {

@@ -88,6 +88,7 @@ TEST(FarDevice, RequiresClausesThatReadElementsWaitForTheDevice) {
 
 TEST(FarDevice, EnsuresClausesAreEvaluatedOnFetchedTensors) {
   std::vector<float> a(3 * 5, 2), b(4 * 3, 3), c(3 * 3);
+  b[3 * 3] = 5;  // errors of both columns that cancel under no signs
   const auto far = [](std::vector<float>& v) { return static_cast<float*>(FarDevice::far(v.data())); };
   // Leading dimensions above the widths: [3, 4] of 5, [4, 2] of 3, [3, 2] of 3.
   const ops::MatmulArgs args{3, 4, 2, {far(a), {3, 4}, {5, 1}}, {far(b), {4, 2}, {3, 1}}, {far(c), {3, 2}, {3, 1}}};

@@ -1,0 +1,114 @@
+// What tests compute now, beside what was recorded in *.json; ASSAY_RECORD=1 records it anew.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "contract/descriptor.hpp"
+
+namespace assay::falsify::recorded {
+
+using nlohmann::json;
+
+inline constexpr double kSame = 1e-8;  // one unit of the ninth digit, which is recorded last; mathematics libraries differ in the seventeenth
+
+inline json number(double x) {
+  if (!std::isfinite(x)) return fmt::format("{}", x);
+  return std::strtod(fmt::format("{:.9g}", x).c_str(), nullptr);
+}
+
+inline bool same(double x, double y, double apart) { return std::fabs(x - y) <= apart * std::max(std::fabs(x), std::fabs(y)); }
+
+/// Where two documents differ first, numbers by more than `apart`, relative; empty where they are the same.
+inline std::string difference(const json& now, const json& before, double apart, const std::string& where = "") {
+  if (now.is_number() && before.is_number()) {
+    if (same(now.get<double>(), before.get<double>(), apart)) return "";
+  } else if (now.is_array() && before.is_array() && now.size() == before.size()) {
+    for (std::size_t i = 0; i < now.size(); ++i)
+      if (std::string found = difference(now[i], before[i], apart, fmt::format("{}/{}", where, i)); !found.empty()) return found;
+    return "";
+  } else if (now.is_object() && before.is_object()) {
+    for (const auto& [key, value] : now.items())
+      if (!before.contains(key)) return fmt::format("{}/{} is new", where, key);
+      else if (std::string found = difference(value, before[key], apart, where + "/" + key); !found.empty()) return found;
+    for (const auto& [key, value] : before.items())
+      if (!now.contains(key)) return fmt::format("{}/{} is gone", where, key);
+    return "";
+  } else if (now == before) {
+    return "";
+  }
+  return fmt::format("{} is {}, recorded is {}", where, now.dump(), before.dump());
+}
+
+inline std::filesystem::path file_of(std::string_view name) { return std::filesystem::path(ASSAY_RECORDED) / fmt::format("{}.json", name); }
+
+/// What f returns in a process of its own: certificates draw their signs from a count of calls, which begins there.
+template <class F>
+json apart(const F& f) {
+  int ends[2];
+  if (pipe(ends) != 0) return "no pipe";
+  const pid_t child = fork();
+  if (child == 0) {
+    std::string text;
+    try {
+      text = f().dump();
+    } catch (const std::exception& e) {
+      text = json(e.what()).dump();
+    }
+    for (std::size_t at = 0; at < text.size();) {
+      const ssize_t written = ::write(ends[1], text.data() + at, text.size() - at);
+      if (written <= 0) break;
+      at += static_cast<std::size_t>(written);
+    }
+    _exit(0);
+  }
+  close(ends[1]);
+  std::string text;
+  char buffer[4096];
+  for (ssize_t n = 0; (n = ::read(ends[0], buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<std::size_t>(n));
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status == 0 ? json::parse(text) : json("the process ended");
+}
+
+/// A file, one part of it at a time.
+inline void expect_recorded(const std::filesystem::path& file, const std::string& part, const json& now, double apart_by = kSame) {
+  ASSERT_TRUE(now.is_array()) << now;
+  json all = json::object();
+  if (std::ifstream in(file); in) all = json::parse(in);
+  if (std::getenv("ASSAY_RECORD") != nullptr) {
+    all[part] = now;
+    std::ofstream out(file);
+    const char* before_part = "{\n";
+    for (const auto& [name, entries] : all.items()) {  // an entry a line
+      out << std::exchange(before_part, ",\n") << json(name) << ": [";
+      const char* before_entry = "\n";
+      for (const json& entry : entries) out << std::exchange(before_entry, ",\n") << entry;
+      out << "\n]";
+    }
+    out << "\n}\n";
+    return;
+  }
+  ASSERT_TRUE(all.contains(part)) << file << " lacks this part: run this test with ASSAY_RECORD=1";
+  const std::string found = difference(now, all[part], apart_by);
+  EXPECT_EQ(found, "") << "if that is meant, run this test with ASSAY_RECORD=1 and commit what has changed";
+}
+
+template <class F>
+void expect_recorded(const OpDescriptor& op, const std::string& part, const F& compute, double apart_by = kSame) {
+  expect_recorded(file_of(op.name), part, apart([&] { return compute(op); }), apart_by);
+}
+
+}  // namespace assay::falsify::recorded
