@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -24,6 +25,28 @@ Case sample() {
   c.prelude = {3, 4, 5};
   c.values = {{0x1.fffffep127f, -0.0f}, {1e-45f, 3.0f}, {}};
   return c;
+}
+
+/// What a reader of replay files says of an extent.
+std::string said_of(std::string_view op_name, std::string_view dim, int extent) {
+  const OpDescriptor& op = operation(op_name);
+  Case c;
+  for (const DimInfo& d : op.dims) c.dims.push_back(std::max<Index>(d.multiple, d.min));
+  for (const ParamInfo& param : op.params) c.params.push_back(param.min);
+  json file = to_json(op, c);
+  file["dims"][std::string(dim)] = extent;
+  try {
+    case_from_json(op, file, "file");
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(CaseJson, ExtentsAreWholeOrMultiples) {
+  const std::string whole = said_of("matmul", "m", -1), multiple = said_of("rope", "d", 5);
+  EXPECT_NE(whole.find("use an integer from"), std::string::npos) << whole;
+  EXPECT_NE(multiple.find("use a multiple of"), std::string::npos) << multiple;
 }
 
 TEST(CaseJson, RoundTripKeepsEveryBit) {

@@ -26,6 +26,20 @@ TEST(Comparator, AcceptsOnlyWithinTheBound) {
   EXPECT_FALSE(accepts(Tier::worst_case, std::nextafter(0.5f, 0.0f), bounded(1, 0.5)));
 }
 
+TEST(Comparator, AnOutputOfAnotherSizeHasNoElementToShow) {
+  const float got[] = {1, 2};
+  const Bounded want[] = {bounded(1, 0.5), bounded(2, 0.5), bounded(3, 0.5)};
+  const Outcome outcome = compare(Tier::worst_case, "c", Shape{3}, got, want);
+  ASSERT_TRUE(outcome.finding);
+  EXPECT_EQ(outcome.finding->kind, "shape");
+  EXPECT_EQ(outcome.finding->message, "c has 2 elements where 3 are expected");
+  EXPECT_EQ(outcome.finding->tensor, "c");
+  EXPECT_EQ(outcome.finding->got, 0);
+  EXPECT_EQ(outcome.finding->want, 0);
+  EXPECT_EQ(outcome.finding->bound, 0);
+  EXPECT_EQ(outcome.elements, 0);
+}
+
 TEST(Comparator, StatisticalTierUsesItsOwnBound) {
   EXPECT_TRUE(accepts(Tier::worst_case, 1.25f, bounded(1, 0.5, 0.125)));
   EXPECT_FALSE(accepts(Tier::statistical, 1.25f, bounded(1, 0.5, 0.125)));

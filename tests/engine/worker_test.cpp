@@ -475,7 +475,9 @@ TEST_F(WorkerTest, AMissingDeviceIsUnavailableNotAPass) {
   EXPECT_EQ(run(k).status, Status::unavailable);
   CampaignOptions options;
   options.cases = 1;
-  EXPECT_TRUE(run_campaign(op_, k, options).unavailable());
+  const KernelResult result = run_campaign(op_, k, options);
+  EXPECT_TRUE(result.unavailable());
+  for (const ObligationResult& o : result.obligations) EXPECT_EQ(o.reason, "backend cuda is unavailable: the test took it away") << o.info->id;
 }
 
 TEST(Campaign, EndsInItsTime) {

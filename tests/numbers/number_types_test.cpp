@@ -230,6 +230,31 @@ TEST(Derivatives, OfLogarithmsAndQuotients) {
   EXPECT_EQ(log(Dual<Bounded>(Bounded(2.0), Bounded(5.0))).derivative.value, 2.5);
 }
 
+/// Each function beside its derivative by hand, within a few roundings of double.
+TEST(Derivatives, OfEachFunction) {
+  const auto expect = [](const Dual<double>& found, double value, double derivative) {
+    EXPECT_EQ(found.value, value);
+    EXPECT_LE(std::fabs(found.derivative - derivative), 8 * 0x1p-53 * std::fabs(derivative)) << found.derivative << " for " << derivative;
+  };
+  for (const double x : {0.25, 0.7, 1.5, 3.0}) {
+    const Dual<double> at(x, 3);
+    const double root = std::sqrt(x), t = std::tanh(x);
+    expect(sqrt(at), root, 3 / (2 * root));
+    expect(exp(at), std::exp(x), 3 * std::exp(x));
+    expect(expm1(at), std::expm1(x), 3 * std::exp(x));
+    expect(log(at), std::log(x), 3 / x);
+    expect(log1p(at), std::log1p(x), 3 / (1 + x));
+    expect(sin(at), std::sin(x), 3 * std::cos(x));
+    expect(cos(at), std::cos(x), -3 * std::sin(x));
+    expect(tanh(at), t, 3 * (1 - t * t));
+    expect(absolute(-at), x, 3);
+    expect(at * Dual<double>(5, 7), 5 * x, 3 * 5 + 7 * x);
+    expect(at / Dual<double>(5, 7), x / 5, (3 - x / 5 * 7) / 5);
+    expect(at + Dual<double>(5, 7), x + 5, 10);
+    expect(at - Dual<double>(5, 7), x - 5, -4);
+  }
+}
+
 TEST(Derivatives, OrderLooksAtTheValueOnly) {
   const Dual<double> low(1, 100), high(2, -100);
   EXPECT_TRUE(low < high && high > low && low <= high && high >= low && !(high < low));

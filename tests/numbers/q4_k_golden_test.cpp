@@ -2,6 +2,7 @@
 // descriptions of it in this repository, that of the references and core/q4_k.hpp, beside each other.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 #include <vector>
 
@@ -185,6 +186,25 @@ TEST(GoldenQ4K, OnlyWhatNoHalfReachesIsUndefined) {
   EXPECT_FALSE(may_be_undefined(-4e6F, kHigh - 4e6F * (1 + 1.1F / 63)));
   EXPECT_TRUE(may_be_undefined(-4e6F, kHigh - 4e6F * (1 + 0.5F / 63)));
   EXPECT_TRUE(may_be_undefined(NAN, 0));
+}
+
+/// The largest half is a scale; what needs more has none, and all of its super-block is undefined.
+TEST(Q4KGolden, ScalesReachTheLargestHalfAndNoFurther) {
+  const auto head = [](float largest, float smallest) {
+    float x[256] = {};
+    unsigned bytes[144] = {};
+    x[0] = largest, x[255] = smallest;
+    reference::q4_k_encode(x, bytes);
+    return std::vector<unsigned>(bytes, bytes + 4);
+  };
+  using Head = std::vector<unsigned>;
+  constexpr float kLargest = 15 * 63 * 65504.0F, kLowest = -63 * 65504.0F;  // floats
+  EXPECT_EQ(head(kLargest, 0), (Head{0xff, 0x7b, 0, 0}));
+  EXPECT_EQ(head(std::nextafter(kLargest, 2 * kLargest), 0), (Head{0, 0x7e, 0, 0}));
+  const Head lowest = head(0, kLowest);
+  EXPECT_EQ(lowest[2], 0xffU);
+  EXPECT_EQ(lowest[3], 0x7bU);
+  EXPECT_EQ(head(0, std::nextafter(kLowest, 2 * kLowest)), (Head{0, 0x7e, 0, 0}));
 }
 
 }  // namespace

@@ -138,5 +138,22 @@ TEST(Views, RowMajorIsDenseRowsThatFollowEachOther) {
   EXPECT_TRUE(dense({2, 1, 4}, {4, 0, 1})) << "extents of 1 may have any stride";
 }
 
+TEST(Views, AreContiguousWithoutGapsInTheirOrderAlone) {
+  const auto contiguous = [](const Shape& shape, const Shape& strides) { return View<float>(nullptr, shape, strides).contiguous(); };
+  for (Index inner = 1; inner <= 3; ++inner)
+    for (Index leading = 1; leading <= 8; ++leading) {
+      EXPECT_EQ(contiguous({2, 3}, {leading, inner}), leading == 3 && inner == 1) << leading << " " << inner;
+      EXPECT_EQ(contiguous({1, 3}, {leading, inner}), inner == 1) << "extents of 1 may have any stride";
+      EXPECT_EQ(contiguous({2, 1}, {leading, inner}), leading == 1);
+      EXPECT_TRUE(contiguous({1, 1}, {leading, inner}));
+    }
+  EXPECT_TRUE(contiguous({}, {}));
+  EXPECT_TRUE(contiguous({4}, {1}));
+  EXPECT_FALSE(contiguous({4}, {2}));
+  EXPECT_TRUE(contiguous({2, 3, 4}, {12, 4, 1}));
+  EXPECT_FALSE(contiguous({2, 3, 4}, {13, 4, 1}));
+  EXPECT_FALSE(contiguous({2, 3, 4}, {12, 5, 1}));
+}
+
 }  // namespace
 }  // namespace assay::numbers

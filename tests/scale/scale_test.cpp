@@ -82,6 +82,23 @@ TEST(Pool, AJudgeThatDiesTakesNoOtherResultsWithIt) {
     }
 }
 
+/// What ends the run ends its processes at once: they have nothing to bring to an end themselves.
+TEST(Pool, TasksDoNotCatchSignals) {
+  const CatchSignals caught;
+  const Task task{.name = "asks", .run = [] {
+    json left = json::array();
+    for (const int signal : {SIGINT, SIGTERM}) {
+      struct sigaction now {};
+      sigaction(signal, nullptr, &now);
+      left.push_back(now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN);
+    }
+    return left;
+  }};
+  const std::vector<json> documents = run_tasks(std::span(&task, 1), 1, [](const json*) {});
+  ASSERT_EQ(documents.size(), 1U);
+  EXPECT_EQ(documents[0], json::array({true, true}));
+}
+
 TEST(Pool, ProgressEndsWithEveryKernelFinished) {
   const std::vector<const Kernel*> both{&kernel("transpose/cpu/naive"), &kernel("mutant/cpu/transpose/zero_sign_lost")};
   int finished = 0;
