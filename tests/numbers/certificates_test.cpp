@@ -206,6 +206,17 @@ TEST(Freivalds, OverflowIsAcceptedOnlyWhereItIsPossible) {
   EXPECT_FALSE(check({kInf, -kMax}, {1.0f, 2.0f}, 5.0f));
 }
 
+/// The largest input overflows nothing by itself: an infinite product of it with a half is wrong.
+TEST(Freivalds, TheLargestInputIsNoOverflow) {
+  const float half[] = {0.5F}, largest[] = {kMax};
+  for (const bool left : {false, true}) {
+    const View<const float> a(left ? largest : half, {1, 1}), b(left ? half : largest, {1, 1});
+    const float right[] = {kMax / 2}, wrong[] = {kInf};
+    EXPECT_TRUE(freivalds(a, b, {right, {1, 1}}).holds);
+    EXPECT_FALSE(freivalds(a, b, {wrong, {1, 1}}).holds);
+  }
+}
+
 TEST(Freivalds, SignsAreOthersInEveryCall) {
   Random random(15);
   Product p(4, 8, 10, Distribution::gaussian, random);
