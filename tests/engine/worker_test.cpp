@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
@@ -276,6 +277,26 @@ TEST_F(WorkerTest, AnAnswerBeforeTheQuestionIsSeenHoweverLong) {
   EXPECT_EQ(next.status, Status::failed);
   EXPECT_EQ(next.detail, "its process answered before it was asked");
   EXPECT_EQ(run(good).status, Status::done);
+}
+
+/// Of all descriptors, opened before its worker or after, a kernel has the standard ones and its worker's own.
+TEST_F(WorkerTest, AKernelHasNoDescriptorOfTheEngine) {
+  const Kernel counts = with([](const Call& call, Device& device) {
+    int open = 0;
+    for (int fd = STDERR_FILENO + 1; fd < 1024; ++fd) open += fcntl(fd, F_GETFD) != -1;
+    if (open != 1) throw std::runtime_error(fmt::format("{} descriptors", open));
+    right(call, device);
+  });
+  const int before[] = {open("/dev/null", O_RDONLY), open("/dev/null", O_RDONLY)};
+  Worker worker(std::chrono::seconds(60), std::size_t{1} << 20);
+  const int after = open("/dev/null", O_RDONLY);
+  Case c;
+  c.dims = {2, 3, 4};
+  const Problem problem = make_problem(op_, c, {});
+  const Stage stage(worker.arena(), worker.first_byte(), problem, c, Poison::nan);
+  const Reply reply = worker.run(op_, counts, problem.dims, problem.params, stage.tensors(), contract::Level::pre);
+  EXPECT_EQ(reply.status, Status::done) << reply.detail;
+  for (const int fd : {before[0], before[1], after}) close(fd);
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

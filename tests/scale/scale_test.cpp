@@ -105,6 +105,8 @@ TEST(Pool, ProgressEndsWithEveryKernelFinished) {
   double work = 0;
   run_pool(both, few(), 2, [&](const PoolStatus& status) {
     EXPECT_GE(status.finished, finished);
+    EXPECT_GE(status.work_done, status.finished);
+    EXPECT_LE(status.work_done, status.kernels);
     finished = status.finished, work = status.work_done;
   });
   EXPECT_EQ(finished, 2);
