@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <boost/math/distributions/normal.hpp>
+#include <cfloat>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -98,6 +99,16 @@ TEST(Nf4, CodesByHand) {
   EXPECT_EQ(absmax[1], 0.5);
   EXPECT_EQ(absmax[2], 0.001F);
   EXPECT_TRUE(std::isnan(absmax[3]));
+}
+
+TEST(Nf4, TheLargestNumberIsAScaleAndInfinityIsNone) {
+  std::vector<double> x(64, 1), codes(32), absmax(1);
+  x[5] = FLT_MAX;
+  reference::nf4_quantize<double>(in(x, {1, 64}), out(codes, {1, 32}), out(absmax, {1, 1}));
+  EXPECT_EQ(absmax[0], FLT_MAX);
+  x[5] = -std::numeric_limits<double>::infinity();
+  reference::nf4_quantize<double>(in(x, {1, 64}), out(codes, {1, 32}), out(absmax, {1, 1}));
+  EXPECT_TRUE(std::isnan(absmax[0]));
 }
 
 TEST(Nf4, DecodedAndMultipliedByHand) {
