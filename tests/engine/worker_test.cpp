@@ -597,6 +597,14 @@ TEST(Campaign, ComparisonsOfNothingOrOfZerosAreMistrusted) {
   EXPECT_EQ(result.obligations.front().verdict, Verdict::mistrusted);
 }
 
+Kernel slowed(Kernel k, std::chrono::milliseconds each) {
+  k.run = [run = k.run, each](const Call& call, Device& device) {
+    std::this_thread::sleep_for(each);
+    run(call, device);
+  };
+  return k;
+}
+
 TEST(Campaign, TimeEndsItOnlyWhenThereIsEvidence) {
   CampaignOptions options;
   options.cases = 1;
@@ -605,12 +613,7 @@ TEST(Campaign, TimeEndsItOnlyWhenThereIsEvidence) {
   ASSERT_NE(options.seed, 0) << "no seed drew a case of mostly zeros";
   options.cases = 100'000;
   options.time = std::chrono::milliseconds(1);
-  Kernel slow = kernel("matmul/cpu/naive");
-  slow.run = [run = slow.run](const Call& call, Device& device) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    run(call, device);
-  };
-  const KernelResult result = run_campaign(operation("matmul"), slow, options);
+  const KernelResult result = run_campaign(operation("matmul"), slowed(kernel("matmul/cpu/naive"), std::chrono::milliseconds(2)), options);
   const ObligationResult& o = result.obligations.front();
   EXPECT_EQ(o.verdict, Verdict::passed) << o.reason;
   EXPECT_GT(o.cases, 1);
@@ -629,12 +632,7 @@ TEST(Campaign, OnlyWhatLacksEvidenceIsTriedOnWhenTheTimeIsUp) {
   const KernelResult once = run_campaign(op, kernel("matmul/cpu/naive"), options);
   options.cases = 100'000;
   options.time = std::chrono::milliseconds(1);
-  Kernel slow = kernel("matmul/cpu/naive");
-  slow.run = [run = slow.run](const Call& call, Device& device) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    run(call, device);
-  };
-  const KernelResult result = run_campaign(op, slow, options);
+  const KernelResult result = run_campaign(op, slowed(kernel("matmul/cpu/naive"), std::chrono::milliseconds(2)), options);
   int lacking = 0;
   for (std::size_t o = 0; o < once.obligations.size(); ++o) {
     const bool lacks = once.obligations[o].verdict == Verdict::mistrusted;
@@ -688,11 +686,7 @@ TEST(Campaign, EvidenceThatTheLastCaseTookAwayIsFoundAgain) {
   };
   for (options.seed = 1; options.seed < 500 && !(shows(2) && !shows(3) && shows(20)); ++options.seed) {}
   ASSERT_LT(options.seed, 500U) << "no seed drew such cases";
-  Kernel slow = kernel("embedding_backward/cpu/naive");
-  slow.run = [run = slow.run](const Call& call, Device& device) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(800));
-    run(call, device);
-  };
+  const Kernel slow = slowed(kernel("embedding_backward/cpu/naive"), std::chrono::milliseconds(800));
   options.cases = 1;
   const auto begin = std::chrono::steady_clock::now();
   run_campaign(op, slow, options);

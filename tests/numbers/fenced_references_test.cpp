@@ -83,6 +83,7 @@ class FencedReferences : public testing::TestWithParam<const OpDescriptor*> {};
 
 TEST_P(FencedReferences, TouchTheirTensorsOnly) {
   const OpDescriptor& op = *GetParam();
+  int all_tried = 0;
   for (const Obligation& o : obligations(op.name)) {
     int tried = 0;
     for (std::uint64_t n = 0; n < 40 && tried < 3; ++n) {
@@ -90,7 +91,7 @@ TEST_P(FencedReferences, TouchTheirTensorsOnly) {
       Index elements = 0;
       for (const TensorInfo& t : op.tensors) elements += t.shape(c.dims).size();
       if (elements > 4000) continue;
-      ++tried;
+      ++tried, ++all_tried;
       const Problem problem = make_problem(op, c, {}, DType::f32);
       for (const Fence fence : {Fence::behind, Fence::before}) {
         const std::string ended = ended_by([&] {
@@ -104,6 +105,7 @@ TEST_P(FencedReferences, TouchTheirTensorsOnly) {
       }
     }
   }
+  EXPECT_GT(all_tried, 0) << op.name;
 }
 
 /// The gradients that a backward reference gives at a point; nothing is there of the one that is not wanted, or of any
