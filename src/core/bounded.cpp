@@ -125,7 +125,7 @@ Roundings::Roundings(const Arithmetic& arithmetic) : of(arithmetic) {
 }
 
 const Roundings& Roundings::current() {
-  thread_local Roundings cached;
+  thread_local Roundings cached{Arithmetic{}};
   const Arithmetic& now = current_arithmetic();
   if (!(cached.of == now)) [[unlikely]]
     cached = Roundings(now);

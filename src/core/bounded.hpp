@@ -14,20 +14,18 @@ namespace assay {
 
 /// What Bounded needs to know of an Arithmetic, worked out once per thread and arithmetic.
 struct Roundings {
-  Arithmetic of{};
-  /// Of one rounding of a result; 2^-50 on top covers the double evaluation of values and bounds.
-  double unit = 0x1p-24 + 0x1p-50;
-  double division = 0x1p-24 + 0x1p-50;  ///< relative error of one division
-  double input_unit = 0;           ///< of one rounding of an input
-  double input_floor = FLT_MIN;    ///< smallest normal input; rounding is absolute below it
-  double input_largest = FLT_MAX;  ///< inputs beyond may become infinite
-  double underflow = 0x1p-150;     ///< absolute error of a product or quotient near zero, flushed or not
-  double flush = 0;                ///< absolute error of any result that may be flushed to zero
-  double largest = FLT_MAX;        ///< results beyond may become infinite
-  bool saturates = false;          ///< what overflows may also stop at the largest finite value (IEEE 754, 7.4)
-  bool nearest = true;             ///< one rounding to nearest per addition
+  Arithmetic of;
+  double unit;           ///< of one rounding of a result; 2^-50 on top covers the double evaluation of values and bounds
+  double division;       ///< relative error of one division
+  double input_unit;     ///< of one rounding of an input
+  double input_floor;    ///< smallest normal input; rounding is absolute below it
+  double input_largest;  ///< inputs beyond may become infinite
+  double underflow;      ///< absolute error of a product or quotient near zero, flushed or not
+  double flush;          ///< absolute error of any result that may be flushed to zero
+  double largest;        ///< results beyond may become infinite
+  bool saturates;        ///< what overflows may also stop at the largest finite value (IEEE 754, 7.4)
+  bool nearest;          ///< one rounding to nearest per addition
 
-  Roundings() = default;
   explicit Roundings(const Arithmetic& arithmetic);
   /// Those of current_arithmetic().
   static const Roundings& current();

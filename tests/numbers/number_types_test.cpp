@@ -1,8 +1,10 @@
 // Single operations of Bounded, Dual and std::complex, and what Bounded says of NaN, infinities and overflow.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <functional>
 #include <limits>
+#include <thread>
 
 #include "core/bounded.hpp"
 #include "core/dual.hpp"
@@ -189,6 +191,25 @@ TEST(BoundedType, TheReciprocalRootOfAZeroThatIsOffIsAnything) {
     const Bounded off = reciprocal_sqrt(Bounded(zero, 0x1p-30, 0x1p-30, false));
     EXPECT_TRUE(off.may_overflow && off.error == kInf) << zero << ": " << off.value << " +- " << off.error;
   }
+}
+
+/// What a thread begins with is what it comes back to from another arithmetic: a bound has no history.
+TEST(BoundedType, BoundsAreThoseOfTheirArithmeticInANewThreadToo) {
+  const auto all = [](const Roundings& r) {
+    return std::array<double, 10>{r.unit,  r.division, r.input_unit, r.input_floor, r.input_largest, r.underflow,
+                                  r.flush, r.largest,  r.saturates,  r.nearest};
+  };
+  std::array<double, 10> first{}, later{};
+  std::thread([&] {
+    first = all(Roundings::current());
+    {
+      const ArithmeticScope other({.inputs = Format::bf16, .accumulator = Format::bf16, .flushes_subnormals = true});
+      EXPECT_NE(all(Roundings::current()), first);
+    }
+    later = all(Roundings::current());
+  }).join();
+  EXPECT_EQ(first, later);
+  EXPECT_EQ(first, all(Roundings(Arithmetic{})));
 }
 
 TEST(BoundedType, StatisticalIsForRoundingToNearestOnly) {
