@@ -141,6 +141,10 @@ std::string policy_table(const json& report) {
     text += fmt::format("{} kills {} ({}), which assay does not\n", m["policy"].get<std::string>(),
                         m["mutant"].get<std::string>(), m["fault"].get<std::string>());
   for (const auto& row : report["policies"])
+    for (const auto& alarm : row["alarming"])
+      text += fmt::format("{} rejects {}, which is right: {}\n", row["policy"].get<std::string>(),
+                          alarm["kernel"].get<std::string>(), alarm["says"].get<std::string>());
+  for (const auto& row : report["policies"])
     for (const auto& note : row["notes"]) text += note.get<std::string>() + "\n";
   if (!report["unavailable"].empty())
     text += fmt::format("{} kernels have no device here and are not counted\n", report["unavailable"].size());

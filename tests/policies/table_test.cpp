@@ -56,6 +56,7 @@ TEST(Table, TotalsAddUp) {
   ASSERT_EQ(report["beyond_ours"].size(), 1U);  // c, which ggml kills and we do not
   EXPECT_EQ(report["beyond_ours"][0]["mutant"], "c");
   EXPECT_NE(policy_table(report).find("ggml kills c"), std::string::npos);
+  EXPECT_NE(policy_table(report).find("PyTorch rejects d, which is right: "), std::string::npos);
 }
 
 TEST(Table, WhatHasNoDeviceIsNotCounted) {
