@@ -7,13 +7,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
-#include <fmt/format.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 
 #include "core/errors.hpp"
 
@@ -294,6 +296,33 @@ TEST_F(JournalText, NoProgramThatIsStartedHasItOpen) {
   EXPECT_EQ(found, 1);
 }
 
+/// A program that is started without a standard input has its journal there.
+TEST_F(JournalText, ItsDescriptorMayBeTheFirst) {
+  write("");
+  const int input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+  close(STDIN_FILENO);
+  bool opened = false, left_open = false;
+  try {
+    {
+      Journal journal(file_, campaign());
+      opened = fcntl(STDIN_FILENO, F_GETFD) != -1;
+      journal.add_result(result_of("k/one"));
+    }
+    left_open = fcntl(STDIN_FILENO, F_GETFD) != -1;
+    refused("a text\n");
+    left_open = left_open || fcntl(STDIN_FILENO, F_GETFD) != -1;
+  } catch (const InputError& e) {
+    ADD_FAILURE() << e.what();
+  }
+  close(STDIN_FILENO);
+  if (input >= 0) {
+    dup2(input, STDIN_FILENO);
+    close(input);
+  }
+  EXPECT_TRUE(opened);
+  EXPECT_FALSE(left_open);
+}
+
 TEST_F(JournalText, AFullDiskIsSaidAndWhatWasWrittenIsTakenUp) {
   write("");
   rlimit before{};
@@ -320,6 +349,25 @@ TEST_F(JournalText, AFullDiskIsSaidAndWhatWasWrittenIsTakenUp) {
   EXPECT_TRUE(journal.torn());
   EXPECT_TRUE(journal.finished("k/one"));
   EXPECT_FALSE(journal.finished("k/two"));
+}
+
+/// Whatever an earlier call left behind in errno.
+TEST_F(JournalText, ALineIsWrittenOnce) {
+  write("");
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const auto ignored = std::signal(SIGXFSZ, SIG_IGN);
+  {
+    Journal journal(file_, campaign());
+    const rlimit little{1 << 16, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &little);
+    errno = EINTR;
+    EXPECT_NO_THROW(journal.add_result(result_of("k/one")));
+    setrlimit(RLIMIT_FSIZE, &before);
+  }
+  std::signal(SIGXFSZ, ignored);
+  const std::string held = text();
+  EXPECT_EQ(std::ranges::count(held, '\n'), 2);
 }
 
 }  // namespace
