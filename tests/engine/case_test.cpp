@@ -134,5 +134,136 @@ TEST(CaseJson, MalformedDocumentsNameThePlaceAndARemedy) {
   }
 }
 
+/// An operation of three dims, the last a multiple of the first, with two parameters and a tensor of a x b.
+OpDescriptor of_steps() {
+  static const DimInfo dims[] = {{"a", 0, 50, ""}, {"b", 2, 22, "", 4}, {"c", 1, 30, "", 1, 0}};
+  static const ParamInfo params[] = {{"eps", 0, 2, 1, ""}, {"window", 0, 9, 4, "", true}};
+  static const TensorInfo tensors[] = {[] {
+    TensorInfo info;
+    info.name = "x";
+    info.shape = [](std::span<const Index> extents) { return Shape{extents[0], extents[1]}; };
+    return info;
+  }()};
+  OpDescriptor op{};
+  op.dims = dims;
+  op.params = params;
+  op.tensors = tensors;
+  return op;
+}
+
+TEST(Case, ExtentsAreBroughtToTheNearestThatIsAllowedBelow) {
+  const OpDescriptor op = of_steps();
+  using Dims = std::vector<Index>;
+  const std::pair<Dims, Dims> wanted[] = {{{5, 7, 13}, {5, 4, 10}},   {{5, 8, 15}, {5, 8, 15}},   {{-1, 0, 0}, {0, 4, 1}},    {{0, 3, 7}, {0, 4, 7}},
+                                          {{51, 25, 60}, {50, 20, 50}}, {{7, 20, 3}, {7, 20, 7}}, {{7, 22, 100}, {7, 20, 28}}, {{1, 4, 31}, {1, 4, 30}},
+                                          {{30, 4, 30}, {30, 4, 30}}};
+  for (const auto& [from, to] : wanted) {
+    Dims dims = from;
+    make_valid(op, dims);
+    EXPECT_EQ(dims, to) << testing::PrintToString(from);
+    EXPECT_EQ(valid(op, from), from == to) << testing::PrintToString(from);
+    EXPECT_TRUE(valid(op, to)) << testing::PrintToString(to);
+  }
+}
+
+TEST(Case, ParametersAreDescribedBehindDims) {
+  Case c;
+  c.dims = {6, 4, 12};
+  c.params = {0.5, 3};
+  c.strategy = Strategy::graded;
+  EXPECT_EQ(describe(of_steps(), c), "a=6 b=4 c=12 eps=0.5 window=3, graded, tight, sentinels, seed 0");
+}
+
+/// A replay's case, and what its reader says of it: place, problem, remedy; empty where it is taken.
+json steps(const std::vector<Index>& dims) {
+  Case c;
+  c.dims = dims;
+  c.params = {0.5, 3};
+  return to_json(of_steps(), c);
+}
+
+std::vector<std::string> said(const json& file) {
+  try {
+    case_from_json(of_steps(), file, "file");
+  } catch (const InputError& e) {
+    return {e.where, e.problem, e.remedy};
+  }
+  return {};
+}
+
+TEST(CaseJson, ExtentsReachFromTheLeastToTheMostAllowed) {
+  const std::vector<std::string> taken;
+  for (const std::vector<Index>& dims : {std::vector<Index>{0, 4, 1}, {0, 4, 30}, {50, 20, 50}, {1, 4, 30}, {7, 8, 28}}) {
+    const std::vector<std::string> parts = said(steps(dims));
+    if (dims[2] <= 30) EXPECT_EQ(parts, taken) << testing::PrintToString(dims);
+    else EXPECT_EQ(parts, (std::vector<std::string>{"file.dims.c", "50 is not an extent of this operation", "use a multiple of 50 from 1 to 30"}));
+  }
+  using Parts = std::vector<std::string>;
+  EXPECT_EQ(said(steps({-1, 4, 1})), (Parts{"file.dims.a", "-1 is not an extent of this operation", "use an integer from 0 to 50"}));
+  EXPECT_EQ(said(steps({51, 4, 51})), (Parts{"file.dims.a", "51 is not an extent of this operation", "use an integer from 0 to 50"}));
+  EXPECT_EQ(said(steps({1, 0, 1})), (Parts{"file.dims.b", "0 is not an extent of this operation", "use a multiple of 4 from 2 to 22"}));
+  EXPECT_EQ(said(steps({1, 24, 1})), (Parts{"file.dims.b", "24 is not an extent of this operation", "use a multiple of 4 from 2 to 22"}));
+  EXPECT_EQ(said(steps({1, 6, 1})), (Parts{"file.dims.b", "6 is not an extent of this operation", "use a multiple of 4 from 2 to 22"}));
+  EXPECT_EQ(said(steps({1, 4, 0})), (Parts{"file.dims.c", "0 is not an extent of this operation", "use an integer from 1 to 30"}));
+  EXPECT_EQ(said(steps({7, 4, 15})), (Parts{"file.dims.c", "15 is not an extent of this operation", "use a multiple of 7 from 1 to 30"}));
+  json file = steps({7, 4, 14});
+  file["prelude"] = {{"a", 2}, {"b", 4}, {"c", 3}};
+  EXPECT_EQ(said(file), (Parts{"file.prelude.c", "3 is not an extent of this operation", "use a multiple of 2 from 1 to 30"}));
+}
+
+TEST(CaseJson, ASeedHasUpToTwentyDigits) {
+  const OpDescriptor op = of_steps();
+  json file = steps({1, 4, 1});
+  const std::pair<json, std::uint64_t> taken[] = {{"18446744073709551615", 18446744073709551615U}, {"0", 0}, {7, 7}, {18446744073709551615U, 18446744073709551615U}};
+  for (const auto& [seed, value] : taken) {
+    file["seed"] = seed;
+    EXPECT_EQ(case_from_json(op, file, "file").seed, value);
+  }
+  for (const json& seed : {json("018446744073709551615"), json(""), json(-1), json("1 "), json("x"), json(true)}) {
+    file["seed"] = seed;
+    EXPECT_EQ(said(file), (std::vector<std::string>{"file.seed", seed.dump() + " is not a seed", "use a non-negative integer of 64 bits"}));
+  }
+}
+
+TEST(CaseJson, NamesThatAreUnknownAreAnsweredWithThoseThatAre) {
+  json file = steps({1, 4, 1});
+  file["layout"] = "loose";
+  EXPECT_EQ(said(file), (std::vector<std::string>{"file.layout", "has \"loose\", which names nothing known", "use one of tight, padded, offset, mixed"}));
+  file = steps({1, 4, 1});
+  file["placement"] = 1;
+  EXPECT_EQ(said(file), (std::vector<std::string>{"file.placement", "has 1, which names nothing known", "use one of sentinels, page_end, page_start"}));
+  file = steps({1, 4, 1});
+  file.erase("strategy");
+  EXPECT_EQ(said(file), (std::vector<std::string>{"file", "the key 'strategy' is missing", "replay files are written by `assay falsify`"}));
+  file = steps({1, 4, 1});
+  file["params"].erase("window");
+  EXPECT_EQ(said(file), (std::vector<std::string>{"file.params", "the key 'window' is missing", "replay files are written by `assay falsify`"}));
+  for (int s = 0; s < kStrategies; ++s) {
+    file = steps({1, 4, 1});
+    file["strategy"] = name(static_cast<Strategy>(s));
+    EXPECT_EQ(case_from_json(of_steps(), file, "file").strategy, static_cast<Strategy>(s));
+  }
+}
+
+TEST(CaseJson, FloatsAreNumbersHexadecimalOrBitsOfANaN) {
+  json file = steps({1, 4, 1});
+  file["values"]["x"] = {0.5, "-0x1.8p+1", "nan:0xffc12345", "inf"};
+  const std::vector<float> x = case_from_json(of_steps(), file, "file").values.at(0);
+  ASSERT_EQ(x.size(), 4U);
+  EXPECT_EQ(x[0], 0.5F);
+  EXPECT_EQ(x[1], -3);
+  EXPECT_EQ(std::bit_cast<std::uint32_t>(x[2]), 0xffc12345U);
+  EXPECT_EQ(x[3], INFINITY);
+  for (const json& wrong : {json("nan:"), json("nan:0x7fc0000g"), json("nan:x"), json(""), json("1x"), json("one"), json(true), json()}) {
+    file["values"]["x"][2] = wrong;
+    EXPECT_EQ(said(file), (std::vector<std::string>{"file.values.x", wrong.dump() + " is not a float", "use a number, a hexadecimal float or nan:0x7fc00001"}));
+  }
+  for (const std::size_t count : {3U, 5U}) {
+    file["values"]["x"] = std::vector<int>(count, 1);
+    EXPECT_EQ(said(file), (std::vector<std::string>{"file.values.x", "holds " + std::to_string(count) + " values where the shape " + to_string(Shape{1, 4}) + " needs 4",
+                                                    "give every element, row by row"}));
+  }
+}
+
 }  // namespace
 }  // namespace assay::falsify
