@@ -73,5 +73,86 @@ TEST(Shrink, SaysWhereTimeRanOut) {
   EXPECT_FALSE(s.complete);
 }
 
+/// The search of small dims tries every strategy, layout and placement, and a second seed.
+TEST(Shrink, SmallCasesAreTriedInEveryWay) {
+  const std::vector<Index> threes{3, 3, 3};
+  const auto found = [&](auto needs) { return shrunk([&](const Case& c) { return c.dims[0] >= 20 || (c.dims == threes && needs(c)); }).smallest; };
+  for (const Strategy strategy : draw_spec("differential").strategies) {
+    const Case c = found([&](const Case& x) { return x.strategy == strategy; });
+    EXPECT_EQ(c.dims, threes) << name(strategy);
+    EXPECT_EQ(c.strategy, strategy);
+  }
+  for (int layout = 0; layout < kLayouts; ++layout) {
+    const Case c = found([&](const Case& x) { return static_cast<int>(x.layout) == layout; });
+    EXPECT_EQ(c.dims, threes) << layout;
+    EXPECT_EQ(static_cast<int>(c.layout), layout);
+  }
+  for (int placement = 0; placement < kPlacements; ++placement) {
+    const Case c = found([&](const Case& x) { return static_cast<int>(x.placement) == placement; });
+    EXPECT_EQ(c.dims, threes) << placement;
+    EXPECT_EQ(static_cast<int>(c.placement), placement);
+  }
+  std::uint64_t drawn = 0;
+  const Shrunk s = shrunk([&](const Case& c) {
+    if (c.dims[0] >= 20) drawn = c.seed;
+    return c.dims[0] >= 20 || (c.dims == threes && c.seed != drawn);
+  });
+  EXPECT_EQ(s.smallest.dims, threes);
+  EXPECT_NE(s.smallest.seed, drawn);
+}
+
+TEST(Shrink, TheSearchGoesUpToFourTheSmallestSumFirst) {
+  const auto found = [](const std::vector<std::vector<Index>>& failing) {
+    return shrunk([&](const Case& c) { return c.dims[0] >= 20 || std::ranges::find(failing, c.dims) != failing.end(); }).smallest.dims;
+  };
+  EXPECT_EQ(found({{4, 4, 4}}), (std::vector<Index>{4, 4, 4}));
+  EXPECT_EQ(found({{0, 0, 0}}), (std::vector<Index>{0, 0, 0}));
+  EXPECT_EQ(found({{5, 4, 4}, {4, 5, 4}, {4, 4, 5}})[0], 20);
+  EXPECT_EQ(found({{4, 0, 3}, {2, 2, 1}, {2, 1, 2}, {1, 2, 2}}), (std::vector<Index>{1, 2, 2}));
+}
+
+/// Up to 64 values are written out, however they came about.
+TEST(Shrink, FewValuesAreMadeExplicit) {
+  const auto smallest = [](const std::vector<Index>& least) {
+    return shrunk([&](const Case& c) {
+      for (std::size_t d = 0; d < 3; ++d)
+        if (c.dims[d] < least[d]) return false;
+      return true;
+    }).smallest;
+  };
+  const Case sixty_four = smallest({1, 16, 3}), more = smallest({1, 13, 4}), none = smallest({3, 0, 2});
+  EXPECT_EQ(sixty_four.dims, (std::vector<Index>{1, 16, 3}));
+  ASSERT_EQ(sixty_four.values.size(), 3U);
+  EXPECT_EQ(sixty_four.values[0], std::vector<float>(16, 0));
+  EXPECT_EQ(sixty_four.values[1], std::vector<float>(48, 0));
+  EXPECT_EQ(more.dims, (std::vector<Index>{1, 13, 4}));
+  EXPECT_TRUE(more.values.empty());
+  EXPECT_EQ(none.dims, (std::vector<Index>{3, 0, 2}));
+  EXPECT_TRUE(none.values.empty());
+}
+
+TEST(Shrink, ValuesThatDoNotFailAloneAreNotTaken) {
+  const Shrunk s = shrunk([](const Case& c) { return c.values.empty() && c.dims[0] > 0 && c.dims[1] > 0; });
+  EXPECT_EQ(s.smallest.dims, (std::vector<Index>{1, 1, 0}));
+  EXPECT_TRUE(s.smallest.values.empty());
+}
+
+TEST(Shrink, EveryRunIsCounted) {
+  const OpDescriptor& op = operation("matmul");
+  const auto drawn = draw(op, differential(), 3, 1);
+  int runs = 0;
+  const Fails fails = [&](const Case& c) { return ++runs > 0 && c.dims[0] > 0; };
+  const Shrunk s = shrink(op, differential(), drawn, {}, fails, std::chrono::seconds(20));
+  EXPECT_EQ(s.tried, runs);
+  EXPECT_GT(runs, 2);
+  EXPECT_GT(s.seconds, 0);
+  EXPECT_LT(s.seconds, 20);
+  runs = 0;
+  const Shrunk late = shrink(op, differential(), drawn, {}, fails, std::chrono::milliseconds(-1));
+  EXPECT_EQ(runs, 0) << "no time, no run";
+  EXPECT_EQ(late.tried, 0);
+  EXPECT_EQ(late.smallest, drawn.value());
+}
+
 }  // namespace
 }  // namespace assay::falsify
