@@ -4,6 +4,7 @@
 #include <rapidcheck/Random.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <set>
 #include <tuple>
@@ -247,6 +248,34 @@ TEST(Draw, EverySpecialValueIsPlanted) {
     }
   }
   EXPECT_TRUE(nan && plus && minus && negative_nan);
+}
+
+/// Quiet, of either sign, and each with a payload of its own: what a kernel makes of them may not depend on it.
+TEST(Draw, NaNsAreQuietWithPayloadsOfTheirOwn) {
+  std::set<std::uint32_t> payloads;
+  int all = 0, negative = 0, infinities = 0, zeros = 0, negative_zeros = 0;
+  constexpr int kSeeds = 400;
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed)
+    for (const float x : values_of(Strategy::nonfinite, true, seed)) {
+      infinities += std::isinf(x);
+      zeros += x == 0;
+      negative_zeros += x == 0 && std::signbit(x);
+      if (!std::isnan(x)) continue;
+      const auto bits = std::bit_cast<std::uint32_t>(x);
+      EXPECT_EQ(bits & 0x7fc00000U, 0x7fc00000U);
+      EXPECT_NE(bits & 0x3fffffU, 0U);
+      payloads.insert(bits & 0x3fffffU);
+      negative += std::signbit(x);
+      ++all;
+    }
+  EXPECT_GT(payloads.size(), static_cast<std::size_t>(all) * 99 / 100);
+  EXPECT_GT(*payloads.rbegin(), 0x3f0000U);
+  EXPECT_NEAR(static_cast<double>(negative) / all, 0.5, 6 * std::sqrt(0.25 / all));
+  // One to three places in each, half of them NaN.
+  EXPECT_NEAR(all + infinities, 2 * kSeeds, 6 * std::sqrt(kSeeds * 2 / 3.0));
+  EXPECT_NEAR(static_cast<double>(all) / (all + infinities), 0.5, 6 * std::sqrt(0.25 / (all + infinities)));
+  EXPECT_NEAR(zeros / (2000.0 * kSeeds), 0.25, 0.005);
+  EXPECT_NEAR(negative_zeros / (2000.0 * kSeeds), 0.125, 0.005);
 }
 
 TEST(Draw, FarDimsSquaresAndParametersAreDrawn) {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "core/errors.hpp"
 #include "falsify/engine/gradient_point.hpp"
 
 namespace assay::falsify {
@@ -206,6 +207,35 @@ TEST(KernelLink, TheComposedCallHasTheDimsAndParametersOfItsOwn) {
     EXPECT_EQ(problem.dims, (std::vector<Index>{2, 4, 3}));
     EXPECT_EQ(problem.values[0].size(), 8U);
     EXPECT_EQ(problem.values[1].size(), 12U);
+  }
+}
+
+/// A contract's call names tensors, with blanks between them or without.
+TEST(KernelLink, ACallIsReadWithOrWithoutBlanks) {
+  const auto asked = [](const char* by) {
+    OpDescriptor op = operation("matmul");
+    std::vector<GradientInfo> gradients(op.gradients.begin(), op.gradients.end());
+    for (GradientInfo& gradient : gradients)
+      if (gradient.input == 0) gradient.by = by;
+    op.gradients = gradients;
+    GradientCase c = square();
+    c.op = &op;
+    std::vector<std::vector<std::vector<float>>> values;
+    linked(named({"one"}), [&](const Kernel&, const Problem& problem) {
+      values.push_back(problem.values);
+      return right(problem);
+    }, c);
+    return values;
+  };
+  const auto usual = asked("matmul_nt(dc, b)");
+  ASSERT_EQ(usual.size(), 2U);
+  for (const char* by : {"matmul_nt(dc,b)", "matmul_nt( dc , b )", "matmul_nt(dc,  b)"}) EXPECT_EQ(asked(by), usual) << by;
+  try {
+    asked("matmul_nt(dc, q)");
+    FAIL() << "q is no tensor";
+  } catch (const InputError& e) {
+    EXPECT_EQ(e.problem, "a gradient's call names q, which is no input, no output and no d<output>");
+    EXPECT_EQ(e.where, operation("matmul").file);
   }
 }
 

@@ -439,5 +439,48 @@ TEST(Outcomes, TheFirstFindingStaysWhateverFollows) {
   EXPECT_EQ(passed_first.elements, 3);
 }
 
+/// Wrong wherever there is an element, and slow enough that the whole search takes twenty seconds.
+void wrong_and_slow(const Call& call, Device& device) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  right(call, device);
+  if (float* const c = first_of(call)) *c += 1 + std::fabs(*c);
+}
+
+TEST(Campaign, ShrinkingEndsWithTheCampaignsTime) {
+  const OpDescriptor& op = operation("matmul");
+  CampaignOptions options;
+  options.cases = 5;
+  options.only = std::string(std::ranges::find(op.obligations, "differential", &ObligationInfo::by)->id);
+  options.time = std::chrono::milliseconds(500);
+  options.shrink_budget = std::chrono::minutes(10);
+  const auto begin = std::chrono::steady_clock::now();
+  const ObligationResult o = run_campaign(op, with("matmul/cpu/naive", wrong_and_slow), options).obligations.front();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+  ASSERT_TRUE(o.counterexample.has_value());
+  EXPECT_TRUE(!o.counterexample->shrink_complete || o.counterexample->shrink_tried == 0);
+}
+
+TEST(Campaign, ShrinkingHasItsWholeBudgetWhereNoTimeIsSet) {
+  const OpDescriptor& op = operation("matmul");
+  CampaignOptions options;
+  options.cases = 5;
+  options.only = std::string(std::ranges::find(op.obligations, "differential", &ObligationInfo::by)->id);
+  options.shrink_budget = std::chrono::minutes(1);
+  const Kernel k = with("matmul/cpu/naive", [](const Call& call, Device& device) {
+    right(call, device);
+    if (float* const c = first_of(call)) *c += 1 + std::fabs(*c);
+  });
+  const ObligationResult all = run_campaign(op, k, options).obligations.front();
+  ASSERT_TRUE(all.counterexample.has_value());
+  EXPECT_TRUE(all.counterexample->shrink_complete);
+  EXPECT_GT(all.counterexample->shrink_tried, 0);
+  EXPECT_EQ(all.counterexample->smallest.dims, (std::vector<Index>{1, 0, 1}));
+  options.shrink = false;
+  const ObligationResult none = run_campaign(op, k, options).obligations.front();
+  ASSERT_TRUE(none.counterexample.has_value());
+  EXPECT_EQ(none.counterexample->shrink_tried, 0);
+  EXPECT_EQ(none.counterexample->smallest, none.counterexample->first);
+}
+
 }  // namespace
 }  // namespace assay::falsify

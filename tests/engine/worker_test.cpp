@@ -251,6 +251,16 @@ TEST_F(WorkerTest, AReplyHoldsNothingOfTheOneBefore) {
   EXPECT_EQ(reply.detail, "");
 }
 
+TEST_F(WorkerTest, AShorterReasonHoldsNothingOfALongerOneBefore) {
+  Kernel endless = with(right), longer = endless, shorter = endless;  // all known to the process that is then started
+  endless.refuse = [](const Call&) -> std::optional<std::string> { return std::string(20'000, 'x'); };
+  longer.refuse = [](const Call&) -> std::optional<std::string> { return "odd sizes only"; };
+  shorter.refuse = [](const Call&) -> std::optional<std::string> { return "no"; };
+  EXPECT_EQ(run(endless).detail, std::string(8191, 'x')) << "as much of it as an answer holds";
+  EXPECT_EQ(run(longer).detail, "odd sizes only");
+  EXPECT_EQ(run(shorter).detail, "no");
+}
+
 /// A kernel that has started a process waits for its end: one that comes back from the kernel ends well, and answers nothing.
 TEST_F(WorkerTest, AProcessThatReturnsFromTheKernelEndsThere) {
   const Kernel forks = with([](const Call& call, Device& device) {
