@@ -71,6 +71,12 @@ TEST(Case, IsDescribedWithAllThatDeterminesIt) {
   EXPECT_EQ(describe(operation("matmul"), c), "m=2 k=1 n=3, huge, mixed, page_start, seed 5");
 }
 
+TEST(CaseJson, ValuesAreThoseOfInputs) {
+  const json values = to_json(operation("matmul"), sample())["values"];
+  EXPECT_EQ(values.size(), 2U);
+  EXPECT_TRUE(values.contains("a") && values.contains("b")) << values;
+}
+
 TEST(CaseJson, AParameterIsANumber) {
   const OpDescriptor& op = operation("rmsnorm");
   Case c;

@@ -216,5 +216,27 @@ TEST(Pool, ProgressIsThePartOfTheCasesThatWasRun) {
   }
 }
 
+TEST(Pool, CasesAreThoseOfAllKernels) {
+  Kernel one = kernel("transpose/cpu/naive"), other = one;
+  one.id = "transpose/test/one", other.id = "transpose/test/other";
+  CampaignOptions options;
+  options.cases = 3;
+  options.largest = 8;
+  options.only = std::string(obligations("transpose")[0].info->id);
+  const std::vector<const Kernel*> both{&one, &other};
+  PoolStatus last;
+  int told = 0;
+  const std::vector<json> results = run_pool(both, options, 1, [&](const PoolStatus& status) {
+    told += status.last != nullptr;
+    last = status;
+  });
+  EXPECT_EQ(results.size(), 2U);
+  EXPECT_EQ(told, 2);
+  EXPECT_EQ(last.kernels, 2);
+  EXPECT_EQ(last.finished, 2);
+  EXPECT_EQ(last.work_done, 2);
+  EXPECT_EQ(last.cases_done, 2 * 3);
+}
+
 }  // namespace
 }  // namespace assay::falsify
