@@ -2,6 +2,7 @@
 // number: in fifty digits.
 #include <gtest/gtest.h>
 
+#include <random>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -40,6 +41,7 @@ Fifty both(const Fifty& x, const Fifty& y) {
 }
 Fifty either_order(const Fifty& x, const Fifty& y) { return both(x, y); }
 Fifty in_both_orders(const Fifty& x, const Fifty& y) { return both(x, y); }
+Fifty either(const Fifty& x, const Fifty& y) { return both(x, y); }
 
 }  // namespace
 }  // namespace assay::numbers
@@ -49,6 +51,7 @@ Fifty in_both_orders(const Fifty& x, const Fifty& y) { return both(x, y); }
 #include "reference/adamw_step.hpp"
 #include "reference/cross_entropy_backward.hpp"
 #include "reference/orders.hpp"
+#include "reference/q4_k_gemv.hpp"
 #include "reference/silu_backward.hpp"
 #include "reference/silu_mul_backward.hpp"
 
@@ -109,6 +112,19 @@ TEST_F(SameNumber, OfAdamW) {
     reference::adamw_step<Fifty>(p[0], p[1], p[2], p[3], 0.001, 0.9, 0.999, 1e-8, 0.01, step);
   }
   EXPECT_EQ(compared, 27);
+}
+
+/// By elements, by sub-blocks and by super-blocks, over a whole super-block and a part of the next that ends inside a sub-block.
+TEST_F(SameNumber, OfQ4KGemv) {
+  constexpr Index kRows = 2, kWidth = 256 + 77, kBytes = 288;
+  std::mt19937 random(5);
+  std::vector<Fifty> bytes, x, y(kRows);
+  for (Index i = 0; i < kRows * kBytes; ++i) bytes.emplace_back(static_cast<int>(random() % 256));
+  for (std::size_t i = 0; i < bytes.size(); i += 144) bytes[i + 1] = Fifty(0x3c), bytes[i + 3] = Fifty(0xb8);  // d from 1, dmin from -1/2 on
+  for (Index p = 0; p < kWidth; ++p) x.push_back(Fifty(static_cast<int>(random() % 2001) - 1000) / 7);
+  reference::q4_k_gemv<Fifty>(View<const Fifty>(bytes.data(), {kRows, kBytes}), View<const Fifty>(x.data(), {kWidth}),
+                              View<Fifty>(y.data(), {kRows}));
+  EXPECT_EQ(compared, 2 * kRows);
 }
 
 TEST_F(SameNumber, OfScaledSums) {
