@@ -2,6 +2,8 @@
 // descriptions of it in this repository, that of the references and core/q4_k.hpp, beside each other.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cfloat>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -186,6 +188,127 @@ TEST(GoldenQ4K, OnlyWhatNoHalfReachesIsUndefined) {
   EXPECT_FALSE(may_be_undefined(-4e6F, kHigh - 4e6F * (1 + 1.1F / 63)));
   EXPECT_TRUE(may_be_undefined(-4e6F, kHigh - 4e6F * (1 + 0.5F / 63)));
   EXPECT_TRUE(may_be_undefined(NAN, 0));
+}
+
+/// Bytes of a super-block put together from core/q4_k.hpp.
+std::vector<unsigned> encoded_by_parts(const float (&x)[256]) {
+  std::uint8_t bytes[144] = {};
+  float lowest[8], reach[8], least = 0, most = 0;
+  for (Index b = 0; b < 8; ++b) {
+    lowest[b] = std::min(0.0F, *std::min_element(x + 32 * b, x + 32 * b + 32));
+    least = std::min(least, lowest[b]);
+  }
+  const Half dmin = q4_k::smallest_half(q4_k::kScaleReach, std::max(0.0F, -least));
+  q4_k::Scale scales[8] = {};
+  for (std::size_t b = 0; b < 8; ++b) {
+    scales[b].minimum = q4_k::smallest_code(widen(dmin), -lowest[b]);
+    reach[b] = *std::max_element(x + 32 * b, x + 32 * b + 32) + widen(dmin) * static_cast<float>(scales[b].minimum);
+    most = std::max(most, reach[b]);
+  }
+  const Half d = q4_k::smallest_half(q4_k::kValueReach, most);
+  if (dmin.bits == 0x7c00 || d.bits == 0x7c00) {
+    bytes[0] = q4_k::kUndefined.bits & 255U, bytes[1] = q4_k::kUndefined.bits >> 8U;
+    return {bytes, bytes + 144};
+  }
+  bytes[0] = d.bits & 255U, bytes[1] = static_cast<std::uint8_t>(d.bits >> 8U);
+  bytes[2] = dmin.bits & 255U, bytes[3] = static_cast<std::uint8_t>(dmin.bits >> 8U);
+  for (std::size_t b = 0; b < 8; ++b) {
+    scales[b].scale = q4_k::smallest_code(15 * widen(d), reach[b]);
+    q4_k::pack(bytes + q4_k::kPacked, static_cast<Index>(b), scales[b]);
+    for (std::size_t i = 32 * b; i < 32 * b + 32; ++i) {
+      const float minimum = widen(dmin) * static_cast<float>(scales[b].minimum);
+      const unsigned code = q4_k::nearest_code(widen(d) * static_cast<float>(scales[b].scale), x[i] + minimum);
+      std::uint8_t& pair = bytes[16 + i / 64 * 32 + i % 32];
+      pair = static_cast<std::uint8_t>(pair | code << (i / 32 % 2 * 4));
+    }
+  }
+  return {bytes, bytes + 144};
+}
+
+TEST(GoldenQ4K, TwoDescriptionsOfTheEncoderAgree) {
+  std::mt19937 random(11);
+  std::normal_distribution<float> normal;
+  int defined = 0, undefined = 0;
+  for (int round = 0; round < 1200; ++round) {
+    float x[256];
+    const int kind = round % 6, exponent = static_cast<int>(random() % 56) - 30;  // up to what no half reaches
+    for (std::size_t i = 0; i < 256; ++i) {
+      const float v = std::ldexp(normal(random), exponent);
+      x[i] = kind == 0 ? v : kind == 1 ? std::fabs(v) : kind == 2 ? -std::fabs(v) : kind == 3 ? (i / 32 % 3 == 0 ? 0 : v)
+             : kind == 4 ? std::ldexp(static_cast<float>(static_cast<int>(random() % 95) - 31), exponent)  // halves of codes among them
+                         : std::ldexp(v, -static_cast<int>(i / 32) * 3);
+    }
+    unsigned bytes[144] = {};
+    reference::q4_k_encode(x, bytes);
+    const std::vector<unsigned> found(bytes, bytes + 144);
+    ASSERT_EQ(found, encoded_by_parts(x)) << round;
+    (bytes[0] == 0 && bytes[1] == 0x7e ? undefined : defined) += 1;
+  }
+  EXPECT_GT(defined, 500);
+  EXPECT_GT(undefined, 20);
+}
+
+/// Of equal distances the smaller code; of no step code 0, which is as near as any.
+TEST(GoldenQ4K, CodesAtTheEndsOfTheirRange) {
+  EXPECT_EQ(q4_k::nearest_code(0, 0), 0U);
+  EXPECT_EQ(q4_k::nearest_code(0, 1), 0U);
+  EXPECT_EQ(q4_k::nearest_code(1, 0), 0U);
+  EXPECT_EQ(q4_k::nearest_code(1, 0.5F), 0U);
+  EXPECT_EQ(q4_k::nearest_code(1, 14.5F), 14U);
+  EXPECT_EQ(q4_k::nearest_code(1, std::nextafter(14.5F, 15.0F)), 15U);
+  EXPECT_EQ(q4_k::nearest_code(1, 15), 15U);
+  EXPECT_EQ(q4_k::nearest_code(1, 15.4F), 15U);
+  EXPECT_EQ(q4_k::nearest_code(1, 100), 15U);
+  EXPECT_EQ(q4_k::smallest_code(0, 0), 0U);
+  EXPECT_EQ(q4_k::smallest_code(1, 0), 0U);
+  EXPECT_EQ(q4_k::smallest_code(1, -1), 0U);
+  EXPECT_EQ(q4_k::smallest_code(1, std::nextafter(0.0F, 1.0F)), 1U);
+  EXPECT_EQ(q4_k::smallest_code(1, 62), 62U);
+  EXPECT_EQ(q4_k::smallest_code(1, std::nextafter(62.0F, 63.0F)), 63U);
+  EXPECT_EQ(q4_k::smallest_code(1, 63), 63U);
+  EXPECT_EQ(q4_k::smallest_half(63, 0).bits, 0);
+  EXPECT_EQ(q4_k::smallest_half(63, FLT_MIN).bits, 1);
+  EXPECT_EQ(q4_k::smallest_half(945, FLT_MAX).bits, 0x7c00);
+  EXPECT_EQ(q4_k::blocks_of(0), 0);
+  EXPECT_EQ(q4_k::blocks_of(1), 1);
+  EXPECT_EQ(q4_k::blocks_of(256), 1);
+  EXPECT_EQ(q4_k::blocks_of(257), 2);
+  EXPECT_EQ(q4_k::row_bytes(257), 288);
+}
+
+/// The smallest normal number counts, the largest subnormal one does not; NaN and infinities leave no block.
+TEST(GoldenQ4K, SubnormalValuesAreZero) {
+  const auto head = [](double value) {
+    Values x(40, 0), bytes(144, 1);
+    x[33] = value;
+    reference::q4_k_quantize<double>(View<const double>(x.data(), {1, 40}), View<double>(bytes.data(), {1, 144}));
+    return Values(bytes.begin(), bytes.begin() + 4);
+  };
+  constexpr double kNormal = FLT_MIN, kSubnormal = 0x1.fffffcp-127;
+  EXPECT_EQ(head(kNormal), (Values{1, 0, 0, 0}));
+  EXPECT_EQ(head(kSubnormal), (Values{0, 0, 0, 0}));
+  EXPECT_EQ(head(-kNormal), (Values{1, 0, 1, 0})) << "the step of the minima, and what zero is above them";
+  EXPECT_EQ(head(-kSubnormal), (Values{0, 0, 0, 0}));
+  for (const double value : {double{NAN}, double{INFINITY}, -double{INFINITY}}) EXPECT_EQ(head(value), (Values{0, 0x7e, 0, 0})) << value;
+}
+
+/// Of a row of more than 256 super-blocks each is that of its values alone; the last goes on with the last value.
+TEST(GoldenQ4K, EverySuperBlockOfALongRowHasItsPlace) {
+  constexpr Index kBlocks = 259, kWidth = (kBlocks - 1) * 256 + 3;
+  Values x(kWidth), bytes(kBlocks * 144, -1);
+  for (std::size_t p = 0; p < x.size(); ++p) x[p] = p % 7 == 0 ? static_cast<double>(p / 256 + 1) : -static_cast<double>(p % 5);
+  reference::q4_k_quantize<double>(View<const double>(x.data(), {1, kWidth}), View<double>(bytes.data(), {1, kBlocks * 144}));
+  for (std::size_t b = 0; b < kBlocks; ++b) {
+    float own[256];
+    for (std::size_t i = 0; i < 256; ++i) own[i] = static_cast<float>(x[std::min(b * 256 + i, x.size() - 1)]);
+    unsigned want[144] = {};
+    reference::q4_k_encode(own, want);
+    for (std::size_t n = 0; n < 144; ++n) ASSERT_EQ(bytes[b * 144 + n], want[n]) << "byte " << n << " of super-block " << b;
+  }
+  Values decoded(kWidth);
+  reference::q4_k_dequantize<double>(View<const double>(bytes.data(), {1, kBlocks * 144}), View<double>(decoded.data(), {1, kWidth}));
+  for (std::size_t p = 0; p < x.size(); ++p)  // a step, of which half is the most that is lost
+    ASSERT_NEAR(decoded[p], x[p], 1 + static_cast<double>(p / 256 + 5) / 15) << p;
 }
 
 /// The largest half is a scale; what needs more has none, and all of its super-block is undefined.
