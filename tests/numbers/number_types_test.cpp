@@ -8,6 +8,7 @@
 
 #include "core/bounded.hpp"
 #include "core/dual.hpp"
+#include "core/forms.hpp"
 #include "falsify/engine/random.hpp"
 
 namespace assay::numbers {
@@ -274,6 +275,62 @@ TEST(Derivatives, OfEachFunction) {
     expect(at + Dual<double>(5, 7), x + 5, 10);
     expect(at - Dual<double>(5, 7), x - 5, -4);
   }
+}
+
+/// The same of Dual<Bounded>: values and derivatives are those of double, and a bound holds both.
+TEST(Derivatives, OfEachFunctionWithBounds) {
+  using D = Dual<Bounded>;
+  const auto expect = [](const D& found, double value, double derivative) {
+    const auto within = [](const Bounded& x, double want) {
+      EXPECT_NEAR(x.value, want, 8 * 0x1p-53 * std::fabs(want));
+      EXPECT_LE(x.error, 0x1p-18 * std::fabs(want)) << "a few roundings to float";
+      EXPECT_LE(x.statistical, x.error);
+    };
+    within(found.value, value), within(found.derivative, derivative);
+  };
+  for (const double x : {0.25, 0.75, 1.5, 3.0}) {
+    const D at(Bounded(x), Bounded(3.0)), other(Bounded(5.0), Bounded(7.0));
+    const double root = std::sqrt(x), t = std::tanh(x);
+    expect(sqrt(at), root, 3 / (2 * root));
+    expect(exp(at), std::exp(x), 3 * std::exp(x));
+    expect(expm1(at), std::expm1(x), 3 * std::exp(x));
+    expect(log(at), std::log(x), 3 / x);
+    expect(log1p(at), std::log1p(x), 3 / (1 + x));
+    expect(sin(at), std::sin(x), 3 * std::cos(x));
+    expect(cos(at), std::cos(x), -3 * std::sin(x));
+    EXPECT_NEAR(tanh(at).derivative.value, 3 * (1 - t * t), 1e-13);
+    expect(absolute(-at), x, 3);
+    expect(at * other, 5 * x, 3 * 5 + 7 * x);
+    expect(at / other, x / 5, (3 - x / 5 * 7) / 5);
+    expect(at + other, x + 5, 10);
+    expect(at - other, x - 5, -4);
+    EXPECT_TRUE(at < other && at <= other && other > at && other >= at && at <= at && at >= at);
+    EXPECT_FALSE(at < at || at > at || other < at || other <= at || at > other || at >= other);
+  }
+}
+
+/// What no operator of Dual has is that of the complex step, too.
+TEST(Derivatives, OfEachFunctionByTheComplexStep) {
+  const double step = 0x1p-300;
+  for (const double x : {0.25, 0.75, 1.5, 3.0}) {
+    const std::complex<double> at(x, 3 * step);
+    const auto expect = [&](std::complex<double> found, double value, double derivative) {
+      EXPECT_NEAR(found.real(), value, 16 * 0x1p-53 * (1 + std::fabs(value)));
+      EXPECT_NEAR(found.imag() / step, derivative, 16 * 0x1p-53 * std::fabs(derivative));
+    };
+    expect(assay::expm1(at), std::expm1(x), 3 * std::exp(x));
+    expect(assay::log1p(at), std::log1p(x), 3 / (1 + x));
+    expect(absolute(-at), x, 3);
+    expect(sigmoid(at), 1 / (1 + std::exp(-x)), 3 * std::exp(-x) / (1 + std::exp(-x)) / (1 + std::exp(-x)));
+  }
+}
+
+TEST(BoundedType, BlocksOfTwoTruncateAndThoseOfOneDoNot) {
+  const Roundings one(Arithmetic{.block = 1}), two(Arithmetic{.block = 2}), four(Arithmetic{.block = 4});
+  EXPECT_TRUE(one.nearest && !one.saturates);
+  EXPECT_TRUE(!two.nearest && two.saturates);
+  EXPECT_EQ(two.unit, four.unit);
+  EXPECT_GT(two.unit, 1.9 * one.unit);
 }
 
 TEST(Derivatives, OrderLooksAtTheValueOnly) {
