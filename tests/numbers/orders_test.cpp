@@ -2,13 +2,17 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cfloat>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <utility>
 #include <vector>
 
 #include "contract/certificates/nf4_matmul.hpp"
+#include "core/attention_forms.hpp"
 #include "core/dual.hpp"
 #include "core/nf4.hpp"
 #include "core/q4_k.hpp"
@@ -170,6 +174,56 @@ TEST(Orders, AProductOfFourInAnyNumbers) {
   EXPECT_EQ(reference::product_of_four(2.0, 3.0, 5.0, 7.0), 210);
   EXPECT_EQ(reference::product_of_four(Bounded(2.0), Bounded(3.0), Bounded(5.0), Bounded(7.0)).value, 210);
   EXPECT_EQ(reference::product_of_four(Dual<double>(2, 1), Dual<double>(3, 0), Dual<double>(5, 0), Dual<double>(7, 0)).derivative, 105);
+}
+
+/// Two factors, or three, may be multiplied first, whichever they are; what comes to the largest float and no further is none.
+TEST(Orders, AProductOfFourMayOverflowWhereTwoOrThreeFactorsDo) {
+  const auto may_overflow = [](double a, double b, double c, double d) {
+    double f[] = {a, b, c, d};
+    std::ranges::sort(f);
+    int which = 0, all = 0;
+    do {
+      const Bounded x = reference::product_of_four(Bounded(f[0], 0, 0, false), Bounded(f[1], 0, 0, false), Bounded(f[2], 0, 0, false),
+                                                   Bounded(f[3], 0, 0, false));
+      which += x.may_overflow, ++all;
+    } while (std::next_permutation(f, f + 4));
+    EXPECT_TRUE(which == 0 || which == all) << "in " << which << " of " << all << " orders of the arguments";
+    return which > 0;
+  };
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(may_overflow(0x1p100, 0x1p100, 0x1p-100, 0x1p-100)) << "two of them";
+  EXPECT_TRUE(may_overflow(0x1p60, 0x1p60, 0x1p60, 0x1p-120)) << "three of them";
+  EXPECT_TRUE(may_overflow(-0x1p100, 0x1p100, 0x1p-100, 0x1p-100)) << "whatever their signs";
+  EXPECT_FALSE(may_overflow(0x1p60, 0x1p60, 0x1p7, 0x1p-120));
+  EXPECT_TRUE(may_overflow(kInf, 0x1p-50, 0x1p-50, 0x1p-50)) << "infinity times what vanished";
+  EXPECT_FALSE(may_overflow(kInf, 0x1p-40, 0x1p-40, 0x1p-40));
+  EXPECT_FALSE(may_overflow(kInf, 0, 1, 1)) << "NaN in every order";
+  const auto flag = [](double a, double b, double c, double d) {
+    return reference::product_of_four(Bounded(a, 0, 0, false), Bounded(b, 0, 0, false), Bounded(c, 0, 0, false), Bounded(d, 0, 0, false))
+        .may_overflow;
+  };
+  EXPECT_FALSE(flag(FLT_MAX, 0.5, 0.5, 1)) << "the largest times one";
+  EXPECT_FALSE(flag(FLT_MAX, 0.5, 1, 1)) << "and once more";
+  EXPECT_FALSE(flag(kInf, 0x1p-63, 0x1p-63, 8)) << "the smallest normal number is not 0";
+  EXPECT_FALSE(flag(0x1p-63, 0x1p-63, 8, kInf));
+}
+
+/// x is scaled before its product, or the sum after all of them.
+TEST(Orders, AScaledDotMayOverflowWhereAFactorOrTheTermsTogetherDo) {
+  const auto may_overflow = [](double scale, std::initializer_list<std::pair<double, double>> terms) {
+    ScaledDot<Bounded> dot(Bounded(scale, 0, 0, false));
+    for (const auto& [x, y] : terms) dot.add(Bounded(x, 0, 0, false), Bounded(y, 0, 0, false));
+    return dot.value().may_overflow;
+  };
+  constexpr double kLargest = FLT_MAX;
+  EXPECT_TRUE(may_overflow(4, {{kLargest / 2, 0x1p-20}})) << "the scaled factor is twice the largest float";
+  EXPECT_TRUE(may_overflow(-4, {{kLargest / 2, 0x1p-20}}));
+  EXPECT_FALSE(may_overflow(4, {{kLargest / 4, 0x1p-20}})) << "the scaled factor is the largest float";
+  EXPECT_FALSE(may_overflow(4, {{0x1p-20, kLargest / 2}})) << "the other factor is not scaled";
+  EXPECT_TRUE(may_overflow(2, {{kLargest / 4, 1}, {-kLargest / 4, 1}})) << "half of it twice, and roundings";
+  EXPECT_FALSE(may_overflow(2, {{kLargest / 4 * (1 - 0x1p-16), 1}, {-kLargest / 4 * (1 - 0x1p-16), 1}}));
+  EXPECT_TRUE(may_overflow(-2, {{kLargest / 4, 1}, {-kLargest / 4, 1}}));
+  EXPECT_FALSE(may_overflow(2, {}));
 }
 
 /// A row of one block has one scale: that of the next row, which is infinite, is none of its own.
