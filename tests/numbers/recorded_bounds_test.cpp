@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "core/attention_forms.hpp"
+#include "core/either.hpp"
 #include "core/scaled_sum.hpp"
 #include "falsify/engine/draw.hpp"
 #include "falsify/engine/oracle.hpp"
@@ -260,6 +261,49 @@ TEST(RecordedBounds, OfTwo) {
   binary("attention_weight", [](const Bounded& x, const Bounded& y) { return attention_weight(x, y, 0); });
   binary("either_order", [](const Bounded& x, const Bounded& y) { return reference::either_order(x, y); });
   binary("without_weight", [](const Bounded& x, const Bounded& y) { return without_weight(x.value, y); });
+}
+
+/// Beside the largest double, whose neighbours are no numbers, and where errors reach exactly as far as another number.
+TEST(RecordedBounds, OfTwoAtTheEndsOfDouble) {
+  const auto at_the_ends = [](const std::string& name, const auto& f) {
+    static const std::vector<double> values = either_sign({0, 0x1p-1022, 1, FLT_MAX, 0x1p1023, DBL_MAX, kInfinity});
+    expect_recorded_everywhere(name + " at the ends", [&](Table& table) {
+      for (const double x : values)
+        table.group([&](Digest& digest) {
+          for (const double y : values)
+            for (const int vx : {0, 1, 4, 9})
+              for (const int vy : {0, 1, 4, 9}) digest.add(f(with_error(x, vx), with_error(y, vy)));
+        });
+    });
+  };
+  at_the_ends("sum", [](const Bounded& x, const Bounded& y) { return x + y; });
+  at_the_ends("product", [](const Bounded& x, const Bounded& y) { return Bounded(x * y); });
+  at_the_ends("exact product", [](const Bounded& x, const Bounded& y) { return of_product(x * y); });
+  at_the_ends("quotient", [](const Bounded& x, const Bounded& y) { return quotient(x, y); });
+  at_the_ends("log_of_sum", [](const Bounded& x, const Bounded& y) { return log_of_sum(x, y); });
+  at_the_ends("softmax_term", [](const Bounded& x, const Bounded& y) { return softmax_term(x, y, 40); });
+  at_the_ends("attention_weight", [](const Bounded& x, const Bounded& y) { return attention_weight(x, y, 0); });
+  at_the_ends("either", [](const Bounded& x, const Bounded& y) { return either(x, y); });
+  at_the_ends("either_order", [](const Bounded& x, const Bounded& y) { return reference::either_order(x, y); });
+  at_the_ends("product of three", [](const Bounded& x, const Bounded& y) { return product(x, y, Bounded(0.5)); });
+  at_the_ends("product of four", [](const Bounded& x, const Bounded& y) { return reference::product_of_four(x, Bounded(0.5), y, Bounded(2.0)); });
+  at_the_ends("scaled_difference", [](const Bounded& x, const Bounded& y) { return scaled_difference(x, y, Bounded(1.0)); });
+  at_the_ends("weighted_mean", [](const Bounded& x, const Bounded& y) { return reference::weighted_mean(Bounded(0.75), x, Bounded(0.25), y); });
+  at_the_ends("scaled dot", [](const Bounded& x, const Bounded& y) {
+    ScaledDot<Bounded> dot(Bounded(0.125));
+    dot.add(x, y), dot.add(Bounded(1.0), Bounded(3.0));
+    return dot.value();
+  });
+  at_the_ends("mean of two", [](const Bounded& x, const Bounded& y) {
+    const Bounded weights[] = {Bounded(0.25), Bounded(0.5)}, values[] = {x, y};
+    const WeightedMean<Bounded> of(View<const Bounded>(weights, Shape{2}));
+    return of.of([&](Index j) { return values[j]; });
+  });
+  at_the_ends("sum of two", [](const Bounded& x, const Bounded& y) {
+    Sum<Bounded> sum;
+    sum += x, sum += y;
+    return sum.value();
+  });
 }
 
 TEST(RecordedBounds, OfSeveral) {
