@@ -1,0 +1,340 @@
+// What each format makes of a small report that is written here in full: every line of it.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "falsify/engine/report.hpp"
+#include "falsify/engine/reports/fields.hpp"
+#include "falsify/engine/reports/formats.hpp"
+
+namespace assay::falsify {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+json obligation(const char* id, const char* verdict, int cases, int refused, std::int64_t elements, const json& worst) {
+  return {{"id", id},           {"claim", "it holds"},    {"by", "differential"}, {"if_fails", "the last row"}, {"verdict", verdict}, {"cases", cases},
+          {"refused", refused}, {"elements", elements}, {"worst", worst},       {"seconds", 0.25}};
+}
+
+json because(json o, const char* reason) {
+  o["reason"] = reason;
+  return o;
+}
+
+json kernel_with(const char* id, const char* status, json obligations, double seconds = 1.25) {
+  return {{"op", "scale"},   {"kernel", id},      {"backend", "cpu"}, {"device", "here"},
+          {"source", "a.cpp"}, {"line", 7}, {"status", status}, {"seconds", seconds}, {"obligations", std::move(obligations)}};
+}
+
+json report_with(json kernels) {
+  return {{"version", "9.9"},
+          {"settings", {{"seed", "1"}}},
+          {"seconds", 75.06},
+          {"totals",
+           {{"kernels", 11}, {"passed", 1}, {"falsified", 2}, {"mistrusted", 3}, {"refused", 4}, {"unavailable", 5}, {"cases", 60}, {"elements", 12'345}}},
+          {"never_evaluated", json::array()},
+          {"exit_code", 1},
+          {"kernels", std::move(kernels)}};
+}
+
+/// A case with its values and a replay file, and an element that is wrong.
+json counterexample() {
+  return {{"says", "n=2"},
+          {"case", {{"values", {{"alpha", {"1"}}, {"x", {"0.5", "-inf", "nan:1", "1e-45"}}}}}},
+          {"finding", {{"kind", "value"}, {"message", "got 2, want 1"}, {"tensor", "y"}, {"index", {1, 0, 12}}}},
+          {"number", 17},
+          {"shrink", {{"tried", 23}}},
+          {"reproduction", "in a fresh process"},
+          {"file", "out/replay/x.json"}};
+}
+
+/// A crash: no element, no values, no replay file.
+json crash() {
+  return {{"says", "n=3"},
+          {"case", {{"seed", "1"}}},
+          {"finding", {{"kind", "crash"}, {"message", "signal 11"}}},
+          {"number", 1},
+          {"shrink", {{"tried", 0}}},
+          {"reproduction", "sometimes"}};
+}
+
+json failing(const char* id, json with) {
+  json o = obligation(id, "falsified", 3, 0, 30, "inf");
+  o["counterexample"] = std::move(with);
+  return o;
+}
+
+TEST(Fields, CountsAreShortFromTenThousandOn) {
+  EXPECT_EQ(short_count(0), "0");
+  EXPECT_EQ(short_count(9'999), "9999");
+  EXPECT_EQ(short_count(10'000), "10.0k");
+  EXPECT_EQ(short_count(12'345), "12.3k");
+  EXPECT_EQ(short_count(9'999'949), "9999.9k");
+  EXPECT_EQ(short_count(9'999'999), "10000.0k");
+  EXPECT_EQ(short_count(10'000'000), "10.0M");
+  EXPECT_EQ(short_count(123'456'789), "123.5M");
+}
+
+TEST(Fields, FiguresHaveThreeDigitsOrStandAsTheyAre) {
+  EXPECT_EQ(figure(0.123456), "0.123");
+  EXPECT_EQ(figure(1234567.0), "1.23e+06");
+  EXPECT_EQ(figure(2), "2");
+  EXPECT_EQ(figure("inf"), "inf");
+}
+
+TEST(Fields, WhatJsonHasNoNumberForIsAWord) {
+  EXPECT_EQ(number(0), json(0.0));
+  EXPECT_EQ(number(-1.5), json(-1.5));
+  EXPECT_EQ(number(kInf), json("inf"));
+  EXPECT_EQ(number(-kInf), json("-inf"));
+  EXPECT_EQ(number(std::nan("")), json("nan"));
+  EXPECT_EQ(number(std::numeric_limits<double>::max()), json(std::numeric_limits<double>::max()));
+  for (const double x : {0.0, -1.5, kInf, -kInf, 0.1}) EXPECT_EQ(number_from(number(x)), x);
+  EXPECT_TRUE(std::isnan(number_from(number(std::nan("")))));
+  EXPECT_EQ(number_from(json(3)), 3);
+}
+
+TEST(Fields, AnElementIsNamedWithItsWholeIndex) {
+  EXPECT_EQ(element_of(counterexample()["finding"]), "y[1, 0, 12]");
+  EXPECT_EQ(element_of({{"tensor", "y"}, {"index", {4}}}), "y[4]");
+  EXPECT_EQ(element_of({{"tensor", "y"}, {"index", json::array()}}), "y[]");
+  EXPECT_EQ(element_of(crash()["finding"]), "");
+}
+
+TEST(Fields, InputsAreListedTensorByTensor) {
+  EXPECT_EQ(inputs_of(counterexample()), "alpha = [1], x = [0.5, -inf, nan:1, 1e-45]");
+  EXPECT_EQ(inputs_of({{"case", {{"values", {{"x", json::array()}}}}}}), "x = []");
+  EXPECT_EQ(inputs_of(crash()), "");
+}
+
+TEST(Fields, AReplayIsACommandWhereThereIsAFile) {
+  EXPECT_EQ(replay_of(counterexample()), "assay replay out/replay/x.json");
+  EXPECT_EQ(replay_of(crash()), "");
+}
+
+TEST(Fields, WhatHappenedIsTheFindingOrTheReason) {
+  EXPECT_EQ(what_happened(failing("A-1", counterexample())), "got 2, want 1 (n=2)");
+  EXPECT_EQ(what_happened(because(obligation("A-1", "unavailable", 0, 0, 0, 0), "there is no device")), "there is no device");
+  EXPECT_EQ(what_happened(obligation("A-1", "passed", 1, 0, 1, 0)), "");
+}
+
+TEST(Fields, JudgedAreAllOfOneVerdictInOrder) {
+  const json report = report_with({kernel_with("k1", "falsified", {failing("A-1", crash()), obligation("A-2", "passed", 1, 0, 1, 0), failing("A-3", crash())}),
+                                   kernel_with("k2", "passed", {obligation("A-1", "passed", 1, 0, 1, 0)}), kernel_with("k3", "falsified", {failing("A-2", crash())})});
+  std::string found;
+  for (const Judged& j : judged(report, "falsified")) found += text_of(j.kernel, "kernel") + " " + text_of(j.obligation, "id") + "; ";
+  EXPECT_EQ(found, "k1 A-1; k1 A-3; k3 A-2; ");
+  EXPECT_TRUE(judged(report, "mistrusted").empty());
+}
+
+TEST(Fields, TotalsAreOneLine) {
+  EXPECT_EQ(totals_line(report_with(json::array())),
+            "11 kernels: 1 passed, 2 falsified, 3 mistrusted, 4 refused every case, 5 unavailable; 60 cases, 12.3k output elements in 75.1 s");
+}
+
+constexpr const char* kTotals =
+    "\n11 kernels: 1 passed, 2 falsified, 3 mistrusted, 4 refused every case, 5 unavailable; 60 cases, 12.3k output elements in 75.1 s\n";
+
+TEST(Table, SumsUpTheObligationsOfAKernel) {
+  EXPECT_EQ(table(report_with({kernel_with("scale/cpu/naive", "passed",
+                                           {obligation("A-1", "passed", 10, 0, 1'000, 0.25), obligation("A-2", "passed", 5, 0, 9'500, 0.5),
+                                            obligation("A-3", "passed", 1, 0, 3, 0.125)})})),
+            std::string("kernel            cases   elements  err/bound  seconds  verdict\n"
+                        "scale/cpu/naive      16      10.5k        0.5      1.2  passed\n") +
+                kTotals);
+}
+
+TEST(Table, IsAsWideAsItsLongestKernel) {
+  const json none = json::array();
+  EXPECT_EQ(table(report_with({kernel_with("a", "passed", none), kernel_with("scale/vulkan/vectorized", "passed", none), kernel_with("bc", "passed", none, 100)})),
+            std::string("kernel                    cases   elements  err/bound  seconds  verdict\n"
+                        "a                             0          0          0      1.2  passed\n"
+                        "scale/vulkan/vectorized       0          0          0      1.2  passed\n"
+                        "bc                            0          0          0    100.0  passed\n") +
+                kTotals);
+  EXPECT_EQ(table(report_with({kernel_with("a", "passed", none)})), std::string("kernel   cases   elements  err/bound  seconds  verdict\n"
+                                                                                "a            0          0          0      1.2  passed\n") +
+                                                                        kTotals);
+}
+
+TEST(Table, CountsWhatWasRefusedOrDidNotApply) {
+  const json passed = obligation("A-1", "passed", 10, 0, 10, 0.5);
+  EXPECT_EQ(table(report_with({
+                kernel_with("one", "passed", {passed, because(obligation("A-2", "not applicable", 0, 0, 0, 0), "no copy")}),
+                kernel_with("two", "passed", {obligation("A-1", "passed", 10, 1, 10, 0.5), obligation("A-2", "passed", 4, 2, 10, 0.5)}),
+                kernel_with("both", "passed",
+                            {passed, obligation("A-2", "not applicable", 0, 0, 0, 0), obligation("A-3", "passed", 5, 1, 10, 0.5),
+                             obligation("A-4", "not applicable", 0, 0, 0, 0)}),
+            })),
+            std::string("kernel   cases   elements  err/bound  seconds  verdict\n"
+                        "one         10         10        0.5      1.2  passed (1 of 2 obligations not applicable)\n"
+                        "two         14         20        0.5      1.2  passed (3 of 14 cases refused)\n"
+                        "both        15         20        0.5      1.2  passed (2 of 4 obligations not applicable) (1 of 15 cases refused)\n") +
+                kTotals);
+}
+
+TEST(Table, SaysWhyAKernelWasNotTried) {
+  EXPECT_EQ(table(report_with({
+                kernel_with("absent", "unavailable",
+                            {obligation("A-1", "unavailable", 0, 0, 0, 0), because(obligation("A-2", "unavailable", 2, 1, 0, 0), "no device"),
+                             because(obligation("A-3", "unavailable", 0, 0, 0, 0), "another reason"), obligation("A-4", "not applicable", 0, 0, 0, 0)}),
+                kernel_with("unwilling", "refused", {because(obligation("A-1", "refused", 3, 3, 0, 0), "n is odd")}),
+                kernel_with("tried", "passed", {because(obligation("A-1", "passed", 3, 0, 5, 0), "a remark")}),
+            })),
+            std::string("kernel      cases   elements  err/bound  seconds  verdict\n"
+                        "absent          2          0          0      1.2  unavailable: no device\n"
+                        "unwilling       3          0          0      1.2  refused: n is odd\n"
+                        "tried           3          5          0      1.2  passed\n") +
+                kTotals);
+}
+
+TEST(Table, ErrorsOfWhatPassedAloneCount) {
+  EXPECT_EQ(table(report_with({kernel_with("k", "mistrusted",
+                                           {because(obligation("A-1", "mistrusted", 1, 0, 1, 0.75), "mostly zeros"), obligation("A-2", "passed", 1, 0, 1, 0.5),
+                                            obligation("A-3", "passed", 1, 0, 1, "nan")})})),
+            std::string("kernel   cases   elements  err/bound  seconds  verdict\n"
+                        "k            3          3        0.5      1.2  mistrusted\n"
+                        "\nMISTRUSTED k  A-1: mostly zeros\n") +
+                kTotals);
+}
+
+TEST(Table, ShowsEachFindingBehindAllKernels) {
+  json report = report_with({kernel_with("first", "falsified", {failing("A-1", counterexample()), failing("A-2", crash())}),
+                             kernel_with("second", "falsified", {failing("A-1", crash())})});
+  report["never_evaluated"] = {"SCALE-POST-001", "SCALE-POST-002"};
+  EXPECT_EQ(table(report), std::string("kernel   cases   elements  err/bound  seconds  verdict\n"
+                                       "first        6         60          0      1.2  falsified\n"
+                                       "second       3         30          0      1.2  falsified\n"
+                                       "\nFALSIFIED first  A-1  \"it holds\"\n"
+                                       "  case     n=2\n"
+                                       "  element  y[1, 0, 12]\n"
+                                       "  value    got 2, want 1\n"
+                                       "  inputs   alpha = [1], x = [0.5, -inf, nan:1, 1e-45]\n"
+                                       "  suspect  the last row\n"
+                                       "  found    case 17 of the campaign, shrunk in 23 runs; fails in a fresh process\n"
+                                       "  replay   assay replay out/replay/x.json\n"
+                                       "\nFALSIFIED first  A-2  \"it holds\"\n"
+                                       "  case     n=3\n"
+                                       "  crash    signal 11\n"
+                                       "  suspect  the last row\n"
+                                       "  found    case 1 of the campaign, shrunk in 0 runs; fails sometimes\n"
+                                       "\nFALSIFIED second  A-1  \"it holds\"\n"
+                                       "  case     n=3\n"
+                                       "  crash    signal 11\n"
+                                       "  suspect  the last row\n"
+                                       "  found    case 1 of the campaign, shrunk in 0 runs; fails sometimes\n"
+                                       "\nNEVER EVALUATED SCALE-POST-001: a clause that no run reaches proves nothing\n"
+                                       "\nNEVER EVALUATED SCALE-POST-002: a clause that no run reaches proves nothing\n") +
+                               kTotals);
+}
+
+TEST(JUnit, EveryVerdictHasItsElement) {
+  json odd = failing("A-3", crash());
+  odd.erase("if_fails");
+  odd["claim"] = "a < b & c > \"d\"\x1f\x20\t\n\x7f";
+  EXPECT_EQ(junit_xml(report_with({
+                kernel_with("first", "falsified",
+                            {obligation("A-1", "passed", 1, 0, 1, 0), failing("A-2", counterexample()), odd, failing("A-4", crash()),
+                             because(obligation("A-5", "mistrusted", 1, 0, 1, 0), "mostly <zeros>")}),
+                kernel_with("a&b", "unavailable",
+                            {because(obligation("A-1", "unavailable", 1, 0, 1, 0), "no \"device\""), obligation("A-2", "not applicable", 0, 0, 0, 0),
+                             because(obligation("A-3", "refused", 0, 0, 0, 0), "n is odd")},
+                            0.0625),
+            })),
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+            "<testsuites name=\"assay\" tests=\"8\" failures=\"4\" errors=\"0\" time=\"75.060\">\n"
+            "  <testsuite name=\"first\" tests=\"5\" failures=\"4\" errors=\"0\" skipped=\"0\" time=\"1.250\">\n"
+            "    <testcase classname=\"first\" name=\"A-1: it holds\" time=\"0.250\"></testcase>\n"
+            "    <testcase classname=\"first\" name=\"A-2: it holds\" time=\"0.250\"><failure type=\"falsified\" message=\"got 2, want 1 (n=2)\">"
+            "suspect: the last row\nreplay: assay replay out/replay/x.json\n</failure></testcase>\n"
+            "    <testcase classname=\"first\" name=\"A-3: a &lt; b &amp; c &gt; &quot;d&quot;? \t\n\x7f\" time=\"0.250\">"
+            "<failure type=\"falsified\" message=\"signal 11 (n=3)\"></failure></testcase>\n"
+            "    <testcase classname=\"first\" name=\"A-4: it holds\" time=\"0.250\"><failure type=\"falsified\" message=\"signal 11 (n=3)\">"
+            "suspect: the last row\n</failure></testcase>\n"
+            "    <testcase classname=\"first\" name=\"A-5: it holds\" time=\"0.250\"><failure type=\"mistrusted\" message=\"mostly &lt;zeros&gt;\">"
+            "suspect: the last row\n</failure></testcase>\n"
+            "  </testsuite>\n"
+            "  <testsuite name=\"a&amp;b\" tests=\"3\" failures=\"0\" errors=\"0\" skipped=\"3\" time=\"0.062\">\n"
+            "    <testcase classname=\"a&amp;b\" name=\"A-1: it holds\" time=\"0.250\"><skipped>unavailable: no &quot;device&quot;</skipped></testcase>\n"
+            "    <testcase classname=\"a&amp;b\" name=\"A-2: it holds\" time=\"0.250\"><skipped>not applicable: </skipped></testcase>\n"
+            "    <testcase classname=\"a&amp;b\" name=\"A-3: it holds\" time=\"0.250\"><skipped>refused: n is odd</skipped></testcase>\n"
+            "  </testsuite>\n"
+            "</testsuites>\n");
+}
+
+TEST(Sarif, OfARunIsOneLog) {
+  json report = report_with({
+      kernel_with("first", "falsified", {obligation("A-2", "passed", 1, 0, 1, 0), failing("A-1", counterexample())}),
+      kernel_with("second", "mistrusted", {because(obligation("A-1", "mistrusted", 1, 0, 1, 0), "mostly zeros"), failing("A-2", crash())}),
+      kernel_with("third", "unavailable", {obligation("A-1", "unavailable", 0, 0, 0, 0), because(obligation("A-2", "unavailable", 0, 0, 0, 0), "no device"),
+                                           because(obligation("A-3", "unavailable", 0, 0, 0, 0), "another reason")}),
+      kernel_with("fourth", "refused", {because(obligation("A-1", "refused", 0, 0, 0, 0), "n is odd")}),
+      kernel_with("fifth", "passed", {because(obligation("A-1", "passed", 0, 0, 0, 0), "a remark")}),
+  });
+  report["kernels"][1]["source"] = "/elsewhere/a b-c_d.e~f(\xc3\xa9).cpp";
+  report["never_evaluated"] = {"SCALE-POST-001"};
+  const std::string text = sarif(report);
+  EXPECT_TRUE(text.starts_with("{\n \"$schema\": \"https://json.schemastore.org/sarif-2.1.0.json\",\n"));
+  EXPECT_TRUE(text.ends_with("\n}\n"));
+
+  const auto rule = [](const char* id) {
+    return json{{"id", id},
+                {"shortDescription", {{"text", "it holds"}}},
+                {"fullDescription", {{"text", "scale: it holds"}}},
+                {"help", {{"text", "If it fails, suspect: the last row"}}},
+                {"defaultConfiguration", {{"level", "error"}}},
+                {"properties", {{"tags", {"scale", "differential"}}, {"precision", "very-high"}}}};
+  };
+  const auto found = [](const char* kernel, const char* id, int index, const char* level, const char* message, const json& artifact) {
+    const std::string print = std::string(kernel) + " " + id;
+    return json{{"ruleId", id},
+                {"ruleIndex", index},
+                {"level", level},
+                {"message", {{"text", message}}},
+                {"locations",
+                 {{{"physicalLocation", {{"artifactLocation", artifact}, {"region", {{"startLine", 7}}}}},
+                   {"logicalLocations", {{{"fullyQualifiedName", kernel}, {"kind", "function"}}}}}}},
+                {"partialFingerprints", {{"kernelObligation/v1", print}, {"primaryLocationLineHash", print}}},
+                {"properties", {{"kernel", kernel}, {"backend", "cpu"}}}};
+  };
+  const json here{{"uri", "a.cpp"}, {"uriBaseId", "SRCROOT"}}, elsewhere{{"uri", "file:///elsewhere/a%20b-c_d.e~f%28%C3%A9%29.cpp"}};
+  json with_values = found("first", "A-1", 0, "error",
+                           "first is falsified: got 2, want 1 (n=2)\nInputs: alpha = [1], x = [0.5, -inf, nan:1, 1e-45]\nReplay: assay replay out/replay/x.json", here);
+  json crashed = found("second", "A-2", 1, "error", "second is falsified: signal 11 (n=3)", elsewhere);
+  with_values["properties"]["case"] = counterexample()["case"], crashed["properties"]["case"] = crash()["case"];
+  const auto note = [](const char* level, const char* message) { return json{{"level", level}, {"message", {{"text", message}}}}; };
+  const json run{
+      {"tool", {{"driver", {{"name", "assay"}, {"version", "9.9"}, {"rules", {rule("A-1"), rule("A-2"), rule("A-3")}}}}}},
+      {"invocations",
+       {{{"executionSuccessful", true},
+         {"exitCode", 1},
+         {"exitCodeDescription", "falsified"},
+         {"toolExecutionNotifications",
+          {note("note", "third was not tried (unavailable): no device"), note("note", "fourth was not tried (refused): n is odd"),
+           note("error", "SCALE-POST-001 was never evaluated: a clause that no run reaches proves nothing")}}}}},
+      {"originalUriBaseIds", {{"SRCROOT", {{"description", {{"text", "The top of the repository."}}}}}}},
+      {"columnKind", "unicodeCodePoints"},
+      {"results", {with_values, crashed, found("second", "A-1", 0, "warning", "second is mistrusted: mostly zeros", elsewhere)}},
+      {"properties", {{"totals", report["totals"]}, {"settings", report["settings"]}}}};
+  EXPECT_EQ(json::parse(text), (json{{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"}, {"version", "2.1.0"}, {"runs", {run}}}))
+      << json::diff(json::parse(text)["runs"][0], run).dump(1);
+}
+
+TEST(Sarif, NamesWhatTheExitCodeSays) {
+  json report = report_with(json::array());
+  const char* const says[] = {"nothing falsified", "falsified", "something that was asked for is unavailable", "something that was asked for is unavailable"};
+  for (int code = 0; code < 4; ++code) {
+    report["exit_code"] = code;
+    const json log = json::parse(sarif(report));
+    EXPECT_EQ(log["runs"][0]["invocations"][0]["exitCode"], code);
+    EXPECT_EQ(log["runs"][0]["invocations"][0]["exitCodeDescription"], says[code]);
+  }
+}
+
+}  // namespace
+}  // namespace assay::falsify
