@@ -1,0 +1,169 @@
+// Certificates read the tensors that they judge and memory of their own, and nothing else: whatever is allocated stands right
+// before, then right behind, memory that nobody may touch.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "core/errors.hpp"
+#include "tests/recorded/by_reference.hpp"
+
+namespace assay::numbers {
+namespace {
+
+enum class Fence { none, behind, before };
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+void fence_allocations(Fence) {}  // the sanitizer has fences of its own, or its own allocator
+#else
+
+std::atomic<Fence> fence{Fence::none};
+
+/// Pages of which each allocation takes some, and leaves one behind them that nobody may touch.
+class Pages {
+ public:
+  bool hold(const void* p) const { return p >= begin_ && p < begin_ + kBytes; }
+  void* take(std::size_t size, Fence at) {
+    const std::size_t bytes = rounded_up(std::max<std::size_t>(size, 1)), offset = used_.fetch_add(bytes + kPage);
+    if (begin_ == MAP_FAILED || offset + bytes + kPage > kBytes || mprotect(begin_ + offset, bytes, PROT_READ | PROT_WRITE) != 0) return nullptr;
+    return begin_ + offset + (at == Fence::behind ? bytes - size : 0);
+  }
+  void give_back(void* p, std::size_t size) {
+    std::byte* const page = begin_ + (static_cast<std::byte*>(p) - begin_) / kPage * kPage;
+    mprotect(page, rounded_up(std::max<std::size_t>(size, 1)), PROT_NONE);
+  }
+
+ private:
+  static constexpr std::ptrdiff_t kPage = 4096;
+  static constexpr std::size_t kBytes = std::size_t{1} << 34;
+  static std::size_t rounded_up(std::size_t size) { return (size + kPage - 1) / kPage * kPage; }
+  std::byte* begin_ = static_cast<std::byte*>(mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  std::atomic<std::size_t> used_{kPage};
+};
+
+/// Made by the process that fences its allocations, before the first.
+Pages* pages = nullptr;
+
+void fence_allocations(Fence at) {
+  pages = new Pages;
+  fence = at;
+}
+#endif
+
+}  // namespace
+}  // namespace assay::numbers
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// What every `new` of this program comes to. A type's size is a multiple of its alignment, so that the end of a page aligns it.
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  using namespace assay::numbers;
+  void* const p = fence == Fence::none ? std::malloc(std::max<std::size_t>(size, 1)) : pages->take(size, fence);
+  if (p == nullptr) throw std::bad_alloc();
+  return p;
+}
+[[gnu::noinline]] void operator delete(void* p) noexcept {
+  using namespace assay::numbers;
+  if (pages == nullptr || !pages->hold(p)) std::free(p);  // a fenced one stays until the process ends
+}
+[[gnu::noinline]] void operator delete(void* p, std::size_t size) noexcept {
+  using namespace assay::numbers;
+  if (pages != nullptr && pages->hold(p)) pages->give_back(p, size);
+  else std::free(p);
+}
+#endif
+
+namespace assay::numbers {
+namespace {
+
+using namespace falsify;
+using namespace falsify::recorded;
+
+/// In a process of its own with such fences, which a touch of one ends: empty if there was none.
+template <class F>
+std::string ended_by(Fence at, const F& f) {
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    fence_allocations(at);
+    try {
+      f();
+    } catch (const std::exception& e) {
+      std::fprintf(stderr, "%s\n", e.what());
+      _exit(1);
+    }
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFSIGNALED(status)) return std::string("signal ") + strsignal(WTERMSIG(status));
+  return WEXITSTATUS(status) == 0 ? "" : "exit " + std::to_string(WEXITSTATUS(status));
+}
+
+void expect_untouched(const std::function<void()>& f) {
+  for (const Fence at : {Fence::behind, Fence::before})
+    EXPECT_EQ(ended_by(at, f), "") << "with fences " << (at == Fence::behind ? "behind" : "before") << " what is allocated";
+}
+
+enum class Results { right, not_finite };
+
+/// What the reference gives, in tensors that are allocated one by one, before the operation's postconditions.
+void certify(const OpDescriptor& op, const Drawn& d, Results results) {
+  contract::set_level(contract::Level::full);
+  Kernel kernel = reference_kernel(op, "fenced", nullptr);
+  if (results == Results::not_finite)
+    kernel.run = [&op](const Call& c, Device&) {
+      nearest(op, c, nullptr);
+      for (const int t : outputs_of(op)) {
+        const Tensor& tensor = c.tensors[static_cast<std::size_t>(t)];
+        if (tensor.shape.size() == 0 || !is_floating(tensor.dtype)) continue;
+        std::vector<float> values = read(tensor);
+        values.front() = INFINITY, values.back() = NAN;
+        write(tensor, values);
+      }
+    };
+  kernel.arithmetic = d.arithmetic, kernel.storage = d.storage;
+  Call call{d.problem.dims, d.problem.params, {}};
+  std::vector<std::vector<std::byte>> memory;
+  for (std::size_t t = 0; t < op.tensors.size(); ++t) {
+    const Shape shape = d.problem.shape(static_cast<int>(t));
+    const DType dtype = d.problem.dtype(static_cast<int>(t));
+    memory.emplace_back(static_cast<std::size_t>(shape.size()) * size_of(dtype));
+    call.tensors.push_back({dtype, memory.back().data(), shape, row_major_strides(shape)});
+    if (!d.problem.values[t].empty()) write(call.tensors.back(), d.problem.values[t]);
+  }
+  try {
+    op.checked(call, kernel, device(Backend::cpu));
+  } catch (const ContractViolation&) {
+    if (results == Results::right) throw;
+  }
+}
+
+class FencedCertificates : public testing::TestWithParam<const OpDescriptor*> {};
+
+TEST_P(FencedCertificates, TouchNothingElse) {
+  const OpDescriptor& op = *GetParam();
+  for (const Drawn& d : drawn(op))
+    for (const Results results : {Results::right, Results::not_finite}) {
+      SCOPED_TRACE(describe(op, d.the_case));
+      expect_untouched([&] { certify(op, d, results); });
+      if (HasFailure()) return;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, FencedCertificates, testing::ValuesIn(operations().begin(), operations().end()),
+                         [](const auto& info) { return std::string(info.param->name); });
+
+}  // namespace
+}  // namespace assay::numbers
