@@ -10,6 +10,7 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "by_reference.hpp"
@@ -199,6 +200,22 @@ TEST(RecordedCertificates, BoundsOfProducts) {
   });
 }
 
+/// The bound of a row of which A·(B·r) is 0, to more digits than a float has: what is taken beside the largest element that is.
+TEST(RecordedCertificates, BoundsOfProductsToTheLastDigit) {
+  expect_as_recorded("last_digits", [](const auto& record) {
+    for (const Index n : {2, 64})
+      for (const Index pairs : {1, 20})
+        for (const contract::ProductTerms& terms : kTerms) {
+          Matrices p{1, 2 * pairs, n, {}, Floats(static_cast<std::size_t>(2 * pairs * n), 3), Floats(static_cast<std::size_t>(n), 0)};
+          for (Index i = 0; i < pairs; ++i) p.a.push_back(1), p.a.push_back(-1);
+          const Check check = [&] { return p.certified(terms); };
+          p.c[0] = taken_towards(kInf, p.c[0], check);
+          record(fmt::format("{} by {}, {} operations", 2 * pairs, n, terms.operations),
+                 json::array({number(p.c[0]), number(taken_towards(-kInf, p.c[1], check)), number(taken_towards(kInf, p.c[1], check))}));
+        }
+  }, 1e-5);  // of what is the last of seven digits beside a number of seven
+}
+
 /// Elements that are not finite, or may not be: of those, and of all others.
 TEST(RecordedCertificates, ClassesOfProducts) {
   expect_as_recorded("classes", [](const auto& record) {
@@ -276,6 +293,39 @@ TEST(RecordedCertificates, ExactProducts) {
       record(fmt::format("b of {}", i), taken_for_each(p.b, check));
     }
   });
+}
+
+/// Views of which either axis is dense, each element of each matrix one off.
+TEST(RecordedCertificates, ExactProductsOfAnyLayout) {
+  const Index m = 3, k = 2, n = 4;
+  Matrices p = product(m, k, n);
+  const auto transposed = [](const Floats& v, Index rows, Index columns) {
+    Floats t(v.size());
+    for (Index i = 0; i < rows; ++i)
+      for (Index j = 0; j < columns; ++j) t[static_cast<std::size_t>(j * rows + i)] = v[static_cast<std::size_t>(i * columns + j)];
+    return t;
+  };
+  const json wrong = apart([&] {
+    json all = json::array();
+    for (unsigned layouts = 0; layouts < 8; ++layouts) {
+      const bool ta = (layouts & 1) != 0, tb = (layouts & 2) != 0, tc = (layouts & 4) != 0;
+      Floats a = ta ? transposed(p.a, m, k) : p.a, b = tb ? transposed(p.b, k, n) : p.b, c = tc ? transposed(p.c, m, n) : p.c;
+      const Check check = [&] {
+        return contract::freivalds_exact(ta ? matrix(a, k, m).transposed() : matrix(a, m, k), tb ? matrix(b, n, k).transposed() : matrix(b, k, n),
+                                         tc ? matrix(c, n, m).transposed() : matrix(c, m, n));
+      };
+      if (!holds(check)) all.push_back({layouts, "the right product is refused"});
+      for (Floats* values : {&a, &b, &c})
+        for (float& x : *values)
+          for (const float off : {1.0F, 0.5F}) {  // of which the second is no integer
+            const float right = std::exchange(x, x + off);
+            if (holds(check)) all.push_back({layouts, values == &a ? "a" : values == &b ? "b" : "c", &x - values->data(), off});
+            x = right;
+          }
+    }
+    return all;
+  });
+  EXPECT_EQ(wrong, json::array());
 }
 
 /// Of matrices so large that threads share the rows: each thread's rows are looked at, with bounds of all norms.
@@ -362,6 +412,12 @@ TEST(RecordedCertificates, Adapters) {
       l.weight.assign(6, 0), l.b.assign(4, 0), l.y = {0, 0};
       record(fmt::format("zeros, alpha {}", alpha), taken_for_each(l.y, [&] { return l.certified(); }));
     }
+    // What a scale of 1 leaves as it is, and a large t makes of an adapter that is lost to underflow.
+    Adapter as_it_is(1, 3, 2, 2, 0, 2);
+    as_it_is.weight.assign(6, 0), as_it_is.b.assign(4, 0), as_it_is.y = {0, 0};
+    record("zeros, a scale of 1", taken_for_each(as_it_is.y, [&] { return as_it_is.certified(); }));
+    as_it_is.t = {0x1p100F, 0x1p90F};
+    record("zeros, a large t", taken_for_each(as_it_is.y, [&] { return as_it_is.certified(); }));
     // What the scale alone makes infinite.
     for (const bool in_t : {true, false})
       for (const float y : {0.0F, kNaN}) {
@@ -730,6 +786,10 @@ TEST(RecordedCertificates, Q4KBlocks) {
     for (std::size_t i = 0; i < x.size(); i += i % 32 == 0 ? 1 : 15) all.push_back(taken_for(x[i], check));
     all.push_back(taken_for(x[static_cast<std::size_t>(k) - 1], check)), all.push_back(taken_for(x.back(), check));
     record("x", all);
+    // A block of zeros, where a subnormal x counts as one.
+    const Bytes zeros(static_cast<std::size_t>(q4_k::kBytes));
+    Floats none{0, 0, 0};
+    record("a block of zeros", taken_for_each(none, [&] { return contract::q4_k_round_trip(matrix(none, 1, 3), {zeros.data(), {1, q4_k::kBytes}}); }));
     // A block that is undefined: how large x has to be.
     Bytes undefined(static_cast<std::size_t>(q4_k::kBytes));
     undefined[0] = q4_k::kUndefined.bits & 0xffU, undefined[1] = q4_k::kUndefined.bits >> 8U;
@@ -740,6 +800,148 @@ TEST(RecordedCertificates, Q4KBlocks) {
                taken_for_each(y, [&] { return contract::q4_k_round_trip(matrix(y, 1, 2), {undefined.data(), {1, q4_k::kBytes}}); }));
       }
   });
+}
+
+/// Which element or row a refusal names, with which figures: indices differ, and results lie on either side.
+TEST(RecordedCertificates, Sentences) {
+  const json now = apart([] {
+    json all = json::array();
+    const auto says = [&](const std::string& what, const Check& check) {
+      try {
+        const Certified certified = check();
+        all.push_back({what, certified.holds ? "holds" : certified.values});
+      } catch (const std::logic_error& e) {
+        all.push_back({what, e.what()});
+      }
+    };
+    const auto on_either_side = [&](const std::string& what, float& x, float off, const Check& check) {
+      for (const float to : {x + off, x - off}) {
+        const float right = std::exchange(x, to);
+        says(fmt::format("{}, {:g}", what, to), check);
+        x = right;
+      }
+    };
+    // Products.
+    Matrices p = product(4, 2, 1);
+    for (int calls = 0; calls < 3; ++calls) on_either_side("a product", p.c[2], 3, [&] { return p.certified(); });  // of either sign
+    p.a[0] = kNaN, p.c[0] = kNaN;
+    on_either_side("a product beside a NaN", p.c[2], 3, [&] { return p.certified(); });
+    Matrices wide = product(3, 2, 4);
+    wide.a[5] = kInf;
+    wide.multiply();
+    says("classes", [&] { return wide.c[10] = 7, wide.certified(); });
+    Matrices exact = product(4, 2, 1);
+    on_either_side("an exact product", exact.c[2], 1, [&] {
+      return contract::freivalds_exact(matrix(exact.a, 4, 2), matrix(exact.b, 2, 1), matrix(exact.c, 4, 1));
+    });
+    says("no integer in c", [&] { return exact.c[1] = 0.5F, contract::freivalds_exact(matrix(exact.a, 4, 2), matrix(exact.b, 2, 1), matrix(exact.c, 4, 1)); });
+    says("no integer in a", [&] { return exact.a[1] = 0.5F, contract::freivalds_exact(matrix(exact.a, 4, 2), matrix(exact.b, 2, 1), matrix(exact.c, 4, 1)); });
+    const Quantized w(4, 3, {kInf, 1, kInf, kInf});
+    const Floats x{1, 2, 3, 1, 1, 1, 0x1.8p127F, 1, 1}, wrong(12, 100);
+    says("left out", [&] { return contract::freivalds_nf4_nt(matrix(x, 3, 3), w.code_view(), w.scales(), matrix(wrong, 3, 4)); });
+    // Rows.
+    Floats scores{1, 2, 3, 4, 0, 0, 0, 0, -kInf, -kInf, -kInf, -kInf}, y{0.0320586F, 0.0871443F, 0.2368828F, 0.6439143F, 0.25F, 0.25F, 0.25F, 0.25F, 0, 0, 0, 0};
+    const Check softmax = [&] { return contract::distributions(matrix(scores, 3, 4), matrix(y, 3, 4)); };
+    on_either_side("a probability", y[6], 0.5F, softmax);
+    on_either_side("a probability", y[6], 2, softmax);
+    on_either_side("a masked row", y[11], 0.125F, softmax);
+    Floats weight{1, 2, 4}, rrms{1, 0.5F};
+    Stored rows{DType::f32, {2, 3}, {1, 1, 1, 2, -2, 2}}, normal{DType::f32, {2, 3}, {1, 2, 4, 1, -2, 4}};
+    const Check rmsnorm = [&] { return contract::unit_mean_square(rows.view(), vector_of(weight), normal.view(), vector_of(rrms), 0); };
+    says("rmsnorm", rmsnorm);
+    on_either_side("y of rmsnorm", normal.values[5], 1, rmsnorm);
+    rrms[1] = 0;
+    says("rrms", rmsnorm);
+    rrms[1] = 0.5F, normal.values[5] = kNaN;
+    says("a NaN", rmsnorm);
+    Stored from{DType::f32, {2, 3, 8}, integers(48, 1)};
+    for (const double interleaved : {0.0, 1.0}) {
+      Stored to = from;
+      on_either_side("a pair", to.values[39], 1, [&] { return contract::pair_norms(from.view(), to.view(), interleaved); });
+      on_either_side("another pair", to.values[26], 1, [&] { return contract::pair_norms(from.view(), to.view(), interleaved); });
+    }
+    // Attention: of two sequences, three queries, four heads, two groups and five columns, the first of which sees no key with its first query.
+    Stored v{DType::f32, {2, 3, 2, 5}, integers(60, 2)}, attended{DType::f32, {2, 3, 4, 5}, {}};
+    Floats logsumexp(24, 0.5F);
+    const Integers lengths{3, 3}, starts{0, 0};
+    for (std::size_t b = 0; b < 2; ++b)
+      for (std::size_t i = 0; i < 3; ++i)
+        for (std::size_t h = 0; h < 4; ++h)
+          for (std::size_t c = 0; c < 5; ++c) attended.values.push_back(v.values[(b * 3 * 2 + h / 2) * 5 + c]);
+    const Integers none{3, 0};
+    const auto attention = [&](const Integers& keys) {
+      return contract::within_hull(v.view(), vector_of(keys), vector_of(starts), attended.view(), {logsumexp.data(), {2, 4, 3}}, 0);
+    };
+    says("attention", [&] { return attention(lengths); });
+    on_either_side("y of attention", attended.values[((3 + 2) * 4 + 3) * 5 + 4], 10, [&] { return attention(lengths); });
+    const std::size_t last = (1 * 4 + 3) * 3 + 2;
+    logsumexp[last] = -kInf;
+    attended.values[((3 + 2) * 4 + 3) * 5 + 4] = 2.5F;
+    for (std::size_t c = 0; c < 4; ++c) attended.values[((3 + 2) * 4 + 3) * 5 + c] = 0;
+    says("a masked query", [&] { return attention(lengths); });
+    for (std::size_t other = 12; other < 24; ++other) logsumexp[other] = other == 12 + 2 * 3 ? 0.25F : -kInf;
+    for (std::size_t other = 60; other < 120; ++other) attended.values[other] = 0;
+    says("a query that sees nothing", [&] { return attention(none); });
+    for (const DType dtype : kStorages) {
+      Stored row{dtype, {2, 3, 5}, integers(30, 1)}, cache{dtype, {2, 6, 3, 5}, Floats(180, 1)};
+      const Integers places{1, 5};
+      for (std::size_t b = 0; b < 2; ++b)
+        for (std::size_t i = 0; i < 15; ++i) cache.values[(b * 6 + static_cast<std::size_t>(places[b])) * 15 + i] = row.values[b * 15 + i];
+      on_either_side("a cache", cache.values[(6 + 5) * 15 + 2 * 5 + 4], 0.25F, [&] { return contract::appended(row.view(), vector_of(places), cache.view()); });
+    }
+    Stored q{DType::f32, {2, 4, 5}, integers(40, 1)}, k{DType::f32, {2, 3, 2, 5}, integers(60, 3)}, decoded{DType::f32, {2, 4, 5}, {}};
+    for (std::size_t b = 0; b < 2; ++b)
+      for (std::size_t h = 0; h < 4; ++h)
+        for (std::size_t c = 0; c < 5; ++c) decoded.values.push_back(v.values[(b * 3 * 2 + h / 2) * 5 + c]);
+    const Integers held{0, 2};
+    const Check decoding = [&] { return contract::within_cache(q.view(), k.view(), v.view(), vector_of(held), 0.5, decoded.view()); };
+    says("decoding", decoding);
+    on_either_side("y of decoding", decoded.values[(4 + 3) * 5 + 2], 10, decoding);
+    // Codecs.
+    Floats of_codes(2 * 66, 0), absmax{1, 1, 1, 2};
+    const Bytes zero_codes(2 * 64, kNf4ZeroPair);
+    on_either_side("a code", of_codes[66 + 65], 1, [&] { return contract::nf4_nearest(matrix(of_codes, 2, 66), {zero_codes.data(), {2, 64}}, matrix(absmax, 2, 2)); });
+    const Bytes zeros(4 * static_cast<std::size_t>(q4_k::kBytes));
+    Floats values(2 * 300, 0);
+    const auto q4 = [&](const Bytes& blocks) { return contract::q4_k_round_trip(matrix(values, 2, 300), {blocks.data(), {2, 2 * q4_k::kBytes}}); };
+    on_either_side("a value", values[300 + 257], 2, [&] { return q4(zeros); });
+    Bytes undefined = zeros;
+    undefined[3 * static_cast<std::size_t>(q4_k::kBytes)] = q4_k::kUndefined.bits & 0xffU;
+    undefined[3 * static_cast<std::size_t>(q4_k::kBytes) + 1] = q4_k::kUndefined.bits >> 8U;
+    says("an undefined block", [&] { return q4(undefined); });
+    // Scales: 300 of them, two groups, around 2.
+    Floats scales(300, 2), offset{2}, group_scales{0, 0};
+    Bytes codes(512, kAbsmaxZero);
+    const Check quantized = [&] { return contract::nf4_absmax_nearest(matrix(scales, 30, 10), {codes.data(), {512}}, vector_of(group_scales), vector_of(offset)); };
+    says("scales", quantized);
+    on_either_side("an offset", offset[0], 0.5F, quantized);
+    on_either_side("a scale of scales", group_scales[1], 0.5F, quantized);
+    codes[257] = 3;
+    says("a code of zeros", quantized);
+    codes[257] = kAbsmaxZero;
+    scales[257] = 3, scales[258] = 1, group_scales[1] = 1;
+    for (const int wrong_code : {0, 255}) {
+      codes[257] = 255, codes[258] = 0;
+      says("codes of both ends", quantized);
+      codes[259] = static_cast<std::uint8_t>(wrong_code);
+      says(fmt::format("the code {} of 0", wrong_code), quantized);
+      codes[259] = kAbsmaxZero;
+      codes[257] = kAbsmaxZero;
+      says("the code of 0 for 1", quantized);
+      codes[257] = 255, codes[258] = kAbsmaxZero;
+      says("the code of 0 for -1", quantized);
+    }
+    scales[1] = kNaN;
+    says("undefined, but for its scales", quantized);
+    group_scales = {kNaN, 1};
+    says("undefined, but for its second scale", quantized);
+    group_scales = {kNaN, kNaN};
+    says("undefined, but for its offset", quantized);
+    offset = {kNaN};
+    says("undefined", quantized);
+    return all;
+  });
+  expect_recorded(file_of("certificates"), "sentences", now);
 }
 
 }  // namespace
