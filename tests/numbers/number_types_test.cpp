@@ -1,10 +1,10 @@
 // Single operations of Bounded, Dual and std::complex, and what Bounded says of NaN, infinities and overflow.
 #include <gtest/gtest.h>
 
-#include <array>
 #include <functional>
 #include <limits>
 #include <thread>
+#include <tuple>
 
 #include "core/bounded.hpp"
 #include "core/dual.hpp"
@@ -197,10 +197,10 @@ TEST(BoundedType, TheReciprocalRootOfAZeroThatIsOffIsAnything) {
 /// What a thread begins with is what it comes back to from another arithmetic: a bound has no history.
 TEST(BoundedType, BoundsAreThoseOfTheirArithmeticInANewThreadToo) {
   const auto all = [](const Roundings& r) {
-    return std::array<double, 10>{r.unit,  r.division, r.input_unit, r.input_floor, r.input_largest, r.underflow,
-                                  r.flush, r.largest,  r.saturates,  r.nearest};
+    return std::tuple(r.unit, r.division, r.input_unit, r.input_floor, r.input_largest, r.underflow, r.flush, r.largest, r.saturates,
+                      r.nearest);
   };
-  std::array<double, 10> first{}, later{};
+  decltype(all(Roundings::current())) first, later;
   std::thread([&] {
     first = all(Roundings::current());
     {
