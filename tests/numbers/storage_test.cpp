@@ -49,6 +49,8 @@ TYPED_TEST(Storage, EveryValueIsWidenedExactlyAndComesBack) {
     if (std::isnan(want)) {
       ASSERT_TRUE(std::isnan(wide)) << bits;
       ASSERT_TRUE(std::isnan(widen(F::narrow(wide)))) << bits;
+      const bool quiet = (bits >> (F::kFraction - 1) & 1U) != 0;
+      ASSERT_TRUE(!quiet || F::narrow(wide).bits == bits) << bits << ": a quiet NaN keeps its payload";
       continue;
     }
     ASSERT_EQ(wide, want) << bits;
