@@ -1,4 +1,5 @@
-// Tasks in processes of their own: what they give, what they send before, and how a run ends where one of them does not end well.
+// Tasks in processes of their own: what they give, what they send before, and how a run ends where one of them does not
+// end well.
 #include "falsify/engine/pool.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +25,9 @@ constexpr auto kNoTick = [](const json*) {};
 /// Numbers that tasks share with this process.
 class Shared {
  public:
-  Shared() : at_(static_cast<std::atomic<int>*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {}
+  Shared()
+      : at_(static_cast<std::atomic<int>*>(
+            mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {}
   ~Shared() { munmap(at_, 4096); }
   Shared(const Shared&) = delete;
   Shared& operator=(const Shared&) = delete;
@@ -39,8 +42,19 @@ bool is_gone(pid_t process) { return process > 0 && kill(process, 0) == -1 && er
 
 TEST(Tasks, GiveTheirDocumentsInTheOrderInWhichTheyEnd) {
   const Shared shared;
-  const auto quick = [&](int number) { return Task{"quick", [&shared, number] { shared[0] = 1; return json{{"number", number}, {"pid", getpid()}}; }}; };
-  const std::vector<Task> tasks{{"waits", [&] { while (shared[0] == 0) pause_a_little(); pause_a_little(); return json{{"number", 0}, {"pid", getpid()}}; }}, quick(1)};
+  const auto quick = [&](int number) {
+    return Task{"quick", [&shared, number] {
+                  shared[0] = 1;
+                  return json{{"number", number}, {"pid", getpid()}};
+                }};
+  };
+  const std::vector<Task> tasks{{"waits",
+                                 [&] {
+                                   while (shared[0] == 0) pause_a_little();
+                                   pause_a_little();
+                                   return json{{"number", 0}, {"pid", getpid()}};
+                                 }},
+                                quick(1)};
   std::vector<json> ticked;
   int idle = 0;
   const std::vector<json> documents = run_tasks(tasks, 2, [&](const json* ended) {
@@ -64,15 +78,16 @@ TEST(Tasks, AreAsManyAtOnceAsThereAreJobs) {
   for (const int jobs : {-1, 0, 1, 2, 3, 9}) {
     const Shared shared;
     const Task task{"counts", [&shared] {
-      const int now = ++shared[0];
-      for (int most = shared[1]; most < now && !shared[1].compare_exchange_weak(most, now);) {}
-      // As many as may come have come, or are not to come.
-      const int wanted = std::clamp(shared[2].load(), 1, 4);
-      for (int i = 0; i < 100 && shared[1] < wanted; ++i) pause_a_little();
-      if (wanted == 1) pause_a_little();
-      --shared[0];
-      return json(now);
-    }};
+                      const int now = ++shared[0];
+                      for (int most = shared[1]; most < now && !shared[1].compare_exchange_weak(most, now);) {
+                      }
+                      // As many as may come have come, or are not to come.
+                      const int wanted = std::clamp(shared[2].load(), 1, 4);
+                      for (int i = 0; i < 100 && shared[1] < wanted; ++i) pause_a_little();
+                      if (wanted == 1) pause_a_little();
+                      --shared[0];
+                      return json(now);
+                    }};
     shared[2] = jobs;
     const std::vector<Task> tasks(4, task);
     EXPECT_EQ(run_tasks(tasks, jobs, kNoTick).size(), 4U);
@@ -83,16 +98,17 @@ TEST(Tasks, AreAsManyAtOnceAsThereAreJobs) {
 TEST(Tasks, SendDocumentsBeforeTheirLast) {
   const json large(std::string(200'000, 'x'));
   const Task task{"sends", [&] {
-    send(json{{"first", "line\nof two"}});
-    for (int i = 0; i < 100; ++i) send(i);
-    send(large);
-    return json("last");
-  }};
+                    send(json{{"first", "line\nof two"}});
+                    for (int i = 0; i < 100; ++i) send(i);
+                    send(large);
+                    return json("last");
+                  }};
   std::vector<json> sent;
-  const std::vector<json> documents = run_tasks(std::span(&task, 1), 1, kNoTick, [&](const Task& of, const json& document) {
-    EXPECT_EQ(&of, &task);
-    sent.push_back(document);
-  });
+  const std::vector<json> documents =
+      run_tasks(std::span(&task, 1), 1, kNoTick, [&](const Task& of, const json& document) {
+        EXPECT_EQ(&of, &task);
+        sent.push_back(document);
+      });
   EXPECT_EQ(documents, std::vector<json>{"last"});
   ASSERT_EQ(sent.size(), 102U);
   EXPECT_EQ(sent.front(), (json{{"first", "line\nof two"}}));
@@ -103,14 +119,28 @@ TEST(Tasks, SendDocumentsBeforeTheirLast) {
 
 TEST(Tasks, OneThatDoesNotEndWellHasADocumentForThat) {
   const auto told = [](int status) { return json{{"status", status}}; };
-  const std::vector<Task> tasks{{"leaves", []() -> json { _exit(3); }, told}, {"right", [] { return json("right"); }, told}, {"killed", []() -> json { kill(getpid(), SIGKILL); return {}; }, told}};
+  const std::vector<Task> tasks{{"leaves", []() -> json { _exit(3); }, told},
+                                {"right", [] { return json("right"); }, told},
+                                {"killed",
+                                 []() -> json {
+                                   kill(getpid(), SIGKILL);
+                                   return {};
+                                 },
+                                 told}};
   EXPECT_EQ(run_tasks(tasks, 1, kNoTick), (std::vector<json>{{{"status", 3 << 8}}, "right", {{"status", SIGKILL}}}));
 }
 
 TEST(Tasks, OneThatDiesWithoutADocumentEndsTheOthersAndIsADefect) {
   const Shared shared;
-  const std::vector<Task> tasks{{"stays", [&]() -> json { shared[0] = getpid(); for (;;) pause(); }},
-                                {"leaves", [&]() -> json { while (shared[0] == 0) pause_a_little(); _exit(3); }}};
+  const std::vector<Task> tasks{{"stays",
+                                 [&]() -> json {
+                                   shared[0] = getpid();
+                                   for (;;) pause();
+                                 }},
+                                {"leaves", [&]() -> json {
+                                   while (shared[0] == 0) pause_a_little();
+                                   _exit(3);
+                                 }}};
   std::string said;
   try {
     run_tasks(tasks, 2, kNoTick);
@@ -123,11 +153,16 @@ TEST(Tasks, OneThatDiesWithoutADocumentEndsTheOthersAndIsADefect) {
 
 TEST(Tasks, ASignalEndsThemAll) {
   const Shared shared;
-  const std::vector<Task> tasks(2, {"stays", [&]() -> json { shared[1 + shared[0]++] = getpid(); for (;;) pause(); }});
+  const std::vector<Task> tasks(2, {"stays", [&]() -> json {
+                                      shared[1 + shared[0]++] = getpid();
+                                      for (;;) pause();
+                                    }});
   const CatchSignals caught;
   int signal = 0;
   try {
-    run_tasks(tasks, 2, [&](const json*) { if (shared[1] != 0 && shared[2] != 0) raise(SIGTERM); });
+    run_tasks(tasks, 2, [&](const json*) {
+      if (shared[1] != 0 && shared[2] != 0) raise(SIGTERM);
+    });
   } catch (const EndedBySignal& e) {
     signal = e.signal;
   }
@@ -138,7 +173,12 @@ TEST(Tasks, ASignalEndsThemAll) {
 
 /// A terminal's signal reaches processes and their tasks alike: whichever is seen first ends the run.
 TEST(Tasks, OneThatASignalEndedEndsTheRunWhereSignalsAreCaught) {
-  const Task task{"ends", []() -> json { kill(getpid(), SIGTERM); return "not ended"; }, [](int status) { return json(status); }};
+  const Task task{"ends",
+                  []() -> json {
+                    kill(getpid(), SIGTERM);
+                    return "not ended";
+                  },
+                  [](int status) { return json(status); }};
   EXPECT_EQ(run_tasks(std::span(&task, 1), 1, kNoTick), std::vector<json>{SIGTERM});
   const CatchSignals caught;
   int signal = 0;
@@ -151,7 +191,8 @@ TEST(Tasks, OneThatASignalEndedEndsTheRunWhereSignalsAreCaught) {
 }
 
 TEST(Signals, AreNotedWhileTheyAreCaughtAndThenWhatTheyWereBefore) {
-  struct sigaction own {}, now {}, before {};
+  struct sigaction own {
+  }, now{}, before{};
   own.sa_handler = [](int) {};
   sigaction(SIGTERM, &own, &before);
   const auto interrupt = ::signal(SIGINT, SIG_IGN);
@@ -193,7 +234,8 @@ TEST(Pool, ProgressIsThePartOfTheCasesThatWasRun) {
   options.cases = 20;
   options.largest = 8;
   const std::vector<const Kernel*> one{&slow};
-  for (const auto& [only, of] : {std::pair{std::string(obligations("transpose")[0].info->id), 20.0}, {std::string(), 20.0 * static_cast<double>(obligations("transpose").size())}}) {
+  for (const auto& [only, of] : {std::pair{std::string(obligations("transpose")[0].info->id), 20.0},
+                                 {std::string(), 20.0 * static_cast<double>(obligations("transpose").size())}}) {
     options.only = only;
     if (only.empty()) options.cases = 2, slow.run = kernel("transpose/cpu/naive").run;
     const double planned = only.empty() ? of / 10 : of;
