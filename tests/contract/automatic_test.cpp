@@ -7,6 +7,7 @@
 #include "../runtime/far_device.hpp"
 #include "contract/enforce.hpp"
 #include "core/errors.hpp"
+#include "ops/embedding.hpp"
 
 namespace assay::contract {
 namespace {
@@ -19,6 +20,13 @@ const KernelRegistration far_kernel(Kernel{.op = "matmul",
                                            .summary = "of this test",
                                            .run = &run_typed<ops::MatmulArgs, &far::multiply>,
                                            .automatic_above = -1});
+
+void writes_nothing(const ops::EmbeddingArgs&, Device&) {}
+const KernelRegistration idle_kernel(Kernel{.op = "embedding",
+                                            .id = "embedding/cpu/idle",
+                                            .source = "tests/contract/automatic_test.cpp",
+                                            .summary = "of this test",
+                                            .run = &run_typed<ops::EmbeddingArgs, &writes_nothing>});
 
 class AutomaticContract : public testing::Test {
  protected:
@@ -38,6 +46,17 @@ TEST_F(AutomaticContract, OperandsOnTheHostAreCopied) {
   EXPECT_EQ(c, right);
   far::behaviour(Backend::vulkan).wrong = true;
   EXPECT_THROW(ops::matmul(call, automatic), ContractViolation);
+}
+
+TEST_F(AutomaticContract, ConditionsReadElementsOnTheHost) {
+  const std::vector<float> table(6, 1);
+  std::vector<float> y(4);
+  std::vector<std::int32_t> ids{2, 1};
+  const ops::EmbeddingArgs call{2, 3, 2, {ids.data(), {2}}, {table.data(), {3, 2}}, {y.data(), {2, 2}}};
+  set_level(Level::pre);
+  EXPECT_NO_THROW(ops::embedding(call, automatic));
+  ids[1] = 3;
+  EXPECT_THROW(ops::embedding(call, automatic), ContractViolation);
 }
 
 TEST_F(AutomaticContract, OperandsOnADeviceStayThere) {

@@ -352,6 +352,19 @@ TEST_F(StageTest, EveryTensorHasAPageOfItsOwnOnEachSide) {
   });
 }
 
+/// What a stage fills ends with its last region: what lies behind is not its own.
+TEST(Stage, NothingBehindItsLastRegionIsWritten) {
+  const OpDescriptor& op = operation("matmul");
+  Case c;
+  c.dims = {3, 2, 5};
+  Arena arena(std::size_t{1} << 20);
+  const Problem problem = make_problem(op, c, {});
+  const Stage stage(arena, 4096, problem, c, Poison::finite);
+  const Placed& last = stage.tensors().back();
+  for (std::size_t byte = last.region + last.region_bytes; byte < (std::size_t{1} << 20); ++byte)
+    ASSERT_EQ(arena.base()[byte], std::byte{0}) << byte - last.region - last.region_bytes << " bytes behind it";
+}
+
 TEST_F(StageTest, DamageIsToldWithItsPlaceInEveryFormat) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::i32, DType::u8}) {
     const AnyTensor x(dtype), y(dtype, Role::out);

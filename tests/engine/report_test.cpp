@@ -275,6 +275,18 @@ TEST(Report, AForeignKernelIsNamedWhereverItIsFound) {
             (json{{"library", "a.spv"}, {"symbol", "main"}, {"declared", "f32"}, {"shim", "text"}, {"shim_file", "map.yaml"}, {"shader", true}}));
 }
 
+/// A library that has moved is named anew: the file's own counts where none is.
+TEST(Report, AReplayTakesTheLibraryThatItIsGiven) {
+  const auto path = std::filesystem::temp_directory_path() / "assay-replay-library.json";
+  const OpDescriptor& op = operation("matmul");
+  Case c;
+  c.dims = {1, 1, 1};
+  std::ofstream(path) << json{{"schema", "assay-replay/1"}, {"op", "matmul"}, {"obligation", obligations("matmul").front().info->id},
+                              {"foreign", {{"library", "/of/the/file.so"}, {"symbol", "f"}, {"declared", ""}}}, {"case", to_json(op, c)}};
+  EXPECT_EQ(read_replay(path).kernel->source, "/of/the/file.so");
+  EXPECT_EQ(read_replay(path, "/moved/here.so").kernel->source, "/moved/here.so");
+}
+
 TEST(Report, ClausesOfOneObligationOrOfAShardAreNotMissed) {
   json k = of_kernel("x/cpu/a", "passed", {obligation("passed", 1, 0)});
   k["clauses"] = {{{"id", "REACHED"}, {"evaluated", 2}}, {{"id", "MISSED"}, {"evaluated", 0}}};

@@ -101,6 +101,16 @@ TEST(Shrink, SmallCasesAreTriedInEveryWay) {
   EXPECT_NE(s.smallest.seed, drawn);
 }
 
+/// ... and first the seed it came with, which a failure may need.
+TEST(Shrink, SmallCasesAreTriedWithTheSeedThatFailed) {
+  std::uint64_t drawn = 0;
+  const Shrunk s = shrunk([&](const Case& c) {
+    if (drawn == 0 && c.dims[0] >= 20) drawn = c.seed;
+    return c.seed == drawn && (c.dims[0] >= 20 || c.dims == std::vector<Index>{3, 3, 3});
+  });
+  EXPECT_EQ(s.smallest.dims, (std::vector<Index>{3, 3, 3}));
+}
+
 TEST(Shrink, TheSearchGoesUpToFourTheSmallestSumFirst) {
   const auto found = [](const std::vector<std::vector<Index>>& failing) {
     return shrunk([&](const Case& c) { return c.dims[0] >= 20 || std::ranges::find(failing, c.dims) != failing.end(); }).smallest.dims;

@@ -415,6 +415,15 @@ TEST(Verdicts, ACampaignThatComparedNothingIsMistrusted) {
   EXPECT_TRUE(met) << "no seed drew an empty output";
 }
 
+TEST(Verdicts, ACampaignWithoutACaseIsMistrusted) {
+  CampaignOptions options;
+  options.cases = 0;
+  for (const ObligationResult& o : run_campaign(operation("matmul"), kernel("matmul/cpu/naive"), options).obligations) {
+    EXPECT_EQ(o.verdict, Verdict::mistrusted) << o.info->id;
+    EXPECT_EQ(o.reason, "no output element was compared") << o.info->id;
+  }
+}
+
 TEST(Verdicts, AGradientLinkHoldsOnlyWithinItsTolerance) {
   const auto broken = [](double worst, int compared) {
     const GradientReport report{"matmul", "a", {LinkResult{Link::dual, worst, compared, {}}}};

@@ -215,6 +215,23 @@ TEST_F(WorkerTest, ClausesAreCountedAcrossProcesses) {
   for (std::size_t i = 0; i < after.size(); ++i) EXPECT_GE(after[i], before[i] + 2) << op_.clauses[i].id;
 }
 
+/// What its process had counted is counted once, and the call that ended it not at all.
+TEST_F(WorkerTest, AnEndedProcessCountsNothingTwice) {
+  const Kernel good = with(right), bad = with(aborts);
+  run(good);
+  const std::vector<std::uint64_t> before = worker_.clause_counts(op_);
+  run(bad);
+  EXPECT_EQ(worker_.clause_counts(op_), before);
+}
+
+/// A call that its campaign's end cuts short is no hang: it might have returned in time.
+TEST_F(WorkerTest, ACallThatIsGivenUpIsNotCalledAHang) {
+  worker_.give_up_at(std::chrono::steady_clock::now() + std::chrono::milliseconds(50));
+  EXPECT_THROW(run(with(sleeps)), TimeIsUp);
+  worker_.give_up_at(std::chrono::steady_clock::time_point::max());
+  EXPECT_EQ(run(with(sleeps)).status, Status::hung);
+}
+
 TEST_F(WorkerTest, ABusyMachineMakesNoCallHang) {
   const Kernel good = with(right), hard_working = with(works), asleep = with(sleeps);
   ASSERT_EQ(run(good).status, Status::done);
@@ -628,6 +645,19 @@ TEST(Campaign, TimeEndsItOnlyWhenThereIsEvidence) {
   EXPECT_EQ(o.verdict, Verdict::passed) << o.reason;
   EXPECT_GT(o.cases, 1);
   EXPECT_LE(o.cases, 20);
+}
+
+/// A kernel that refuses every case will not be better known after more of them.
+TEST(Campaign, WhatWasRefusedIsNotTriedOnWhenTheTimeIsUp) {
+  Kernel k = kernel("matmul/cpu/naive");
+  k.refuse = [](const Call&) -> std::optional<std::string> {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    return "never";
+  };
+  CampaignOptions options;
+  options.cases = 100'000;
+  options.time = std::chrono::milliseconds(1);
+  for (const ObligationResult& o : run_campaign(operation("matmul"), k, options).obligations) EXPECT_LE(o.cases, 1) << o.info->id;
 }
 
 /// What has evidence enough is not tried again while another obligation is looking for its own.

@@ -187,6 +187,9 @@ TEST(GoldenQ4K, OnlyWhatNoHalfReachesIsUndefined) {
   // The minimum, rounded up by a 63rd part of itself at most, is added to what d has to reach.
   EXPECT_FALSE(may_be_undefined(-4e6F, kHigh - 4e6F * (1 + 1.1F / 63)));
   EXPECT_TRUE(may_be_undefined(-4e6F, kHigh - 4e6F * (1 + 0.5F / 63)));
+  // To the last float: 63 65504 (1 + (1 + 2^-10) / 63) + 2^-24 is 4192319.97, and what it leaves of 945 65504 / (1 + 2^-23) is 57708952.65.
+  EXPECT_FALSE(may_be_undefined(-kLow, 57708952.0F));
+  EXPECT_TRUE(may_be_undefined(-kLow, std::nextafter(57708952.0F, INFINITY)));
   EXPECT_TRUE(may_be_undefined(NAN, 0));
 }
 
