@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "core/errors.hpp"
 #include "runtime/registry.hpp"
 
@@ -61,6 +64,53 @@ TEST(Negative, MemoryThatChanged) {
     throw violation("MM-PRE-001");
   });
   EXPECT_EQ(broken_call_fault(op, "MM-PRE-001", kLongerA), "memory changed although MM-PRE-001 was broken");
+}
+
+/// Tensors of every call that valid_calls_fault() makes of an operation.
+std::vector<std::vector<Tensor>> valid_calls(const OpDescriptor& op) {
+  static std::vector<std::vector<Tensor>> seen;
+  seen.clear();
+  OpDescriptor watched = op;
+  watched.checked = [](const Call& call, const Kernel& kernel, Device& device) {
+    seen.emplace_back(call.tensors.begin(), call.tensors.end());
+    kernel.run(call, device);
+  };
+  EXPECT_EQ(valid_calls_fault(watched), "") << op.name;
+  return seen;
+}
+
+TEST(Negative, ValidCallsHaveGapsBehindRowsAndNeighboursApartWhereAllowed) {
+  for (const char* name : {"matmul", "gemv", "tensor_layout", "attention", "nf4_dequantize"}) {
+    const OpDescriptor& op = operation(name);
+    const std::vector<std::vector<Tensor>> calls = valid_calls(op);
+    for (std::size_t t = 0; t < op.tensors.size(); ++t) {
+      const int inner = calls[0][t].shape.rank() - 1;
+      const auto some = [&](auto holds) {
+        return std::ranges::any_of(calls, [&](const auto& tensors) { return holds(tensors[t].shape, tensors[t].strides); });
+      };
+      const auto gap = [&](const Shape& shape, const Shape& strides) { return strides[inner - 1] > shape[inner] * strides[inner]; };
+      const auto apart = [&](const Shape& shape, const Shape& strides) { return shape[inner] > 1 && strides[inner] > 1; };
+      const auto columns = [](const Shape& shape, const Shape& strides) { return shape[0] > 1 && strides[0] == 1 && strides[1] == shape[0]; };
+      const bool free = !op.tensors[t].unit_inner_stride;
+      EXPECT_TRUE(inner == 0 || some(gap)) << name << " " << op.tensors[t].name;
+      EXPECT_EQ(some(apart), free) << name << " " << op.tensors[t].name;
+      EXPECT_TRUE(inner == 0 || some(columns) == free) << name << " " << op.tensors[t].name << ": columns side by side";
+    }
+  }
+}
+
+/// Packed bytes are read as words: their rows start at one, the gap no longer than it must be.
+TEST(Negative, RowsOfPackedBytesStartAtWords) {
+  const OpDescriptor& op = operation("nf4_dequantize");
+  const auto packed = static_cast<std::size_t>(std::ranges::find(op.tensors, DType::u8, &TensorInfo::dtype) - op.tensors.begin());
+  bool padded = false;
+  for (const std::vector<Tensor>& tensors : valid_calls(op)) {
+    const Shape &shape = tensors[packed].shape, &strides = tensors[packed].strides;
+    if (strides[0] == shape[1]) continue;
+    padded = true;
+    EXPECT_EQ(strides[0], shape[1] / 4 * 4 + 4);
+  }
+  EXPECT_TRUE(padded);
 }
 
 }  // namespace
