@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -142,6 +143,25 @@ TEST(Draw, LargeCasesAreLargeWithinTheirVolume) {
       const Case c = draw(*other, large, 1, n, n % 2 ? 600 : 0).value();
       EXPECT_TRUE(valid(*other, c.dims)) << describe(*other, c);
     }
+}
+
+/// The one long dim that half of the cases keep gives way, too, where nothing else is left; of dims at their least, nothing does.
+TEST(Draw, CasesKeepToAnyVolume) {
+  const auto volume = [](const std::vector<Index>& dims) {
+    return std::accumulate(dims.begin(), dims.end(), Index{1}, [](Index product, Index d) { return product * std::max<Index>(d, 1); });
+  };
+  for (const OpDescriptor* op : operations()) {
+    std::vector<Index> least;
+    for (const DimInfo& dim : op->dims) least.push_back(std::max<Index>(dim.min, 1));
+    make_valid(*op, least);
+    for (const Index most : {1, 64, 4096}) {
+      const rc::Gen<Case> cases = case_gen(*op, {.strategies = {Strategy::gaussian}, .volume = most});
+      for (std::uint64_t n = 0; n < 60; ++n) {
+        const Case c = cases(rc::Random(n), 0).value();
+        EXPECT_LE(volume(c.dims), std::max(8 * most, volume(least))) << describe(*op, c);
+      }
+    }
+  }
 }
 
 TEST(Draw, ExactIntegersAreOddAndUseAllTheBitsAskedFor) {

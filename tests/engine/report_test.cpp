@@ -275,6 +275,45 @@ TEST(Report, AForeignKernelIsNamedWhereverItIsFound) {
             (json{{"library", "a.spv"}, {"symbol", "main"}, {"declared", "f32"}, {"shim", "text"}, {"shim_file", "map.yaml"}, {"shader", true}}));
 }
 
+TEST(Report, AMalformedReplayFileIsToldWhatIsWrong) {
+  const auto path = std::filesystem::temp_directory_path() / "assay-malformed-told.json";
+  Case c;
+  c.dims = {1, 1, 1};
+  const json good = {{"schema", "assay-replay/1"}, {"op", "matmul"}, {"kernel", "matmul/cpu/naive"}, {"obligation", "FALSIFY-MM-002"},
+                     {"case", to_json(operation("matmul"), c)}};
+  const auto told = [&](const json& document) -> std::string {
+    std::ofstream(path) << document;
+    try {
+      read_replay(path);
+    } catch (const InputError& e) {
+      EXPECT_EQ(e.where, path.string());
+      return e.problem;
+    }
+    return "";
+  };
+  const auto with = [&](const char* key, const char* value) { json j = good; j[key] = value; return told(j); };
+  EXPECT_EQ(told(good), "");
+  EXPECT_EQ(with("schema", "other/9"), "has the schema 'other/9'");
+  EXPECT_EQ(with("kernel", "gemv/cpu/naive"), "names the kernel gemv/cpu/naive, which is not one of matmul");
+  json without = good;
+  without.erase("case");
+  EXPECT_EQ(told(without), "the key 'case' is missing");
+}
+
+TEST(Report, AReplayTakesTheShimThatItsFileHolds) {
+  const auto path = std::filesystem::temp_directory_path() / "assay-replay-shim.json";
+  Case c;
+  c.dims = {1, 1, 1};
+  const std::string shim = "symbol: multiply\nargs: [a, b, c, m, k, n]\n";
+  std::ofstream(path) << json{{"schema", "assay-replay/1"}, {"op", "matmul"}, {"obligation", "FALSIFY-MM-002"},
+                              {"foreign", {{"library", "lib.so"}, {"symbol", ""}, {"declared", ""}, {"shim", shim}, {"shim_file", "shim.yaml"}}},
+                              {"case", to_json(operation("matmul"), c)}};
+  const Replay replay = read_replay(path);
+  EXPECT_EQ(replay.foreign->source().shim, shim);
+  EXPECT_EQ(replay.foreign->source().shim_name, "shim.yaml");
+  EXPECT_EQ(replay.foreign->source().symbol, "multiply") << "as the shim names it";
+}
+
 /// A library that has moved is named anew: the file's own counts where none is.
 TEST(Report, AReplayTakesTheLibraryThatItIsGiven) {
   const auto path = std::filesystem::temp_directory_path() / "assay-replay-library.json";

@@ -2,6 +2,7 @@
 #include "falsify/engine/shrink.hpp"
 
 #include <gtest/gtest.h>
+#include <rapidcheck/shrinkable/Create.h>
 
 #include <algorithm>
 #include <cmath>
@@ -119,6 +120,23 @@ TEST(Shrink, TheSearchGoesUpToFourTheSmallestSumFirst) {
   EXPECT_EQ(found({{0, 0, 0}}), (std::vector<Index>{0, 0, 0}));
   EXPECT_EQ(found({{5, 4, 4}, {4, 5, 4}, {4, 4, 5}})[0], 20);
   EXPECT_EQ(found({{4, 0, 3}, {2, 2, 1}, {2, 1, 2}, {1, 2, 2}}), (std::vector<Index>{1, 2, 2}));
+}
+
+/// Where a failure is known, no case with as many or larger dims is tried in its place.
+TEST(Shrink, TheSearchTriesOnlySmallerDims) {
+  const OpDescriptor& op = operation("matmul");
+  const auto sum = [](const Case& c) { return c.dims[0] + c.dims[1] + c.dims[2]; };
+  Case first;
+  first.dims = {1, 1, 1};
+  std::vector<Case> tried;
+  const Fails fails = [&](const Case& c) {
+    tried.push_back(c);
+    return c.values.empty() && c.dims[0] >= 1 && c.dims[1] >= 1 && c.dims[2] >= 1;
+  };
+  const Shrunk s = shrink(op, differential(), rc::shrinkable::just(first), {}, fails, std::chrono::seconds(20));
+  EXPECT_EQ(s.smallest, first);
+  EXPECT_FALSE(tried.empty());
+  for (const Case& c : tried) EXPECT_TRUE(sum(c) < 3 || c.dims == first.dims) << describe(op, c);
 }
 
 /// Up to 64 values are written out, however they came about.

@@ -5,7 +5,10 @@
 #include <bit>
 #include <cmath>
 #include <initializer_list>
+#include <map>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "core/errors.hpp"
 #include "falsify/engine/campaign.hpp"
@@ -42,6 +45,19 @@ ObligationResult judged(const Kernel& k, std::string_view by, int cases = 12) {
 std::string found(const Kernel& k, std::string_view by, int cases = 12) {
   const ObligationResult result = judged(k, by, cases);
   return result.counterexample ? result.counterexample->finding.kind : "";
+}
+
+/// matmul for extents from these to these. It stays: workers count clauses by operation.
+const OpDescriptor& matmul_within(const std::vector<Index>& least, const std::vector<Index>& most) {
+  static std::map<std::pair<std::vector<Index>, std::vector<Index>>, std::pair<std::vector<DimInfo>, OpDescriptor>> made;
+  auto& [dims, op] = made[{least, most}];
+  if (dims.empty()) {
+    op = operation("matmul");
+    dims.assign(op.dims.begin(), op.dims.end());
+    for (std::size_t d = 0; d < dims.size(); ++d) dims[d].min = least[d], dims[d].max = most[d];
+    op.dims = dims;
+  }
+  return op;
 }
 
 void right(const Call& call, Device& device) { kernel("matmul/cpu/naive").run(call, device); }
@@ -117,6 +133,23 @@ TEST(Verdicts, DeterminismSeesDimsThatAreKept) {
   EXPECT_EQ(found(k, "determinism", 1), "value");
 }
 
+/// From 1 every step leads to other extents of 1 to 8, the last to 8 itself.
+TEST(Verdicts, DeterminismChangesEveryDimThatHasRoom) {
+  const OpDescriptor& op = matmul_within({1, 1, 1}, {8, 8, 8});
+  const Kernel k = with("matmul/cpu/naive", [](const Call& call, Device& device) {
+    static int calls = 0;
+    if (++calls == 2 && std::ranges::find(call.dims, 1) != call.dims.end()) throw std::runtime_error("the same extent twice");
+    right(call, device);
+  });
+  const Obligation& determinism = *std::ranges::find_if(obligations("matmul"), [](const Obligation& o) { return o.info->by == "determinism"; });
+  Case c;
+  c.dims = {1, 1, 1};
+  for (c.seed = 1; c.seed <= 20; ++c.seed) {
+    const Outcome outcome = run_case(op, determinism, k, c, std::chrono::seconds(5));
+    EXPECT_EQ(outcome.kind, Outcome::Kind::passed) << (outcome.finding ? outcome.finding->message : "") << ", seed " << c.seed;
+  }
+}
+
 /// Bits may differ from run to run there: each run is held to the bounds instead.
 TEST(Verdicts, EveryRunOfAKernelThatMayVaryIsHeldToItsBounds) {
   Kernel after_nan = with("matmul/cpu/naive", [](const Call& call, Device& device) {
@@ -137,6 +170,21 @@ TEST(Verdicts, EveryRunOfAKernelThatMayVaryIsHeldToItsBounds) {
   EXPECT_EQ(found(after_nan, "frame"), "value");
   EXPECT_EQ(found(third, "determinism"), "value");
   for (const char* by : {"frame", "determinism"}) EXPECT_EQ(judged(well, by).verdict, Verdict::passed) << by;
+}
+
+TEST(Verdicts, TheLastRunOfAKernelThatMayVaryIsHeldToItsBounds) {
+  Kernel k = with("matmul/cpu/naive", [](const Call& call, Device& device) {
+    static int calls = 0;
+    right(call, device);
+    if (++calls == 3) *first_of(call) += 1 + std::fabs(*first_of(call));
+  });
+  k.deterministic = false;
+  const Obligation& determinism = *std::ranges::find_if(obligations("matmul"), [](const Obligation& o) { return o.info->by == "determinism"; });
+  Case c;
+  c.dims = {2, 3, 4};
+  const Outcome outcome = run_case(operation("matmul"), determinism, k, c, std::chrono::seconds(5));
+  ASSERT_TRUE(outcome.finding.has_value());
+  EXPECT_EQ(outcome.finding->kind, "value");
 }
 
 TEST(Verdicts, ExactInputsAllowNoError) {
@@ -467,6 +515,45 @@ TEST(Campaign, ShrinkingEndsWithTheCampaignsTime) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
   ASSERT_TRUE(o.counterexample.has_value());
   EXPECT_TRUE(!o.counterexample->shrink_complete || o.counterexample->shrink_tried == 0);
+}
+
+/// A quarter of values that are not zero is evidence enough: judged so when the time is up, and not tried further.
+TEST(Campaign, JustEnoughEvidenceIsEnoughWhenTheTimeIsUp) {
+  const OpDescriptor& op = matmul_within({4, 1, 1}, {4, 1, 1});
+  const Kernel k = with("matmul/cpu/naive", [](const Call& call, Device& device) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    right(call, device);
+  });
+  CampaignOptions options;
+  options.only = std::string(std::ranges::find(op.obligations, "exact", &ObligationInfo::by)->id);
+  options.cases = 1;
+  options.seed = 0;
+  double evidence = 0;
+  while (evidence != 0.25 && ++options.seed < 30) evidence = run_campaign(op, k, options).obligations.front().evidence;
+  ASSERT_EQ(evidence, 0.25) << "no seed drew a column with a single 1";
+  options.cases = 100'000;
+  options.time = std::chrono::milliseconds(1);
+  const ObligationResult o = run_campaign(op, k, options).obligations.front();
+  EXPECT_EQ(o.cases, 1);
+  EXPECT_EQ(o.verdict, Verdict::passed) << o.reason;
+}
+
+/// A kernel that is wrong from its third call on is right in a fresh process, alone and after one call. What is tried further is
+/// counted: of 20 runs all that fail.
+TEST(Campaign, AFailureThatEarlierCallsDecideIsTriedTwentyTimes) {
+  const OpDescriptor& op = matmul_within({1, 1, 1}, {4, 4, 4});
+  CampaignOptions options;
+  options.cases = 5;
+  options.only = std::string(std::ranges::find(op.obligations, "differential", &ObligationInfo::by)->id);
+  const Kernel k = with("matmul/cpu/naive", [](const Call& call, Device& device) {
+    static int calls = 0;
+    right(call, device);
+    if (++calls >= 3) *first_of(call) = NAN;
+  });
+  const ObligationResult o = run_campaign(op, k, options).obligations.front();
+  ASSERT_TRUE(o.counterexample.has_value());
+  EXPECT_EQ(o.counterexample->number, 3);
+  EXPECT_EQ(o.counterexample->reproduction, "20 of 20 further runs: timing or earlier calls decide");
 }
 
 TEST(Campaign, ShrinkingHasItsWholeBudgetWhereNoTimeIsSet) {

@@ -310,8 +310,8 @@ TEST_F(WorkerTest, AnAnswerBeforeTheQuestionIsSeenHoweverLong) {
 TEST_F(WorkerTest, AKernelHasNoDescriptorOfTheEngine) {
   const Kernel counts = with([](const Call& call, Device& device) {
     int open = 0;
-    for (int fd = STDERR_FILENO + 1; fd < 1024; ++fd) open += fcntl(fd, F_GETFD) != -1;
-    if (open != 1) throw std::runtime_error(fmt::format("{} descriptors", open));
+    for (int fd = STDIN_FILENO; fd < 1024; ++fd) open += fcntl(fd, F_GETFD) != -1;
+    if (open != 3 + 1) throw std::runtime_error(fmt::format("{} descriptors", open));
     right(call, device);
   });
   const int before[] = {open("/dev/null", O_RDONLY), open("/dev/null", O_RDONLY)};
@@ -324,6 +324,52 @@ TEST_F(WorkerTest, AKernelHasNoDescriptorOfTheEngine) {
   const Reply reply = worker.run(op_, counts, problem.dims, problem.params, stage.tensors(), contract::Level::pre);
   EXPECT_EQ(reply.status, Status::done) << reply.detail;
   for (const int fd : {before[0], before[1], after}) close(fd);
+}
+
+/// Crashes are verdicts here: none fills the disk.
+TEST_F(WorkerTest, AKernelLeavesNoCore) {
+  rlimit before{};
+  getrlimit(RLIMIT_CORE, &before);
+  const rlimit some{1 << 20, before.rlim_max == 0 ? 1 << 20 : before.rlim_max};
+  if (setrlimit(RLIMIT_CORE, &some) != 0) GTEST_SKIP() << "no core can be left here";
+  const Reply reply = run(with([](const Call& call, Device& device) {
+    rlimit here{};
+    getrlimit(RLIMIT_CORE, &here);
+    if (here.rlim_cur != 0 || here.rlim_max != 0) throw std::runtime_error("a crash would leave a core");
+    right(call, device);
+  }));
+  setrlimit(RLIMIT_CORE, &before);
+  EXPECT_EQ(reply.status, Status::done) << reply.detail;
+}
+
+/// 64 clauses are counted; an operation with more is told to its maintainer, not run with some of them.
+TEST_F(WorkerTest, AMailboxHolds64Clauses) {
+  static OpDescriptor many = op_;
+  static std::vector<ClauseInfo> clauses(op_.clauses.begin(), op_.clauses.end());
+  const Kernel good = with(right);
+  const auto status = [&](std::size_t n) {
+    clauses.resize(n);
+    many.clauses = clauses;
+    Case c;
+    c.dims = {2, 3, 4};
+    const Problem problem = make_problem(many, c, {});
+    const Stage stage(worker_.arena(), worker_.first_byte(), problem, c, Poison::finite);
+    return worker_.run(many, good, problem.dims, problem.params, stage.tensors()).status;
+  };
+  EXPECT_EQ(status(64), Status::done);
+  EXPECT_THROW(status(65), std::logic_error);
+}
+
+/// What breaks a requires clause is no call: that is decided here, by the clauses themselves, and no kernel is asked.
+TEST_F(WorkerTest, WhatTheContractDoesNotAdmitIsInvalid) {
+  Case c;
+  c.dims = {2, 3, 4};
+  const Problem problem = make_problem(op_, c, {});
+  const Stage stage(worker_.arena(), worker_.first_byte(), problem, c, Poison::finite);
+  const std::vector<Index> others{2, 3, 5};
+  const Reply reply = worker_.run(op_, with(aborts), others, problem.params, stage.tensors());
+  EXPECT_EQ(reply.status, Status::invalid);
+  EXPECT_NE(reply.detail.find("MM-PRE-"), std::string::npos) << reply.detail;
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

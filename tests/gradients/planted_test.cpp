@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "falsify/engine/gradient_point.hpp"
 #include "falsify/engine/gradients.hpp"
 #include "reference/matmul.hpp"
 
 namespace assay::falsify {
 namespace {
 
-enum class Fault { none, zero, sign, twice, missing_term, transposed, one_element, scaled_slightly, not_a_number };
+enum class Fault { none, zero, sign, twice, missing_term, transposed, one_element, scaled_slightly, scaled_by_roundings, not_a_number };
 
 /// The gradient of a in c = a · b for square a, with a fault.
 template <class T, Fault fault>
@@ -27,6 +28,7 @@ void wrong_backward(std::span<const View<T>> t, std::span<const double>) {
       if constexpr (fault == Fault::sign) g = -g;
       if constexpr (fault == Fault::twice) g = g + g;
       if constexpr (fault == Fault::scaled_slightly) g = g * T(1 + 0x1p-20);
+      if constexpr (fault == Fault::scaled_by_roundings) g = g * T(1 + 0x1p-40);
       if constexpr (fault == Fault::one_element) g = i == 1 && p == 2 ? g * T(1.0078125) : g;
       if constexpr (fault == Fault::not_a_number) g = i == 1 && p == 2 ? T(NAN) : g;
       if constexpr (fault == Fault::transposed) da(p, i) = g;
@@ -89,6 +91,52 @@ TEST(PlantedGradients, Transposed) { every_link_sees<Fault::transposed>(); }
 TEST(PlantedGradients, OneElementOffByOnePercent) { every_link_sees<Fault::one_element>(); }
 /// A factor of 1 + 2^-20 is a hundred million roundings of double.
 TEST(PlantedGradients, ScaledSlightly) { every_link_sees<Fault::scaled_slightly>(); }
+
+/// A factor of 1 + 2^-40 is thousands of roundings of double, and so seen by every link whose tolerance is made of roundings alone.
+TEST(PlantedGradients, ScaledByThousandsOfRoundings) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const GradientReport report = checked<Fault::scaled_by_roundings>(seed);
+    for (const Link link : {Link::dual, Link::complex_step, Link::adjoint}) EXPECT_TRUE(sees(report, link)) << name(link) << ", seed " << seed;
+  }
+}
+
+/// A backward reference that claims no error of its own may still differ by the roundings of the forward one.
+TEST(PlantedGradients, TheForwardReferenceMayRoundToo) {
+  const BackwardOracle backward{&wrong_backward<double, Fault::none>,
+                                [](std::span<const View<Bounded>> t, std::span<const double> params) {
+                                  wrong_backward<Bounded, Fault::none>(t, params);
+                                  for (Index i = 0; i < t[3].size(); ++i) t[3].data()[i] = exactly<Bounded>(t[3].data()[i].value);
+                                },
+                                backward_oracle("matmul").bounded_dual};
+  BackwardOracle last_bit = backward;
+  last_bit.exact = [](std::span<const View<double>> t, std::span<const double> params) {
+    wrong_backward<double, Fault::none>(t, params);
+    for (Index i = 0; t[3].data() != nullptr && i < t[3].size(); ++i) t[3].data()[i] = std::nextafter(t[3].data()[i], INFINITY);
+  };
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const GradientReport report = check_references({&operation("matmul"), 0, {4, 4, 3}, {}, seed}, oracle("matmul"), last_bit);
+    for (const Link link : {Link::dual, Link::complex_step}) {
+      const auto& result = *std::ranges::find(report.links, link, &LinkResult::link);
+      EXPECT_GT(result.worst, 0) << name(link);
+      EXPECT_LE(result.worst, 1) << result.detail;
+    }
+  }
+}
+
+/// Differences are those of the double reference: where it alone is wrong, no bound of another hides that.
+TEST(PlantedGradients, DifferencesAreOfTheDoubleReference) {
+  Oracle wrong = oracle("matmul");
+  wrong.exact = [](std::span<const View<double>> t, std::span<const double>) {
+    reference::matmul<double>(t[0], t[1], t[2]);
+    for (Index i = 0; i < t[2].size(); ++i) t[2].data()[i] *= 1 + 0x1p-10;
+  };
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const GradientReport report = check_references({&operation("matmul"), 0, {4, 4, 3}, {}, seed}, wrong, backward_oracle("matmul"));
+    EXPECT_TRUE(sees(report, Link::finite_difference)) << seed;
+    EXPECT_TRUE(sees(report, Link::taylor)) << seed;
+    EXPECT_FALSE(sees(report, Link::dual)) << seed;
+  }
+}
 
 TEST(PlantedGradients, NotANumber) {
   const GradientReport report = checked<Fault::not_a_number>(1);
