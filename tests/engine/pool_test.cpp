@@ -74,6 +74,23 @@ TEST(Tasks, GiveTheirDocumentsInTheOrderInWhichTheyEnd) {
   EXPECT_TRUE(run_tasks({}, 2, kNoTick).empty());
 }
 
+/// What has ended is told at once, whatever others do: here they do not end before.
+TEST(Tasks, AreToldOfWhileOthersRun) {
+  const Shared shared;
+  const Task quick{"quick", [] { return json("quick"); }};
+  const Task waits{"waits", [&] {
+                     for (int i = 0; i < 250 && shared[0] == 0; ++i) pause_a_little();
+                     return json(shared[0] == 1 ? "told" : "not told");
+                   }};
+  const auto tell = [&](const json* ended) {
+    if (ended != nullptr && *ended == "quick") shared[0] = 1;
+  };
+  for (const std::vector<Task>& tasks : {std::vector<Task>{quick, waits}, {waits, quick}}) {
+    shared[0] = 0;
+    EXPECT_EQ(run_tasks(tasks, 2, tell), (std::vector<json>{"quick", "told"}));
+  }
+}
+
 TEST(Tasks, AreAsManyAtOnceAsThereAreJobs) {
   for (const int jobs : {-1, 0, 1, 2, 3, 9}) {
     const Shared shared;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cfenv>
 #include <cmath>
 #include <initializer_list>
 #include <map>
@@ -257,6 +258,25 @@ TEST(Verdicts, TheStatisticalTierSeesInputsOfFewerBits) {
   EXPECT_EQ(truncating.verdict, Verdict::not_applicable);
   EXPECT_EQ(truncating.cases, 0);
   EXPECT_FALSE(truncating.reason.empty());
+}
+
+/// Sums that are cut off are told apart from sums that are rounded before any bound is asked; no element is named, and no numbers.
+TEST(Verdicts, SumsThatDoNotRoundToNearestAreFoundWithoutAnElement) {
+  const Kernel k = with("matmul/cpu/naive", [](const Call& call, Device& device) {
+    const int before = std::fegetround();
+    std::fesetround(FE_TOWARDZERO);
+    right(call, device);
+    std::fesetround(before);
+  });
+  const Obligation& statistical = *std::ranges::find_if(obligations("matmul"), [](const Obligation& o) { return o.info->by == "statistical"; });
+  Case c;
+  c.dims = {2, 300, 4};
+  const Outcome outcome = run_case(operation("matmul"), statistical, k, c, std::chrono::seconds(5));
+  ASSERT_TRUE(outcome.finding.has_value());
+  EXPECT_EQ(outcome.finding->kind, "rounding");
+  EXPECT_NE(outcome.finding->message, "");
+  EXPECT_EQ(outcome.finding->tensor, "");
+  for (const double number : {outcome.finding->got, outcome.finding->want, outcome.finding->bound}) EXPECT_EQ(number, 0);
 }
 
 TEST(Verdicts, EveryOutputIsCompared) {
