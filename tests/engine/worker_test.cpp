@@ -258,6 +258,25 @@ TEST_F(WorkerTest, ThreadsInTurnHaveMoreTime) {
   EXPECT_EQ(status(asleep), Status::hung);
 }
 
+/// A kernel that takes longer than its limit is not waited for. Where this process itself is woken too late to see that, it is tried again.
+TEST_F(WorkerTest, ACallHasItsLimitAndNoMore) {
+  static constexpr std::chrono::milliseconds kLimit{300};
+  const Kernel late = with([](const Call& call, Device& device) {
+    std::this_thread::sleep_for(kLimit * 29 / 20);
+    right(call, device);
+  });
+  Case c;
+  c.dims = {2, 3, 4};
+  const Problem problem = make_problem(op_, c, {});
+  Status status = Status::done;
+  for (int attempt = 0; attempt < 5 && status == Status::done; ++attempt) {
+    Worker worker(kLimit, std::size_t{1} << 26);
+    const Stage stage(worker.arena(), worker.first_byte(), problem, c, Poison::finite);
+    status = worker.run(op_, late, problem.dims, problem.params, stage.tensors()).status;
+  }
+  EXPECT_EQ(status, Status::hung);
+}
+
 TEST_F(WorkerTest, AReplyHoldsNothingOfTheOneBefore) {
   Kernel refusing = with(right);
   refusing.refuse = [](const Call&) -> std::optional<std::string> { return "odd sizes only"; };
