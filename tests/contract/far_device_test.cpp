@@ -10,6 +10,7 @@
 #include "ops/embedding.hpp"
 #include "ops/matmul.hpp"
 #include "runtime/registry.hpp"
+#include "runtime/trace.hpp"
 
 namespace assay::contract {
 namespace {
@@ -84,6 +85,29 @@ TEST(FarDevice, RequiresClausesThatReadElementsWaitForTheDevice) {
   EXPECT_THROW(ops::embedding(args, kernel, device), ContractViolation);
   device.queued = [&] { ids[1] = 0; };
   EXPECT_NO_THROW(ops::embedding(args, kernel, device));
+}
+
+class Dropped final : public trace::Sink {
+ public:
+  void ended(const trace::Span&) noexcept override {}
+};
+
+/// A span ends when the device has done the work, and nobody waits for it where there is none.
+TEST(FarDevice, SpansHoldTheWorkOfTheDevice) {
+  std::vector<float> a{1}, b{1}, c{0};
+  const auto far = [](std::vector<float>& v) { return static_cast<float*>(FarDevice::far(v.data())); };
+  const ops::MatmulArgs args{1, 1, 1, {far(a), {1, 1}}, {far(b), {1, 1}}, {far(c), {1, 1}}};
+  set_level(Level::off);
+  FarDevice device;
+  ops::matmul(args, kernel<false>(), device);
+  EXPECT_FALSE(device.synchronized);
+  {
+    Dropped sink;
+    const trace::Recording recording(sink);
+    ops::matmul(args, kernel<false>(), device);
+  }
+  EXPECT_TRUE(device.synchronized);
+  set_level(Level::pre);
 }
 
 TEST(FarDevice, EnsuresClausesAreEvaluatedOnFetchedTensors) {

@@ -69,6 +69,40 @@ TEST(GoldenAttention, ScoresThatOverflowLeaveNothingCertain) {
   }
 }
 
+// Products of up to an eighth of the largest float, and 4 times their magnitudes reach it: what roundings add is beyond, wherever
+// the products cancel. Factors of 2^60 do not overflow when they are scaled.
+TEST(GoldenAttention, ScaledTermsMayOverflowWhereTheirSumDoesNot) {
+  const auto overflows = [](float x) {
+    ScaledDot<Bounded> dot{Bounded(4.0)};
+    dot.add(Bounded::input(x), Bounded::input(0x1p60F));
+    dot.add(Bounded::input(x), Bounded::input(-0x1p60F));
+    EXPECT_EQ(dot.value().value, 0);
+    return dot.value().may_overflow;
+  };
+  constexpr float kEighth = FLT_MAX * 0x1p-63F;
+  EXPECT_FALSE(overflows(kEighth * (1 - 0x1p-16F)));
+  EXPECT_TRUE(overflows(kEighth));
+  EXPECT_TRUE(overflows(2 * kEighth));
+}
+
+// As a factor of the format of the inputs: e, and a unit of what the number may be.
+TEST(AttentionBounds, AFactorIsRoundedFromWhereverItIs) {
+  const ArithmeticScope narrow({.inputs = Format::bf16});
+  const double unit = Roundings::current().input_unit;
+  for (const double value : {1.0, -1.5, 1000.0}) {
+    EXPECT_GE(factor(Bounded(value, 0, 0, false)).error, unit * std::fabs(value)) << value;
+    const double error = factor(Bounded(value, 0.5, 0.25, false)).error, least = 0.5 + unit * (std::fabs(value) + 0.5);
+    EXPECT_GE(error, least) << value;
+    EXPECT_LE(error, least * (1 + 0x1p-40)) << value;
+  }
+}
+
+// The largest double is a number like every other.
+TEST(AttentionBounds, AWeightOfTheLargestScoreIsAsUncertainAsThatOfTheNext) {
+  const Bounded largest(DBL_MAX, 0, 0, true), next(std::nextafter(DBL_MAX, 0), 0, 0, true);
+  EXPECT_EQ(attention_weight(largest, largest, 2).error, attention_weight(next, next, 2).error);
+}
+
 // Factors may be scaled before they are multiplied: 1e30 overflows then, though all partial sums of scores are floats.
 TEST(GoldenAttention, ScaledFactorsMayOverflowWhereScoresDoNot) {
   for (const float scale : {1.0F, 1e20F}) {

@@ -217,6 +217,17 @@ TEST(Freivalds, TheLargestInputIsNoOverflow) {
   }
 }
 
+/// Nor does it beside an infinity, whose class is certain then; what is larger as an input is none.
+TEST(Freivalds, TheLargestInputLeavesTheClassOfAnInfinityCertain) {
+  const float a[] = {kInf, kMax}, b[] = {1, 0x1p-20F};
+  const auto holds = [&](float c) { return freivalds({a, {1, 2}}, {b, {2, 1}}, {&c, {1, 1}}).holds; };
+  EXPECT_TRUE(holds(kInf));
+  EXPECT_FALSE(holds(kNaN));
+  EXPECT_FALSE(holds(-kInf));
+  const ArithmeticScope rounded({.inputs = Format::bf16});
+  EXPECT_TRUE(holds(kNaN)) << "the largest float may be infinite as a bfloat16";
+}
+
 TEST(Freivalds, SignsAreOthersInEveryCall) {
   Random random(15);
   Product p(4, 8, 10, Distribution::gaussian, random);
@@ -225,6 +236,38 @@ TEST(Freivalds, SignsAreOthersInEveryCall) {
   for (int call = 0; call < 60; ++call) seen += !p.certified().holds;
   EXPECT_GT(seen, 0);
   EXPECT_LT(seen, 60);
+}
+
+/// Faults of two columns that cancel under equal signs, or under opposite ones, are seen sooner or later, wherever the columns stand.
+TEST(Freivalds, NoTwoColumnsShareTheirSigns) {
+  const Index n = 131;
+  const float one[] = {1};
+  const Vector b(static_cast<std::size_t>(n), 1);
+  for (std::size_t j = 1; j < b.size(); ++j)
+    for (const float second : {1.0F, -1.0F}) {
+      Vector c = b;
+      c[0] += 1, c[j] += second;
+      int calls = 0;
+      while (calls < 60 && freivalds({one, {1, 1}}, {b.data(), {1, n}}, {c.data(), {1, n}}).holds) ++calls;
+      EXPECT_LT(calls, 60) << "columns 0 and " << j;
+    }
+}
+
+/// Infinity times a subnormal number is NaN on a machine that flushes it, and infinite on every other.
+TEST(Freivalds, FlushedFactorsOfInfinityMayGiveNaN) {
+  const float a[] = {kInf, 1, 1, 1}, b[] = {1, 0x1p-130F, 1, 1}, c[] = {kInf, kNaN, 2, 1};
+  const auto holds = [&] { return freivalds({a, {2, 2}}, {b, {2, 2}}, {c, {2, 2}}).holds; };
+  EXPECT_FALSE(holds());
+  const ArithmeticScope flushing({.flushes_subnormals = true});
+  EXPECT_TRUE(holds());
+}
+
+/// Of no terms the sum is 0, without any rounding: the row that is wrong is the one that is named.
+TEST(Freivalds, ARowOfNoTermsIsZeroBesideOneThatIsNot) {
+  const float c[] = {0, kNaN};
+  const Certified result = freivalds({nullptr, {2, 0}}, {nullptr, {0, 1}}, {c, {2, 1}});
+  EXPECT_FALSE(result.holds);
+  EXPECT_EQ(result.values.find("row 1: "), 0U) << result.values;
 }
 
 TEST(FreivaldsExact, SeesAnySingleUnit) {

@@ -184,6 +184,24 @@ TEST(Nf4Certificate, SaysWhatItLeftOut) {
   EXPECT_EQ(check(wrong).values.find("without 1 rows and 0 columns in which correct kernels differ, "), 0U) << check(wrong).values;
 }
 
+/// A row that overflows when it is scaled before weights of 0 make nothing of it is left out, whichever row it is; so is one whose sum
+/// overflows before it is scaled. Others are not.
+TEST(Nf4Certificate, LeavesOutEveryRowThatOverflowsAndNoOther) {
+  constexpr float kMax = std::numeric_limits<float>::max(), kNan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<std::uint8_t> zeros(32, 0x77), ones(32, 0xff);
+  const Vector large{4}, small{0x1p-40F};
+  for (std::size_t at = 0; at < 3; ++at)
+    for (std::size_t wrong = 0; wrong < 3; ++wrong) {
+      Vector dy(3, 1), dx(3, 0), x(6, 0), y(3, 0);
+      dy[at] = kMax, dx[wrong] = kNan;
+      EXPECT_EQ(contract::freivalds_nf4(matrix(dy, 3, 1), {zeros.data(), {1, 32}}, matrix(large, 1, 1), matrix(dx, 3, 1)).holds, wrong == at)
+          << at << ' ' << wrong;
+      x[2 * at] = kMax, x[2 * at + 1] = -kMax, y[wrong] = kNan;
+      EXPECT_EQ(contract::freivalds_nf4_nt(matrix(x, 3, 2), {ones.data(), {1, 32}}, matrix(small, 1, 1), matrix(y, 3, 1)).holds, wrong == at)
+          << at << ' ' << wrong;
+    }
+}
+
 /// One sequence with two keys in its cache, one head of one element.
 struct Decoded {
   Vector q{1}, k_cache{0.5F, -0.5F, 9}, v_cache{1, 3, 100}, y{2};
@@ -236,6 +254,28 @@ TEST(DecodeCertificate, KnowsWhatIsInTheCache) {
   EXPECT_FALSE(d.certified().holds);
   d.q = {std::numeric_limits<float>::infinity()};
   EXPECT_TRUE(d.certified().holds) << "scores that are not finite give what they give";
+}
+
+/// Three heads with keys of their own, of two elements, and one key of two places: what is not finite in other heads, or past the
+/// last key, makes no score of the middle head overflow.
+TEST(DecodeCertificate, OverflowIsTheHeadsOwn) {
+  constexpr float kInf = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<std::int32_t> lengths{0};
+  const Vector q{kInf, kInf, 1, 1, kInf, kInf}, finite(12, 1), v_cache(12, 1);
+  Vector k_cache(12, kInf);
+  k_cache[2] = k_cache[3] = 1;
+  const auto holds = [&](const Vector& query, const Vector& keys, float middle) {
+    const Vector y{1, 1, middle, middle, 1, 1};
+    const auto cache = [](const Vector& v) { return StorageView(View<const float>(v.data(), {1, 2, 3, 2})); };
+    const auto heads = [](const Vector& v) { return StorageView(View<const float>(v.data(), {1, 3, 2})); };
+    return contract::within_cache(heads(query), cache(keys), cache(v_cache), {lengths.data(), {1}}, 1, heads(y)).holds;
+  };
+  for (const float middle : {0.0F, kNan}) {
+    EXPECT_FALSE(holds(q, finite, middle)) << middle;
+    EXPECT_FALSE(holds({1, 1, 1, 1, 1, 1}, k_cache, middle)) << middle;
+    EXPECT_TRUE(holds({1, 1, 1, kInf, 1, 1}, finite, middle)) << middle;
+  }
+  EXPECT_TRUE(holds(q, k_cache, 1));
 }
 
 }  // namespace

@@ -170,6 +170,7 @@ TEST(BoundedType, BeyondDoubleErrorsDecide) {
   };
   EXPECT_TRUE(infinite(Bounded(vast * vast)));
   EXPECT_TRUE(infinite(vast / tiny));
+  EXPECT_EQ((-vast / tiny).value, -kInf);
   EXPECT_TRUE(infinite(sum_of(vast)));
   EXPECT_TRUE(infinite(sum_of(vast * Bounded(4000.0))));
   EXPECT_TRUE(infinite(Bounded(1e308, 0, 0, true) + Bounded(1e308, 0, 0, true)));
@@ -211,6 +212,18 @@ TEST(BoundedType, BoundsAreThoseOfTheirArithmeticInANewThreadToo) {
   }).join();
   EXPECT_EQ(first, later);
   EXPECT_EQ(first, all(Roundings(Arithmetic{})));
+}
+
+/// The reciprocal of 2^126 is the smallest normal number, of which nothing is lost: two roundings are all that x / y costs. That of
+/// the next number is subnormal, and loses half a unit of its own.
+TEST(BoundedType, AQuotientByAReciprocalLosesOnlyWhatIsSubnormal) {
+  const auto roundings = [](float y) {
+    const Bounded x = quotient(Bounded::input(0x1p20F), Bounded::input(y));
+    return x.error / (0x1p-24 * x.value);
+  };
+  EXPECT_NEAR(roundings(0x1p125F), 2, 0.01);
+  EXPECT_NEAR(roundings(0x1p126F), 2, 0.01);
+  EXPECT_GE(roundings(std::nextafter(0x1p126F, INFINITY)), 2.49);
 }
 
 TEST(BoundedType, StatisticalIsForRoundingToNearestOnly) {
@@ -328,6 +341,8 @@ TEST(Derivatives, OrderLooksAtTheValueOnly) {
   EXPECT_TRUE(low < high && high > low && low <= high && high >= low && !(high < low));
   EXPECT_EQ(maximum(low, high).derivative, -100);
   EXPECT_EQ(absolute(Dual<double>(-3, 5)).derivative, -5);
+  EXPECT_EQ(maximum(Dual<double>(2, 1), Dual<double>(2, 5)).derivative, 1) << "the first where they tie";
+  EXPECT_EQ(absolute(Dual<double>(0, 5)).derivative, 5);
   const std::complex<double> z(-3, 5), w(1, 1);
   EXPECT_EQ(absolute(z), -z) << "analytic: no modulus";
   EXPECT_EQ(maximum(z, w), w);

@@ -153,6 +153,17 @@ TEST(AttentionCertificate, ResultsLieWithinTheVisibleValues) {
   EXPECT_FALSE(holds(0));
 }
 
+/// [2, 1, 3] queries of which the last head of the first sequence has a logsumexp of its own, of no keys.
+TEST(AttentionCertificate, NamesTheQueryThatSeesNoKey) {
+  const std::vector<float> v(2, 1), y(6, 0), logsumexp{-kInf, -kInf, 7, -kInf, -kInf, -kInf};
+  const std::vector<std::int32_t> lengths(2, 0), starts(2, 0);
+  const contract::Certified result =
+      contract::within_hull(View<const float>(v.data(), {2, 1, 1, 1}), {lengths.data(), {2}}, {starts.data(), {2}},
+                            View<const float>(y.data(), {2, 1, 3, 1}), {logsumexp.data(), {2, 3, 1}}, 0);
+  EXPECT_FALSE(result.holds);
+  EXPECT_EQ(result.values, "logsumexp[0, 2, 0] = 7, and the query sees no key");
+}
+
 TEST(AttentionCertificate, NothingIsSaidOfASumThatMayOverflow) {
   contract::Hull hull;
   for (const float v : {3e38f, 3e38f, 3e38f}) hull.add(v);

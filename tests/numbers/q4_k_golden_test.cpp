@@ -333,5 +333,39 @@ TEST(Q4KGolden, ScalesReachTheLargestHalfAndNoFurther) {
   EXPECT_EQ(head(0, std::nextafter(kLowest, 2 * kLowest)), (Head{0, 0x7e, 0, 0}));
 }
 
+/// What lies below 0 is reached without a step, however far below; what is no number, by no half.
+TEST(GoldenQ4K, ReachesThatAreNoneNeedNothing) {
+  for (const float step : {0x1p-24F, 0.125F, 1.0F, 15 * 65504.0F})
+    for (const float reach : {0.0F, -0.0F, -0x1p-149F, -0.25F, -0.5F, -0.999F, -1.0F, -FLT_MAX, NAN})
+      EXPECT_EQ(q4_k::smallest_code(step, reach), 0U) << step << ' ' << reach;
+  for (const float reach : {INFINITY, NAN}) EXPECT_EQ(reference::q4_k_smallest_half(63, reach).bits, 0x7c00) << reach;
+}
+
+/// -1 in a sub-block of step 16383 * 2^-23 whose minimum is 1 - 2^-10: 2^-10 off, where half a step and a rounding of numbers
+/// near 1, 2^-24, are 2^-10, too.
+TEST(GoldenQ4K, WhatIsAsFarAsTheBoundIsWithinIt) {
+  std::vector<std::uint8_t> block(144, 0);
+  block[0] = 762 & 255, block[1] = 762 >> 8;    // d = 762 * 2^-24
+  block[2] = 0xfe, block[3] = 0x3b;             // dmin = 1 - 2^-10
+  block[4] = 43, block[8] = 1;                  // 381 * 43 = 16383
+  ASSERT_EQ(q4_k::line_of(block.data(), 0).step, 16383 * 0x1p-23F);
+  ASSERT_EQ(q4_k::value_at(block.data(), 0), -(1 - 0x1p-10F));
+  const auto holds = [&](float x) { return contract::q4_k_round_trip({&x, {1, 1}}, View<const std::uint8_t>(block.data(), {1, 144})).holds; };
+  EXPECT_TRUE(holds(-1));
+  EXPECT_FALSE(holds(std::nextafter(-1.0F, -2.0F)));
+}
+
+/// Sub-blocks behind the row's end have no part in it: 0 times an infinite step would be NaN.
+TEST(GoldenQ4K, AProductEndsWithItsRow) {
+  Values bytes(144, 0);
+  bytes[1] = 0x7c;  // d is infinite
+  bytes[4] = 1, bytes[16] = 1;
+  std::vector<Bounded> blocks, x{Bounded(2.0)}, y(1);
+  for (const double b : bytes) blocks.emplace_back(b);
+  reference::q4_k_gemv<Bounded>(View<const Bounded>(blocks.data(), {1, 144}), View<const Bounded>(x.data(), {1}), View<Bounded>(y.data(), {1}));
+  EXPECT_EQ(y[0].value, INFINITY);
+  EXPECT_FALSE(y[0].may_overflow) << "its class is certain";
+}
+
 }  // namespace
 }  // namespace assay::numbers

@@ -98,6 +98,11 @@ TEST(Octant, Float32AnglesAreTheFloatNearestToTheProduct) {
   worst.expect_promised();
 }
 
+TEST(Octant, Float32AnglesHaveOneWord) {
+  for (const RotaryFrequency& f : rotary_frequencies(1e4, 64, true))
+    for (int w = 1; w < 4; ++w) EXPECT_EQ(f.word[w], 0U);
+}
+
 TEST(Octant, PositionZeroIsNoRotation) {
   for (const bool float32_angle : {false, true})
     for (const RotaryFrequency& f : rotary_frequencies(1e4, 64, float32_angle)) {

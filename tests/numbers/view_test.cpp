@@ -155,5 +155,13 @@ TEST(Views, AreContiguousWithoutGapsInTheirOrderAlone) {
   EXPECT_FALSE(contiguous({2, 3, 4}, {12, 5, 1}));
 }
 
+TEST(Views, AColumnHoldsTheElementsOfItsVector) {
+  const float memory[] = {1, 2, 3, 4, 5, 6, 7};
+  const View<const float> every_third(memory, {3}, {3}), column = every_third.column();
+  EXPECT_EQ(column.shape(), (Shape{3, 1}));
+  EXPECT_EQ(column.stride(0), 3);
+  for (Index i = 0; i < 3; ++i) EXPECT_EQ(column(i, 0), every_third(i)) << i;
+}
+
 }  // namespace
 }  // namespace assay::numbers
