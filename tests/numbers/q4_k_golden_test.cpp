@@ -345,9 +345,9 @@ TEST(GoldenQ4K, ReachesThatAreNoneNeedNothing) {
 /// near 1, 2^-24, are 2^-10, too.
 TEST(GoldenQ4K, WhatIsAsFarAsTheBoundIsWithinIt) {
   std::vector<std::uint8_t> block(144, 0);
-  block[0] = 762 & 255, block[1] = 762 >> 8;    // d = 762 * 2^-24
-  block[2] = 0xfe, block[3] = 0x3b;             // dmin = 1 - 2^-10
-  block[4] = 43, block[8] = 1;                  // 381 * 43 = 16383
+  block[0] = 762 & 255, block[1] = 762 >> 8;  // d = 762 * 2^-24
+  block[2] = 0xfe, block[3] = 0x3b;           // dmin = 1 - 2^-10
+  block[4] = 43, block[8] = 1;                // 381 * 43 = 16383
   ASSERT_EQ(q4_k::line_of(block.data(), 0).step, 16383 * 0x1p-23F);
   ASSERT_EQ(q4_k::value_at(block.data(), 0), -(1 - 0x1p-10F));
   const auto holds = [&](float x) { return contract::q4_k_round_trip({&x, {1, 1}}, View<const std::uint8_t>(block.data(), {1, 144})).holds; };
