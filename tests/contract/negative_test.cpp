@@ -99,6 +99,16 @@ TEST(Negative, ValidCallsHaveGapsBehindRowsAndNeighboursApartWhereAllowed) {
   }
 }
 
+/// Dims can be told apart: 2, 3, 4, ..., and what must be a multiple of another is twice that.
+TEST(Negative, NoTwoDimsOfAValidCallAreTheSame) {
+  const std::vector<Tensor> product = valid_calls(operation("matmul")).back();
+  EXPECT_EQ(product[0].shape, (Shape{2, 3}));
+  EXPECT_EQ(product[1].shape, (Shape{3, 4}));
+  const OpDescriptor& grouped = operation("attention");
+  const std::vector<Tensor> heads = valid_calls(grouped).back();  // q [batch, s, heads, d], k [batch, t, kv_heads, d]
+  EXPECT_EQ(heads[0].shape[2], 2 * heads[1].shape[2]);
+}
+
 /// Packed bytes are read as words: their rows start at one, the gap no longer than it must be.
 TEST(Negative, RowsOfPackedBytesStartAtWords) {
   const OpDescriptor& op = operation("nf4_dequantize");

@@ -352,6 +352,14 @@ TEST_F(StageTest, EveryTensorHasAPageOfItsOwnOnEachSide) {
   });
 }
 
+TEST(Arena, HoldsAsManyBytesAsItIsAskedFor) {
+  for (const std::size_t bytes : {1, 4095, 4096, 4097}) {
+    Arena arena(bytes);
+    arena.base()[bytes - 1] = std::byte{1};
+    EXPECT_EQ(arena.base()[bytes - 1], std::byte{1}) << bytes;
+  }
+}
+
 /// What a stage fills ends with its last region: what lies behind is not its own.
 TEST(Stage, NothingBehindItsLastRegionIsWritten) {
   const OpDescriptor& op = operation("matmul");

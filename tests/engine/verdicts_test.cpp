@@ -435,6 +435,24 @@ TEST(Verdicts, TheCallBeforeIsMade) {
   EXPECT_EQ(run_case(operation("matmul"), differential, k, c, std::chrono::seconds(5)).kind, Outcome::Kind::passed);
 }
 
+/// A kernel that keeps the parameters of its first call is wrong behind a call with others.
+TEST(Verdicts, TheCallBeforeHasOtherParameters) {
+  const Kernel k = with("scale/cpu/naive", [](const Call& call, Device& device) {
+    static const double kept = call.params[0];
+    Call again = call;
+    again.params[0] = kept;
+    kernel("scale/cpu/naive").run(again, device);
+  });
+  Case c;
+  c.dims = {3, 4};
+  c.params = {2};
+  c.strategy = Strategy::gaussian;
+  const Obligation& differential = *std::ranges::find_if(obligations("scale"), [](const Obligation& o) { return o.info->by == "differential"; });
+  EXPECT_EQ(run_case(operation("scale"), differential, k, c, std::chrono::seconds(5)).kind, Outcome::Kind::passed);
+  c.prelude = {2, 2};
+  EXPECT_EQ(run_case(operation("scale"), differential, k, c, std::chrono::seconds(5)).kind, Outcome::Kind::falsified);
+}
+
 TEST(Verdicts, AReadOnePastTheEndMeetsTheFenceThatTheCaseAsksFor) {
   const Kernel k = with("matmul/cpu/naive", [](const Call& call, Device& device) {
     const View<float> a = call.tensors[0].as<float>();
@@ -481,6 +499,27 @@ TEST(Verdicts, ACampaignThatComparedNothingIsMistrusted) {
     EXPECT_EQ(o.reason, "no output element was compared");
   }
   EXPECT_TRUE(met) << "no seed drew an empty output";
+}
+
+/// Where the time is up and nothing has been compared yet, a few cases more are tried.
+TEST(Verdicts, ACampaignThatComparedNothingIsTriedOnWhenTheTimeIsUp) {
+  CampaignOptions options;
+  options.only = "FALSIFY-MM-002";
+  std::int64_t elements = 1;
+  for (options.seed = 0; elements > 0 && ++options.seed < 300;) {
+    options.cases = 1;
+    elements = run_campaign(operation("matmul"), kernel("matmul/cpu/naive"), options).obligations.front().elements;
+  }
+  ASSERT_EQ(elements, 0) << "no seed drew an empty output";
+  options.cases = 100'000;
+  options.time = std::chrono::milliseconds(1);
+  const Kernel slow = with("matmul/cpu/naive", [](const Call& call, Device& device) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    right(call, device);
+  });
+  const ObligationResult o = run_campaign(operation("matmul"), slow, options).obligations.front();
+  EXPECT_GT(o.cases, 1);
+  EXPECT_EQ(o.verdict, Verdict::passed) << o.reason;
 }
 
 TEST(Verdicts, ACampaignWithoutACaseIsMistrusted) {

@@ -555,6 +555,19 @@ TEST_F(DistantTest, ResultsAreWaitedForAndBroughtBackWithAllAroundThem) {
     }
 }
 
+TEST_F(DistantTest, AChangeOfAnyInputIsBroughtBackToo) {
+  const Kernel changes[] = {distant([](const Call& call, Device&) { call.tensors[0].as<float>().data()[0] += 1; }),
+                            distant([](const Call& call, Device&) { call.tensors[1].as<float>().data()[0] += 1; })};
+  for (std::size_t t = 0; t < 2; ++t) {
+    Case c;
+    c.dims = {2, 3, 4};
+    const Problem problem = make_problem(op_, c, {});
+    const Stage stage(worker_.arena(), worker_.first_byte(), problem, c, Poison::finite);
+    ASSERT_EQ(worker_.run(op_, changes[t], problem.dims, problem.params, stage.tensors(), contract::Level::pre).status, Status::done);
+    EXPECT_TRUE(stage.damage()) << op_.tensors[t].name;
+  }
+}
+
 TEST_F(DistantTest, WhatRunsHereIsWaitedForToo) {
   const Kernel late = distant([](const Call& call, Device& device) {
     static_cast<Distant&>(device).submitted.push_back([call] { right(call, assay::device(Backend::cpu)); });

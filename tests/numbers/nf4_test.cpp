@@ -221,5 +221,10 @@ TEST(Nf4Absmax, GroupsRunOverRows) {
   EXPECT_EQ(codes, Values(512, 127));
 }
 
+TEST(Nf4Absmax, ASumOfNoTermsIsZero) {
+  EXPECT_EQ(reference::nf4_absmax_sum({}), 0);
+  EXPECT_EQ(reference::nf4_absmax_sum({3}), 3);
+}
+
 }  // namespace
 }  // namespace assay::numbers

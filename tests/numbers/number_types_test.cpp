@@ -336,6 +336,12 @@ TEST(BoundedType, BlocksOfTwoTruncateAndThoseOfOneDoNot) {
   EXPECT_GT(two.unit, 1.9 * one.unit);
 }
 
+TEST(BoundedType, OrderLooksAtTheValueOnly) {
+  const Bounded low(1, 5, 5, true), same(1, 0, 0, false), high(2, 7, 7, false);
+  EXPECT_TRUE(low < high && high > low && low <= high && high >= low && low <= same && low >= same);
+  EXPECT_FALSE(high < low || low > high || high <= low || low >= high || low < same || low > same);
+}
+
 TEST(Derivatives, OrderLooksAtTheValueOnly) {
   const Dual<double> low(1, 100), high(2, -100);
   EXPECT_TRUE(low < high && high > low && low <= high && high >= low && !(high < low));
