@@ -31,7 +31,7 @@ cli::AutomaticOptions options() {
   o.backend = "cpu";
   o.quiet = true;
   o.study.cases = 4;
-  o.study.attack_cases = 40;
+  o.study.attack_cases = 6;
   o.study.limit = std::chrono::milliseconds(500);
   return o;
 }

@@ -27,6 +27,13 @@ StudyOptions quick() {
   return options;
 }
 
+/// For mutants that differ in most cases and that no obligation rejects: each case that differs costs as much as a campaign.
+StudyOptions few() {
+  StudyOptions options = quick();
+  options.attack_cases = 6;
+  return options;
+}
+
 std::vector<nlohmann::json> results_of(std::vector<RunFunction> runs, StudyOptions options = quick()) {
   MutantList list;
   for (std::size_t i = 0; i < runs.size(); ++i) list.push_back(mutant_of(right_kernel(), std::to_string(i), std::move(runs[i])));
@@ -51,7 +58,7 @@ TEST(Study, AnEquivalentMutantIsNoHole) {
 }
 
 TEST(Study, ADifferenceThatNoObligationRejectsIsAHole) {
-  const auto results = results_of({run_last_bit});
+  const auto results = results_of({run_last_bit}, few());
   EXPECT_EQ(results[0]["status"], "hole") << results[0].dump(1);
   EXPECT_GT(results[0]["differs"], 0);
   EXPECT_NE(results[0]["says"], "");
@@ -207,10 +214,10 @@ std::size_t count(std::string_view text, std::string_view word) {
 }
 
 TEST(Page, SaysWhatSurvivedAndNeedsNothingElse) {
-  const auto report = report_of(results_of({run_negated, run_last_bit, run_right}));
+  const auto report = report_of(results_of({run_negated, run_last_bit, run_right}, few()));
   const std::string page = mutants_page(report, "1 < 2");
   EXPECT_NE(page.find("other bits in"), std::string::npos) << page;
-  EXPECT_NE(page.find("the same bits in 60 cases"), std::string::npos);
+  EXPECT_NE(page.find("the same bits in 6 cases"), std::string::npos);
   EXPECT_NE(page.find("1 &lt; 2"), std::string::npos);
   for (const char* outside : {"http:", "https:", "<script", "src=", "href="})
     EXPECT_EQ(page.find(outside), std::string::npos) << outside;
@@ -238,7 +245,7 @@ TEST(Report, HeldOutFamiliesAreCountedApart) {
   MutantList list;
   list.push_back(mutant_of(right_kernel(), "0", run_negated));
   list.push_back(mutant_of(right_kernel(), "1", run_last_bit, true));
-  const auto report = report_of(run_study(list, quick(), 1, [](std::size_t) {}));
+  const auto report = report_of(run_study(list, few(), 1, [](std::size_t) {}));
   EXPECT_EQ(report["totals"]["mutants"], 2);
   EXPECT_EQ(report["totals_held_out"]["mutants"], 1);
   EXPECT_EQ(report["totals_held_out"]["hole"], 1);
