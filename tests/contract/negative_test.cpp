@@ -89,13 +89,23 @@ TEST(Negative, ValidCallsHaveGapsBehindRowsAndNeighboursApartWhereAllowed) {
         return std::ranges::any_of(calls, [&](const auto& tensors) { return holds(tensors[t].shape, tensors[t].strides); });
       };
       const auto gap = [&](const Shape& shape, const Shape& strides) { return strides[inner - 1] > shape[inner] * strides[inner]; };
-      const auto apart = [&](const Shape& shape, const Shape& strides) { return shape[inner] > 1 && strides[inner] > 1; };
+      const auto apart = [&](const Shape& shape, const Shape& strides) { return shape[inner] > 1 && strides[inner] == 3; };
       const auto columns = [](const Shape& shape, const Shape& strides) { return shape[0] > 1 && strides[0] == 1 && strides[1] == shape[0]; };
       const bool free = !op.tensors[t].unit_inner_stride;
       EXPECT_TRUE(inner == 0 || some(gap)) << name << " " << op.tensors[t].name;
       EXPECT_EQ(some(apart), free) << name << " " << op.tensors[t].name;
       EXPECT_TRUE(inner == 0 || some(columns) == free) << name << " " << op.tensors[t].name << ": columns side by side";
     }
+  }
+}
+
+TEST(Negative, EachDimIsTriedAtItsLeastAndAtItsLargest) {
+  const OpDescriptor& op = operation("gemv");
+  const std::vector<std::vector<Tensor>> calls = valid_calls(op);  // of a [m, k]
+  for (int d = 0; d < 2; ++d) {
+    const DimInfo& dim = op.dims[static_cast<std::size_t>(d)];
+    for (const Index limit : {dim.min, dim.max})
+      EXPECT_TRUE(std::ranges::any_of(calls, [&](const auto& tensors) { return tensors[0].shape[d] == limit; })) << dim.name << " = " << limit;
   }
 }
 

@@ -45,6 +45,8 @@ TEST(Shrink, FindsSmallCasesThatGreedyStepsJumpOver) {
 TEST(Shrink, FindsASmallCaseThatNoChainOfFailingStepsLeadsTo) {
   const Shrunk s = shrunk([](const Case& c) { return c.dims[0] >= 20 || c.dims == std::vector<Index>{3, 3, 3}; });
   EXPECT_EQ(s.smallest.dims, (std::vector<Index>{3, 3, 3}));
+  EXPECT_EQ(s.smallest.layout, Layout::tight);
+  EXPECT_EQ(s.smallest.placement, Placement::sentinels);
 }
 
 TEST(Shrink, KeepsTheLayoutThatTheFailureNeeds) {

@@ -215,6 +215,20 @@ TEST_F(WorkerTest, ClausesAreCountedAcrossProcesses) {
   for (std::size_t i = 0; i < after.size(); ++i) EXPECT_GE(after[i], before[i] + 2) << op_.clauses[i].id;
 }
 
+/// However a call ends, nothing of its process stays open here.
+TEST_F(WorkerTest, AnEndedProcessLeavesNoDescriptor) {
+  const Kernel bad = with(aborts), asleep = with(sleeps);
+  const auto open_here = [] {
+    int open = 0;
+    for (int fd = 0; fd < 256; ++fd) open += fcntl(fd, F_GETFD) != -1;
+    return open;
+  };
+  const int before = open_here();
+  for (const Kernel* k : {&bad, &bad, &asleep}) run(*k);
+  worker_.restart();
+  EXPECT_EQ(open_here(), before);
+}
+
 /// What its process had counted is counted once, and the call that ended it not at all.
 TEST_F(WorkerTest, AnEndedProcessCountsNothingTwice) {
   const Kernel good = with(right), bad = with(aborts);

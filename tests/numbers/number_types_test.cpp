@@ -1,14 +1,17 @@
 // Single operations of Bounded, Dual and std::complex, and what Bounded says of NaN, infinities and overflow.
 #include <gtest/gtest.h>
 
+#include <cfloat>
 #include <functional>
 #include <limits>
 #include <thread>
 #include <tuple>
+#include <utility>
 
 #include "core/bounded.hpp"
 #include "core/dual.hpp"
 #include "core/forms.hpp"
+#include "core/rounded.hpp"
 #include "falsify/engine/random.hpp"
 
 namespace assay::numbers {
@@ -334,6 +337,18 @@ TEST(BoundedType, BlocksOfTwoTruncateAndThoseOfOneDoNot) {
   EXPECT_TRUE(!two.nearest && two.saturates);
   EXPECT_EQ(two.unit, four.unit);
   EXPECT_GT(two.unit, 1.9 * one.unit);
+}
+
+TEST(BoundedType, BoundsUpToTheLargestDoubleAreFinite) {
+  EXPECT_EQ(detail::finite_or_infinite(DBL_MAX), DBL_MAX);
+  EXPECT_EQ(detail::finite_or_infinite(kInf), kInf);
+  EXPECT_EQ(detail::finite_or_infinite(kNaN), kInf);
+}
+
+/// IEEE 754 and what is derived from it: the largest significand times the largest power of two.
+TEST(BoundedType, InputsOfEachFormatReachToItsLargestNumber) {
+  const std::pair<Format, double> largest[] = {{Format::f32, FLT_MAX}, {Format::tf32, 0x1.ffcp127}, {Format::f16, 65504}, {Format::bf16, 0x1.fep127}};
+  for (const auto& [format, number] : largest) EXPECT_EQ(Roundings(Arithmetic{.inputs = format}).input_largest, number) << name(format);
 }
 
 TEST(BoundedType, OrderLooksAtTheValueOnly) {
