@@ -20,6 +20,8 @@ root = folder / "checkout"
 EVIDENCE = root / "ci/evidence"
 CUDA = "softmax/cuda/online"  # a kernel that no test machine without nvcc can run
 SLACK = 10 if sanitizers else 1
+PLAIN = build_type == "Release" and not sanitizers
+EVERY = 1 if PLAIN else 8  # of edits that differ in nothing but the field; elsewhere each takes seconds
 results = []
 
 
@@ -199,7 +201,7 @@ def campaigns():
     done = gate("--time", "1s")
     check(done.returncode == 2 and "is not what this assay was built from" in done.stderr, f"stale program: {done.returncode}, {done.stderr}")
     done = run("attest", "--kernel", "softmax/cpu/naive", "--root", root, "--quiet")
-    why = "is not what this assay was built from" if build_type == "Release" and not sanitizers else "evidence is of what is shipped"
+    why = "is not what this assay was built from" if PLAIN else "evidence is of what is shipped"
     check(done.returncode == 2 and why in done.stderr, f"stale program attests: {done.returncode}, {done.stderr}")
     undo()
     git("reset", "-q", "--hard", "HEAD~2")
@@ -271,6 +273,10 @@ def leaves(value, path=()):
         yield path, value
 
 
+def fields_of(evidence):
+    return list(leaves({k: v for k, v in evidence.items() if k != "digest"}))[::EVERY]
+
+
 def changed(value):
     if isinstance(value, bool):
         return not value
@@ -297,7 +303,7 @@ ONLY_SIGNED = {"arithmetic", "device", "driver", "build", "draws", "seeds", "obl
 
 def tampering(evidence):
     unseen, fields = set(), 0
-    for path, value in leaves({k: v for k, v in evidence.items() if k != "digest"}):
+    for path, value in fields_of(evidence):
         edited = with_field(evidence, path, changed(value))
         put(edited)
         refused(f"an edit of {path}", "")
@@ -310,11 +316,11 @@ def tampering(evidence):
             unseen.add("obligations." + path[-1] if path[0] == "obligations" else path[0])
         else:
             check(done.returncode == 1, f"an edit of {path} with a new digest: exit {done.returncode}, {done.stderr}")
-    check(fields > 30, f"{fields} fields were edited")
-    check(unseen == ONLY_SIGNED, f"edits with a new digest: not seen of {unseen - ONLY_SIGNED}, seen of {ONLY_SIGNED - unseen}")
+    check(fields > 30 // EVERY, f"{fields} fields were edited")
+    check(unseen == ONLY_SIGNED if PLAIN else unseen <= ONLY_SIGNED, f"edits with a new digest: not seen of {unseen - ONLY_SIGNED}, seen of {ONLY_SIGNED - unseen}")
     put(with_field(evidence, ("digest",), "sha256:" + 64 * "0"))
     refused("another digest", "edited")
-    for key in evidence:
+    for key in list(evidence)[::EVERY]:
         put(sealed({k: v for k, v in evidence.items() if k != key}) if key != "digest" else {k: v for k, v in evidence.items() if k != key})
         refused(f"evidence without {key}")
     put(sealed({**evidence, "more": 1}))
@@ -368,9 +374,10 @@ def signatures(evidence):
     sign(path, namespace="file")
     refused("a signature of something else", "does not hold", "--signers", signers)
     sign(path)
-    for field, value in leaves({k: v for k, v in evidence.items() if k != "digest"}):
+    for field, value in fields_of(evidence):
         put(sealed(with_field(evidence, field, changed(value) if value != "" else "x")))
         refused(f"a signed edit of {field}", "", "--signers", signers)
+    put(sealed({**evidence, "driver": "1.2.4"}))
     done = run("gate", "--root", root, "--base", "HEAD", "--signers", folder / "none")
     check(done.returncode == 2 and "--signers" in done.stderr, f"no file of signers: {done.returncode}, {done.stderr}")
     undo()
@@ -428,7 +435,7 @@ def evidence():
 
 def interrupted():
     """The gradient of attention takes far longer than its neighbour: the signal comes in between."""
-    if build_type != "Release" or sanitizers:
+    if not PLAIN:
         return print("interrupted: left out, as only a plain Release build attests (ledger sees to that)")
     out = folder / "interrupted"
     command = [assay, "attest", "attention_backward", "scale", "--backend", "cpu", "--root", root, "--cases", "200", "--jobs", "8", "--out", out]
@@ -445,7 +452,7 @@ def interrupted():
 def ledger():
     kernel = "softmax/cpu/naive"
     done = run("attest", "--kernel", kernel, "--root", root, "--cases", "100", "--quiet")
-    if build_type != "Release" or sanitizers:  # its figures would be of other machine code
+    if not PLAIN:  # its figures would be of other machine code
         check(done.returncode == 2 and "this build is" in done.stderr, f"a {build_type} build attests: {done.returncode}, {done.stderr}")
         return
     path = EVIDENCE / (kernel + ".json")
