@@ -193,7 +193,7 @@ TEST(Journal, ResumedAfterEveryLineGivesTheSameReport) {
   for (std::string line; std::getline(text, line);) lines.push_back(line);
   ASSERT_GE(lines.size(), 1 + 3 * kernels.size()) << "two checkpoints and a result each";
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  const std::size_t step = 3;  // ten times as slow
+  const std::size_t step = 8;  // ten times as slow
 #else
   const std::size_t step = 1;
 #endif
