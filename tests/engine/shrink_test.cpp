@@ -138,7 +138,11 @@ TEST(Shrink, TheSearchTriesOnlySmallerDims) {
   const Shrunk s = shrink(op, differential(), rc::shrinkable::just(first), {}, fails, std::chrono::seconds(20));
   EXPECT_EQ(s.smallest, first);
   EXPECT_FALSE(tried.empty());
-  for (const Case& c : tried) EXPECT_TRUE(sum(c) < 3 || c.dims == first.dims) << describe(op, c);
+  for (const Case& c : tried) {
+    EXPECT_TRUE(sum(c) < 3 || c.dims == first.dims) << describe(op, c);
+    EXPECT_TRUE(static_cast<int>(c.layout) >= 0 && static_cast<int>(c.layout) < kLayouts);
+    EXPECT_TRUE(static_cast<int>(c.placement) >= 0 && static_cast<int>(c.placement) < kPlacements);
+  }
 }
 
 /// Up to 64 values are written out, however they came about.

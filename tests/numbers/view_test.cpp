@@ -163,5 +163,11 @@ TEST(Views, AColumnHoldsTheElementsOfItsVector) {
   for (Index i = 0; i < 3; ++i) EXPECT_EQ(column(i, 0), every_third(i)) << i;
 }
 
+TEST(Views, AnAxisOfOneElementMayHaveAnyStride) {
+  EXPECT_FALSE(self_overlap({3, 1}, {1, 2}));
+  EXPECT_FALSE(self_overlap({1, 3}, {0, 1}));
+  EXPECT_TRUE(self_overlap({3, 2}, {1, 2}));
+}
+
 }  // namespace
 }  // namespace assay::numbers
