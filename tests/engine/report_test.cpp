@@ -300,15 +300,19 @@ TEST(Report, AMalformedReplayFileIsToldWhatIsWrong) {
   EXPECT_EQ(told(without), "the key 'case' is missing");
 }
 
-TEST(Report, AReplayTakesTheShimThatItsFileHolds) {
-  const auto path = std::filesystem::temp_directory_path() / "assay-replay-shim.json";
+/// A replay file of this kernel.
+std::filesystem::path replay_of(const json& foreign) {
+  const auto path = std::filesystem::temp_directory_path() / "assay-replay-foreign.json";
   Case c;
   c.dims = {1, 1, 1};
-  const std::string shim = "symbol: multiply\nargs: [a, b, c, m, k, n]\n";
-  std::ofstream(path) << json{{"schema", "assay-replay/1"}, {"op", "matmul"}, {"obligation", "FALSIFY-MM-002"},
-                              {"foreign", {{"library", "lib.so"}, {"symbol", ""}, {"declared", ""}, {"shim", shim}, {"shim_file", "shim.yaml"}}},
+  std::ofstream(path) << json{{"schema", "assay-replay/1"}, {"op", "matmul"}, {"obligation", "FALSIFY-MM-002"}, {"foreign", foreign},
                               {"case", to_json(operation("matmul"), c)}};
-  const Replay replay = read_replay(path);
+  return path;
+}
+
+TEST(Report, AReplayTakesTheShimThatItsFileHolds) {
+  const std::string shim = "symbol: multiply\nargs: [a, b, c, m, k, n]\n";
+  const Replay replay = read_replay(replay_of({{"library", "lib.so"}, {"symbol", ""}, {"declared", ""}, {"shim", shim}, {"shim_file", "shim.yaml"}}));
   EXPECT_EQ(replay.foreign->source().shim, shim);
   EXPECT_EQ(replay.foreign->source().shim_name, "shim.yaml");
   EXPECT_EQ(replay.foreign->source().symbol, "multiply") << "as the shim names it";
@@ -316,12 +320,7 @@ TEST(Report, AReplayTakesTheShimThatItsFileHolds) {
 
 /// A library that has moved is named anew: the file's own counts where none is.
 TEST(Report, AReplayTakesTheLibraryThatItIsGiven) {
-  const auto path = std::filesystem::temp_directory_path() / "assay-replay-library.json";
-  const OpDescriptor& op = operation("matmul");
-  Case c;
-  c.dims = {1, 1, 1};
-  std::ofstream(path) << json{{"schema", "assay-replay/1"}, {"op", "matmul"}, {"obligation", obligations("matmul").front().info->id},
-                              {"foreign", {{"library", "/of/the/file.so"}, {"symbol", "f"}, {"declared", ""}}}, {"case", to_json(op, c)}};
+  const auto path = replay_of({{"library", "/of/the/file.so"}, {"symbol", "f"}, {"declared", ""}});
   EXPECT_EQ(read_replay(path).kernel->source, "/of/the/file.so");
   EXPECT_EQ(read_replay(path, "/moved/here.so").kernel->source, "/moved/here.so");
 }

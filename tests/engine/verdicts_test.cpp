@@ -48,6 +48,10 @@ std::string found(const Kernel& k, std::string_view by, int cases = 12) {
   return result.counterexample ? result.counterexample->finding.kind : "";
 }
 
+const Obligation& obligation_of(std::string_view op, std::string_view by) {
+  return *std::ranges::find_if(obligations(op), [by](const Obligation& o) { return o.info->by == by; });
+}
+
 /// matmul for extents from these to these. It stays: workers count clauses by operation.
 const OpDescriptor& matmul_within(const std::vector<Index>& least, const std::vector<Index>& most) {
   static std::map<std::pair<std::vector<Index>, std::vector<Index>>, std::pair<std::vector<DimInfo>, OpDescriptor>> made;
@@ -64,6 +68,13 @@ const OpDescriptor& matmul_within(const std::vector<Index>& least, const std::ve
 void right(const Call& call, Device& device) { kernel("matmul/cpu/naive").run(call, device); }
 View<float> product_of(const Call& call) { return call.tensors[2].as<float>(); }
 float* first_of(const Call& call) { return product_of(call).size() > 0 ? product_of(call).data() : nullptr; }
+/// Two milliseconds a call: a campaign of one is over behind its first round.
+Kernel slow_matmul() {
+  return with("matmul/cpu/naive", [](const Call& call, Device& device) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    right(call, device);
+  });
+}
 
 TEST(Verdicts, WhatACallMayNotDoIsNamed) {
   const std::pair<const char*, Body> faults[] = {
@@ -142,7 +153,7 @@ TEST(Verdicts, DeterminismChangesEveryDimThatHasRoom) {
     if (++calls == 2 && std::ranges::find(call.dims, 1) != call.dims.end()) throw std::runtime_error("the same extent twice");
     right(call, device);
   });
-  const Obligation& determinism = *std::ranges::find_if(obligations("matmul"), [](const Obligation& o) { return o.info->by == "determinism"; });
+  const Obligation& determinism = obligation_of("matmul", "determinism");
   Case c;
   c.dims = {1, 1, 1};
   for (c.seed = 1; c.seed <= 20; ++c.seed) {
@@ -180,7 +191,7 @@ TEST(Verdicts, TheLastRunOfAKernelThatMayVaryIsHeldToItsBounds) {
     if (++calls == 3) *first_of(call) += 1 + std::fabs(*first_of(call));
   });
   k.deterministic = false;
-  const Obligation& determinism = *std::ranges::find_if(obligations("matmul"), [](const Obligation& o) { return o.info->by == "determinism"; });
+  const Obligation& determinism = obligation_of("matmul", "determinism");
   Case c;
   c.dims = {2, 3, 4};
   const Outcome outcome = run_case(operation("matmul"), determinism, k, c, std::chrono::seconds(5));
@@ -268,7 +279,7 @@ TEST(Verdicts, SumsThatDoNotRoundToNearestAreFoundWithoutAnElement) {
     right(call, device);
     std::fesetround(before);
   });
-  const Obligation& statistical = *std::ranges::find_if(obligations("matmul"), [](const Obligation& o) { return o.info->by == "statistical"; });
+  const Obligation& statistical = obligation_of("matmul", "statistical");
   Case c;
   c.dims = {2, 300, 4};
   const Outcome outcome = run_case(operation("matmul"), statistical, k, c, std::chrono::seconds(5));
@@ -429,7 +440,7 @@ TEST(Verdicts, TheCallBeforeIsMade) {
   });
   Case c;
   c.dims = {2, 3, 4};
-  const Obligation& differential = *std::ranges::find_if(obligations("matmul"), [](const Obligation& o) { return o.info->by == "differential"; });
+  const Obligation& differential = obligation_of("matmul", "differential");
   EXPECT_EQ(run_case(operation("matmul"), differential, k, c, std::chrono::seconds(5)).kind, Outcome::Kind::falsified);
   c.prelude = {1, 2, 3};
   EXPECT_EQ(run_case(operation("matmul"), differential, k, c, std::chrono::seconds(5)).kind, Outcome::Kind::passed);
@@ -447,7 +458,7 @@ TEST(Verdicts, TheCallBeforeHasOtherParameters) {
   c.dims = {3, 4};
   c.params = {2};
   c.strategy = Strategy::gaussian;
-  const Obligation& differential = *std::ranges::find_if(obligations("scale"), [](const Obligation& o) { return o.info->by == "differential"; });
+  const Obligation& differential = obligation_of("scale", "differential");
   EXPECT_EQ(run_case(operation("scale"), differential, k, c, std::chrono::seconds(5)).kind, Outcome::Kind::passed);
   c.prelude = {2, 2};
   EXPECT_EQ(run_case(operation("scale"), differential, k, c, std::chrono::seconds(5)).kind, Outcome::Kind::falsified);
@@ -461,7 +472,7 @@ TEST(Verdicts, AReadOnePastTheEndMeetsTheFenceThatTheCaseAsksFor) {
   });
   Case c;
   c.dims = {2, 3, 4};
-  const Obligation& differential = *std::ranges::find_if(obligations("matmul"), [](const Obligation& o) { return o.info->by == "differential"; });
+  const Obligation& differential = obligation_of("matmul", "differential");
   EXPECT_EQ(run_case(operation("matmul"), differential, k, c, std::chrono::seconds(5)).kind, Outcome::Kind::passed);
   c.placement = Placement::page_end;
   const Outcome outcome = run_case(operation("matmul"), differential, k, c, std::chrono::seconds(5));
@@ -513,10 +524,7 @@ TEST(Verdicts, ACampaignThatComparedNothingIsTriedOnWhenTheTimeIsUp) {
   ASSERT_EQ(elements, 0) << "no seed drew an empty output";
   options.cases = 100'000;
   options.time = std::chrono::milliseconds(1);
-  const Kernel slow = with("matmul/cpu/naive", [](const Call& call, Device& device) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    right(call, device);
-  });
+  const Kernel slow = slow_matmul();
   const ObligationResult o = run_campaign(operation("matmul"), slow, options).obligations.front();
   EXPECT_GT(o.cases, 1);
   EXPECT_EQ(o.verdict, Verdict::passed) << o.reason;
@@ -579,10 +587,7 @@ TEST(Campaign, ShrinkingEndsWithTheCampaignsTime) {
 /// A quarter of values that are not zero is evidence enough: judged so when the time is up, and not tried further.
 TEST(Campaign, JustEnoughEvidenceIsEnoughWhenTheTimeIsUp) {
   const OpDescriptor& op = matmul_within({4, 1, 1}, {4, 1, 1});
-  const Kernel k = with("matmul/cpu/naive", [](const Call& call, Device& device) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    right(call, device);
-  });
+  const Kernel k = slow_matmul();
   CampaignOptions options;
   options.only = std::string(std::ranges::find(op.obligations, "exact", &ObligationInfo::by)->id);
   options.cases = 1;

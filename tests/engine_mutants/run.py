@@ -75,6 +75,7 @@ class Sandbox:
 
     def run(self, command, environment, cpu, wall):
         """(exit status or None where it was ended for its time, output, processor seconds)"""
+        # Of core files the soft limit only: a test sees that kernels have none, whatever it is.
         limits = ['prlimit', f'--cpu={int(cpu) + 1}:{int(cpu) + 2}', '--core=0:', f'--fsize={1 << 28}']
         with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as out:
             # A shell is the namespace's first process, to which other rules of signals apply.
