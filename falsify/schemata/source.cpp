@@ -196,7 +196,7 @@ Survey survey(std::span<const Kernel* const> kernels) {
     for (const Place& place : file.places) sites = std::max(sites, place.site + 1);
   for (const Kernel* kernel : kernels) {
     const Kernel* const inside = library->kernel(kernel->id);
-    if (inside == nullptr) throw Unavailable(std::string(kernel->id), "the library of its mutants is older than it: build everything");
+    if (inside == nullptr) throw Unavailable(std::string(kernel->id), "its mutants are not built: configure with -DASSAY_REWRITTEN=all, and build everything");
     auto made = std::make_shared<Rewritten>(Rewritten{*kernel, inside, library});
     made->right.run = inside->run;
     made->right.refuse = inside->refuse;
