@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -59,8 +60,9 @@ nlohmann::json settings(const Options& o) {
 /// SHA-256 of this program, and of the files of a foreign kernel.
 std::string program_digest(const plugin::ForeignKernel* foreign) {
   const auto digest_of = [](const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    return falsify::sha256(std::string(std::istreambuf_iterator<char>(file), {}));
+    std::string bytes(std::filesystem::file_size(path), '\0');
+    std::ifstream(path, std::ios::binary).read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    return falsify::sha256(bytes);
   };
   const std::string own = digest_of("/proc/self/exe");
   if (foreign == nullptr) return own;

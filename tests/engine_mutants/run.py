@@ -156,12 +156,12 @@ def alone_catches(recorded):
 class Runner:
     def __init__(self, build, pool):
         self.pool, self.sandbox, self.build, self.programs, self.tests = pool, Sandbox(), build, binaries(build), []
-        self.scripts = scripts(build)
+        self.scripts, self.took = scripts(build), {}
 
-    def try_tests(self, tests, number):
-        """Runs tests of one program in one process: (caught, by whom, output, processor seconds)."""
+    def try_tests(self, tests, number, idle=60):
+        """Runs tests of one program in one process: (caught, by whom, output, processor seconds). They may wait `idle` seconds."""
         seconds = sum(t.seconds for t in tests)
-        status, output, used = self.sandbox.run(command_of(tests), {'ASSAY_ENGINE_MUTANT': str(number)}, 10 * seconds + 3, 10 * seconds + 60)
+        status, output, used = self.sandbox.run(command_of(tests), {'ASSAY_ENGINE_MUTANT': str(number)}, 10 * seconds + 3, 10 * seconds + idle)
         if status == 0:
             return False, '', output, used
         if tests[0].script is not None:  # it may depend on the machine's load: twice is no accident
@@ -202,19 +202,23 @@ class Runner:
         return tests
 
     def expect_passing(self, results):
-        """The tests that are recorded to catch these mutants pass without any."""
+        """The tests that are recorded to catch these mutants pass without any; how long each takes is kept."""
         cases = {}
         for r in results:
             program, case = catcher(r)
             cases.setdefault(program, set()).add(case)
-        for program, some in sorted(cases.items()):
+
+        def run(program, some):
             if program not in self.programs:
                 fail(f'result.json names tests of {program}, which is not built')
-            status, output, _ = self.sandbox.run([self.programs[program], '--gtest_color=no', '--gtest_filter=' + ':'.join(sorted(some))],
-                                                 {'ASSAY_ENGINE_MUTANT': '0'}, 600, 1800)
+            return self.sandbox.run([self.programs[program], '--gtest_color=no', '--gtest_filter=' + ':'.join(sorted(some))],
+                                    {'ASSAY_ENGINE_MUTANT': '0'}, 600, 1800)
+
+        for (program, some), (status, output, _) in zip(cases.items(), self.pool.map(run, *zip(*cases.items()))):
             ran = re.search(r'\[==========\] (\d+) tests? from .* ran', output)
             if status != 0 or ran is None or int(ran[1]) != len(some):
                 fail(f'{program} fails on the engine as it is, or lacks a test that result.json names:\n{output[-3000:]}')
+            self.took.update({(program, case): int(ms) / 1000 for case, ms in re.findall(r'\[       OK \] (\S+) \((\d+) ms\)', output)})
 
     def trace_one(self, t, places):
         with tempfile.NamedTemporaryFile() as file:
@@ -260,8 +264,8 @@ class Runner:
         number = mutant['site'] * VARIANTS + mutant['variant']
         result = {**{k: mutant[k] for k in ('name', 'file', 'line', 'family', 'says')}, 'outcome': 'survived', 'by': '', 'seconds': 0.0}
 
-        def attempt(tests):
-            caught, by, output, used = self.try_tests(tests, number)
+        def attempt(tests, **limits):
+            caught, by, output, used = self.try_tests(tests, number, **limits)
             result['seconds'] += used
             if caught:
                 result.update(outcome='caught', by=by, output=output)
@@ -269,7 +273,8 @@ class Runner:
 
         if known is not None and known['outcome'] == 'caught':
             program, case = catcher(known)
-            attempt([Test(program, self.programs[program], case, 2)])
+            # One that ended for its time does so again, and need not wait for it as long as one of which nothing is known.
+            attempt([Test(program, self.programs[program], case, self.took[program, case])], idle=10)
             return result
         reaching = [t for t in self.tests if number in t.reached]
         unsure = [t for t in self.tests if number not in t.reached and t.may_reach(mutant)]
