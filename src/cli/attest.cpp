@@ -132,26 +132,26 @@ int run(const Options& o) {
 
 }  // namespace
 
-Command add_attest(CLI::App& root) {
-  auto* app = root.add_subcommand("attest",
+Command add_attest(Parser& parser) {
+  auto command = parser.command("attest",
                                   "Write evidence of campaigns on this machine's devices, for `assay gate` elsewhere");
   auto o = std::make_shared<Options>();
-  app->add_option("OP", o->ops, "Operations (all of them by default)");
-  app->add_option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");
-  app->add_option("--kernel", o->kernel, "Only this kernel");
-  app->add_option("--cases", o->cases, "Cases for each obligation and kernel")
-      ->capture_default_str()
-      ->check(CLI::Range(falsify::kLeastDraws, 1'000'000));
-  app->add_option("--seed", o->seed, "Seed of the campaigns")->capture_default_str();
-  app->add_option("--limit", o->limit, kLimitHelp)->capture_default_str();
-  app->add_option("--key", o->key, "Sign with this SSH key (ssh-keygen -Y sign)");
-  app->add_option("--root", o->root, "The checkout that this assay was built from")->capture_default_str();
-  app->add_option("--out", o->out, "Write to this folder instead of ROOT/ci/evidence");
-  app->add_option("--report", o->report, "Write report.json, junit.xml and replay files to this folder");
-  app->add_option("--jobs", o->jobs, "Campaigns at once (0: one per processor)")->check(CLI::Range(0, 1024));
-  app->add_flag("--json", o->json, "One JSON document on standard output");
-  app->add_flag("--quiet", o->quiet, "No progress");
-  return {app, [o] { return run(*o); }};
+  command.option("OP", o->ops, "Operations (all of them by default)");
+  command.option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");
+  command.option("--kernel", o->kernel, "Only this kernel");
+  command.option("--cases", o->cases, "Cases for each obligation and kernel")
+      .with_default()
+      .range(falsify::kLeastDraws, 1'000'000);
+  command.option("--seed", o->seed, "Seed of the campaigns").with_default();
+  command.option("--limit", o->limit, kLimitHelp).with_default();
+  command.option("--key", o->key, "Sign with this SSH key (ssh-keygen -Y sign)");
+  command.option("--root", o->root, "The checkout that this assay was built from").with_default();
+  command.option("--out", o->out, "Write to this folder instead of ROOT/ci/evidence");
+  command.option("--report", o->report, "Write report.json, junit.xml and replay files to this folder");
+  command.option("--jobs", o->jobs, "Campaigns at once (0: one per processor)").range(0, 1024);
+  command.flag("--json", o->json, "One JSON document on standard output");
+  command.flag("--quiet", o->quiet, "No progress");
+  return {command, [o] { return run(*o); }};
 }
 
 }  // namespace assay::cli

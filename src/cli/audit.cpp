@@ -72,19 +72,19 @@ int run(const Options& o) {
 
 }  // namespace
 
-Command add_audit(CLI::App& root) {
-  auto* app = root.add_subcommand("audit", "See from outside how kernels add and round, and compare it with what they declare");
+Command add_audit(Parser& parser) {
+  auto command = parser.command("audit", "See from outside how kernels add and round, and compare it with what they declare");
   auto o = std::make_shared<Options>();
-  auto* ops = app->add_option("OP", o->ops, "Operations (all of them by default)");
-  auto* backend = app->add_option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");
-  auto* kernel = app->add_option("--kernel", o->kernel, "Only this kernel (an id of `assay list`, or a mutant's)");
-  add_foreign_options(*app, o->foreign);
-  app->get_option("--lib")->excludes(ops, backend, kernel);
-  app->add_option("--limit", o->limit, kLimitHelp)->capture_default_str();
-  app->add_option("--report", o->report, "Write audit.json and one <kernel>.audit.json each to this folder");
-  app->add_option("--jobs", o->jobs, "Kernels at once (0: one per processor)")->check(CLI::Range(0, 1024));
-  app->add_flag("--json", o->json, "One JSON document on standard output");
-  return {app, [o] { return run(*o); }};
+  const auto ops = command.option("OP", o->ops, "Operations (all of them by default)");
+  const auto backend = command.option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");
+  const auto kernel = command.option("--kernel", o->kernel, "Only this kernel (an id of `assay list`, or a mutant's)");
+  add_foreign_options(command, o->foreign);
+  command.named("--lib").excludes(ops).excludes(backend).excludes(kernel);
+  command.option("--limit", o->limit, kLimitHelp).with_default();
+  command.option("--report", o->report, "Write audit.json and one <kernel>.audit.json each to this folder");
+  command.option("--jobs", o->jobs, "Kernels at once (0: one per processor)").range(0, 1024);
+  command.flag("--json", o->json, "One JSON document on standard output");
+  return {command, [o] { return run(*o); }};
 }
 
 }  // namespace assay::cli

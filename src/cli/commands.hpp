@@ -1,8 +1,9 @@
 // The commands of `assay`. Each adds itself to the parser and returns the exit code when chosen.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
+
+#include "cli/parser.hpp"
 
 namespace assay::cli {
 
@@ -13,22 +14,22 @@ enum Exit { kNothingFalsified = 0, kFalsified = 1, kWrongUse = 2, kUnavailable =
 using Action = std::function<int()>;
 
 struct Command {
-  CLI::App* app;
+  CommandOptions options;
   Action action;
 };
 
-Command add_doctor(CLI::App& root);
-Command add_list(CLI::App& root);
-Command add_explain(CLI::App& root);
-Command add_falsify(CLI::App& root);
-Command add_replay(CLI::App& root);
-Command add_mutants(CLI::App& root);
-Command add_gradcheck(CLI::App& root);
-Command add_import(CLI::App& root);
-Command add_audit(CLI::App& root);
-Command add_gate(CLI::App& root);
-Command add_attest(CLI::App& root);
-Command add_merge(CLI::App& root);
-Command add_odds(CLI::App& root);
+Command add_doctor(Parser& parser);
+Command add_list(Parser& parser);
+Command add_explain(Parser& parser);
+Command add_falsify(Parser& parser);
+Command add_replay(Parser& parser);
+Command add_mutants(Parser& parser);
+Command add_gradcheck(Parser& parser);
+Command add_import(Parser& parser);
+Command add_audit(Parser& parser);
+Command add_gate(Parser& parser);
+Command add_attest(Parser& parser);
+Command add_merge(Parser& parser);
+Command add_odds(Parser& parser);
 
 }  // namespace assay::cli

@@ -49,11 +49,11 @@ int run(bool as_json) {
 
 }  // namespace
 
-Command add_doctor(CLI::App& root) {
-  auto* app = root.add_subcommand("doctor", "What can run here, and why the rest cannot");
+Command add_doctor(Parser& parser) {
+  auto command = parser.command("doctor", "What can run here, and why the rest cannot");
   auto as_json = std::make_shared<bool>(false);
-  app->add_flag("--json", *as_json, "One JSON document on standard output");
-  return {app, [as_json] { return run(*as_json); }};
+  command.flag("--json", *as_json, "One JSON document on standard output");
+  return {command, [as_json] { return run(*as_json); }};
 }
 
 }  // namespace assay::cli

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <thread>
 
@@ -148,31 +147,31 @@ int run(const Options& o) {
 
 }  // namespace
 
-Command add_falsify(CLI::App& root) {
-  auto* app = root.add_subcommand("falsify", "Try to prove kernels wrong");
+Command add_falsify(Parser& parser) {
+  auto command = parser.command("falsify", "Try to prove kernels wrong");
   auto o = std::make_shared<Options>();
-  auto* ops = app->add_option("OP", o->ops, "Operations (all of them by default)");
-  auto* backend = app->add_option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");
-  auto* kernel = app->add_option("--kernel", o->kernel, "Only this kernel (an id of `assay list`, or a mutant's)");
-  add_foreign_options(*app, o->foreign);
-  for (const char* foreign : {"--lib", "--spv"}) app->get_option(foreign)->excludes(ops, backend, kernel);
-  app->add_option("--obligation", o->obligation, "Only this obligation");
-  auto* cases = app->add_option("--cases", o->cases, "Cases for each obligation and kernel")->capture_default_str()
-                    ->check(CLI::Range(1, 1'000'000'000));
-  app->add_option("--time", o->time, "Run about this long instead, as in 90s, 10m, 2h")->excludes(cases);
-  app->add_option("--kernel-time", o->kernel_time, "End each kernel's campaign after this time, but not before every obligation was tried")
-      ->excludes("--time");
-  app->add_option("--seed", o->seed, "Seed of the campaign")->capture_default_str();
-  app->add_option("--limit", o->limit, kLimitHelp)->capture_default_str();
-  app->add_option("--largest", o->largest, "Dims of `by: large` cases: from half of this to this (0: up to 1025)")
-      ->check(CLI::Range(0, 16384));
-  app->add_option("--shard", o->shard, "I/N: the I-th of N parts of the kernels; `assay merge` puts their reports together");
-  app->add_option("--journal", o->journal, "Record what is finished in this file; started again with it, go on from there");
-  app->add_option("--report", o->report, "Write report.html, report.json, junit.xml, assay.sarif and replay files to this folder");
-  app->add_option("--jobs", o->jobs, "Campaigns at once (0: one per processor)")->check(CLI::Range(0, 1024));
-  app->add_flag("--json", o->json, "One JSON document on standard output");
-  app->add_flag("--quiet", o->quiet, "No progress");
-  return {app, [o] { return run(*o); }};
+  const auto ops = command.option("OP", o->ops, "Operations (all of them by default)");
+  const auto backend = command.option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");
+  const auto kernel = command.option("--kernel", o->kernel, "Only this kernel (an id of `assay list`, or a mutant's)");
+  add_foreign_options(command, o->foreign);
+  for (const char* foreign : {"--lib", "--spv"}) command.named(foreign).excludes(ops).excludes(backend).excludes(kernel);
+  command.option("--obligation", o->obligation, "Only this obligation");
+  const auto cases = command.option("--cases", o->cases, "Cases for each obligation and kernel").with_default()
+                    .range(1, 1'000'000'000);
+  const auto time = command.option("--time", o->time, "Run about this long instead, as in 90s, 10m, 2h").excludes(cases);
+  command.option("--kernel-time", o->kernel_time, "End each kernel's campaign after this time, but not before every obligation was tried")
+      .excludes(time);
+  command.option("--seed", o->seed, "Seed of the campaign").with_default();
+  command.option("--limit", o->limit, kLimitHelp).with_default();
+  command.option("--largest", o->largest, "Dims of `by: large` cases: from half of this to this (0: up to 1025)")
+      .range(0, 16384);
+  command.option("--shard", o->shard, "I/N: the I-th of N parts of the kernels; `assay merge` puts their reports together");
+  command.option("--journal", o->journal, "Record what is finished in this file; started again with it, go on from there");
+  command.option("--report", o->report, "Write report.html, report.json, junit.xml, assay.sarif and replay files to this folder");
+  command.option("--jobs", o->jobs, "Campaigns at once (0: one per processor)").range(0, 1024);
+  command.flag("--json", o->json, "One JSON document on standard output");
+  command.flag("--quiet", o->quiet, "No progress");
+  return {command, [o] { return run(*o); }};
 }
 
 }  // namespace assay::cli

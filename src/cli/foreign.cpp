@@ -25,17 +25,17 @@ void expect_bounds(const OpDescriptor& op, const Kernel& kernel) {
 
 }  // namespace
 
-void add_foreign_options(CLI::App& app, ForeignOptions& o) {
-  auto* lib = app.add_option("--lib", o.lib, "A shared library with a kernel of your own (src/plugin/assay/plugin.h)");
+void add_foreign_options(CommandOptions& command, ForeignOptions& o) {
+  const auto lib = command.option("--lib", o.lib, "A shared library with a kernel of your own (src/plugin/assay/plugin.h)");
   const auto with_lib = [&](const char* name, std::string& value, const std::string& help) {
-    app.add_option(name, value, help)->needs(lib);
+    command.option(name, value, help).needs(lib);
   };
   with_lib("--symbol", o.symbol, "The function of the library");
   with_lib("--shim", o.shim, "YAML that says which arguments the function takes, where it does not take an assay_call");
-  auto* spv = app.add_option("--spv", o.spv, "A SPIR-V compute shader of your own, in place of --lib")->excludes(lib);
-  app.add_option("--bindings", o.bindings, "YAML that says how the shader takes tensors, push constants and workgroups")->needs(spv);
-  app.add_option("--contract", o.contract, "--lib, --spv: the operation that it computes");
-  app.add_option("--declare", o.declare,
+  const auto spv = command.option("--spv", o.spv, "A SPIR-V compute shader of your own, in place of --lib").excludes(lib);
+  command.option("--bindings", o.bindings, "YAML that says how the shader takes tensors, push constants and workgroups").needs(spv);
+  command.option("--contract", o.contract, "--lib, --spv: the operation that it computes");
+  command.option("--declare", o.declare,
            "--lib, --spv: what the kernel promises, key=value with commas between: " + std::string(plugin::declaration_help()));
 }
 

@@ -1,11 +1,11 @@
 // The options that name a kernel of a shared library, or a shader.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <memory>
 #include <string>
 
+#include "cli/parser.hpp"
 #include "plugin/foreign.hpp"
 
 namespace assay::cli {
@@ -15,7 +15,7 @@ struct ForeignOptions {
 };
 
 /// Adds --lib, --symbol, --shim, --spv, --bindings, --contract and --declare.
-void add_foreign_options(CLI::App& app, ForeignOptions& options);
+void add_foreign_options(CommandOptions& command, ForeignOptions& options);
 
 /// The kernel that they name, found in its library and with what the library declares. Null where they name none.
 /// Throws InputError.

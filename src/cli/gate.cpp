@@ -279,26 +279,26 @@ int run(const Options& o) {
 
 }  // namespace
 
-Command add_gate(CLI::App& root) {
-  auto* app =
-      root.add_subcommand("gate", "Try to prove wrong what a change touches; ask for evidence of what cannot run here");
+Command add_gate(Parser& parser) {
+  auto command =
+      parser.command("gate", "Try to prove wrong what a change touches; ask for evidence of what cannot run here");
   auto o = std::make_shared<Options>();
-  auto* base = app->add_option("--base", o->base, "The revision that the change is to be merged into");
-  app->add_flag("--all", o->all, "Every kernel, whatever changed")->excludes(base);
-  app->add_option(
+  const auto base = command.option("--base", o->base, "The revision that the change is to be merged into");
+  command.flag("--all", o->all, "Every kernel, whatever changed").excludes(base);
+  command.option(
       "--time", o->time,
       "Falsify about this long in all, as in 90s, 10m (default: 40s, or 3s a kernel where many are touched)");
-  app->add_option("--signers", o->signers,
+  command.option("--signers", o->signers,
                   "Evidence must be signed by one of these (a file of allowed signers: man ssh-keygen)");
-  app->add_option("--root", o->root, "The checkout that this assay was built from")->capture_default_str();
-  app->add_option("--seed", o->seed, "Seed of the campaigns (default: made from the sources)");
-  app->add_option("--limit", o->limit, kLimitHelp)->capture_default_str();
-  app->add_option("--report", o->report, "Write gate.json, report.json, junit.xml and replay files to this folder");
-  app->add_option("--jobs", o->jobs, "Campaigns at once (0: one per processor)")->check(CLI::Range(0, 1024));
-  app->add_flag("--plan", o->plan, "Say what is touched, and run nothing");
-  app->add_flag("--json", o->json, "One JSON document on standard output");
-  app->add_flag("--quiet", o->quiet, "No progress");
-  return {app, [o] { return run(*o); }};
+  command.option("--root", o->root, "The checkout that this assay was built from").with_default();
+  command.option("--seed", o->seed, "Seed of the campaigns (default: made from the sources)");
+  command.option("--limit", o->limit, kLimitHelp).with_default();
+  command.option("--report", o->report, "Write gate.json, report.json, junit.xml and replay files to this folder");
+  command.option("--jobs", o->jobs, "Campaigns at once (0: one per processor)").range(0, 1024);
+  command.flag("--plan", o->plan, "Say what is touched, and run nothing");
+  command.flag("--json", o->json, "One JSON document on standard output");
+  command.flag("--quiet", o->quiet, "No progress");
+  return {command, [o] { return run(*o); }};
 }
 
 }  // namespace assay::cli

@@ -138,15 +138,15 @@ int run(const Options& o) {
 
 }  // namespace
 
-Command add_gradcheck(CLI::App& root) {
-  auto* app = root.add_subcommand("gradcheck", "Every gradient of every contract: exact derivatives, differences, kernels");
+Command add_gradcheck(Parser& parser) {
+  auto command = parser.command("gradcheck", "Every gradient of every contract: exact derivatives, differences, kernels");
   auto o = std::make_shared<Options>();
-  app->add_option("OP", o->ops, "Operations (all of them by default)");
-  app->add_option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");
-  app->add_option("--cases", o->cases, "Random points for each gradient")->capture_default_str()->check(CLI::Range(1, 1'000'000));
-  app->add_option("--seed", o->seed, "Seed of the points")->capture_default_str();
-  app->add_flag("--json", o->json, "One JSON document on standard output");
-  return {app, [o] { return run(*o); }};
+  command.option("OP", o->ops, "Operations (all of them by default)");
+  command.option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");
+  command.option("--cases", o->cases, "Random points for each gradient").with_default().range(1, 1'000'000);
+  command.option("--seed", o->seed, "Seed of the points").with_default();
+  command.flag("--json", o->json, "One JSON document on standard output");
+  return {command, [o] { return run(*o); }};
 }
 
 }  // namespace assay::cli

@@ -92,15 +92,15 @@ int run(const Options& o) {
 
 }  // namespace
 
-Command add_import(CLI::App& root) {
-  auto* app = root.add_subcommand("import", "Make a skeleton of a contract from a published provable-contracts YAML");
+Command add_import(Parser& parser) {
+  auto command = parser.command("import", "Make a skeleton of a contract from a published provable-contracts YAML");
   auto o = std::make_shared<Options>();
-  app->add_option("FILE", o->file, "The published contract")->required();
-  app->add_option("--output", o->output,
+  command.option("FILE", o->file, "The published contract").required();
+  command.option("--output", o->output,
                   "Where to write the skeleton; its name is the operation's (./OP.yaml, from FILE's name)");
-  app->add_flag("--force", o->force, "Overwrite a file that is there");
-  app->add_flag("--json", o->json, "One JSON document on standard output");
-  return {app, [o] { return run(*o); }};
+  command.flag("--force", o->force, "Overwrite a file that is there");
+  command.flag("--json", o->json, "One JSON document on standard output");
+  return {command, [o] { return run(*o); }};
 }
 
 }  // namespace assay::cli

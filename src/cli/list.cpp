@@ -87,20 +87,20 @@ int explain(const std::string& which, bool as_json) {
 
 }  // namespace
 
-Command add_list(CLI::App& root) {
-  auto* app = root.add_subcommand("list", "Operations and their kernels");
+Command add_list(Parser& parser) {
+  auto command = parser.command("list", "Operations and their kernels");
   auto as_json = std::make_shared<bool>(false);
-  app->add_flag("--json", *as_json, "One JSON document on standard output");
-  return {app, [as_json] { return list(*as_json); }};
+  command.flag("--json", *as_json, "One JSON document on standard output");
+  return {command, [as_json] { return list(*as_json); }};
 }
 
-Command add_explain(CLI::App& root) {
-  auto* app = root.add_subcommand("explain", "One contract in words");
+Command add_explain(Parser& parser) {
+  auto command = parser.command("explain", "One contract in words");
   auto which = std::make_shared<std::string>();
   auto as_json = std::make_shared<bool>(false);
-  app->add_option("OP", *which, "The operation")->required();
-  app->add_flag("--json", *as_json, "One JSON document on standard output");
-  return {app, [which, as_json] { return explain(*which, *as_json); }};
+  command.option("OP", *which, "The operation").required();
+  command.flag("--json", *as_json, "One JSON document on standard output");
+  return {command, [which, as_json] { return explain(*which, *as_json); }};
 }
 
 }  // namespace assay::cli

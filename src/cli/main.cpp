@@ -17,27 +17,22 @@ int complain(const char* what, int code) {
 
 int main(int argc, char** argv) {
   using namespace assay::cli;
-  CLI::App app{"assay proves tensor kernels wrong, or shows how hard it tried.\n"
-               "Exit codes: 0 nothing falsified, 1 falsified, 2 wrong use or invalid contract, 3 something required is "
-               "unavailable here, 130 or 143 interrupted."};
-  app.set_version_flag("--version", std::string("assay ") + ASSAY_VERSION);
-  app.require_subcommand(1);
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  const Command commands[] = {add_doctor(app),  add_list(app),   add_explain(app),
-                              add_falsify(app), add_replay(app), add_mutants(app),
-                               add_gradcheck(app), add_import(app), add_audit(app),
-                               add_gate(app),    add_attest(app), add_odds(app),
-                              add_merge(app)};
+  Parser parser("assay proves tensor kernels wrong, or shows how hard it tried.\n"
+                "Exit codes: 0 nothing falsified, 1 falsified, 2 wrong use or invalid contract, 3 something required is "
+                "unavailable here, 130 or 143 interrupted.",
+                std::string("assay ") + ASSAY_VERSION);
+  const Command commands[] = {add_doctor(parser), add_list(parser), add_explain(parser), add_falsify(parser), add_replay(parser),
+                              add_mutants(parser), add_gradcheck(parser), add_import(parser), add_audit(parser), add_gate(parser),
+                              add_attest(parser), add_odds(parser), add_merge(parser)};
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0) return app.exit(e);
+    if (!parser.parse(argc, argv)) return kNothingFalsified;
+  } catch (const WrongCommandLine& e) {
     return complain((std::string(e.what()) + "; `assay --help` lists commands and options").c_str(), kWrongUse);
   }
   try {
     for (int i = 1; i < argc; ++i) expect_utf8("the command line", argv[i]);
     for (const Command& command : commands)
-      if (command.app->parsed()) return command.action();
+      if (command.options.chosen()) return command.action();
   } catch (const assay::InputError& e) {
     return complain(e.what(), kWrongUse);
   } catch (const assay::Unavailable& e) {

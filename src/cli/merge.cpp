@@ -28,13 +28,13 @@ int run(const Options& o) {
 
 }  // namespace
 
-Command add_merge(CLI::App& root) {
-  auto* app = root.add_subcommand("merge", "Put the reports of all shards together; the verdict is that of the whole run");
+Command add_merge(Parser& parser) {
+  auto command = parser.command("merge", "Put the reports of all shards together; the verdict is that of the whole run");
   auto o = std::make_shared<Options>();
-  app->add_option("REPORT", o->reports, "report.json of each shard of one `assay falsify --shard I/N`")->required();
-  app->add_option("--report", o->report, "Write report.html, report.json, junit.xml, assay.sarif and replay files to this folder");
-  app->add_flag("--json", o->json, "One JSON document on standard output");
-  return {app, [o] { return run(*o); }};
+  command.option("REPORT", o->reports, "report.json of each shard of one `assay falsify --shard I/N`").required();
+  command.option("--report", o->report, "Write report.html, report.json, junit.xml, assay.sarif and replay files to this folder");
+  command.flag("--json", o->json, "One JSON document on standard output");
+  return {command, [o] { return run(*o); }};
 }
 
 }  // namespace assay::cli

@@ -147,43 +147,43 @@ int run(const Options& o) {
 
 }  // namespace
 
-Command add_mutants(CLI::App& root) {
-  auto* app = root.add_subcommand("mutants", "Try the suites on wrong kernels: every one must be falsified");
+Command add_mutants(Parser& parser) {
+  auto command = parser.command("mutants", "Try the suites on wrong kernels: every one must be falsified");
   auto o = std::make_shared<Options>();
-  app->add_option("OP", o->ops, "Operations (all of them by default)");
-  app->add_option("--backend", o->backend, "Only mutants of this back end: cpu, cuda-host, vulkan, cuda");
-  app->add_option("--family", o->family, "Only mutants whose id begins so: adversarial are those that pass tests without computing");
-  auto* cases = app->add_option("--cases", o->cases, "Cases for each obligation before a mutant counts as surviving")
-      ->capture_default_str()->check(CLI::Range(1, 1'000'000));
-  app->add_option("--seed", o->seed, "Seed of the campaigns")->capture_default_str();
-  auto* limit = app->add_option("--limit", o->limit, kLimitHelp)->capture_default_str();
-  app->add_option("--report", o->report, "Write mutants.html, mutants.json and junit.xml to this folder, and for hand-written mutants what `assay falsify` writes");
-  app->add_option("--jobs", o->jobs, "Campaigns at once (0: one per processor)")->check(CLI::Range(0, 1024));
-  auto* shrink = app->add_flag("--shrink", o->shrink, "Shrink each counterexample and print the smallest case");
-  app->add_flag("--json", o->json, "One JSON document on standard output");
-  app->add_flag("--quiet", o->quiet, "No progress");
-  auto* automatic_flag = app->add_flag("--automatic", o->automatic,
+  command.option("OP", o->ops, "Operations (all of them by default)");
+  command.option("--backend", o->backend, "Only mutants of this back end: cpu, cuda-host, vulkan, cuda");
+  command.option("--family", o->family, "Only mutants whose id begins so: adversarial are those that pass tests without computing");
+  const auto cases = command.option("--cases", o->cases, "Cases for each obligation before a mutant counts as surviving")
+      .with_default().range(1, 1'000'000);
+  command.option("--seed", o->seed, "Seed of the campaigns").with_default();
+  const auto limit = command.option("--limit", o->limit, kLimitHelp).with_default();
+  command.option("--report", o->report, "Write mutants.html, mutants.json and junit.xml to this folder, and for hand-written mutants what `assay falsify` writes");
+  command.option("--jobs", o->jobs, "Campaigns at once (0: one per processor)").range(0, 1024);
+  const auto shrink = command.flag("--shrink", o->shrink, "Shrink each counterexample and print the smallest case");
+  command.flag("--json", o->json, "One JSON document on standard output");
+  command.flag("--quiet", o->quiet, "No progress");
+  const auto automatic_flag = command.flag("--automatic", o->automatic,
                                        "Mutants of kernels' own code, one place at a time (15 cases by default)")
-                             ->excludes(shrink);
-  const auto with_it = [&](CLI::Option* option) { option->needs(automatic_flag); };
-  with_it(app->add_option("--kernel", o->kernel, "--automatic: only mutants of this kernel"));
-  with_it(app->add_option("--mutant", o->mutant, "--automatic: only the mutant of this hash (quicker with --kernel)"));
-  with_it(app->add_option("--sample", o->sample, "--automatic: so many mutants, drawn by the seed (0: all)")
-              ->check(CLI::Range(0, 10'000'000)));
-  with_it(app->add_option("--attack-cases", o->attack_cases,
+                             .excludes(shrink);
+  const auto with_it = [&](const Option& option) { option.needs(automatic_flag); };
+  with_it(command.option("--kernel", o->kernel, "--automatic: only mutants of this kernel"));
+  with_it(command.option("--mutant", o->mutant, "--automatic: only the mutant of this hash (quicker with --kernel)"));
+  with_it(command.option("--sample", o->sample, "--automatic: so many mutants, drawn by the seed (0: all)")
+              .range(0, 10'000'000));
+  with_it(command.option("--attack-cases", o->attack_cases,
                           "--automatic: cases on which a survivor is compared with its kernel, bit by bit")
-              ->capture_default_str()->check(CLI::Range(1, 10'000'000)));
-  app->add_flag("--matrix", o->matrix, "Try every obligation on each mutant: which kills what, and which kills nothing alone");
-  with_it(app->add_option("--screened", o->screened,
+              .with_default().range(1, 10'000'000));
+  command.flag("--matrix", o->matrix, "Try every obligation on each mutant: which kills what, and which kills nothing alone");
+  with_it(command.option("--screened", o->screened,
                           "--automatic, on a GPU: the JSON report of the same mutants on lavapipe; only those that ended run"));
-  with_it(app->add_option("--judged", o->judged, "--automatic: a JSON list of holes that need no obligation, with reasons"));
-  app->add_flag("--policies", o->policies,
+  with_it(command.option("--judged", o->judged, "--automatic: a JSON list of holes that need no obligation, with reasons"));
+  command.flag("--policies", o->policies,
                 "Judge the same mutants, and the right kernels, under other projects' rules, and print a table (cpu and cuda-host "
                 "unless --backend names another)")
-      ->excludes(shrink);
-  return {app, [o, cases, limit] {
-            if (o->policies) return run_policies(policies(*o, limit->count() > 0));
-            return o->automatic ? run_automatic(automatic(*o, cases->count() > 0)) : run(*o);
+      .excludes(shrink);
+  return {command, [o, cases, limit] {
+            if (o->policies) return run_policies(policies(*o, limit.given()));
+            return o->automatic ? run_automatic(automatic(*o, cases.given())) : run(*o);
           }};
 }
 

@@ -83,20 +83,20 @@ int run(const Options& o) {
 
 }  // namespace
 
-Command add_odds(CLI::App& root) {
-  auto* app =
-      root.add_subcommand("odds", "How likely a false alarm is, at most, by the record of runs against right kernels");
+Command add_odds(Parser& parser) {
+  auto command =
+      parser.command("odds", "How likely a false alarm is, at most, by the record of runs against right kernels");
   auto o = std::make_shared<Options>();
-  app->add_option("--record", o->record, "The record: campaigns against kernels believed right")->capture_default_str();
-  app->add_option("--add", o->add, "Add the campaigns of these reports (report.json) to the record first");
-  app->add_option("--kernels", o->kernels, "Kernels that the gate run falsifies")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1'000'000));
-  app->add_option("--cases", o->cases,
+  command.option("--record", o->record, "The record: campaigns against kernels believed right").with_default();
+  command.option("--add", o->add, "Add the campaigns of these reports (report.json) to the record first");
+  command.option("--kernels", o->kernels, "Kernels that the gate run falsifies")
+      .with_default()
+      .range(1, 1'000'000);
+  command.option("--cases", o->cases,
                   "Cases against each of them (0: as many as the gate runs where time does not end it)")
-      ->check(CLI::Range(0, 1'000'000'000));
-  app->add_flag("--json", o->json, "One JSON document on standard output");
-  return {app, [o] { return run(*o); }};
+      .range(0, 1'000'000'000);
+  command.flag("--json", o->json, "One JSON document on standard output");
+  return {command, [o] { return run(*o); }};
 }
 
 }  // namespace assay::cli

@@ -35,17 +35,17 @@ int run(const std::string& file, const std::string& library, const std::string& 
 
 }  // namespace
 
-Command add_replay(CLI::App& root) {
-  auto* app = root.add_subcommand("replay", "Run one stored case again");
+Command add_replay(Parser& parser) {
+  auto command = parser.command("replay", "Run one stored case again");
   auto file = std::make_shared<std::string>();
   auto library = std::make_shared<std::string>();
   auto limit = std::make_shared<std::string>("10s");
   auto as_json = std::make_shared<bool>(false);
-  app->add_option("FILE", *file, "A file written by `assay falsify`")->required();
-  app->add_option("--lib", *library, "Where the shared library of a foreign kernel is now");
-  app->add_option("--limit", *limit, kLimitHelp)->capture_default_str();
-  app->add_flag("--json", *as_json, "One JSON document on standard output");
-  return {app, [file, library, limit, as_json] { return run(*file, *library, *limit, *as_json); }};
+  command.option("FILE", *file, "A file written by `assay falsify`").required();
+  command.option("--lib", *library, "Where the shared library of a foreign kernel is now");
+  command.option("--limit", *limit, kLimitHelp).with_default();
+  command.flag("--json", *as_json, "One JSON document on standard output");
+  return {command, [file, library, limit, as_json] { return run(*file, *library, *limit, *as_json); }};
 }
 
 }  // namespace assay::cli
