@@ -9,7 +9,7 @@
 #include "core/errors.hpp"
 #include "ops/embedding.hpp"
 
-namespace assay::contract {
+namespace assay::contract::automatic_test {
 namespace {
 
 const DeviceRegistration far_device(Backend::vulkan, []() -> std::unique_ptr<Device> { return std::make_unique<far::FarDevice>(Backend::vulkan); });
@@ -72,4 +72,4 @@ TEST_F(AutomaticContract, OperandsOnADeviceStayThere) {
 }
 
 }  // namespace
-}  // namespace assay::contract
+}  // namespace assay::contract::automatic_test

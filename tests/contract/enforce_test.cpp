@@ -11,7 +11,7 @@
 #include "runtime/registry.hpp"
 #include "runtime/trace.hpp"
 
-namespace assay::contract {
+namespace assay::contract::enforce_test {
 namespace {
 
 int runs = 0;
@@ -208,4 +208,4 @@ TEST_F(Enforce, UnpackRefusesACallOfAnotherOperation) {
 }
 
 }  // namespace
-}  // namespace assay::contract
+}  // namespace assay::contract::enforce_test

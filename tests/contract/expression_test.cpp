@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace assay::contract {
+namespace assay::contract::expression_test {
 namespace {
 
 using Strings = std::vector<std::string>;
@@ -68,4 +68,4 @@ TEST(Expression, UsableNames) {
 TEST(Expression, SpacesGo) { EXPECT_EQ(without_spaces("m * k"), "m*k"); }
 
 }  // namespace
-}  // namespace assay::contract
+}  // namespace assay::contract::expression_test

@@ -12,7 +12,7 @@
 #include "runtime/registry.hpp"
 #include "runtime/trace.hpp"
 
-namespace assay::contract {
+namespace assay::contract::far_device_test {
 namespace {
 
 /// Addresses are host addresses plus 2^62: dereferencing one on the host is a crash.
@@ -131,4 +131,4 @@ TEST(FarDevice, EnsuresClausesAreEvaluatedOnFetchedTensors) {
 }
 
 }  // namespace
-}  // namespace assay::contract
+}  // namespace assay::contract::far_device_test

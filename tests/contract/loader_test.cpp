@@ -14,7 +14,7 @@
 
 #include "core/errors.hpp"
 
-namespace assay::contract {
+namespace assay::contract::loader_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -154,4 +154,4 @@ TEST(Schema, KnowsTheKeysOfTheLoader) {
 }
 
 }  // namespace
-}  // namespace assay::contract
+}  // namespace assay::contract::loader_test

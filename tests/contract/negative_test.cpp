@@ -9,7 +9,7 @@
 #include "core/errors.hpp"
 #include "runtime/registry.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::negative_test {
 namespace {
 
 const OpDescriptor& honest() { return operation("matmul"); }
@@ -134,4 +134,4 @@ TEST(Negative, RowsOfPackedBytesStartAtWords) {
 }
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::negative_test

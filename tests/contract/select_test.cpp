@@ -9,7 +9,7 @@
 #include "core/errors.hpp"
 #include "ops/transpose.hpp"
 
-namespace assay {
+namespace assay::select_test {
 namespace {
 
 std::string chosen;
@@ -84,4 +84,4 @@ TEST(Operations, ShapesFollowTheDims) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::select_test

@@ -10,7 +10,7 @@
 #include <map>
 #include <set>
 
-namespace assay::falsify {
+namespace assay::falsify::arena_test {
 namespace {
 
 class StageTest : public testing::Test {
@@ -409,4 +409,4 @@ TEST_F(StageTest, DamageIsToldWithItsPlaceInEveryFormat) {
 }
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::arena_test

@@ -10,7 +10,7 @@
 
 #include "core/errors.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::case_test {
 namespace {
 
 using nlohmann::json;
@@ -272,4 +272,4 @@ TEST(CaseJson, FloatsAreNumbersHexadecimalOrBitsOfANaN) {
 }
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::case_test

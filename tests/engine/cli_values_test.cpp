@@ -6,7 +6,7 @@
 
 #include "core/errors.hpp"
 
-namespace assay::cli {
+namespace assay::cli::cli_values_test {
 namespace {
 
 TEST(Values, Durations) {
@@ -34,4 +34,4 @@ TEST(Values, ShardsAreDisjointAndComplete) {
 }
 
 }  // namespace
-}  // namespace assay::cli
+}  // namespace assay::cli::cli_values_test

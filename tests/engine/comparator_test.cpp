@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace assay::falsify {
+namespace assay::falsify::comparator_test {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -219,4 +219,4 @@ TEST(Comparator, NarrowOutputsHoldWhatTheirFormatHolds) {
 }
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::comparator_test

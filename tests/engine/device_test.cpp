@@ -8,7 +8,7 @@
 
 #include "tests/engine/absent.hpp"
 
-namespace assay {
+namespace assay::device_test {
 namespace {
 
 TEST(HostDevice, MemoryIsAlignedCopiedAndFreedByItsOwner) {
@@ -53,4 +53,4 @@ TEST(Devices, NamesThatAreNoneAndBackEndsThatAreNotHere) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::device_test

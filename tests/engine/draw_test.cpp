@@ -13,7 +13,7 @@
 #include "falsify/engine/inputs.hpp"
 #include "falsify/engine/obligation.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::draw_test {
 namespace {
 
 TEST(Draw, TheSameSeedDrawsTheSameCase) {
@@ -578,4 +578,4 @@ TEST(Draw, IndexesAreDistinctAsFarAsTheirBitsReach) {
 }
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::draw_test

@@ -8,7 +8,7 @@
 #include "core/errors.hpp"
 #include "falsify/engine/gradient_point.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::gradient_links_test {
 namespace {
 
 GradientCase square(std::uint64_t seed = 5) { return {&operation("matmul"), 0, {4, 4, 3}, {}, seed}; }
@@ -284,4 +284,4 @@ TEST(GradientPoint, DirectionsLieOnAGridAndMissNothing) {
 }
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::gradient_links_test

@@ -19,7 +19,7 @@
 
 #include "core/errors.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::journal_test {
 namespace {
 
 using nlohmann::json;
@@ -371,4 +371,4 @@ TEST_F(JournalText, ALineIsWrittenOnce) {
 }
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::journal_test

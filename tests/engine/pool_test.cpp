@@ -16,7 +16,7 @@
 
 #include "falsify/engine/obligation.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::pool_test {
 namespace {
 
 using nlohmann::json;
@@ -298,4 +298,4 @@ TEST(Pool, CasesAreThoseOfAllKernels) {
 }
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::pool_test

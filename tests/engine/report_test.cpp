@@ -12,7 +12,7 @@
 #include "falsify/engine/percentile.hpp"
 #include "tests/engine/absent.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::report_test {
 namespace {
 
 using nlohmann::json;
@@ -415,4 +415,4 @@ TEST(ErrorMap, CellsAreTheLargestOfTheirElements) {
 }
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::report_test

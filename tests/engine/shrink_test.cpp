@@ -9,7 +9,7 @@
 
 #include "falsify/engine/draw.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::shrink_test {
 namespace {
 
 const ObligationInfo& differential() {
@@ -189,4 +189,4 @@ TEST(Shrink, EveryRunIsCounted) {
 }
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::shrink_test

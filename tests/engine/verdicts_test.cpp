@@ -19,7 +19,7 @@
 #include "falsify/engine/reports/formats.hpp"
 #include "falsify/engine/trial.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::verdicts_test {
 namespace {
 
 using Body = void (*)(const Call&, Device&);
@@ -643,4 +643,4 @@ TEST(Campaign, ShrinkingHasItsWholeBudgetWhereNoTimeIsSet) {
 }
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::verdicts_test

@@ -38,7 +38,7 @@
 #include "falsify/engine/trial.hpp"
 #include "tests/engine/absent.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::worker_test {
 namespace {
 
 using Status = Reply::Status;
@@ -329,7 +329,7 @@ TEST_F(WorkerTest, AProcessThatReturnsFromTheKernelEndsThere) {
 TEST_F(WorkerTest, AnAnswerBeforeTheQuestionIsSeenHoweverLong) {
   const Kernel forges = with([](const Call& call, Device& device) {
     right(call, device);
-    for (int fd = STDERR_FILENO + 1; fd < 256; ++fd) send(fd, "abc", 3, MSG_NOSIGNAL | MSG_DONTWAIT);
+    for (int fd = STDERR_FILENO + 1; fd < 256; ++fd) ::send(fd, "abc", 3, MSG_NOSIGNAL | MSG_DONTWAIT);
   });
   const Kernel good = with(right);
   EXPECT_EQ(run(forges).status, Status::done);
@@ -831,4 +831,4 @@ TEST(Campaign, EvidenceThatTheLastCaseTookAwayIsFoundAgain) {
 }
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::worker_test

@@ -9,7 +9,7 @@
 #include "reference/gemv.hpp"
 #include "reference/tensor_layout.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::chain_test {
 namespace {
 
 std::string told(const GradientReport& report) {
@@ -55,4 +55,4 @@ TEST(Gradients, NothingComparedIsNoPass) {
 }
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::chain_test

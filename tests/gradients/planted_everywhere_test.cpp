@@ -9,7 +9,7 @@
 #include "falsify/engine/case.hpp"
 #include "falsify/engine/gradient_point.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::planted_everywhere_test {
 namespace {
 
 enum class Fault { zero, sign, twice, missing_term, transposed };
@@ -125,4 +125,4 @@ TEST(PlantedEverywhere, EveryFaultIsSeenForEveryGradient) {
 }
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::planted_everywhere_test

@@ -8,7 +8,7 @@
 #include "falsify/engine/gradients.hpp"
 #include "reference/matmul.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::planted_test {
 namespace {
 
 enum class Fault { none, zero, sign, twice, missing_term, transposed, one_element, scaled_slightly, scaled_by_roundings, not_a_number };
@@ -161,4 +161,4 @@ TEST(PlantedGradients, WrongKernel) {
 }
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::planted_test

@@ -11,7 +11,7 @@
 #include "falsify/engine/random.hpp"
 #include "reference/adamw_step.hpp"
 
-namespace assay::numbers {
+namespace assay::numbers::adamw_test {
 namespace {
 
 using falsify::Random;
@@ -131,4 +131,4 @@ TEST(Adamw, AWrongConstantLeavesTheBound) {
 }
 
 }  // namespace
-}  // namespace assay::numbers
+}  // namespace assay::numbers::adamw_test

@@ -8,7 +8,7 @@
 
 #include "reference/attention_decode.hpp"
 
-namespace assay::numbers {
+namespace assay::numbers::attention_decode_test {
 namespace {
 
 TEST(GoldenAttentionDecode, TwoSequencesAtTheirOwnPlaces) {
@@ -36,4 +36,4 @@ TEST(GoldenAttentionDecode, TwoSequencesAtTheirOwnPlaces) {
 }
 
 }  // namespace
-}  // namespace assay::numbers
+}  // namespace assay::numbers::attention_decode_test

@@ -13,7 +13,7 @@
 #include "reference/attention.hpp"
 #include "reference/attention_backward.hpp"
 
-namespace assay::numbers {
+namespace assay::numbers::attention_test {
 namespace {
 
 using falsify::Random;
@@ -285,4 +285,4 @@ TEST(AttentionBounds, AScaledQueryMayReachTheLargestFloat) {
 }
 
 }  // namespace
-}  // namespace assay::numbers
+}  // namespace assay::numbers::attention_test

@@ -10,7 +10,7 @@
 #include "evaluation.hpp"
 #include "vectors.hpp"
 
-namespace assay::numbers {
+namespace assay::numbers::certificates_test {
 namespace {
 
 using contract::Certified;
@@ -306,4 +306,4 @@ TEST(FreivaldsExact, SeesAnySingleUnit) {
 }
 
 }  // namespace
-}  // namespace assay::numbers
+}  // namespace assay::numbers::certificates_test

@@ -9,7 +9,7 @@
 #include "reference/matmul_nt.hpp"
 #include "vectors.hpp"
 
-namespace assay::numbers {
+namespace assay::numbers::digits_test {
 namespace {
 
 double absolute_difference(const Digits50& x, double y) {
@@ -48,4 +48,4 @@ TEST(Digits, TheDoubleOracleIsWithinItsShareOfTheBound) {
 }
 
 }  // namespace
-}  // namespace assay::numbers
+}  // namespace assay::numbers::digits_test

@@ -20,7 +20,7 @@
 #include "core/errors.hpp"
 #include "tests/recorded/by_reference.hpp"
 
-namespace assay::numbers {
+namespace assay::numbers::fenced_certificates_test {
 namespace {
 
 enum class Fence { none, behind, before };
@@ -63,28 +63,28 @@ void fence_allocations(Fence at) {
 #endif
 
 }  // namespace
-}  // namespace assay::numbers
+}  // namespace assay::numbers::fenced_certificates_test
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 // What every `new` of this program comes to. A type's size is a multiple of its alignment, so that the end of a page aligns it.
 [[gnu::noinline]] void* operator new(std::size_t size) {
-  using namespace assay::numbers;
+  using namespace assay::numbers::fenced_certificates_test;
   void* const p = fence == Fence::none ? std::malloc(std::max<std::size_t>(size, 1)) : pages->take(size, fence);
   if (p == nullptr) throw std::bad_alloc();
   return p;
 }
 [[gnu::noinline]] void operator delete(void* p) noexcept {
-  using namespace assay::numbers;
+  using namespace assay::numbers::fenced_certificates_test;
   if (pages == nullptr || !pages->hold(p)) std::free(p);  // a fenced one stays until the process ends
 }
 [[gnu::noinline]] void operator delete(void* p, std::size_t size) noexcept {
-  using namespace assay::numbers;
+  using namespace assay::numbers::fenced_certificates_test;
   if (pages != nullptr && pages->hold(p)) pages->give_back(p, size);
   else std::free(p);
 }
 #endif
 
-namespace assay::numbers {
+namespace assay::numbers::fenced_certificates_test {
 namespace {
 
 using namespace falsify;
@@ -166,4 +166,4 @@ INSTANTIATE_TEST_SUITE_P(Of, FencedCertificates, testing::ValuesIn(operations().
                          [](const auto& info) { return std::string(info.param->name); });
 
 }  // namespace
-}  // namespace assay::numbers
+}  // namespace assay::numbers::fenced_certificates_test

@@ -17,7 +17,7 @@
 #include "falsify/engine/gradient_point.hpp"
 #include "falsify/engine/trial.hpp"
 
-namespace assay::numbers {
+namespace assay::numbers::fenced_references_test {
 namespace {
 
 using namespace falsify;
@@ -166,4 +166,4 @@ INSTANTIATE_TEST_SUITE_P(Of, FencedReferences, testing::ValuesIn(operations().be
                          [](const auto& info) { return std::string(info.param->name); });
 
 }  // namespace
-}  // namespace assay::numbers
+}  // namespace assay::numbers::fenced_references_test

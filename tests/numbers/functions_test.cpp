@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace assay::numbers {
+namespace assay::numbers::functions_test {
 namespace {
 
 /// What a planted fault leaves out of a bound.
@@ -195,4 +195,4 @@ TEST(Functions, AConstantIsAsFarOffAsItsRounding) {
 }
 
 }  // namespace
-}  // namespace assay::numbers
+}  // namespace assay::numbers::functions_test

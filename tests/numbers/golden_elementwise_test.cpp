@@ -15,7 +15,7 @@
 #include "reference/silu.hpp"
 #include "reference/silu_backward.hpp"
 
-namespace assay::numbers {
+namespace assay::numbers::golden_elementwise_test {
 namespace {
 
 using Values = std::vector<double>;
@@ -85,4 +85,4 @@ TEST(GoldenElementwise, Embedding) {
 }
 
 }  // namespace
-}  // namespace assay::numbers
+}  // namespace assay::numbers::golden_elementwise_test

@@ -9,7 +9,7 @@
 #include "reference/lora_merge.hpp"
 #include "reference/lora_unmerge.hpp"
 
-namespace assay::numbers {
+namespace assay::numbers::golden_linear_test {
 namespace {
 
 using Values = std::vector<double>;
@@ -74,4 +74,4 @@ TEST(GoldenLora, MergedAndTakenOutAgain) {
 }
 
 }  // namespace
-}  // namespace assay::numbers
+}  // namespace assay::numbers::golden_linear_test

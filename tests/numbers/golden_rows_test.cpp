@@ -13,7 +13,7 @@
 #include "reference/softmax.hpp"
 #include "reference/softmax_backward.hpp"
 
-namespace assay::numbers {
+namespace assay::numbers::golden_rows_test {
 namespace {
 
 using Values = std::vector<double>;
@@ -85,4 +85,4 @@ TEST(GoldenRows, RopeOfBothLayouts) {
 }
 
 }  // namespace
-}  // namespace assay::numbers
+}  // namespace assay::numbers::golden_rows_test

@@ -13,7 +13,7 @@
 #include "reference/tensor_layout.hpp"
 #include "reference/transpose.hpp"
 
-namespace assay::numbers {
+namespace assay::numbers::golden_test {
 namespace {
 
 double number(float x) { return x; }
@@ -127,4 +127,4 @@ TYPED_TEST(Golden, NullGradientsAndEmptySums) {
 }
 
 }  // namespace
-}  // namespace assay::numbers
+}  // namespace assay::numbers::golden_test

@@ -14,7 +14,7 @@
 #include "evaluation.hpp"
 #include "vectors.hpp"
 
-namespace assay::numbers {
+namespace assay::numbers::layer_certificates_test {
 namespace {
 
 using contract::Certified;
@@ -279,4 +279,4 @@ TEST(DecodeCertificate, OverflowIsTheHeadsOwn) {
 }
 
 }  // namespace
-}  // namespace assay::numbers
+}  // namespace assay::numbers::layer_certificates_test

@@ -14,7 +14,7 @@
 #include "reference/cross_entropy_backward.hpp"
 #include "reference/global_grad_norm.hpp"
 
-namespace assay::numbers {
+namespace assay::numbers::losses_golden_test {
 namespace {
 
 struct Tensor {
@@ -89,4 +89,4 @@ TEST(GoldenLosses, NormsOfPythagoreanTriples) {
 }
 
 }  // namespace
-}  // namespace assay::numbers
+}  // namespace assay::numbers::losses_golden_test

@@ -22,7 +22,7 @@
 #include "reference/nf4_matmul_nt.hpp"
 #include "reference/nf4_quantize.hpp"
 
-namespace assay::numbers {
+namespace assay::numbers::nf4_test {
 namespace {
 
 using Values = std::vector<double>;
@@ -227,4 +227,4 @@ TEST(Nf4Absmax, ASumOfNoTermsIsZero) {
 }
 
 }  // namespace
-}  // namespace assay::numbers
+}  // namespace assay::numbers::nf4_test

@@ -14,7 +14,7 @@
 #include "core/rounded.hpp"
 #include "falsify/engine/random.hpp"
 
-namespace assay::numbers {
+namespace assay::numbers::number_types_test {
 namespace {
 
 using falsify::Random;
@@ -374,4 +374,4 @@ TEST(Derivatives, OrderLooksAtTheValueOnly) {
 }
 
 }  // namespace
-}  // namespace assay::numbers
+}  // namespace assay::numbers::number_types_test

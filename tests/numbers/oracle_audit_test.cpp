@@ -9,7 +9,7 @@
 #include "falsify/engine/draw.hpp"
 #include "falsify/engine/inputs.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::oracle_audit_test {
 namespace {
 
 /// From the unit roundoff of float to that of double. Bounds are of the first order in it or higher, so that what double
@@ -91,4 +91,4 @@ INSTANTIATE_TEST_SUITE_P(Operations, OracleAudit, testing::ValuesIn(operations()
                          [](const auto& info) { return std::string(info.param->name); });
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::oracle_audit_test

@@ -26,7 +26,7 @@
 #include "reference/silu_mul_backward.hpp"
 #include "reference/softmax_backward.hpp"
 
-namespace assay::numbers {
+namespace assay::numbers::orders_test {
 namespace {
 
 using falsify::Random;
@@ -251,4 +251,4 @@ TEST(Orders, AnInfiniteStepOfQ4KMayMeetNoZero) {
 }
 
 }  // namespace
-}  // namespace assay::numbers
+}  // namespace assay::numbers::orders_test

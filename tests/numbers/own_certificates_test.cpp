@@ -16,7 +16,7 @@
 #include "core/nf4.hpp"
 #include "core/nf4_absmax.hpp"
 
-namespace assay::numbers {
+namespace assay::numbers::own_certificates_test {
 namespace {
 
 using contract::Certified;
@@ -236,4 +236,4 @@ TEST(AbsmaxCertificate, SumsAtTheEndOfTheRangeAndOfNothing) {
 }
 
 }  // namespace
-}  // namespace assay::numbers
+}  // namespace assay::numbers::own_certificates_test

@@ -4,7 +4,7 @@
 
 #include "search.hpp"
 
-namespace assay::numbers {
+namespace assay::numbers::power_test {
 namespace {
 
 /// float16 has 11 bits and a short exponent; on N(0, 1) sums below 4096 only its bits matter.
@@ -37,4 +37,4 @@ TEST(Power, ReducedPrecisionExceedsABound) {
 }
 
 }  // namespace
-}  // namespace assay::numbers
+}  // namespace assay::numbers::power_test

@@ -14,7 +14,7 @@
 #include "reference/q4_k_gemv.hpp"
 #include "reference/q4_k_quantize.hpp"
 
-namespace assay::numbers {
+namespace assay::numbers::q4_k_golden_test {
 namespace {
 
 using Values = std::vector<double>;
@@ -368,4 +368,4 @@ TEST(GoldenQ4K, AProductEndsWithItsRow) {
 }
 
 }  // namespace
-}  // namespace assay::numbers
+}  // namespace assay::numbers::q4_k_golden_test

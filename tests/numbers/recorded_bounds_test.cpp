@@ -27,7 +27,7 @@
 #include "falsify/engine/trial.hpp"
 #include "reference/orders.hpp"
 
-namespace assay::numbers {
+namespace assay::numbers::recorded_bounds_test {
 namespace {
 
 using nlohmann::json;
@@ -487,4 +487,4 @@ INSTANTIATE_TEST_SUITE_P(RecordedBounds, OfReferences, testing::ValuesIn(operati
                          [](const auto& info) { return std::string(info.param->name); });
 
 }  // namespace
-}  // namespace assay::numbers
+}  // namespace assay::numbers::recorded_bounds_test

@@ -9,7 +9,7 @@
 #include "falsify/engine/random.hpp"
 #include "kernels/rotary.hpp"
 
-namespace assay::numbers {
+namespace assay::numbers::rotary_test {
 namespace {
 
 using falsify::Random;
@@ -113,4 +113,4 @@ TEST(Octant, PositionZeroIsNoRotation) {
 }
 
 }  // namespace
-}  // namespace assay::numbers
+}  // namespace assay::numbers::rotary_test

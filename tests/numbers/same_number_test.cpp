@@ -10,7 +10,7 @@
 #include "core/digits.hpp"
 #include "falsify/engine/trial.hpp"
 
-namespace assay::numbers {
+namespace assay::numbers::same_number_test {
 namespace {
 
 struct Fifty {
@@ -44,7 +44,7 @@ Fifty in_both_orders(const Fifty& x, const Fifty& y) { return both(x, y); }
 Fifty either(const Fifty& x, const Fifty& y) { return both(x, y); }
 
 }  // namespace
-}  // namespace assay::numbers
+}  // namespace assay::numbers::same_number_test
 
 // After the overloads, which they call.
 #include "core/scaled_sum.hpp"
@@ -55,7 +55,7 @@ Fifty either(const Fifty& x, const Fifty& y) { return both(x, y); }
 #include "reference/silu_backward.hpp"
 #include "reference/silu_mul_backward.hpp"
 
-namespace assay::numbers {
+namespace assay::numbers::same_number_test {
 namespace {
 
 /// The tensors of a case of Gaussian inputs, and room for the outputs.
@@ -135,4 +135,4 @@ TEST_F(SameNumber, OfScaledSums) {
 }
 
 }  // namespace
-}  // namespace assay::numbers
+}  // namespace assay::numbers::same_number_test

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace assay::numbers {
+namespace assay::numbers::scaled_sum_test {
 namespace {
 
 struct Instance {
@@ -83,4 +83,4 @@ TEST(ScaledSum, IsTheFormulaInOtherNumbers) {
 }
 
 }  // namespace
-}  // namespace assay::numbers
+}  // namespace assay::numbers::scaled_sum_test

@@ -10,7 +10,7 @@
 
 #include "core/forms.hpp"
 
-namespace assay::numbers {
+namespace assay::numbers::sigmoid_test {
 namespace {
 
 /// exp, division and flushing of a library, with errors up to what it promises, times `worse`.
@@ -155,4 +155,4 @@ TEST(Sigmoid, InfinitiesAndNan) {
 }
 
 }  // namespace
-}  // namespace assay::numbers
+}  // namespace assay::numbers::sigmoid_test

@@ -7,7 +7,7 @@
 
 #include "search.hpp"
 
-namespace assay::numbers {
+namespace assay::numbers::soundness_test {
 namespace {
 
 constexpr Index kLengths[] = {1, 2, 3, 5, 16, 64, 256, 1024, 4096};
@@ -153,4 +153,4 @@ TEST(Soundness, TheSearchSeesAnArithmeticThatIsNotDeclared) {
 }
 
 }  // namespace
-}  // namespace assay::numbers
+}  // namespace assay::numbers::soundness_test

@@ -9,7 +9,7 @@
 #include "core/bounded.hpp"
 #include "core/half.hpp"
 
-namespace assay::numbers {
+namespace assay::numbers::storage_test {
 namespace {
 
 /// (-1)^s 2^(e - bias) 1.f, or with e = 0 2^(1 - bias) 0.f (IEEE 754-2019, 3.4); largest e: infinity and NaN.
@@ -126,4 +126,4 @@ TEST(StoredBounds, AUnitIsTheBinades) {
 }
 
 }  // namespace
-}  // namespace assay::numbers
+}  // namespace assay::numbers::storage_test

@@ -9,7 +9,7 @@
 
 #include "falsify/engine/random.hpp"
 
-namespace assay::numbers {
+namespace assay::numbers::view_test {
 namespace {
 
 using falsify::Random;
@@ -170,4 +170,4 @@ TEST(Views, AnAxisOfOneElementMayHaveAnyStride) {
 }
 
 }  // namespace
-}  // namespace assay::numbers
+}  // namespace assay::numbers::view_test
