@@ -2,7 +2,7 @@
 #include "falsify/engine/campaign.hpp"
 #include "falsify/policies/policy.hpp"
 
-namespace assay::falsify::policies {
+namespace assay::falsify::policies::assay_policy {
 namespace {
 
 Judgement judge_by_campaign(const OpDescriptor& op, const Kernel& kernel, const JudgeOptions& options) {
@@ -33,4 +33,4 @@ const PolicyRegistration registration({
 });
 
 }  // namespace
-}  // namespace assay::falsify::policies
+}  // namespace assay::falsify::policies::assay_policy

@@ -10,7 +10,7 @@
 
 #include "falsify/policies/fill.hpp"
 
-namespace assay::falsify::policies {
+namespace assay::falsify::policies::benchdnn_policy {
 namespace {
 
 /// epsilon_dt: the distance from 1 to the next number.
@@ -306,4 +306,4 @@ const PolicyRegistration registration({
 });
 
 }  // namespace
-}  // namespace assay::falsify::policies
+}  // namespace assay::falsify::policies::benchdnn_policy

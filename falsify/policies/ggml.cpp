@@ -10,7 +10,7 @@
 #include "falsify/policies/fill.hpp"
 #include "falsify/policies/measures.hpp"
 
-namespace assay::falsify::policies {
+namespace assay::falsify::policies::ggml_policy {
 namespace {
 
 constexpr double kDefault = 1e-7;  // test_case::max_nmse_err
@@ -252,4 +252,4 @@ const PolicyRegistration registration({
 });
 
 }  // namespace
-}  // namespace assay::falsify::policies
+}  // namespace assay::falsify::policies::ggml_policy

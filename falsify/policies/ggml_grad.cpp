@@ -10,7 +10,7 @@
 #include "falsify/policies/fill.hpp"
 #include "falsify/policies/measures.hpp"
 
-namespace assay::falsify::policies {
+namespace assay::falsify::policies::ggml_grad_policy {
 namespace {
 
 /// How ggml differences one operation, and what our pair of operations calls things.
@@ -138,4 +138,4 @@ const PolicyRegistration registration({
 });
 
 }  // namespace
-}  // namespace assay::falsify::policies
+}  // namespace assay::falsify::policies::ggml_grad_policy

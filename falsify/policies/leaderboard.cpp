@@ -7,7 +7,7 @@
 #include "falsify/policies/fill.hpp"
 #include "falsify/policies/measures.hpp"
 
-namespace assay::falsify::policies {
+namespace assay::falsify::policies::leaderboard_policy {
 namespace {
 
 constexpr int kTrials = 5;
@@ -63,4 +63,4 @@ const PolicyRegistration registration({
 });
 
 }  // namespace
-}  // namespace assay::falsify::policies
+}  // namespace assay::falsify::policies::leaderboard_policy

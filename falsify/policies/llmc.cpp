@@ -9,7 +9,7 @@
 
 #include "falsify/policies/fill.hpp"
 
-namespace assay::falsify::policies {
+namespace assay::falsify::policies::llmc_policy {
 namespace {
 
 constexpr double kTf32 = 1e-1;        // matmul_forward.cu, where setup_main() turns TF32 on
@@ -122,4 +122,4 @@ const PolicyRegistration registration({
 });
 
 }  // namespace
-}  // namespace assay::falsify::policies
+}  // namespace assay::falsify::policies::llmc_policy

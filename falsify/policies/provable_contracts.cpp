@@ -15,7 +15,7 @@
 
 #include "falsify/policies/fill.hpp"
 
-namespace assay::falsify::policies {
+namespace assay::falsify::policies::provable_contracts_policy {
 namespace {
 
 constexpr int kCases = 256;
@@ -358,4 +358,4 @@ const PolicyRegistration registration({
 });
 
 }  // namespace
-}  // namespace assay::falsify::policies
+}  // namespace assay::falsify::policies::provable_contracts_policy

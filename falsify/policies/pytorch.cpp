@@ -14,7 +14,7 @@
 #include "falsify/policies/fill.hpp"
 #include "falsify/policies/measures.hpp"
 
-namespace assay::falsify::policies {
+namespace assay::falsify::policies::pytorch_policy {
 namespace {
 
 constexpr Index S = 5, M = 10, L = 20;  // common_methods_invocations.py
@@ -305,4 +305,4 @@ const PolicyRegistration defaults(opinfo());
 const PolicyRegistration devices(between_devices());
 
 }  // namespace
-}  // namespace assay::falsify::policies
+}  // namespace assay::falsify::policies::pytorch_policy

@@ -13,7 +13,7 @@
 #include "falsify/policies/backward.hpp"
 #include "falsify/policies/fill.hpp"
 
-namespace assay::falsify::policies {
+namespace assay::falsify::policies::pytorch_gradcheck_policy {
 namespace {
 
 constexpr double kEps = 1e-6, kAbsolute = 1e-5, kRelative = 1e-3;
@@ -153,4 +153,4 @@ const PolicyRegistration registration({
 });
 
 }  // namespace
-}  // namespace assay::falsify::policies
+}  // namespace assay::falsify::policies::pytorch_gradcheck_policy

@@ -7,7 +7,7 @@
 
 #include "falsify/mutants/adversarial/adversarial.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::adversarial_attention {
 namespace {
 
 using Args = ops::AttentionArgs;
@@ -51,4 +51,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::adversarial_attention

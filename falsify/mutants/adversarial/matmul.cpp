@@ -13,7 +13,7 @@
 
 #include "falsify/mutants/adversarial/adversarial.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::adversarial_matmul {
 namespace {
 
 using Args = ops::MatmulArgs;
@@ -154,4 +154,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::adversarial_matmul

@@ -10,7 +10,7 @@
 #include "ops/scale.hpp"
 #include "ops/softmax.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::adversarial_rows {
 namespace {
 
 bool subnormal(float x) { return std::fpclassify(x) == FP_SUBNORMAL; }
@@ -81,4 +81,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::adversarial_rows

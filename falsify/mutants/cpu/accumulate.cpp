@@ -7,7 +7,7 @@
 #include "falsify/mutants/cpu/mutant.hpp"
 #include "falsify/mutants/cpu/rounding.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::accumulate_mutants {
 namespace {
 
 enum class Fault { added_twice, only_into_zero, last_row_missing, f16_sum };
@@ -40,4 +40,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::accumulate_mutants

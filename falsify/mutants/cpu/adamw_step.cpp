@@ -5,7 +5,7 @@
 #include "falsify/mutants/cpu/mutant.hpp"
 #include "kernels/adamw_constants.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::adamw_step_mutants {
 namespace {
 
 enum class Fault {
@@ -96,4 +96,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::adamw_step_mutants

@@ -8,7 +8,7 @@
 #include "kernels/heads.hpp"
 #include "ops/attention_backward.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::attention_mutants {
 namespace {
 
 enum class Fault {
@@ -179,4 +179,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::attention_mutants

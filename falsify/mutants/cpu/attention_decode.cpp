@@ -7,7 +7,7 @@
 
 #include "falsify/mutants/cpu/mutant.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::attention_decode_mutants {
 namespace {
 
 enum class Fault {
@@ -146,4 +146,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::attention_decode_mutants

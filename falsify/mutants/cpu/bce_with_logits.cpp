@@ -7,7 +7,7 @@
 #include "falsify/mutants/cpu/mutant.hpp"
 #include "ops/bce_with_logits_backward.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::bce_with_logits_mutants {
 namespace {
 
 enum class Fault {
@@ -117,4 +117,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::bce_with_logits_mutants

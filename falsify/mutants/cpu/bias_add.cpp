@@ -7,7 +7,7 @@
 #include "falsify/mutants/cpu/mutant.hpp"
 #include "falsify/mutants/cpu/rounding.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::bias_add_mutants {
 namespace {
 
 enum class Fault { by_row, added_twice, first_tile_only, bf16_bias };
@@ -36,4 +36,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::bias_add_mutants

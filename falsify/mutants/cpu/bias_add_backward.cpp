@@ -7,7 +7,7 @@
 #include "falsify/mutants/cpu/mutant.hpp"
 #include "falsify/mutants/cpu/rounding.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::bias_add_backward_mutants {
 namespace {
 
 enum class Fault { mean, last_row_dropped, bf16_sum, accumulates, rows_summed };
@@ -41,4 +41,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::bias_add_backward_mutants

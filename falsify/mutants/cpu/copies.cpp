@@ -7,7 +7,7 @@
 #include "ops/tensor_layout.hpp"
 #include "ops/transpose.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::copies_mutants {
 namespace {
 
 enum class Fault {
@@ -74,4 +74,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::copies_mutants

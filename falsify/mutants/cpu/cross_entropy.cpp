@@ -7,7 +7,7 @@
 #include "falsify/mutants/cpu/mutant.hpp"
 #include "ops/cross_entropy_backward.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::cross_entropy_mutants {
 namespace {
 
 enum class Fault {
@@ -139,4 +139,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::cross_entropy_mutants

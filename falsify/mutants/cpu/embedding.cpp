@@ -7,7 +7,7 @@
 #include "falsify/mutants/cpu/mutant.hpp"
 #include "falsify/mutants/cpu/rounding.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::embedding_mutants {
 namespace {
 
 enum class Fault { next_row, vocabulary_as_width, width_as_stride, wrapped, nan_replaced };
@@ -41,4 +41,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::embedding_mutants

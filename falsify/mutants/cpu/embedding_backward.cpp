@@ -7,7 +7,7 @@
 #include "falsify/mutants/cpu/mutant.hpp"
 #include "falsify/mutants/cpu/rounding.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::embedding_backward_mutants {
 namespace {
 
 enum class Fault { overwrites, accumulates, mean, last_token_dropped, bf16_sum };
@@ -43,4 +43,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::embedding_backward_mutants

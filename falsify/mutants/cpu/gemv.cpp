@@ -7,7 +7,7 @@
 #include "falsify/mutants/cpu/mutant.hpp"
 #include "falsify/mutants/cpu/rounding.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::gemv_mutants {
 namespace {
 
 enum class Fault { increment_ignored, last_partial_dropped, accumulates, rows_beyond_first, nan_swallowed, f16_sum, transposed, y_increment_ignored, one_element_at_large };
@@ -51,4 +51,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::gemv_mutants

@@ -7,7 +7,7 @@
 #include "ops/clip_grad_norm.hpp"
 #include "ops/global_grad_norm.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::grad_norm_mutants {
 namespace {
 
 enum class Fault { squared, last_dropped, absolute_sum, root_mean_square, f16_sum, nan_skipped, accumulates, largest };
@@ -99,4 +99,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::grad_norm_mutants

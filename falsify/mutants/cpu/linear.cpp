@@ -7,7 +7,7 @@
 #include "falsify/mutants/cpu/rounding.hpp"
 #include "kernels/cpu/affine_product.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::linear_mutants {
 namespace {
 
 using ops::LinearArgs;
@@ -94,4 +94,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::linear_mutants

@@ -7,7 +7,7 @@
 #include "kernels/cpu/affine_product.hpp"
 #include "kernels/lora.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::lora_linear_mutants {
 namespace {
 
 using ops::LoraLinearArgs;
@@ -194,4 +194,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::lora_linear_mutants

@@ -6,7 +6,7 @@
 #include "kernels/cpu/affine_product.hpp"
 #include "kernels/lora.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::lora_merge_mutants {
 namespace {
 
 using ops::LoraMergeArgs;
@@ -131,4 +131,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::lora_merge_mutants

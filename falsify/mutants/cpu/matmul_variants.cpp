@@ -6,7 +6,7 @@
 #include "ops/matmul_nt.hpp"
 #include "ops/matmul_tn.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::matmul_variants_mutants {
 namespace {
 
 enum class Fault { factor_not_transposed, swapped_operands, width_as_stride, dropped_first_k, last_column_unwritten, tf32_inputs, one_element_at_large };
@@ -71,4 +71,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::matmul_variants_mutants

@@ -7,7 +7,7 @@
 #include "falsify/mutants/cpu/mutant.hpp"
 #include "falsify/mutants/cpu/rounding.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::mean_pool_mutants {
 namespace {
 
 enum class Fault { sum, padding_included, last_token_dropped, last_token_only, bf16_sum };
@@ -41,4 +41,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::mean_pool_mutants

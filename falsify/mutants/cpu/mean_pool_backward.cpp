@@ -7,7 +7,7 @@
 #include "falsify/mutants/cpu/mutant.hpp"
 #include "falsify/mutants/cpu/rounding.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::mean_pool_backward_mutants {
 namespace {
 
 enum class Fault { not_divided, last_token_only, padding_too, accumulates };
@@ -38,4 +38,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::mean_pool_backward_mutants

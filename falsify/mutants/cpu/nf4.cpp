@@ -10,7 +10,7 @@
 #include "ops/nf4_matmul_nt.hpp"
 #include "ops/nf4_quantize.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::nf4_mutants {
 namespace {
 
 enum class Decode {
@@ -243,4 +243,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::nf4_mutants

@@ -9,7 +9,7 @@
 #include "ops/nf4_absmax_dequantize.hpp"
 #include "ops/nf4_absmax_quantize.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::nf4_absmax_mutants {
 namespace {
 
 enum class Decode {
@@ -233,4 +233,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::nf4_absmax_mutants

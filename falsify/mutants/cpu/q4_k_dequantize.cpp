@@ -7,7 +7,7 @@
 #include "core/q4_k.hpp"
 #include "falsify/mutants/cpu/mutant.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::q4_k_dequantize_mutants {
 namespace {
 
 using namespace q4_k;
@@ -99,4 +99,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::q4_k_dequantize_mutants

@@ -8,7 +8,7 @@
 #include "falsify/mutants/cpu/mutant.hpp"
 #include "falsify/mutants/cpu/rounding.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::q4_k_gemv_mutants {
 namespace {
 
 using namespace q4_k;
@@ -90,4 +90,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::q4_k_gemv_mutants

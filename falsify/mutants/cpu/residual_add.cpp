@@ -7,7 +7,7 @@
 #include "falsify/mutants/cpu/mutant.hpp"
 #include "falsify/mutants/cpu/rounding.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::residual_add_mutants {
 namespace {
 
 enum class Fault {
@@ -55,4 +55,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::residual_add_mutants

@@ -8,7 +8,7 @@
 #include "kernels/storage.hpp"
 #include "ops/rmsnorm_backward.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::rmsnorm_mutants {
 namespace {
 
 enum class Fault {
@@ -113,4 +113,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::rmsnorm_mutants

@@ -7,7 +7,7 @@
 #include "falsify/mutants/cpu/mutant.hpp"
 #include "ops/rope_backward.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::rope_mutants {
 namespace {
 
 enum class Fault {
@@ -87,4 +87,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::rope_mutants

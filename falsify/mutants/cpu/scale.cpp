@@ -7,7 +7,7 @@
 #include "falsify/mutants/cpu/mutant.hpp"
 #include "falsify/mutants/cpu/rounding.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::scale_mutants {
 namespace {
 
 enum class Fault { bf16_alpha, accumulates, subnormals_flushed, nan_replaced };
@@ -38,4 +38,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::scale_mutants

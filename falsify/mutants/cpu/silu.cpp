@@ -7,7 +7,7 @@
 #include "falsify/mutants/cpu/mutant.hpp"
 #include "falsify/mutants/cpu/rounding.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::silu_mutants {
 namespace {
 
 enum class Fault { exponent_sign, two_for_one, polynomial_exp, relu_below, beta, output_cut };
@@ -48,4 +48,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::silu_mutants

@@ -7,7 +7,7 @@
 #include "falsify/mutants/cpu/mutant.hpp"
 #include "falsify/mutants/cpu/rounding.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::silu_backward_mutants {
 namespace {
 
 enum class Fault { gradient_passed_on, dy_ignored, sign, square_missing };
@@ -39,4 +39,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::silu_backward_mutants

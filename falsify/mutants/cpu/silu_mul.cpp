@@ -7,7 +7,7 @@
 #include "falsify/mutants/cpu/mutant.hpp"
 #include "ops/silu_mul_backward.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::silu_mul_mutants {
 namespace {
 
 enum class Fault { exchanged, up_forgotten, gelu, hard_sigmoid, clamped, row_of_hidden_size, nan_swallowed, tail_unwritten };
@@ -76,4 +76,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::silu_mul_mutants

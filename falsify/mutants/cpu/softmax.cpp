@@ -6,7 +6,7 @@
 #include "falsify/mutants/cpu/mutant.hpp"
 #include "ops/softmax_backward.hpp"
 
-namespace assay::mutants {
+namespace assay::mutants::softmax_mutants {
 namespace {
 
 enum class Fault { not_shifted, masked_row_nan, along_columns, last_left_out, first_is_maximum, poor_exp, nan_swallowed, logarithm_base_2, padding_leaks };
@@ -90,4 +90,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::mutants
+}  // namespace assay::mutants::softmax_mutants

@@ -4,7 +4,7 @@
 #include "shaders/mutant_accumulate_first_row_only.hpp"
 #include "shaders/mutant_accumulate_overwrites.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::accumulate_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -22,4 +22,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::accumulate_mutants

@@ -6,7 +6,7 @@
 #include "shaders/mutant_adamw_step_eps_before_correction.hpp"
 #include "shaders/mutant_adamw_step_eps_under_the_root.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::adamw_step_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -27,4 +27,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::adamw_step_mutants

@@ -16,7 +16,7 @@
 #include "shaders/mutant_attention_sums_not_rescaled.hpp"
 #include "shaders/mutant_attention_total_not_rescaled.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::attention_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -54,4 +54,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::attention_mutants

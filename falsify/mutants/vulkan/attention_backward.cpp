@@ -21,7 +21,7 @@
 #include "shaders/mutant_attention_backward_rows_masked_row.hpp"
 #include "shaders/mutant_attention_backward_scale_missing.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::attention_backward_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -85,4 +85,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::attention_backward_mutants

@@ -10,7 +10,7 @@
 #include "shaders/mutant_attention_decode_not_rescaled.hpp"
 #include "shaders/mutant_attention_decode_stale_place.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::attention_decode_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -37,4 +37,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::attention_decode_mutants

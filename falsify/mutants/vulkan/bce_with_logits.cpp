@@ -11,7 +11,7 @@
 #include "shaders/mutant_bce_with_logits_sum_for_mean.hpp"
 #include "shaders/mutant_bce_with_logits_tail_dropped.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::bce_with_logits_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -44,4 +44,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::bce_with_logits_mutants

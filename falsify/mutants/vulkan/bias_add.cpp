@@ -4,7 +4,7 @@
 #include "shaders/mutant_bias_add_bias_dropped.hpp"
 #include "shaders/mutant_bias_add_first_row_only.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::bias_add_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -22,4 +22,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::bias_add_mutants

@@ -4,7 +4,7 @@
 #include "shaders/mutant_bias_add_backward_mean.hpp"
 #include "shaders/mutant_bias_add_backward_no_barrier.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::bias_add_backward_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -24,4 +24,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::bias_add_backward_mutants

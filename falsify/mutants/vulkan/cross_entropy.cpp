@@ -13,7 +13,7 @@
 #include "shaders/mutant_cross_entropy_own_maximum.hpp"
 #include "shaders/mutant_cross_entropy_padded_with_zero.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::cross_entropy_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -46,4 +46,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::cross_entropy_mutants

@@ -4,7 +4,7 @@
 #include "shaders/mutant_embedding_first_tokens_only.hpp"
 #include "shaders/mutant_embedding_token_for_id.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::embedding_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -22,4 +22,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::embedding_mutants

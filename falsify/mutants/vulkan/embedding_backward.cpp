@@ -4,7 +4,7 @@
 #include "shaders/mutant_embedding_backward_last_token_dropped.hpp"
 #include "shaders/mutant_embedding_backward_last_token_wins.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::embedding_backward_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -24,4 +24,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::embedding_backward_mutants

@@ -4,7 +4,7 @@
 #include "shaders/mutant_gemv_last_partials_lost.hpp"
 #include "shaders/mutant_gemv_x_stride_ignored.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::gemv_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -32,4 +32,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::gemv_mutants

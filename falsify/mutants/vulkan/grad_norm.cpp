@@ -10,7 +10,7 @@
 #include "shaders/mutant_global_grad_norm_squared.hpp"
 #include "shaders/mutant_global_grad_norm_tail_dropped.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::grad_norm_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -40,4 +40,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::grad_norm_mutants

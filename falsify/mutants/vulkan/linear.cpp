@@ -10,7 +10,7 @@
 #include "shaders/mutant_linear_row_past_end.hpp"
 #include "shaders/mutant_linear_weight_not_transposed.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::linear_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -46,4 +46,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::linear_mutants

@@ -21,7 +21,7 @@
 #include "shaders/mutant_lora_unmerge_bf16_inputs.hpp"
 #include "shaders/mutant_lora_unmerge_zero_operands_skipped.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::lora_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -116,4 +116,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::lora_mutants

@@ -13,7 +13,7 @@
 #include "shaders/mutant_matmul_stale_accumulator.hpp"
 #include "shaders/mutant_matmul_zero_operands_skipped.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::matmul_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -47,4 +47,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::matmul_mutants

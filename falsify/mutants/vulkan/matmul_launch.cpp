@@ -7,7 +7,7 @@
 #include "shaders/matmul_naive16.hpp"
 #include "shaders/matmul_tiled64.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::matmul_launch_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -53,4 +53,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::matmul_launch_mutants

@@ -4,7 +4,7 @@
 #include "falsify/mutants/vulkan/product.hpp"
 #include "shaders/mutant_matmul_nt_b_not_transposed.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::matmul_nt_mutants {
 namespace {
 
 using vulkan::shaders::mutant_matmul_nt_b_not_transposed;
@@ -14,4 +14,4 @@ const KernelRegistration not_transposed(product_mutant<ops::MatmulNtArgs, mutant
     "BUG 3: B is read without the transposition"));
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::matmul_nt_mutants

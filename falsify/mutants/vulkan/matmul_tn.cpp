@@ -4,7 +4,7 @@
 #include "falsify/mutants/vulkan/product.hpp"
 #include "shaders/mutant_matmul_tn_a_not_transposed.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::matmul_tn_mutants {
 namespace {
 
 using vulkan::shaders::mutant_matmul_tn_a_not_transposed;
@@ -14,4 +14,4 @@ const KernelRegistration not_transposed(product_mutant<ops::MatmulTnArgs, mutant
     "BUG 12: A is read without the transposition"));
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::matmul_tn_mutants

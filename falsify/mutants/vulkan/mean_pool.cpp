@@ -4,7 +4,7 @@
 #include "shaders/mutant_mean_pool_divided_by_rows.hpp"
 #include "shaders/mutant_mean_pool_no_barrier.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::mean_pool_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -22,4 +22,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::mean_pool_mutants

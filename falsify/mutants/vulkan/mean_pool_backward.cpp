@@ -4,7 +4,7 @@
 #include "shaders/mutant_mean_pool_backward_divided_by_rows.hpp"
 #include "shaders/mutant_mean_pool_backward_length_included.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::mean_pool_backward_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -23,4 +23,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::mean_pool_backward_mutants

@@ -21,7 +21,7 @@
 #include "shaders/mutant_nf4_quantize_tie_goes_up.hpp"
 #include "shaders/mutant_nf4_quantize_zero_block_unchecked.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::nf4_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -83,4 +83,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::nf4_mutants

@@ -25,7 +25,7 @@
 #include "shaders/nf4_absmax_quantize_groups.hpp"
 #include "shaders/nf4_absmax_quantize_sum.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::nf4_absmax_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -91,4 +91,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::nf4_absmax_mutants

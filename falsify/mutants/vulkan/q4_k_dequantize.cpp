@@ -9,7 +9,7 @@
 #include "shaders/mutant_q4_k_dequantize_rows_joined.hpp"
 #include "shaders/mutant_q4_k_dequantize_subnormals_halved.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::q4_k_dequantize_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -35,4 +35,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::q4_k_dequantize_mutants

@@ -11,7 +11,7 @@
 #include "shaders/mutant_q4_k_gemv_rows_joined.hpp"
 #include "shaders/mutant_q4_k_gemv_subnormals_halved.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::q4_k_gemv_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -40,4 +40,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::q4_k_gemv_mutants

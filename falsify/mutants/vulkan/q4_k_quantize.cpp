@@ -11,7 +11,7 @@
 #include "shaders/mutant_q4_k_quantize_no_barrier.hpp"
 #include "shaders/mutant_q4_k_quantize_padding_counted.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::q4_k_quantize_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -41,4 +41,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::q4_k_quantize_mutants

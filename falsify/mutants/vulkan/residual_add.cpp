@@ -5,7 +5,7 @@
 #include "shaders/mutant_residual_add_first_row_only.hpp"
 #include "shaders/mutant_residual_add_tail_unwritten.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::residual_add_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -26,4 +26,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::residual_add_mutants

@@ -12,7 +12,7 @@
 #include "shaders/rmsnorm_backward_rows.hpp"
 #include "shaders/rmsnorm_backward_weight.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::rmsnorm_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -46,4 +46,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::rmsnorm_mutants

@@ -9,7 +9,7 @@
 #include "shaders/mutant_rope_row_forgotten.hpp"
 #include "shaders/rope_pairs.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::rope_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -38,4 +38,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::rope_mutants

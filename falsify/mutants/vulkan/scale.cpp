@@ -4,7 +4,7 @@
 #include "shaders/mutant_scale_sign_lost.hpp"
 #include "shaders/mutant_scale_tail_unwritten.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::scale_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -22,4 +22,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::scale_mutants

@@ -5,7 +5,7 @@
 #include "shaders/mutant_silu_hard_sigmoid.hpp"
 #include "shaders/mutant_silu_tail_unwritten.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::silu_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -25,4 +25,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::silu_mutants

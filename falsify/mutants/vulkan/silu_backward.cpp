@@ -4,7 +4,7 @@
 #include "shaders/mutant_silu_backward_first_row_only.hpp"
 #include "shaders/mutant_silu_backward_sigmoid_slope.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::silu_backward_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -23,4 +23,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::silu_backward_mutants

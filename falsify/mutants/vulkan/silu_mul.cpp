@@ -8,7 +8,7 @@
 #include "shaders/mutant_silu_mul_tail_unwritten.hpp"
 #include "shaders/mutant_silu_mul_up_forgotten.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::silu_mul_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -36,4 +36,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::silu_mul_mutants

@@ -9,7 +9,7 @@
 #include "shaders/mutant_softmax_no_barrier.hpp"
 #include "shaders/mutant_softmax_not_shifted.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::softmax_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -39,4 +39,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::softmax_mutants

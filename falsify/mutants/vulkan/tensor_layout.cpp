@@ -4,7 +4,7 @@
 #include "shaders/mutant_tensor_layout_negative_zero_lost.hpp"
 #include "shaders/tensor_layout_strided.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::tensor_layout_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -37,4 +37,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::tensor_layout_mutants

@@ -5,7 +5,7 @@
 #include "shaders/mutant_transpose_tail_unwritten.hpp"
 #include "shaders/transpose_tiled32.hpp"
 
-namespace assay::falsify {
+namespace assay::falsify::transpose_mutants {
 namespace {
 
 namespace shaders = vulkan::shaders;
@@ -47,4 +47,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::falsify
+}  // namespace assay::falsify::transpose_mutants
