@@ -37,6 +37,7 @@ ASSAY_UNCHECKED void absorb(Word* state, const unsigned char* block, const Word*
     w[t] = w[t - 16] + s0 + w[t - 7] + s1;
   }
   Word a = state[0], b = state[1], c = state[2], d = state[3], e = state[4], f = state[5], g = state[6], h = state[7];
+#pragma GCC unroll 8  // a turn of the eight names: nothing is moved
   for (std::size_t t = 0; t < 64; ++t) {
     const Word s1 = rotr(e, 6) ^ rotr(e, 11) ^ rotr(e, 25);
     const Word t1 = h + s1 + ((e & f) ^ (~e & g)) + rounds[t] + w[t];
