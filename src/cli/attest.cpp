@@ -134,7 +134,7 @@ int run(const Options& o) {
 
 Command add_attest(Parser& parser) {
   auto command = parser.command("attest",
-                                  "Write evidence of campaigns on this machine's devices, for `assay gate` elsewhere");
+                                "Write evidence of campaigns on this machine's devices, for `assay gate` elsewhere");
   auto o = std::make_shared<Options>();
   command.option("OP", o->ops, "Operations (all of them by default)");
   command.option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");

@@ -3,8 +3,6 @@
 
 #include <chrono>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <thread>
 
@@ -14,6 +12,7 @@
 #include "cli/publish.hpp"
 #include "cli/selection.hpp"
 #include "cli/values.hpp"
+#include "contract/reader.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/engine/report.hpp"
 #include "falsify/gate/sha256.hpp"
@@ -58,11 +57,7 @@ nlohmann::json settings(const Options& o) {
 
 /// SHA-256 of this program, and of the files of a foreign kernel.
 std::string program_digest(const plugin::ForeignKernel* foreign) {
-  const auto digest_of = [](const std::string& path) {
-    std::string bytes(std::filesystem::file_size(path), '\0');
-    std::ifstream(path, std::ios::binary).read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    return falsify::sha256(bytes);
-  };
+  const auto digest_of = [](const std::string& path) { return falsify::sha256(contract::read_file(path, path, "what is hashed")); };
   const std::string own = digest_of("/proc/self/exe");
   if (foreign == nullptr) return own;
   const plugin::Source& source = foreign->source();
@@ -157,7 +152,7 @@ Command add_falsify(Parser& parser) {
   for (const char* foreign : {"--lib", "--spv"}) command.named(foreign).excludes(ops).excludes(backend).excludes(kernel);
   command.option("--obligation", o->obligation, "Only this obligation");
   const auto cases = command.option("--cases", o->cases, "Cases for each obligation and kernel").with_default()
-                    .range(1, 1'000'000'000);
+                         .range(1, 1'000'000'000);
   const auto time = command.option("--time", o->time, "Run about this long instead, as in 90s, 10m, 2h").excludes(cases);
   command.option("--kernel-time", o->kernel_time, "End each kernel's campaign after this time, but not before every obligation was tried")
       .excludes(time);

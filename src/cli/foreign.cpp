@@ -36,7 +36,7 @@ void add_foreign_options(CommandOptions& command, ForeignOptions& o) {
   command.option("--bindings", o.bindings, "YAML that says how the shader takes tensors, push constants and workgroups").needs(spv);
   command.option("--contract", o.contract, "--lib, --spv: the operation that it computes");
   command.option("--declare", o.declare,
-           "--lib, --spv: what the kernel promises, key=value with commas between: " + std::string(plugin::declaration_help()));
+                 "--lib, --spv: what the kernel promises, key=value with commas between: " + std::string(plugin::declaration_help()));
 }
 
 namespace {

@@ -289,7 +289,7 @@ Command add_gate(Parser& parser) {
       "--time", o->time,
       "Falsify about this long in all, as in 90s, 10m (default: 40s, or 3s a kernel where many are touched)");
   command.option("--signers", o->signers,
-                  "Evidence must be signed by one of these (a file of allowed signers: man ssh-keygen)");
+                 "Evidence must be signed by one of these (a file of allowed signers: man ssh-keygen)");
   command.option("--root", o->root, "The checkout that this assay was built from").with_default();
   command.option("--seed", o->seed, "Seed of the campaigns (default: made from the sources)");
   command.option("--limit", o->limit, kLimitHelp).with_default();

@@ -97,7 +97,7 @@ Command add_import(Parser& parser) {
   auto o = std::make_shared<Options>();
   command.option("FILE", o->file, "The published contract").required();
   command.option("--output", o->output,
-                  "Where to write the skeleton; its name is the operation's (./OP.yaml, from FILE's name)");
+                 "Where to write the skeleton; its name is the operation's (./OP.yaml, from FILE's name)");
   command.flag("--force", o->force, "Overwrite a file that is there");
   command.flag("--json", o->json, "One JSON document on standard output");
   return {command, [o] { return run(*o); }};

@@ -163,7 +163,7 @@ Command add_mutants(Parser& parser) {
   command.flag("--json", o->json, "One JSON document on standard output");
   command.flag("--quiet", o->quiet, "No progress");
   const auto automatic_flag = command.flag("--automatic", o->automatic,
-                                       "Mutants of kernels' own code, one place at a time (15 cases by default)")
+                                           "Mutants of kernels' own code, one place at a time (15 cases by default)")
                              .excludes(shrink);
   const auto with_it = [&](const Option& option) { option.needs(automatic_flag); };
   with_it(command.option("--kernel", o->kernel, "--automatic: only mutants of this kernel"));
@@ -171,15 +171,15 @@ Command add_mutants(Parser& parser) {
   with_it(command.option("--sample", o->sample, "--automatic: so many mutants, drawn by the seed (0: all)")
               .range(0, 10'000'000));
   with_it(command.option("--attack-cases", o->attack_cases,
-                          "--automatic: cases on which a survivor is compared with its kernel, bit by bit")
+                         "--automatic: cases on which a survivor is compared with its kernel, bit by bit")
               .with_default().range(1, 10'000'000));
   command.flag("--matrix", o->matrix, "Try every obligation on each mutant: which kills what, and which kills nothing alone");
   with_it(command.option("--screened", o->screened,
-                          "--automatic, on a GPU: the JSON report of the same mutants on lavapipe; only those that ended run"));
+                         "--automatic, on a GPU: the JSON report of the same mutants on lavapipe; only those that ended run"));
   with_it(command.option("--judged", o->judged, "--automatic: a JSON list of holes that need no obligation, with reasons"));
   command.flag("--policies", o->policies,
-                "Judge the same mutants, and the right kernels, under other projects' rules, and print a table (cpu and cuda-host "
-                "unless --backend names another)")
+               "Judge the same mutants, and the right kernels, under other projects' rules, and print a table (cpu and cuda-host "
+               "unless --backend names another)")
       .excludes(shrink);
   return {command, [o, cases, limit] {
             if (o->policies) return run_policies(policies(*o, limit.given()));

@@ -93,7 +93,7 @@ Command add_odds(Parser& parser) {
       .with_default()
       .range(1, 1'000'000);
   command.option("--cases", o->cases,
-                  "Cases against each of them (0: as many as the gate runs where time does not end it)")
+                 "Cases against each of them (0: as many as the gate runs where time does not end it)")
       .range(0, 1'000'000'000);
   command.flag("--json", o->json, "One JSON document on standard output");
   return {command, [o] { return run(*o); }};
