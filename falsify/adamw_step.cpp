@@ -5,6 +5,7 @@
 #include "falsify/engine/trial.hpp"
 
 namespace assay::falsify {
+namespace adamw_step {
 namespace {
 
 enum Tensor { kP, kM, kV, kG };
@@ -20,6 +21,7 @@ void fill(std::vector<float>& values, double scale, Random& random) {
 }
 
 }  // namespace
+}  // namespace adamw_step
 
 /// v is a mean of squares: not negative. Directed: gradients and roots of v near eps, parameters at or near 0 (beside a
 /// p of 1 the update drowns in its last place), states of the first step and of later ones, no gradient.

@@ -9,6 +9,7 @@
 #include "falsify/rows.hpp"
 
 namespace assay::falsify {
+namespace attention {
 namespace {
 
 /// Both outputs of two calls that compute the same.
@@ -27,6 +28,7 @@ Outcome agree(Trial& trial, const Problem& problem, const Problem& same) {
 float amplitude(int exponent) { return std::ldexp(1.0F, exponent); }
 
 }  // namespace
+}  // namespace attention
 
 void attention::sensible(Problem& problem, Strategy strategy, Random& random) { sensible_heads(problem, strategy, random); }
 
@@ -133,6 +135,7 @@ Outcome attention::value_scaling(Trial& trial) {
   return outcome;
 }
 
+namespace attention {
 namespace {
 
 /// Every query sees every key, and scores are not scaled.
@@ -142,6 +145,7 @@ void all_seen(Problem& p) {
 }
 
 }  // namespace
+}  // namespace attention
 
 audit::Subject attention::audited() {
   return {.sums = {{.says = "y[0,0,0,0] over keys", .terms = audit::Terms::values, .dims = {1, 4, 64, 1, 1, 16}, .count = 64, .left = {2, 0, 16}, .result = {5}, .scale = 1.0 / 64, .background = &all_seen},

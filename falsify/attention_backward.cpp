@@ -11,6 +11,7 @@
 
 namespace assay::falsify {
 
+namespace attention_backward {
 namespace {
 
 /// Scores so far apart that one weight is 1 leave no gradient of q and k: q shrinks by a power of two until they are some tens.
@@ -27,6 +28,7 @@ void bring_scores_together(Problem& problem) {
 }
 
 }  // namespace
+}  // namespace attention_backward
 
 /// y and logsumexp as the forward pass would have saved them; what was planted in them stays.
 void attention_backward::consistent(Problem& problem, Strategy strategy, Random& random) {
@@ -124,6 +126,7 @@ Outcome attention_backward::causality(Trial& trial) {
   return outcome;
 }
 
+namespace attention_backward {
 namespace {
 
 /// Scores and logsumexp are 0, so that every weight is 1: ds is dy v.
@@ -133,6 +136,7 @@ void weights_one(Problem& p) {
 }
 
 }  // namespace
+}  // namespace attention_backward
 
 audit::Subject attention_backward::audited() {
   return {.sums = {{.says = "dv[0,0,0,0] over queries", .terms = audit::Terms::values, .dims = {1, 64, 4, 1, 1, 16}, .count = 64, .left = {7, 0, 16}, .result = {10}, .background = &weights_one},

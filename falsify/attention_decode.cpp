@@ -11,6 +11,7 @@
 #include "falsify/rows.hpp"
 
 namespace assay::falsify {
+namespace attention_decode {
 namespace {
 
 enum Tensor { kQ, kK, kV, kLengths, kKCache, kVCache, kY };
@@ -79,6 +80,7 @@ void draw(std::vector<float>& values, const Problem& problem, Random& random) {
 }
 
 }  // namespace
+}  // namespace attention_decode
 
 /// Lengths at both ends, or all alike. Directed: scores at which online kernels are most sensitive.
 void attention_decode::sensible(Problem& problem, Strategy strategy, Random& random) {

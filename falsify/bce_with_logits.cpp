@@ -7,6 +7,7 @@
 #include "falsify/engine/trial.hpp"
 
 namespace assay::falsify {
+namespace bce_with_logits {
 namespace {
 
 enum Tensor { kLogits, kTargets, kWeights, kLoss };
@@ -20,6 +21,7 @@ std::vector<double> bounds(const Trial& trial, const Problem& problem) {
 }
 
 }  // namespace
+}  // namespace bce_with_logits
 
 void bce_with_logits::inputs(Problem& problem, Strategy strategy, Random& random) {
   direct_labels(problem, strategy, random);

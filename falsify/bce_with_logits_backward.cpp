@@ -7,11 +7,13 @@
 #include "falsify/engine/trial.hpp"
 
 namespace assay::falsify {
+namespace bce_with_logits_backward {
 namespace {
 
 enum Tensor { kLogits, kTargets, kWeights, kDloss, kDlogits };
 
 }  // namespace
+}  // namespace bce_with_logits_backward
 
 void bce_with_logits_backward::inputs(Problem& problem, Strategy strategy, Random& random) {
   direct_labels(problem, strategy, random);

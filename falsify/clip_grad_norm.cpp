@@ -5,6 +5,7 @@
 #include "falsify/engine/trial.hpp"
 
 namespace assay::falsify {
+namespace clip_grad_norm {
 namespace {
 
 /// Scales g so that its norm is `share` of the limit. All zeros stay so.
@@ -17,6 +18,7 @@ void scale_to(Problem& problem, double share) {
 }
 
 }  // namespace
+}  // namespace clip_grad_norm
 
 /// Directed: norms far below, at, just beyond and far beyond the limit.
 void clip_grad_norm::inputs(Problem& problem, Strategy strategy, Random& random) {

@@ -8,6 +8,7 @@
 #include "falsify/losses.hpp"
 
 namespace assay::falsify {
+namespace cross_entropy {
 namespace {
 
 enum Tensor { kLogits, kTargets, kWeights, kLoss, kTotal };
@@ -15,6 +16,7 @@ enum Tensor { kLogits, kTargets, kWeights, kLoss, kTotal };
 double bound_of(const Bounded& b) { return b.may_overflow ? INFINITY : b.error; }
 
 }  // namespace
+}  // namespace cross_entropy
 
 /// Weights are not negative, and some of them 0: PyTorch's way to ignore a class.
 void cross_entropy::inputs(Problem& problem, Strategy strategy, Random& random) {
@@ -110,6 +112,7 @@ Outcome cross_entropy::row_permutation(Trial& trial) {
   return compare_within("loss", Shape{static_cast<Index>(got.size())}, got, want, bound);
 }
 
+namespace cross_entropy {
 namespace {
 
 /// Row i has class i for its target, with a loss of 128 times that class's weight; total is their sum.
@@ -125,6 +128,7 @@ void losses_of_128(Problem& p) {
 }
 
 }  // namespace
+}  // namespace cross_entropy
 
 audit::Subject cross_entropy::audited() {
   return {.sums = {{.says = "logsumexp[0] over classes", .terms = audit::Terms::exponentials, .dims = {4, 32}, .count = 32, .left = {0}, .result = {5}},

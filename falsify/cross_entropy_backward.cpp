@@ -7,11 +7,13 @@
 #include "falsify/losses.hpp"
 
 namespace assay::falsify {
+namespace cross_entropy_backward {
 namespace {
 
 enum Tensor { kLogits, kTargets, kWeights, kLogsumexp, kNormalizer, kDloss, kDtotal, kDlogits };
 
 }  // namespace
+}  // namespace cross_entropy_backward
 
 /// logsumexp and normalizer are what a forward pass saves; in half the cases with NaN and infinities they hold some of
 /// their own.

@@ -5,11 +5,13 @@
 #include "global_grad_norm_obligations.hpp"
 
 namespace assay::falsify {
+namespace global_grad_norm {
 namespace {
 
 double bound_of(const Bounded& b) { return b.may_overflow ? INFINITY : b.error; }
 
 }  // namespace
+}  // namespace global_grad_norm
 
 Outcome global_grad_norm::pythagoras(Trial& trial) {
   Random random = trial.random("places");

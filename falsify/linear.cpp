@@ -7,6 +7,7 @@
 #include "linear_obligations.hpp"
 
 namespace assay::falsify {
+namespace linear {
 namespace {
 
 Problem problem_of(const OpDescriptor& op, const Matrix& x, const Matrix& weight, const Matrix& bias) {
@@ -20,6 +21,7 @@ Matrix with_ones(const Matrix& x, Index biases) {
 Matrix with_bias(const Matrix& weight, const Matrix& bias) { return beside(weight, transposed(bias)); }
 
 }  // namespace
+}  // namespace linear
 
 Outcome linear::identity(Trial& trial) {
   const Problem problem = trial.problem();

@@ -7,6 +7,7 @@
 #include "lora_linear_obligations.hpp"
 
 namespace assay::falsify {
+namespace lora_linear {
 namespace {
 
 struct Parts {
@@ -50,6 +51,7 @@ Matrix ones(Index rows, Index columns) {
 }
 
 }  // namespace
+}  // namespace lora_linear
 
 Outcome lora_linear::exact_at_whole_scales(Trial& trial) {
   if (!trial.the_case().values.empty())
@@ -182,6 +184,7 @@ Outcome lora_linear::ranks_add(Trial& trial) {
   return compare_within("y", both.shape(5), whole, parts, bound);
 }
 
+namespace lora_linear {
 namespace {
 
 /// t[0,q] = a[q,0], and alpha / r is 1.
@@ -191,6 +194,7 @@ void scale_one(Problem& p) {
 }
 
 }  // namespace
+}  // namespace lora_linear
 
 audit::Subject lora_linear::audited() {
   return {.sums = {{.says = "y[0,0] over in", .terms = audit::Terms::products, .dims = {16, 64, 16, 8, 0}, .count = 64, .left = {0}, .right = {1}, .result = {5}},

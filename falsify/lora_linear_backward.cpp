@@ -7,6 +7,7 @@
 #include "lora_linear_backward_obligations.hpp"
 
 namespace assay::falsify {
+namespace lora_linear_backward {
 namespace {
 
 struct Parts {
@@ -41,6 +42,7 @@ Problem exact_problem(Trial& trial, Problem problem, int least_scale) {
 }
 
 }  // namespace
+}  // namespace lora_linear_backward
 
 Outcome lora_linear_backward::exact_at_whole_scales(Trial& trial) {
   if (!trial.the_case().values.empty())
@@ -163,6 +165,7 @@ Outcome lora_linear_backward::rank_doubled(Trial& trial) {
   return outcome;
 }
 
+namespace lora_linear_backward {
 namespace {
 
 /// dy b has dy[i,0] in its first column, and alpha / r is 1.
@@ -172,6 +175,7 @@ void scale_one(Problem& p) {
 }
 
 }  // namespace
+}  // namespace lora_linear_backward
 
 audit::Subject lora_linear_backward::audited() {
   return {.sums = {{.says = "dx[0,0] over out", .terms = audit::Terms::products, .dims = {16, 16, 64, 8}, .count = 64, .left = {5}, .right = {1, 0, 16}, .result = {6}},

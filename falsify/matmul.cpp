@@ -4,9 +4,11 @@
 #include "falsify/products.hpp"
 
 namespace assay::falsify {
+namespace matmul {
 namespace {
 constexpr ProductForm kForm{.a_transposed = false, .b_transposed = false};
-}
+}  // namespace
+}  // namespace matmul
 
 Outcome matmul::identity(Trial& trial) { return product_identity(trial, kForm); }
 Outcome matmul::scaling(Trial& trial) { return product_scaling(trial, kForm); }

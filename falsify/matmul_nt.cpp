@@ -4,9 +4,11 @@
 #include "falsify/products.hpp"
 
 namespace assay::falsify {
+namespace matmul_nt {
 namespace {
 constexpr ProductForm kForm{.a_transposed = false, .b_transposed = true};
-}
+}  // namespace
+}  // namespace matmul_nt
 
 Outcome matmul_nt::identity(Trial& trial) { return product_identity(trial, kForm); }
 Outcome matmul_nt::scaling(Trial& trial) { return product_scaling(trial, kForm); }

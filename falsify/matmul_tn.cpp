@@ -4,9 +4,11 @@
 #include "falsify/products.hpp"
 
 namespace assay::falsify {
+namespace matmul_tn {
 namespace {
 constexpr ProductForm kForm{.a_transposed = true, .b_transposed = false};
-}
+}  // namespace
+}  // namespace matmul_tn
 
 Outcome matmul_tn::identity(Trial& trial) { return product_identity(trial, kForm); }
 Outcome matmul_tn::scaling(Trial& trial) { return product_scaling(trial, kForm); }

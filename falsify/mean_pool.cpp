@@ -8,6 +8,7 @@
 #include "falsify/pooling_inputs.hpp"
 
 namespace assay::falsify {
+namespace mean_pool {
 namespace {
 
 /// NaNs, infinities and large numbers where no kernel may look.
@@ -20,6 +21,7 @@ void spoil_padding(Problem& problem, Random& random) {
 }
 
 }  // namespace
+}  // namespace mean_pool
 
 void mean_pool::padding(Problem& problem, Strategy strategy, Random& random) {
   if (strategy == Strategy::directed) make_extreme(problem.values[1], problem.dims[1], random);

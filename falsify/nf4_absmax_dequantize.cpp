@@ -7,11 +7,13 @@
 #include "falsify/elementwise.hpp"
 
 namespace assay::falsify {
+namespace nf4_absmax_dequantize {
 namespace {
 
 enum Tensor { kCodes, kScalesOfScales, kOffset, kScales };
 
 }  // namespace
+}  // namespace nf4_absmax_dequantize
 
 /// Codes 0 and 1 where sums are to be exact; every entry, and offsets that cancel products, where values are directed.
 void nf4_absmax_dequantize::chosen_codes(Problem& problem, Strategy strategy, Random& random) {

@@ -8,6 +8,7 @@
 #include "falsify/elementwise.hpp"
 
 namespace assay::falsify {
+namespace nf4_absmax_quantize {
 namespace {
 
 enum Tensor { kScales, kCodes, kScalesOfScales, kOffset };
@@ -120,6 +121,7 @@ Outcome compare_all(const Problem& problem, const Run& got, const Run& want, std
 }
 
 }  // namespace
+}  // namespace nf4_absmax_quantize
 
 /// Scales are never negative, but for the few that are wrong on purpose.
 void nf4_absmax_quantize::scales_of_blocks(Problem& problem, Strategy strategy, Random& random) {

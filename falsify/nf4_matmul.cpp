@@ -7,9 +7,11 @@
 #include "falsify/nf4_products.hpp"
 
 namespace assay::falsify {
+namespace nf4_matmul {
 namespace {
 constexpr Nf4Product kForm = Nf4Product::plain;
 }  // namespace
+}  // namespace nf4_matmul
 
 void nf4_matmul::exact_codes(Problem& problem, Strategy strategy, Random& random) {
   nf4_exact_codes(problem, kForm, strategy, random);

@@ -7,9 +7,11 @@
 #include "falsify/nf4_products.hpp"
 
 namespace assay::falsify {
+namespace nf4_matmul_nt {
 namespace {
 constexpr Nf4Product kForm = Nf4Product::nt;
 }  // namespace
+}  // namespace nf4_matmul_nt
 
 void nf4_matmul_nt::exact_codes(Problem& problem, Strategy strategy, Random& random) {
   nf4_exact_codes(problem, kForm, strategy, random);

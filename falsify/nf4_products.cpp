@@ -6,7 +6,9 @@
 
 #include "contract/certificates.hpp"
 #include "core/either.hpp"
+#include "falsify/matrices.hpp"
 #include "falsify/nf4.hpp"
+#include "falsify/products.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -42,11 +44,6 @@ std::vector<float> decoded(const Problem& problem, Nf4Product form) {
   const Extents e = extents(problem, form);
   return weights_of(problem, 1, 2, e.n, e.k);
 }
-
-void add(std::vector<double>& x, const std::vector<double>& y) {
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] += y[i];
-}
-std::vector<double> errors(const Trial& trial, const Problem& problem) { return bounds_of(trial.oracle(problem)[0]); }
 
 /// Rows [from, to) of W; of a plain product, the columns of the left factor that go with them.
 Problem weight_rows(const Problem& whole, Nf4Product form, Index from, Index to) {
@@ -129,9 +126,9 @@ Outcome nf4_linearity(Trial& trial, Nf4Product form) {
   std::vector<double> parts = widened(trial.run(first).outputs[0]);
   add(parts, widened(trial.run(second).outputs[0]));
   const std::vector<double> whole = widened(trial.run(sum).outputs[0]);
-  std::vector<double> bound = errors(trial, first);
-  add(bound, errors(trial, second));
-  add(bound, errors(trial, sum));
+  std::vector<double> bound = result_bounds(trial, first);
+  add(bound, result_bounds(trial, second));
+  add(bound, result_bounds(trial, sum));
   return compare_within(output_name(trial), sum.shape(3), whole, parts, bound);
 }
 
@@ -145,7 +142,7 @@ Outcome nf4_single_row(Trial& trial, Nf4Product form) {
   const auto left = row(problem.values[0], problem.shape(0)[1], i);
   const Problem one = with_left(problem, form, {left.begin(), left.end()}, 1);
   const Run run = trial.run(one);
-  std::vector<double> bound = errors(trial, one);
+  std::vector<double> bound = result_bounds(trial, one);
   for (double& b : bound) b = exact(trial) ? 0 : 2 * b;
   const auto own = row(whole.outputs[0], problem.shape(3)[1], i);
   return compare_within(output_name(trial), one.shape(3), widened(run.outputs[0]), widened({own.begin(), own.end()}), bound);
@@ -173,9 +170,9 @@ Outcome nf4_weight_rows(Trial& trial, Nf4Product form) {
   const Problem head = weight_rows(problem, form, 0, cut), tail = weight_rows(problem, form, cut, e.n);
   std::vector<double> parts = widened(trial.run(head).outputs[0]);
   add(parts, widened(trial.run(tail).outputs[0]));
-  std::vector<double> bound = errors(trial, problem);
-  add(bound, errors(trial, head));
-  add(bound, errors(trial, tail));
+  std::vector<double> bound = result_bounds(trial, problem);
+  add(bound, result_bounds(trial, head));
+  add(bound, result_bounds(trial, tail));
   return compare_within(output_name(trial), problem.shape(3), widened(whole.outputs[0]), parts, bound);
 }
 

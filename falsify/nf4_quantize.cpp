@@ -9,6 +9,7 @@
 #include "falsify/nf4.hpp"
 
 namespace assay::falsify {
+namespace nf4_quantize {
 namespace {
 
 /// f(row, first column, one past the last) of every block.
@@ -47,6 +48,7 @@ float any_scale(Random& random) {
 }
 
 }  // namespace
+}  // namespace nf4_quantize
 
 void nf4_quantize::near_midpoints(Problem& problem, Strategy strategy, Random& random) {
   if (strategy != Strategy::directed) return;

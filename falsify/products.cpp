@@ -34,17 +34,12 @@ Problem product_of(const OpDescriptor& op, const Matrix& a, const Matrix& b, Pro
   return problem;
 }
 
-std::vector<double> errors(const Trial& trial, const Problem& problem) {
-  const std::vector<std::vector<Bounded>> want = trial.oracle(problem);
-  std::vector<double> bound;
-  for (const Bounded& w : want[0]) bound.push_back(w.may_overflow ? INFINITY : w.error);
-  return bound;
-}
-
 Shape product_shape(const Problem& problem) { return problem.shape(2); }
 std::string_view product_name(const Trial& trial) { return trial.op().tensors[2].name; }
 
 }  // namespace
+
+std::vector<double> result_bounds(const Trial& trial, const Problem& problem) { return bounds_of(trial.oracle(problem)[0]); }
 
 Outcome product_identity(Trial& trial, ProductForm form) {
   Problem problem = trial.problem();
@@ -99,7 +94,7 @@ Outcome product_row_permutation(Trial& trial, ProductForm form) {
   for (Index i = 0; i < want.rows; ++i)
     for (Index j = 0; j < want.columns; ++j)
       want(to[static_cast<std::size_t>(i)], j) = plain.outputs[0][static_cast<std::size_t>(i * want.columns + j)];
-  std::vector<double> bound = errors(trial, permuted);
+  std::vector<double> bound = result_bounds(trial, permuted);
   if (is_exact(trial.the_case().strategy) && trial.the_case().values.empty()) std::ranges::fill(bound, 0.0);
   else for (double& b : bound) b *= 2;
   return compare_within(product_name(trial), product_shape(permuted), widened(run.outputs[0]), widened(want.values), bound);
@@ -121,9 +116,9 @@ Outcome product_linearity(Trial& trial, ProductForm form) {
   std::vector<double> parts = widened(trial.run(first).outputs[0]);
   add(parts, widened(trial.run(second).outputs[0]));
   const std::vector<double> whole = widened(trial.run(sum).outputs[0]);
-  std::vector<double> bound = errors(trial, first);
-  add(bound, errors(trial, second));
-  add(bound, errors(trial, sum));
+  std::vector<double> bound = result_bounds(trial, first);
+  add(bound, result_bounds(trial, second));
+  add(bound, result_bounds(trial, sum));
   return compare_within(product_name(trial), product_shape(sum), whole, parts, bound);
 }
 
@@ -135,7 +130,7 @@ Outcome product_transposition(Trial& trial, ProductForm form) {
   const Run run = trial.run(mirrored);
   Matrix c(f.a.rows, f.b.columns);
   c.values = plain.outputs[0];
-  std::vector<double> bound = errors(trial, mirrored);
+  std::vector<double> bound = result_bounds(trial, mirrored);
   for (double& b : bound) b *= 2;
   return compare_within(product_name(trial), product_shape(mirrored), widened(run.outputs[0]), widened(transposed(c).values), bound);
 }
@@ -159,9 +154,9 @@ Outcome product_block_additivity(Trial& trial, ProductForm form) {
   std::vector<double> parts = widened(trial.run(head).outputs[0]);
   add(parts, widened(trial.run(tail).outputs[0]));
   const Run whole = trial.run(problem);
-  std::vector<double> bound = errors(trial, problem);
-  add(bound, errors(trial, head));
-  add(bound, errors(trial, tail));
+  std::vector<double> bound = result_bounds(trial, problem);
+  add(bound, result_bounds(trial, head));
+  add(bound, result_bounds(trial, tail));
   return compare_within(product_name(trial), product_shape(problem), widened(whole.outputs[0]), parts, bound);
 }
 

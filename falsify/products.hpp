@@ -12,6 +12,8 @@ struct ProductForm {
   bool b_transposed = false;
 };
 
+/// How far elements of the first output may be from the oracle's.
+std::vector<double> result_bounds(const Trial& trial, const Problem& problem);
 /// A · I = A (as numbers: a zero may have either sign).
 Outcome product_identity(Trial& trial, ProductForm form);
 /// I · x = x.

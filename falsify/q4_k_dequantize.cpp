@@ -5,6 +5,7 @@
 #include "falsify/q4_k.hpp"
 
 namespace assay::falsify {
+namespace q4_k_dequantize {
 namespace {
 
 using q4_k::Block;
@@ -39,6 +40,7 @@ Half doubled(Half x) {
 }
 
 }  // namespace
+}  // namespace q4_k_dequantize
 
 void q4_k_dequantize::super_blocks(Problem& problem, Strategy strategy, Random& random) {
   q4_k::make_blocks(problem.values[0], problem.dims[0], problem.dims[1], strategy, random);

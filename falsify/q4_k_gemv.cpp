@@ -5,9 +5,12 @@
 #include <cmath>
 
 #include "falsify/elementwise.hpp"
+#include "falsify/matrices.hpp"
+#include "falsify/products.hpp"
 #include "falsify/q4_k.hpp"
 
 namespace assay::falsify {
+namespace q4_k_gemv {
 namespace {
 
 using q4_k::Block;
@@ -56,13 +59,8 @@ Problem with_elements(const Trial& trial) {
   return trial.problem(dims);
 }
 
-std::vector<double> errors(const Trial& trial, const Problem& problem) { return bounds_of(trial.oracle(problem)[0]); }
-
-void add(std::vector<double>& x, const std::vector<double>& y) {
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] += y[i];
-}
-
 }  // namespace
+}  // namespace q4_k_gemv
 
 /// Exact: integers of 12 bits selected by weights, integer weights selected by x, or one weight of full precision.
 void q4_k_gemv::super_blocks(Problem& problem, Strategy strategy, Random& random) {
@@ -118,11 +116,11 @@ Outcome q4_k_gemv::linearity(Trial& trial) {
     second.values[1][i] = on_grid(random.gaussian());
     sum.values[1][i] = first.values[1][i] + second.values[1][i];
   }
-  std::vector<double> parts = widened(trial.run(first).outputs[0]), bound = errors(trial, first);
+  std::vector<double> parts = widened(trial.run(first).outputs[0]), bound = result_bounds(trial, first);
   add(parts, widened(trial.run(second).outputs[0]));
   const std::vector<double> whole = widened(trial.run(sum).outputs[0]);
-  add(bound, errors(trial, second));
-  add(bound, errors(trial, sum));
+  add(bound, result_bounds(trial, second));
+  add(bound, result_bounds(trial, sum));
   return compare_within("y", sum.shape(2), whole, parts, bound);
 }
 
@@ -146,9 +144,9 @@ Outcome q4_k_gemv::block_additivity(Trial& trial) {
   std::vector<double> parts = widened(trial.run(head).outputs[0]);
   add(parts, widened(trial.run(tail).outputs[0]));
   const Run whole = trial.run(problem);
-  std::vector<double> bound = errors(trial, problem);
-  add(bound, errors(trial, head));
-  add(bound, errors(trial, tail));
+  std::vector<double> bound = result_bounds(trial, problem);
+  add(bound, result_bounds(trial, head));
+  add(bound, result_bounds(trial, tail));
   return compare_within("y", problem.shape(2), widened(whole.outputs[0]), parts, bound);
 }
 
@@ -175,6 +173,7 @@ Outcome q4_k_gemv::large(Trial& trial) {
   return trial.against_oracle(Tier::exact, problem, trial.run(problem));
 }
 
+namespace q4_k_gemv {
 namespace {
 
 /// Every weight is 1.
@@ -187,6 +186,7 @@ void ones(Problem& p) {
 }
 
 }  // namespace
+}  // namespace q4_k_gemv
 
 audit::Subject q4_k_gemv::audited() {
   return {.sums = {{.says = "y[0] over k", .terms = audit::Terms::values, .dims = {4, 256}, .count = 256, .left = {1}, .result = {2}, .background = &ones}}};

@@ -9,6 +9,7 @@
 #include "falsify/q4_k.hpp"
 
 namespace assay::falsify {
+namespace q4_k_quantize {
 namespace {
 
 using q4_k::Block;
@@ -47,6 +48,7 @@ void make_edges(float* x, Index count, Random& random) {
 }
 
 }  // namespace
+}  // namespace q4_k_quantize
 
 void q4_k_quantize::at_edges(Problem& problem, Strategy strategy, Random& random) {
   if (strategy == Strategy::huge)  // from what halves reach to what they do not

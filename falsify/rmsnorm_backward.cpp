@@ -61,6 +61,7 @@ Outcome rmsnorm_backward::orthogonality(Trial& trial) {
   return compare_within("dx", Shape{rows}, got, expected, bound);
 }
 
+namespace rmsnorm_backward {
 namespace {
 
 /// weight and rrms are 1, and the last of each row is x = 1, dy = 0: its dx is -1/n of the projection.
@@ -71,6 +72,7 @@ void unscaled(Problem& p) {
 }
 
 }  // namespace
+}  // namespace rmsnorm_backward
 
 audit::Subject rmsnorm_backward::audited() {
   return {.sums = {{.says = "dweight[0] over rows", .terms = audit::Terms::products, .dims = {64, 16}, .count = 64, .left = {3, 0, 16}, .right = {0, 0, 16}, .result = {5}, .background = &unscaled},

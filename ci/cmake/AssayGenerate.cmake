@@ -33,8 +33,6 @@ function(assay_generate folder root)
     DEPENDS $<TARGET_FILE:assay::contractgen> ${ARGN}
     COMMENT "Generating operations from contracts"
     VERBATIM)
-  # GCC 12 takes the unused extents of a temporary Shape for read where it inlines == of four axes.
-  set_source_files_properties(${ops} PROPERTIES COMPILE_OPTIONS "$<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>")
   set(generated_files ${files} PARENT_SCOPE)
   foreach(list ops oracles obligations tests)
     set(generated_${list} ${${list}} PARENT_SCOPE)

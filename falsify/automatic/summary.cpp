@@ -15,7 +15,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr const char* kStatuses[] = {"killed", "equivalent", "hole", "judged", "survived", "unsound", "unavailable"};
+constexpr const char* kAllStatuses[] = {"killed", "equivalent", "hole", "judged", "survived", "unsound", "unavailable"};
 
 /// What the matrix says of an obligation.
 std::string remark(const json& n) {
@@ -58,7 +58,7 @@ json counts_by(const std::vector<json>& mutants, const char* key) {
     json& counts = groups[name];
     if (counts.is_null()) {
       counts["mutants"] = 0;
-      for (const char* status : kStatuses) counts[status] = 0;
+      for (const char* status : kAllStatuses) counts[status] = 0;
     }
     for (const std::string& what : {std::string("mutants"), m["status"].get<std::string>()})
       counts[what] = counts.value(what, 0) + 1;

@@ -194,7 +194,7 @@ json make_evidence(const json& result, const Fingerprint& fingerprint, const Cir
          {"draws", c.draws},
          {"hashes", json::object()},
          {"obligations", json::array()}};
-  for (const auto& [part, files] : fingerprint) e["hashes"][std::string(name(part))] = files.hash();
+  for (const auto& [part, files] : fingerprint) e["hashes"][std::string(name(part))] = files->hash;
   for (const json& o : result["obligations"]) {
     json kept = json::object();
     for (const char* key : {"id", "verdict", "cases", "refused", "elements", "nonzero", "worst", "typical"})
@@ -224,7 +224,7 @@ std::string staleness(const json& e, const Subject& subject, const Fingerprint& 
   std::string changed;
   const json& hashes = e["hashes"];
   for (const Part part : kParts) {
-    const std::string hash = fingerprint.at(part).hash();
+    const std::string& hash = fingerprint.at(part)->hash;
     if (hash.empty() || hashes.value(std::string(name(part)), "") != hash)
       changed += fmt::format("{}{}", changed.empty() ? "" : ", ", name(part));
   }

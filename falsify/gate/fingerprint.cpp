@@ -47,6 +47,15 @@ bool is_engine(std::string_view path, Backend backend) {
   return path.find('/', kRuntime.size()) == std::string_view::npos || (!own.empty() && path.starts_with(own));
 }
 
+std::shared_ptr<const Files> hashed(Files files) {
+  if (files.unknown.empty()) {
+    std::string text;
+    for (const auto& [path, digest] : files.digests) text.append(path).append(1, '\0').append(digest).append(1, '\n');
+    files.hash = sha256(text);
+  }
+  return std::make_shared<const Files>(std::move(files));
+}
+
 }  // namespace
 
 std::string_view name(Part part) {
@@ -86,20 +95,13 @@ std::vector<Subject> subjects() {
   return list;
 }
 
-std::string Files::hash() const {
-  if (!unknown.empty()) return {};
-  std::string text;
-  for (const auto& [path, digest] : digests) text.append(path).append(1, '\0').append(digest).append(1, '\n');
-  return sha256(text);
-}
-
 void Fingerprints::add(Files& files, const std::string& path) {
   std::string& digest = digests_[path];
   if (const std::string* text = tree_.find(path); text != nullptr && digest.empty()) digest = sha256(*text);
   files.digests[path] = digest;
 }
 
-Files Fingerprints::reach(const std::vector<std::string>& starts, const Subject& subject) {
+std::shared_ptr<const Files> Fingerprints::reach(const std::vector<std::string>& starts, const Subject& subject) {
   const std::string contract = contract_of(subject);
   Files files;
   std::vector<std::string> open = starts;
@@ -114,18 +116,21 @@ Files Fingerprints::reach(const std::vector<std::string>& starts, const Subject&
     files.unknown.insert(files.unknown.end(), edges.unknown.begin(), edges.unknown.end());
   }
   std::ranges::sort(files.unknown);
-  return files;
+  return hashed(std::move(files));
 }
 
-Files Fingerprints::engine(Backend backend) {
-  Files& files = engines_[backend];
-  if (!files.digests.empty()) return files;
+const std::shared_ptr<const Files>& Fingerprints::engine(Backend backend) {
+  std::shared_ptr<const Files>& part = engines_[backend];
+  if (part != nullptr) return part;
+  Files files;
   for (const auto& [path, text] : tree_.files)
     if (is_engine(path, backend)) add(files, path);
-  return files;
+  return part = hashed(std::move(files));
 }
 
-Files Fingerprints::flags(Backend backend) {
+const std::shared_ptr<const Files>& Fingerprints::flags(Backend backend) {
+  std::shared_ptr<const Files>& part = flags_[backend];
+  if (part != nullptr) return part;
   Files files;
   add(files, "CMakePresets.json");
   for (const std::string& path : tree_.below("ci/cmake/")) add(files, path);
@@ -138,7 +143,7 @@ Files Fingerprints::flags(Backend backend) {
         "reference/", "kernels/", "falsify/"};
     if (common.contains(folder) || folder.starts_with(own) || (!runtime.empty() && folder == runtime)) add(files, path);
   }
-  return files;
+  return part = hashed(std::move(files));
 }
 
 Fingerprint Fingerprints::of(const Subject& s) {
@@ -158,10 +163,9 @@ Difference difference(const Fingerprint& before, const Fingerprint& now) {
   Difference found;
   std::set<std::string> files;
   for (const Part part : kParts) {
-    const Files& was = before.at(part);
-    const Files& is = now.at(part);
-    const std::string hash = is.hash();
-    if (!hash.empty() && hash == was.hash()) continue;
+    const Files& was = *before.at(part);
+    const Files& is = *now.at(part);
+    if (!is.hash.empty() && is.hash == was.hash) continue;
     found.parts.push_back(part);
     const auto collect = [&](const Files& one, const Files& other) {
       for (const auto& [path, digest] : one.digests)

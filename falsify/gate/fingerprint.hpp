@@ -4,6 +4,7 @@
 
 #include <array>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,10 +42,11 @@ struct Files {
   std::vector<std::string> unknown;            ///< includes that could not be followed (Edges::unknown)
 
   /// Of paths and digests; empty where something is unknown, since no such state is known to equal another.
-  std::string hash() const;
+  std::string hash;
 };
 
-using Fingerprint = std::map<Part, Files>;
+/// Kernels of a tree share parts.
+using Fingerprint = std::map<Part, std::shared_ptr<const Files>>;
 
 /// Fingerprints of the kernels of one tree.
 class Fingerprints {
@@ -55,15 +57,15 @@ class Fingerprints {
 
  private:
   /// What the starting files reach, except for what the engine consists of, and the contract where it is no start.
-  Files reach(const std::vector<std::string>& starts, const Subject& subject);
+  std::shared_ptr<const Files> reach(const std::vector<std::string>& starts, const Subject& subject);
   void add(Files& files, const std::string& path);
-  Files engine(Backend backend);
-  Files flags(Backend backend);
+  const std::shared_ptr<const Files>& engine(Backend backend);
+  const std::shared_ptr<const Files>& flags(Backend backend);
 
   const Tree& tree_;
   Includes includes_;
   std::map<std::string, std::string> digests_;
-  std::map<Backend, Files> engines_;
+  std::map<Backend, std::shared_ptr<const Files>> engines_, flags_;
 };
 
 /// Why two fingerprints differ: the parts, and in them the files that were added, removed or changed.

@@ -59,6 +59,13 @@ def main():
             name = os.path.relpath(os.path.abspath(source), out)
             if name in left_out:
                 tried[tried.index('-c') + 1] = os.path.join(private, name)
+            elif name.startswith(os.pardir):  # CMake's list of sources that are compiled together
+                with open(source) as f:
+                    together = f.read()
+                for path in left_out:
+                    together = together.replace(f'"{os.path.join(out, path)}"', f'"{os.path.join(private, path)}"')
+                tried[tried.index('-c') + 1] = os.path.join(private, os.path.basename(source))
+                write_if_changed(os.path.join(private, os.path.basename(source)), together)
         result = subprocess.run(tried, stderr=subprocess.PIPE, text=True)
         if result.returncode == 0:
             sys.stderr.write(result.stderr)

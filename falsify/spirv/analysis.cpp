@@ -8,8 +8,6 @@
 namespace assay::falsify::spirv {
 namespace {
 
-bool is_chain(spv::Op op) { return op == spv::Op::OpAccessChain || op == spv::Op::OpInBoundsAccessChain; }
-
 /// Ends or shapes control flow, or waits: never dead.
 bool steers(spv::Op op) {
   switch (op) {

@@ -10,6 +10,9 @@
 
 namespace assay::falsify::spirv {
 
+/// A pointer into a composite that another points to.
+constexpr bool is_chain(spv::Op op) { return op == spv::Op::OpAccessChain || op == spv::Op::OpInBoundsAccessChain; }
+
 /// Instructions are named by their index in Module::code.
 class Analysis {
  public:

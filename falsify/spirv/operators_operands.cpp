@@ -11,8 +11,6 @@ namespace {
 
 using Op = spv::Op;
 
-bool is_chain(Op op) { return op == Op::OpAccessChain || op == Op::OpInBoundsAccessChain; }
-
 /// The bits of a constant of 32 bits, or of a vector of equal ones.
 std::optional<std::uint32_t> constant_bits(const Analysis& a, Id id) {
   const Instruction* d = a.definition(id);

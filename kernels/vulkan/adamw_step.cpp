@@ -3,10 +3,10 @@
 
 #include "shaders/adamw_step.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_adamw_step {
 namespace {
 
 const KernelRegistration elementwise{adamw_kernel<shaders::adamw_step>("adamw_step/vulkan/elementwise")};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_adamw_step

@@ -3,11 +3,11 @@
 
 #include "shaders/attention_naive.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_attention {
 namespace {
 
 const KernelRegistration naive{attention_naive<shaders::attention_naive>("attention/vulkan/naive")};
 const KernelRegistration tiled{preferred(attention_tiled<>("attention/vulkan/tiled"))};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_attention

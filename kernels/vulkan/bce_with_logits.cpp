@@ -3,11 +3,11 @@
 
 #include "shaders/bce_with_logits.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_bce_with_logits {
 namespace {
 
 const KernelRegistration workgroup_per_row{
     bce_kernel<shaders::bce_with_logits>("bce_with_logits/vulkan/workgroup_per_row")};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_bce_with_logits

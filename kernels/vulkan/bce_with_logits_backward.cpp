@@ -3,11 +3,11 @@
 
 #include "shaders/bce_with_logits_backward.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_bce_with_logits_backward {
 namespace {
 
 const KernelRegistration elementwise{
     bce_backward_kernel<shaders::bce_with_logits_backward>("bce_with_logits_backward/vulkan/elementwise")};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_bce_with_logits_backward

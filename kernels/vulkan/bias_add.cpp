@@ -3,7 +3,7 @@
 
 #include "shaders/bias_add_vectors.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_bias_add {
 namespace {
 
 const KernelRegistration vectors_row{
@@ -11,4 +11,4 @@ const KernelRegistration vectors_row{
                                             "one pass, 16 bytes an invocation where rows are aligned")};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_bias_add

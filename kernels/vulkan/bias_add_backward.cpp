@@ -4,7 +4,7 @@
 
 #include "shaders/bias_add_backward_stripes.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_bias_add_backward {
 namespace {
 
 const KernelRegistration stripes_row{bias_add_backward_row<shaders::bias_add_backward_stripes>(
@@ -12,4 +12,4 @@ const KernelRegistration stripes_row{bias_add_backward_row<shaders::bias_add_bac
     "32 columns per workgroup, eight stripes of rows added in order")};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_bias_add_backward

@@ -5,7 +5,7 @@
 #include "shaders/global_grad_norm_partial.hpp"
 #include "shaders/global_grad_norm_total.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_clip_grad_norm {
 namespace {
 
 const KernelRegistration two_stages{
@@ -13,4 +13,4 @@ const KernelRegistration two_stages{
         "clip_grad_norm/vulkan/two_stages")};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_clip_grad_norm

@@ -5,7 +5,7 @@
 #include "shaders/cross_entropy_row.hpp"
 #include "shaders/cross_entropy_total.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_cross_entropy {
 namespace {
 
 const KernelRegistration workgroup_per_row{
@@ -13,4 +13,4 @@ const KernelRegistration workgroup_per_row{
         "cross_entropy/vulkan/workgroup_per_row")};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_cross_entropy

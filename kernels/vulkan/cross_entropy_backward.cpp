@@ -3,11 +3,11 @@
 
 #include "shaders/cross_entropy_backward.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_cross_entropy_backward {
 namespace {
 
 const KernelRegistration four_per_invocation{cross_entropy_backward_kernel<shaders::cross_entropy_backward>(
     "cross_entropy_backward/vulkan/four_per_invocation")};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_cross_entropy_backward

@@ -4,11 +4,11 @@
 
 #include "shaders/embedding_vectors.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_embedding {
 namespace {
 
 const KernelRegistration vectors_row{embedding_row<shaders::embedding_vectors>(
     "embedding/vulkan/vectors", "kernels/vulkan/embedding.comp", "four columns per invocation where rows are aligned")};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_embedding

@@ -4,7 +4,7 @@
 
 #include "shaders/embedding_backward_first_of_id.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_embedding_backward {
 namespace {
 
 const KernelRegistration first_of_id_row{embedding_backward_row<shaders::embedding_backward_first_of_id>(
@@ -12,4 +12,4 @@ const KernelRegistration first_of_id_row{embedding_backward_row<shaders::embeddi
     "the first token of an id sums them all in order; no atomics")};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_embedding_backward

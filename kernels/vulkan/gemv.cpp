@@ -5,7 +5,7 @@
 #include "shaders/gemv_cooperative.hpp"
 #include "shaders/gemv_naive.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_gemv {
 namespace {
 
 using ops::GemvArgs;
@@ -31,4 +31,4 @@ const KernelRegistration cooperative{{.op = "gemv",
                                       .automatic_above = kProductVolume}};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_gemv

@@ -3,11 +3,11 @@
 #include "shaders/global_grad_norm_partial.hpp"
 #include "shaders/global_grad_norm_total.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_global_grad_norm {
 namespace {
 
 const KernelRegistration two_stages{norm_kernel<shaders::global_grad_norm_partial, shaders::global_grad_norm_total>(
     "global_grad_norm/vulkan/two_stages")};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_global_grad_norm

@@ -39,6 +39,13 @@ std::uint32_t step(const View<T>& view, int axis) {
   return view.dim(axis) > 1 ? static_cast<std::uint32_t>(view.stride(axis)) : 0;
 }
 
+/// Words of 32 bits from one row of bytes to the next.
+template <class T>
+std::uint32_t word_step(const View<T>& bytes) {
+  static_assert(sizeof(T) == 1);
+  return step(bytes, 0) / 4;
+}
+
 /// True where every row of a matrix (or the vector) has unit stride and starts at a multiple of 16 bytes.
 template <class T>
 std::uint32_t vectors(const View<T>& view, const StorageBinding& binding) {

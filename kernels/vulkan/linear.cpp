@@ -4,7 +4,7 @@
 #include "shaders/linear_naive16.hpp"
 #include "shaders/linear_tiled64.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_linear {
 namespace {
 
 constexpr ProductShaders kNaive{.b_transposed = &shaders::linear_naive16, .tile = 16};
@@ -14,4 +14,4 @@ const KernelRegistration naive16{linear_kernel<&multiply<kNaive>>("linear/vulkan
 const KernelRegistration tiled64{preferred(linear_kernel<&multiply<kTiled>>("linear/vulkan/tiled64", kTiled64))};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_linear

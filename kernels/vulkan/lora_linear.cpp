@@ -3,7 +3,7 @@
 #include "shaders/lora_linear_naive16.hpp"
 #include "shaders/lora_linear_tiled64.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_lora_linear {
 namespace {
 
 constexpr ProductShaders kNaive{.b_transposed = &shaders::lora_linear_naive16, .tile = 16};
@@ -14,4 +14,4 @@ const KernelRegistration tiled64{
     preferred(lora_linear_kernel<&multiply<kTiled>>("lora_linear/vulkan/tiled64", kTiled64))};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_lora_linear

@@ -5,7 +5,7 @@
 #include "shaders/lora_linear_backward_tiled64.hpp"
 #include "shaders/lora_linear_backward_tiled64_tn.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_lora_linear_backward {
 namespace {
 
 constexpr ProductShaders kNaive{.plain = &shaders::lora_linear_backward_naive16,
@@ -21,4 +21,4 @@ const KernelRegistration tiled64{
     preferred(lora_linear_backward_kernel<&multiply<kTiled>>("lora_linear_backward/vulkan/tiled64", kTiled64))};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_lora_linear_backward

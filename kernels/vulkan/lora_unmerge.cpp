@@ -3,7 +3,7 @@
 #include "shaders/lora_unmerge_naive16.hpp"
 #include "shaders/lora_unmerge_tiled64.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_lora_unmerge {
 namespace {
 
 constexpr ProductShaders kNaive{.plain = &shaders::lora_unmerge_naive16, .tile = 16};
@@ -14,4 +14,4 @@ const KernelRegistration tiled64{
     preferred(lora_unmerge_kernel<&multiply<kTiled>>("lora_unmerge/vulkan/tiled64", kTiled64))};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_lora_unmerge

@@ -7,7 +7,7 @@
 #include "shaders/matmul_tiled128.hpp"
 #include "shaders/matmul_tiled64.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_matmul {
 namespace {
 
 using ops::MatmulArgs;
@@ -21,4 +21,4 @@ const KernelRegistration tiled128{
     product_kernel<MatmulArgs, shaders::matmul_tiled128, 128>("matmul", "matmul/vulkan/tiled128", kSource, kTiled128)};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_matmul

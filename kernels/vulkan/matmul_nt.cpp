@@ -7,7 +7,7 @@
 #include "shaders/matmul_nt_tiled128.hpp"
 #include "shaders/matmul_nt_tiled64.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_matmul_nt {
 namespace {
 
 using ops::MatmulNtArgs;
@@ -21,4 +21,4 @@ const KernelRegistration tiled128{product_kernel<MatmulNtArgs, shaders::matmul_n
     "matmul_nt", "matmul_nt/vulkan/tiled128", kSource, kTiled128)};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_matmul_nt

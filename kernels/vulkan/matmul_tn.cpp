@@ -7,7 +7,7 @@
 #include "shaders/matmul_tn_tiled128.hpp"
 #include "shaders/matmul_tn_tiled64.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_matmul_tn {
 namespace {
 
 using ops::MatmulTnArgs;
@@ -21,4 +21,4 @@ const KernelRegistration tiled128{product_kernel<MatmulTnArgs, shaders::matmul_t
     "matmul_tn", "matmul_tn/vulkan/tiled128", kSource, kTiled128)};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_matmul_tn

@@ -4,7 +4,7 @@
 
 #include "shaders/mean_pool_stripes.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_mean_pool {
 namespace {
 
 const KernelRegistration stripes_row{
@@ -12,4 +12,4 @@ const KernelRegistration stripes_row{
                                               "32 columns per workgroup, eight stripes of tokens added in order")};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_mean_pool

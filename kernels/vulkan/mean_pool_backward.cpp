@@ -4,7 +4,7 @@
 
 #include "shaders/mean_pool_backward_rows.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_mean_pool_backward {
 namespace {
 
 const KernelRegistration rows_row{mean_pool_backward_row<shaders::mean_pool_backward_rows>(
@@ -12,4 +12,4 @@ const KernelRegistration rows_row{mean_pool_backward_row<shaders::mean_pool_back
     "four columns per invocation, one division for eight rows")};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_mean_pool_backward

@@ -18,11 +18,4 @@ inline Nf4Codebook nf4_codebook() {
   return codebook;
 }
 
-/// Words from row to row of packed bytes.
-template <class T>
-std::uint32_t word_step(const View<T>& codes) {
-  static_assert(sizeof(T) == 1);
-  return step(codes, 0) / 4;
-}
-
 }  // namespace assay::vulkan

@@ -5,7 +5,7 @@
 #include "shaders/nf4_absmax_dequantize_naive.hpp"
 #include "shaders/nf4_absmax_dequantize_words.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_nf4_absmax_dequantize {
 namespace {
 
 const KernelRegistration naive{nf4_absmax_dequantize_row<shaders::nf4_absmax_dequantize_naive, 64>(
@@ -16,4 +16,4 @@ const KernelRegistration words{preferred(nf4_absmax_dequantize_row<shaders::nf4_
     "a word of codes, four elements, per invocation; the codebook in shared memory"))};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_nf4_absmax_dequantize

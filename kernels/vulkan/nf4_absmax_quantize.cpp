@@ -7,7 +7,7 @@
 #include "shaders/nf4_absmax_quantize_naive.hpp"
 #include "shaders/nf4_absmax_quantize_sum.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_nf4_absmax_quantize {
 namespace {
 
 const KernelRegistration naive{
@@ -20,4 +20,4 @@ const KernelRegistration in_groups{
         "one workgroup a group of 256, limits in shared memory, searched by halves"))};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_nf4_absmax_quantize

@@ -4,11 +4,11 @@
 
 #include "shaders/nf4_dequantize_words.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_nf4_dequantize {
 namespace {
 
 const KernelRegistration words{nf4_dequantize_row<shaders::nf4_dequantize_words>(
     "nf4_dequantize/vulkan/words", "kernels/vulkan/nf4_dequantize.comp", "a word of codes, eight columns, per invocation")};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_nf4_dequantize

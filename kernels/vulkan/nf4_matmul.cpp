@@ -7,7 +7,7 @@
 #include "shaders/nf4_matmul_naive16.hpp"
 #include "shaders/nf4_matmul_tiled64.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_nf4_matmul {
 namespace {
 
 using ops::Nf4MatmulArgs;
@@ -21,4 +21,4 @@ const KernelRegistration tiled64{
         "nf4_matmul", "nf4_matmul/vulkan/tiled64", kSource, kTiled64))};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_nf4_matmul

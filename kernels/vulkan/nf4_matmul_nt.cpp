@@ -8,7 +8,7 @@
 #include "shaders/nf4_matmul_nt_naive16.hpp"
 #include "shaders/nf4_matmul_nt_tiled64.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_nf4_matmul_nt {
 namespace {
 
 using ops::Nf4MatmulNtArgs;
@@ -23,4 +23,4 @@ const KernelRegistration by_rows{preferred(
         "up to 4 rows: 64 invocations a row of W; more: 64x64 tiles, decoded into shared memory"))};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_nf4_matmul_nt

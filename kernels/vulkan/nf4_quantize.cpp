@@ -4,7 +4,7 @@
 
 #include "shaders/nf4_quantize_words.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_nf4_quantize {
 namespace {
 
 const KernelRegistration words{nf4_quantize_row<shaders::nf4_quantize_words>(
@@ -12,4 +12,4 @@ const KernelRegistration words{nf4_quantize_row<shaders::nf4_quantize_words>(
     "eight invocations a block, a word of codes each, the maximum in shared memory")};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_nf4_quantize

@@ -6,12 +6,6 @@
 
 namespace assay::vulkan {
 
-/// Words from one row of bytes to the next.
-template <class T>
-std::uint32_t word_step(const View<T>& blocks) {
-  return step(blocks, 0) / 4;
-}
-
 /// Why a kernel cannot take these rows of bytes: they start between words, or reach too far.
 template <class T>
 std::optional<std::string> refuse_bytes(const View<T>& blocks) {

@@ -4,11 +4,11 @@
 
 #include "shaders/q4_k_gemv_cooperative.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_q4_k_gemv {
 namespace {
 
 const KernelRegistration cooperative_row{q4k_gemv_row<shaders::q4_k_gemv_cooperative>(
     "q4_k_gemv/vulkan/cooperative", "kernels/vulkan/q4_k_gemv.comp", "64 invocations per row, tree reduction in shared memory")};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_q4_k_gemv

@@ -4,7 +4,7 @@
 
 #include "shaders/q4_k_quantize_cooperative.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_q4_k_quantize {
 namespace {
 
 const KernelRegistration cooperative_row{
@@ -12,4 +12,4 @@ const KernelRegistration cooperative_row{
                                                          "32 invocations per super-block, eight values each")};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_q4_k_quantize

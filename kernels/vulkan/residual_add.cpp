@@ -4,7 +4,7 @@
 
 #include "shaders/residual_add_vectors.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_residual_add {
 namespace {
 
 const KernelRegistration vectors_row{
@@ -12,4 +12,4 @@ const KernelRegistration vectors_row{
                                                     "one pass, 16 bytes an invocation where rows are aligned")};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_residual_add

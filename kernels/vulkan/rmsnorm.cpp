@@ -3,10 +3,10 @@
 
 #include "shaders/rmsnorm_rows.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_rmsnorm {
 namespace {
 
 const KernelRegistration rows_kernel{rmsnorm_row<shaders::rmsnorm_rows>("rmsnorm/vulkan/rows")};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_rmsnorm

@@ -4,10 +4,10 @@
 #include "kernels/vulkan/rotary.hpp"
 #include "shaders/rope_pairs.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_rope {
 namespace {
 
 const KernelRegistration pairs{rotary_row<ops::RopeArgs, shaders::rope_pairs>("rope", "rope/vulkan/pairs")};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_rope

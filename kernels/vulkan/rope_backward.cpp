@@ -4,10 +4,10 @@
 #include "kernels/vulkan/rotary.hpp"
 #include "shaders/rope_backward_pairs.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_rope_backward {
 namespace {
 
 const KernelRegistration pairs{rotary_row<ops::RopeBackwardArgs, shaders::rope_backward_pairs>("rope_backward", "rope_backward/vulkan/pairs")};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_rope_backward

@@ -17,7 +17,7 @@ function(assay_add_shader target source name)
     BYPRODUCTS ${module}
     COMMAND ${compile} -MD -MF ${module}.d -MT ${directory}/${name}.inc -o ${module}
     COMMAND ${ASSAY_SPIRV_VAL} --target-env vulkan1.2 ${module}
-    COMMAND ${compile} -mfmt=num -o ${directory}/${name}.inc
+    COMMAND sh -c "od -An -v -tx4 -w16 ${module} | sed 's/ \\([0-9a-f]*\\)/0x\\1,/g' > ${directory}/${name}.inc"
     DEPENDS ${path}
     DEPFILE ${module}.d
     COMMENT "Shader ${name}"

@@ -4,11 +4,11 @@
 
 #include "shaders/silu_vectors.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_silu {
 namespace {
 
 const KernelRegistration vectors_row{silu_row<shaders::silu_vectors>(
     "silu/vulkan/vectors", "kernels/vulkan/silu.comp", "one pass, 16 bytes an invocation where rows are aligned")};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_silu

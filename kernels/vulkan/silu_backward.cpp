@@ -4,7 +4,7 @@
 
 #include "shaders/silu_backward_vectors.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_silu_backward {
 namespace {
 
 const KernelRegistration vectors_row{silu_backward_row<shaders::silu_backward_vectors>(
@@ -12,4 +12,4 @@ const KernelRegistration vectors_row{silu_backward_row<shaders::silu_backward_ve
     "one pass, 16 bytes an invocation where rows are aligned")};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_silu_backward

@@ -4,10 +4,10 @@
 #include "kernels/vulkan/silu_mul.hpp"
 #include "shaders/silu_mul_backward_rows.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_silu_mul_backward {
 namespace {
 
 const KernelRegistration rows_kernel{silu_mul_backward_row<ops::SiluMulBackwardArgs, shaders::silu_mul_backward_rows>("silu_mul_backward/vulkan/rows")};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_silu_mul_backward

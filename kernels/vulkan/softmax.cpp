@@ -3,10 +3,10 @@
 
 #include "shaders/softmax_rows.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_softmax {
 namespace {
 
 const KernelRegistration rows_kernel{softmax_row<shaders::softmax_rows>("softmax/vulkan/rows")};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_softmax

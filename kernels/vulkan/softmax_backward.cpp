@@ -3,10 +3,10 @@
 
 #include "shaders/softmax_backward_rows.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_softmax_backward {
 namespace {
 
 const KernelRegistration rows_kernel{softmax_backward_row<shaders::softmax_backward_rows>("softmax_backward/vulkan/rows")};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_softmax_backward

@@ -4,7 +4,7 @@
 
 #include "shaders/tensor_layout_strided.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_tensor_layout {
 namespace {
 
 using ops::TensorLayoutArgs;
@@ -20,4 +20,4 @@ const KernelRegistration strided{
      .automatic_above = kNeverAutomatic}};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_tensor_layout

@@ -5,7 +5,7 @@
 #include "shaders/transpose_naive.hpp"
 #include "shaders/transpose_tiled32.hpp"
 
-namespace assay::vulkan {
+namespace assay::vulkan::of_transpose {
 namespace {
 
 using ops::TransposeArgs;
@@ -29,4 +29,4 @@ const KernelRegistration tiled32{{.op = "transpose",
                                   .automatic_above = kNeverAutomatic}};
 
 }  // namespace
-}  // namespace assay::vulkan
+}  // namespace assay::vulkan::of_transpose

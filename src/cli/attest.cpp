@@ -19,6 +19,7 @@
 #include "falsify/gate/signature.hpp"
 
 namespace assay::cli {
+namespace attest_command {
 namespace {
 
 namespace fs = std::filesystem;
@@ -131,8 +132,10 @@ int run(const Options& o) {
 }
 
 }  // namespace
+}  // namespace attest_command
 
 Command add_attest(Parser& parser) {
+  using namespace attest_command;
   auto command = parser.command("attest",
                                 "Write evidence of campaigns on this machine's devices, for `assay gate` elsewhere");
   auto o = std::make_shared<Options>();

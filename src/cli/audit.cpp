@@ -14,6 +14,7 @@
 #include "falsify/engine/pool.hpp"
 
 namespace assay::cli {
+namespace audit_command {
 namespace {
 
 using nlohmann::json;
@@ -71,8 +72,10 @@ int run(const Options& o) {
 }
 
 }  // namespace
+}  // namespace audit_command
 
 Command add_audit(Parser& parser) {
+  using namespace audit_command;
   auto command = parser.command("audit", "See from outside how kernels add and round, and compare it with what they declare");
   auto o = std::make_shared<Options>();
   const auto ops = command.option("OP", o->ops, "Operations (all of them by default)");

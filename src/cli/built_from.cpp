@@ -14,7 +14,7 @@ void expect_built_from(const falsify::Fingerprint& fingerprint) {
     return digests;
   }();
   for (const auto& [part, files] : fingerprint)
-    for (const auto& [path, digest] : files.digests) {
+    for (const auto& [path, digest] : files->digests) {
       const auto at = table.find(path);
       if ((at == table.end() ? std::string_view() : at->second) != digest)
         throw InputError(path, "is not what this assay was built from",

@@ -8,6 +8,7 @@
 #include "runtime/registry.hpp"
 
 namespace assay::cli {
+namespace doctor_command {
 namespace {
 
 nlohmann::json examine(Backend backend) {
@@ -48,8 +49,10 @@ int run(bool as_json) {
 }
 
 }  // namespace
+}  // namespace doctor_command
 
 Command add_doctor(Parser& parser) {
+  using namespace doctor_command;
   auto command = parser.command("doctor", "What can run here, and why the rest cannot");
   auto as_json = std::make_shared<bool>(false);
   command.flag("--json", *as_json, "One JSON document on standard output");

@@ -18,6 +18,7 @@
 #include "falsify/gate/sha256.hpp"
 
 namespace assay::cli {
+namespace falsify_command {
 namespace {
 
 struct Options {
@@ -141,8 +142,10 @@ int run(const Options& o) {
 }
 
 }  // namespace
+}  // namespace falsify_command
 
 Command add_falsify(Parser& parser) {
+  using namespace falsify_command;
   auto command = parser.command("falsify", "Try to prove kernels wrong");
   auto o = std::make_shared<Options>();
   const auto ops = command.option("OP", o->ops, "Operations (all of them by default)");

@@ -23,6 +23,7 @@
 #include "falsify/gate/sha256.hpp"
 
 namespace assay::cli {
+namespace gate_command {
 namespace {
 
 using nlohmann::json;
@@ -94,7 +95,7 @@ json to_json(const falsify::Touched& t) {
   json parts = json::array();
   for (const falsify::Part part : t.why.parts) parts.push_back(name(part));
   json hashes = json::object();
-  for (const auto& [part, files] : t.fingerprint) hashes[std::string(name(part))] = files.hash();
+  for (const auto& [part, files] : t.fingerprint) hashes[std::string(name(part))] = files->hash;
   return {{"kernel", t.subject.id}, {"parts", parts}, {"files", t.why.files}, {"hashes", hashes}};
 }
 
@@ -102,7 +103,7 @@ json to_json(const falsify::Touched& t) {
 std::uint64_t seed_of(const std::vector<falsify::Touched>& touched) {
   std::string text;
   for (const falsify::Touched& t : touched)
-    for (const auto& [part, files] : t.fingerprint) text += files.hash();
+    for (const auto& [part, files] : t.fingerprint) text += files->hash;
   std::uint64_t seed = 0;
   const std::string digest = falsify::sha256(text);
   std::from_chars(digest.data(), digest.data() + 16, seed, 16);
@@ -278,8 +279,10 @@ int run(const Options& o) {
 }
 
 }  // namespace
+}  // namespace gate_command
 
 Command add_gate(Parser& parser) {
+  using namespace gate_command;
   auto command =
       parser.command("gate", "Try to prove wrong what a change touches; ask for evidence of what cannot run here");
   auto o = std::make_shared<Options>();

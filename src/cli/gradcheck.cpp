@@ -12,6 +12,7 @@
 #include "falsify/engine/trial.hpp"
 
 namespace assay::cli {
+namespace gradcheck_command {
 namespace {
 
 using falsify::GradientCase;
@@ -137,8 +138,10 @@ int run(const Options& o) {
 }
 
 }  // namespace
+}  // namespace gradcheck_command
 
 Command add_gradcheck(Parser& parser) {
+  using namespace gradcheck_command;
   auto command = parser.command("gradcheck", "Every gradient of every contract: exact derivatives, differences, kernels");
   auto o = std::make_shared<Options>();
   command.option("OP", o->ops, "Operations (all of them by default)");

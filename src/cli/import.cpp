@@ -14,6 +14,7 @@
 #include "core/errors.hpp"
 
 namespace assay::cli {
+namespace import_command {
 namespace {
 
 namespace fs = std::filesystem;
@@ -91,8 +92,10 @@ int run(const Options& o) {
 }
 
 }  // namespace
+}  // namespace import_command
 
 Command add_import(Parser& parser) {
+  using namespace import_command;
   auto command = parser.command("import", "Make a skeleton of a contract from a published provable-contracts YAML");
   auto o = std::make_shared<Options>();
   command.option("FILE", o->file, "The published contract").required();

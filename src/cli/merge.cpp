@@ -8,6 +8,7 @@
 #include "falsify/engine/report.hpp"
 
 namespace assay::cli {
+namespace merge_command {
 namespace {
 
 struct Options {
@@ -27,8 +28,10 @@ int run(const Options& o) {
 }
 
 }  // namespace
+}  // namespace merge_command
 
 Command add_merge(Parser& parser) {
+  using namespace merge_command;
   auto command = parser.command("merge", "Put the reports of all shards together; the verdict is that of the whole run");
   auto o = std::make_shared<Options>();
   command.option("REPORT", o->reports, "report.json of each shard of one `assay falsify --shard I/N`").required();

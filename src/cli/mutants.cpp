@@ -17,6 +17,7 @@
 #include "falsify/engine/report.hpp"
 
 namespace assay::cli {
+namespace mutants_command {
 namespace {
 
 struct Options {
@@ -146,8 +147,10 @@ int run(const Options& o) {
 }
 
 }  // namespace
+}  // namespace mutants_command
 
 Command add_mutants(Parser& parser) {
+  using namespace mutants_command;
   auto command = parser.command("mutants", "Try the suites on wrong kernels: every one must be falsified");
   auto o = std::make_shared<Options>();
   command.option("OP", o->ops, "Operations (all of them by default)");

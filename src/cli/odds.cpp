@@ -14,6 +14,7 @@
 #include "falsify/gate/gate.hpp"
 
 namespace assay::cli {
+namespace odds_command {
 namespace {
 
 struct Options {
@@ -82,8 +83,10 @@ int run(const Options& o) {
 }
 
 }  // namespace
+}  // namespace odds_command
 
 Command add_odds(Parser& parser) {
+  using namespace odds_command;
   auto command =
       parser.command("odds", "How likely a false alarm is, at most, by the record of runs against right kernels");
   auto o = std::make_shared<Options>();

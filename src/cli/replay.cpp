@@ -9,6 +9,7 @@
 #include "falsify/engine/report.hpp"
 
 namespace assay::cli {
+namespace replay_command {
 namespace {
 
 int run(const std::string& file, const std::string& library, const std::string& limit_text, bool as_json) {
@@ -34,8 +35,10 @@ int run(const std::string& file, const std::string& library, const std::string& 
 }
 
 }  // namespace
+}  // namespace replay_command
 
 Command add_replay(Parser& parser) {
+  using namespace replay_command;
   auto command = parser.command("replay", "Run one stored case again");
   auto file = std::make_shared<std::string>();
   auto library = std::make_shared<std::string>();

@@ -44,6 +44,11 @@ std::string violation_initializer(const Contract& contract, const contract::mode
 /// The tables of an operation, and the descriptor that refers to them.
 void tables(Source& out, const Contract& contract);
 void descriptor(Source& out, const Contract& contract);
+/// What only one generated source knows stands in a namespace of its own, of_<op>, within the unnamed one, so that several
+/// sources may be compiled together.
+std::string internal_namespace(const Contract& contract);
+void open_internal(Source& out, const Contract& contract);
+void close_internal(Source& out, const Contract& contract);
 /// Constants <dim>_min and <dim>_max.
 void dim_limits(Source& out, const Contract& contract);
 

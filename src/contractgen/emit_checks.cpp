@@ -72,20 +72,21 @@ std::vector<std::string> backward_arguments(const Contract& contract, const Cont
 
 void backward_oracle(Source& out, const Contract& contract, const Contract* backward) {
   const std::string& op = contract.op.value;
+  const std::string within = internal_namespace(contract);
   const std::vector<std::string> arguments = backward_arguments(contract, backward);
   out.blank();
-  out.line("namespace {{");
+  open_internal(out, contract);
   out.line("template <class T>");
   out.line("void run_backward([[maybe_unused]] std::span<const View<T>> tensors, [[maybe_unused]] std::span<const double> params) {{");
   out.line("  reference::{}_backward<T>({});", op, fmt::join(arguments, ", "));
   out.line("}}");
-  out.line("}}  // namespace");
+  close_internal(out, contract);
   out.blank();
   out.line("extern const BackwardOracle gradient_oracle_of_{};", op);
   out.line("const BackwardOracle gradient_oracle_of_{} = {{", op);
-  out.line("    .exact = &run_backward<double>,");
-  out.line("    .bounded = &run_backward<Bounded>,");
-  out.line("    .bounded_dual = &run<Dual<Bounded>>,");
+  out.line("    .exact = &{}::run_backward<double>,", within);
+  out.line("    .bounded = &{}::run_backward<Bounded>,", within);
+  out.line("    .bounded_dual = &{}::run<Dual<Bounded>>,", within);
   out.line("}};");
 }
 
@@ -99,12 +100,12 @@ Source negative_test(const Contract& contract) {
   out.line("#include \"falsify/engine/negative.hpp\"");
   out.blank();
   out.line("namespace assay::falsify {{");
-  out.line("namespace {{");
+  open_internal(out, contract);
   out.blank();
   dim_limits(out, contract);
   out.blank();
   out.line("TEST({}Contract, AcceptsValidCalls) {{ EXPECT_EQ(valid_calls_fault(operation({})), \"\"); }}",
-           pascal_case(op), quoted(op));
+           pascal_case(op), string_literal(op));
   for (const auto& clause : contract.clauses) {
     for (std::size_t i = 0; i < clause.violate.size(); ++i) {
       const std::string stem = fmt::format("{}_{}", function_name(clause.id.value), i);
@@ -117,13 +118,13 @@ Source negative_test(const Contract& contract) {
     }
   }
   out.blank();
-  out.line("}}  // namespace");
+  close_internal(out, contract);
   out.line("}}  // namespace assay::falsify");
   return out;
 }
 
 Source oracle(const Contract& contract, const Contract* backward) {
-  const std::string& op = contract.op.value;
+  const std::string &op = contract.op.value, within = internal_namespace(contract);
   std::vector<std::string> arguments;
   for (std::size_t i = 0; i < contract.tensors.size(); ++i) arguments.push_back(fmt::format("tensors[{}]", i));
   for (std::size_t i = 0; i < contract.params.size(); ++i) arguments.push_back(fmt::format("params[{}]", i));
@@ -134,22 +135,22 @@ Source oracle(const Contract& contract, const Contract* backward) {
   if (backward != nullptr) out.line("#include \"reference/{}.hpp\"", backward->op.value);
   out.blank();
   out.line("namespace assay::falsify {{");
-  out.line("namespace {{");
+  open_internal(out, contract);
   out.line("template <class T>");
   out.line("void run(std::span<const View<T>> tensors, [[maybe_unused]] std::span<const double> params) {{");
   out.line("  reference::{}<T>({});", op, fmt::join(arguments, ", "));
   out.line("}}");
   out.line("const AuditOracle digits50{{&run<Digits50>}};");
-  out.line("}}  // namespace");
+  close_internal(out, contract);
   out.blank();
   out.line("extern const Oracle {}_oracle;", op);
   out.line("const Oracle {}_oracle = {{", op);
-  out.line("    .mirror = &run<float>,");
-  out.line("    .exact = &run<double>,");
-  out.line("    .bounded = &run<Bounded>,");
-  out.line("    .dual = &run<Dual<double>>,");
-  out.line("    .complex_step = &run<std::complex<double>>,");
-  out.line("    .digits50 = &digits50,");
+  out.line("    .mirror = &{}::run<float>,", within);
+  out.line("    .exact = &{}::run<double>,", within);
+  out.line("    .bounded = &{}::run<Bounded>,", within);
+  out.line("    .dual = &{}::run<Dual<double>>,", within);
+  out.line("    .complex_step = &{}::run<std::complex<double>>,", within);
+  out.line("    .digits50 = &{}::digits50,", within);
   out.line("}};");
   if (!contract.gradients.empty()) backward_oracle(out, contract, backward);
   out.line("}}  // namespace assay::falsify");

@@ -21,7 +21,7 @@ std::vector<std::string> names(std::span<const Contract> contracts) {
 void lookup(Source& out, std::span<const Contract> contracts, std::string_view signature, std::string_view entry) {
   out.line("{} {{", signature);
   for (const std::string& op : names(contracts))
-    out.line("  if (op == {}) return {};", quoted(op), fmt::format(fmt::runtime(entry), op));
+    out.line("  if (op == {}) return {};", string_literal(op), fmt::format(fmt::runtime(entry), op));
   out.line("  throw InputError(\"operation '\" + std::string(op) + \"'\", \"there is no contract of this name\",");
   out.line("                   \"use one of: {}\");", fmt::join(names(contracts), ", "));
   out.line("}}");

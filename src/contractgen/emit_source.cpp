@@ -76,8 +76,8 @@ void values_function(Source& out, const Contract& contract, const Clause& clause
     std::string shown = mentioned(contract, conditions[i]);
     if (const auto sides = comparison(conditions[i])) {
       const Comparison words = wording(clause, i, conditions.size(), *sides);
-      shown = fmt::format("{}, {}, {}, {}", quoted(without_spaces(words.left)), sides->left,
-                          quoted(without_spaces(words.right)), sides->right);
+      shown = fmt::format("{}, {}, {}, {}", string_literal(without_spaces(words.left)), sides->left,
+                          string_literal(without_spaces(words.right)), sides->right);
     }
     out.from_yaml(clause.expr.at.line, fmt::format("  if (!({})) return values({});", conditions[i], shown));
   }
@@ -136,25 +136,37 @@ void enforcement(Source& out, const Contract& contract) {
 
 void entry_points(Source& out, const Contract& contract) {
   const std::string& op = contract.op.value;
-  const std::string args = args_name(contract);
+  const std::string args = args_name(contract), enforced = internal_namespace(contract) + "::kEnforced";
   std::vector<std::string> dims, params, tensors;
   for (const auto& dim : contract.dims) dims.push_back(dim.name.value);
   for (const auto& param : contract.params) params.push_back(param.name.value);
-  for (const auto& tensor : contract.tensors) tensors.push_back(fmt::format("erase({})", tensor.name.value));
+  for (const auto& tensor : contract.tensors) tensors.push_back(fmt::format("contract::erase({})", tensor.name.value));
   out.line("Call {}::pack() const {{", args);
   out.line("  return {{{{{}}}, {{{}}}, {{{}}}}};", fmt::join(dims, ", "), fmt::join(params, ", "),
            fmt::join(tensors, ", "));
   out.line("}}");
   out.blank();
   out.line("void {}(const {}& args, const Kernel& kernel, Device& device) {{", op, args);
-  out.line("  enforce(kEnforced, &args, args.pack(), kernel, device);");
+  out.line("  enforce({}, &args, args.pack(), kernel, device);", enforced);
   out.line("}}");
-  out.line("void {}(const {}& args) {{ enforce(kEnforced, &args, args.pack(), Backend::cpu); }}", op, args);
-  out.line("Dispatched {}(const {}& args, Automatic how) {{ return enforce(kEnforced, &args, args.pack(), how); }}", op,
-           args);
+  out.line("void {}(const {}& args) {{ enforce({}, &args, args.pack(), Backend::cpu); }}", op, args, enforced);
+  out.line("Dispatched {}(const {}& args, Automatic how) {{ return enforce({}, &args, args.pack(), how); }}", op,
+           args, enforced);
 }
 
 }  // namespace
+
+std::string internal_namespace(const Contract& contract) { return "of_" + contract.op.value; }
+
+void open_internal(Source& out, const Contract& contract) {
+  out.line("namespace {{");
+  out.line("namespace {} {{", internal_namespace(contract));
+}
+
+void close_internal(Source& out, const Contract& contract) {
+  out.line("}}  // namespace {}", internal_namespace(contract));
+  out.line("}}  // namespace");
+}
 
 void dim_limits(Source& out, const Contract& contract) {
   for (const auto& dim : contract.dims)
@@ -196,7 +208,7 @@ Source ops_source(const Contract& contract) {
   out.blank();
   out.line("namespace assay::ops {{");
   out.line("extern const OpDescriptor {}_descriptor;", op);
-  out.line("namespace {{");
+  open_internal(out, contract);
   out.line("using namespace contract;");
   out.blank();
   dim_limits(out, contract);
@@ -211,7 +223,7 @@ Source ops_source(const Contract& contract) {
   tables(out, contract);
   out.blank();
   enforcement(out, contract);
-  out.line("}}  // namespace");
+  close_internal(out, contract);
   out.blank();
   descriptor(out, contract);
   out.blank();

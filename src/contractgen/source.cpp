@@ -16,12 +16,12 @@ void Source::append(std::string_view text) {
 }
 
 void Source::from_yaml(int yaml_line, std::string_view statement) {
-  line("#line {} {}", yaml_line, quoted(yaml_));
+  line("#line {} {}", yaml_line, string_literal(yaml_));
   append(statement);
-  line("#line {} {}", lines_ + 2, quoted(path_));
+  line("#line {} {}", lines_ + 2, string_literal(path_));
 }
 
-std::string quoted(std::string_view text) {
+std::string string_literal(std::string_view text) {
   std::string literal = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') literal += '\\';

@@ -36,7 +36,7 @@ class Source {
 };
 
 /// A C++ string literal.
-std::string quoted(std::string_view text);
+std::string string_literal(std::string_view text);
 /// "matmul_nt" -> "MatmulNt"
 std::string pascal_case(std::string_view name);
 /// "MM-PRE-001" -> "mm_pre_001"

@@ -96,8 +96,8 @@ constexpr unsigned smallest_code(float step, float reach) {
 /// The code q whose q step is nearest to v >= 0, the smaller of two: how many j in 1..15 have (2j - 1) step < 2v.
 constexpr unsigned nearest_code(float step, float v) {
   if (!(step > 0)) return 0;
-  const auto near = static_cast<unsigned>(v / step + 0.5F);
-  const unsigned q = near < kLargestCode ? near : kLargestCode;
+  const float near = v / step + 0.5F;
+  const unsigned q = near < kLargestCode ? static_cast<unsigned>(near) : kLargestCode;
   if (q > 0 && static_cast<float>(2 * q - 1) * step >= 2 * v) return q - 1;
   return q < kLargestCode && static_cast<float>(2 * q + 1) * step < 2 * v ? q + 1 : q;
 }

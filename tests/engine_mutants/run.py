@@ -7,6 +7,7 @@
         --by-hand      only mutants of by_hand.py
         --name NAME    this mutant alone, with what its tests say
         --recorded     of mutants that result.json says are caught by a test program, and by that test alone: no test is traced
+        --at-most T    of these, what was caught within T seconds of processor time
         --again FILE   those that FILE, written by --json, says were not caught and survivors.json does not call equivalent; what FILE says
                        of the others is taken from there
         --seconds T    start no further mutant after T seconds; how many were left out is printed
@@ -43,6 +44,7 @@ SUITE = 1.0      # seconds: the cases of a suite that takes no longer are traced
 FAST = 0.5       # seconds: tests up to here run in one process
 EARLY = ('before the first test', 'before the first test (crashes)')
 ALONGSIDE = ' (beside others)'
+NEVER_ENDS = ' (never ends)'
 TRACED = 60      # seconds of processor time for tracing a test; one that takes longer may reach more than was seen
 ENDED_FOR_TIME = (-signal.SIGXCPU, 128 + signal.SIGXCPU)  # as a shell tells of it, too
 # Tests whose subject is time on a busy machine, such as one that runs mutants, and those that take minutes in a rewritten engine.
@@ -158,20 +160,21 @@ class Runner:
         self.pool, self.sandbox, self.build, self.programs, self.tests = pool, Sandbox(), build, binaries(build), []
         self.scripts, self.took = scripts(build), {}
 
-    def try_tests(self, tests, number, idle=60):
-        """Runs tests of one program in one process: (caught, by whom, output, processor seconds). They may wait `idle` seconds."""
-        seconds = sum(t.seconds for t in tests)
-        status, output, used = self.sandbox.run(command_of(tests), {'ASSAY_ENGINE_MUTANT': str(number)}, 10 * seconds + 3, 10 * seconds + idle)
+    def try_tests(self, tests, number, times=10, idle=60):
+        """Runs tests of one program in one process: (caught, by whom, output, processor seconds). They may take `times` as long as they
+        do, and wait `idle` seconds more."""
+        seconds = times * sum(t.seconds for t in tests)
+        status, output, used = self.sandbox.run(command_of(tests), {'ASSAY_ENGINE_MUTANT': str(number)}, seconds + 3, seconds + idle)
         if status == 0:
             return False, '', output, used
         if tests[0].script is not None:  # it may depend on the machine's load: twice is no accident
-            again, output, more = self.sandbox.run(tests[0].script, {'ASSAY_ENGINE_MUTANT': str(number)}, 10 * seconds + 3, 10 * seconds + 60)
+            again, output, more = self.sandbox.run(tests[0].script, {'ASSAY_ENGINE_MUTANT': str(number)}, seconds + 3, seconds + idle)
             if again == 0:
                 return False, '', output, used + more
-            return True, f'{tests[0].program}: {tests[0].case}' + (' (never ends)' if status is None else ''), output, used
+            return True, f'{tests[0].program}: {tests[0].case}' + (NEVER_ENDS if status is None else ''), output, used
         if '[ RUN ' not in output and self.sandbox.run([tests[0].path, '--gtest_list_tests'], {'ASSAY_ENGINE_MUTANT': '0'}, 60, 600)[0] != 0:
             fail(f'{tests[0].path} does not start: {output[-500:]}')
-        how = '' if status == 1 else ' (never ends)' if status is None or status in ENDED_FOR_TIME else ' (crashes)'
+        how = '' if status == 1 else NEVER_ENDS if status is None or status in ENDED_FOR_TIME else ' (crashes)'
         return True, f'{tests[0].program}: {first_failure(output)}{how}', output, used
 
     def time_script(self, case):
@@ -273,8 +276,8 @@ class Runner:
 
         if known is not None and known['outcome'] == 'caught':
             program, case = catcher(known)
-            # One that ended for its time does so again, and need not wait for it as long as one of which nothing is known.
-            attempt([Test(program, self.programs[program], case, self.took[program, case])], idle=10)
+            # One that was ended at ten times the time never ends, and need not be waited for as long as one of which nothing is known.
+            attempt([Test(program, self.programs[program], case, self.took[program, case])], **({'times': 3, 'idle': 3} if known['by'].endswith(NEVER_ENDS) else {'idle': 10}))
             return result
         reaching = [t for t in self.tests if number in t.reached]
         unsure = [t for t in self.tests if number not in t.reached and t.may_reach(mutant)]
@@ -361,6 +364,7 @@ def main():
     parser.add_argument('--by-hand', action='store_true')
     parser.add_argument('--name')
     parser.add_argument('--recorded', action='store_true')
+    parser.add_argument('--at-most', type=float)
     parser.add_argument('--again', metavar='FILE')
     parser.add_argument('--seconds', type=float)
     parser.add_argument('--jobs', type=int, default=os.cpu_count())
@@ -376,6 +380,8 @@ def main():
         with open(os.path.join(HERE, 'result.json')) as f:
             recorded = {(r['file'], r['name']): r for r in json.load(f)['mutants']}
         chosen = [m for m in chosen if alone_catches(recorded.get((m['file'], m['name'])))]
+        if options.at_most:
+            chosen = [m for m in chosen if recorded[m['file'], m['name']]['seconds'] <= options.at_most]
     known = []
     if options.again:
         with open(options.again) as f:

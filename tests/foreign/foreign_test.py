@@ -21,7 +21,7 @@ only = sys.argv[6] if len(sys.argv) > 6 else ""  # a function of HOSTILE
 folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-foreign-"))
 passed, failures = 0, []
 
-TIME = 2  # seconds given to a campaign against a hostile kernel; its verdict must be there two seconds later
+TIME = 1  # seconds given to a campaign against a hostile kernel; its verdict must be there two seconds later
 SLACK = 20 if instrumented else 2  # every process is slower, and ends late: it reports a crash, or writes what it has counted
 
 
