@@ -2,7 +2,7 @@
 #include "falsify/mutants/cuda/mutant.cuh"
 #include "kernels/cuda/accumulate.cuh"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_accumulate {
 namespace {
 
 template <void (*run)(const ops::AccumulateArgs&, Device&)>
@@ -24,4 +24,4 @@ const KernelRegistration rows[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_accumulate

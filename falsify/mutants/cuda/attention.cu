@@ -3,7 +3,7 @@
 #include "falsify/mutants/cuda/mutant.cuh"
 #include "ops/attention.hpp"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_attention {
 namespace {
 
 using F = AttentionFault;
@@ -64,4 +64,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_attention

@@ -3,7 +3,7 @@
 #include "falsify/mutants/cuda/mutant.cuh"
 #include "ops/attention_backward.hpp"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_attention_backward {
 namespace {
 
 using F = AttentionBackwardFault;
@@ -49,4 +49,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_attention_backward

@@ -3,7 +3,7 @@
 #include "kernels/cuda/attention_decode.cuh"
 #include "ops/attention_decode.hpp"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_attention_decode {
 namespace {
 
 using F = DecodeFault;
@@ -37,4 +37,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_attention_decode

@@ -3,7 +3,7 @@
 #include "kernels/cuda/bce_with_logits.cuh"
 #include "kernels/cuda/bce_with_logits_backward.cuh"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_bce_with_logits {
 namespace {
 
 template <LabelFault fault>
@@ -37,4 +37,4 @@ const KernelRegistration rows[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_bce_with_logits

@@ -2,7 +2,7 @@
 #include "falsify/mutants/cuda/mutant.cuh"
 #include "kernels/cuda/bias_add.cuh"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_bias_add {
 namespace {
 
 template <void (*run)(const ops::BiasAddArgs&, Device&)>
@@ -23,4 +23,4 @@ const KernelRegistration rows[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_bias_add

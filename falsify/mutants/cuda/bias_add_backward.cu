@@ -3,7 +3,7 @@
 #include "kernels/cuda/elementwise.cuh"
 #include "kernels/cuda/bias_add_backward.cuh"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_bias_add_backward {
 namespace {
 
 template <void (*run)(const ops::BiasAddBackwardArgs&, Device&)>
@@ -22,4 +22,4 @@ const KernelRegistration rows[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_bias_add_backward

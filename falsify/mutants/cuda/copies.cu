@@ -4,7 +4,7 @@
 #include "ops/tensor_layout.hpp"
 #include "ops/transpose.hpp"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_copies {
 namespace {
 
 using F = CopyFault;
@@ -33,4 +33,4 @@ const KernelRegistration rows[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_copies

@@ -3,7 +3,7 @@
 #include "kernels/cuda/cross_entropy.cuh"
 #include "kernels/cuda/cross_entropy_backward.cuh"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_cross_entropy {
 namespace {
 
 template <LossFault fault>
@@ -45,4 +45,4 @@ const KernelRegistration rows[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_cross_entropy

@@ -3,7 +3,7 @@
 #include "kernels/cuda/elementwise.cuh"
 #include "kernels/cuda/embedding_backward.cuh"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_embedding_backward {
 namespace {
 
 template <void (*run)(const ops::EmbeddingBackwardArgs&, Device&)>
@@ -26,4 +26,4 @@ const KernelRegistration rows[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_embedding_backward

@@ -4,7 +4,7 @@
 #include "falsify/mutants/cuda/mutant.cuh"
 #include "kernels/cuda/gemv.cuh"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_gemv {
 namespace {
 
 using F = GemvFault;
@@ -30,4 +30,4 @@ const KernelRegistration rows[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_gemv

@@ -3,7 +3,7 @@
 #include "kernels/cuda/affine_product.cuh"
 #include "kernels/linear.hpp"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_linear {
 namespace {
 
 using F = ProductFault;
@@ -38,4 +38,4 @@ const KernelRegistration rows[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_linear

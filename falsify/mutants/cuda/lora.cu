@@ -3,7 +3,7 @@
 #include "kernels/cuda/affine_product.cuh"
 #include "kernels/lora.hpp"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_lora {
 namespace {
 
 using F = ProductFault;
@@ -96,4 +96,4 @@ const KernelRegistration rows[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_lora

@@ -6,7 +6,7 @@
 #include "kernels/cuda/register_tiled.cuh"
 #include "kernels/cuda/tf32_wmma.cuh"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_matmul {
 namespace {
 
 using F = ProductFault;
@@ -68,4 +68,4 @@ const KernelRegistration rows[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_matmul

@@ -6,7 +6,7 @@
 #include "kernels/cuda/register_tiled.cuh"
 #include "ops/matmul_tn.hpp"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_matmul_nt {
 namespace {
 
 using F = ProductFault;
@@ -28,4 +28,4 @@ const KernelRegistration rows[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_matmul_nt

@@ -3,7 +3,7 @@
 #include "kernels/cuda/elementwise.cuh"
 #include "kernels/cuda/mean_pool.cuh"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_mean_pool {
 namespace {
 
 template <void (*run)(const ops::MeanPoolArgs&, Device&)>
@@ -26,4 +26,4 @@ const KernelRegistration rows[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_mean_pool

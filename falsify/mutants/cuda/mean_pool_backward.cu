@@ -3,7 +3,7 @@
 #include "kernels/cuda/elementwise.cuh"
 #include "kernels/cuda/mean_pool_backward.cuh"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_mean_pool_backward {
 namespace {
 
 template <void (*run)(const ops::MeanPoolBackwardArgs&, Device&)>
@@ -28,4 +28,4 @@ const KernelRegistration rows[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_mean_pool_backward

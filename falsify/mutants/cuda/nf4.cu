@@ -6,7 +6,7 @@
 #include "ops/nf4_matmul.hpp"
 #include "ops/nf4_matmul_nt.hpp"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_nf4 {
 namespace {
 
 using F = Nf4Fault;
@@ -93,4 +93,4 @@ const KernelRegistration rows[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_nf4

@@ -3,7 +3,7 @@
 #include "kernels/cuda/nf4_absmax_dequantize.cuh"
 #include "kernels/cuda/nf4_absmax_quantize.cuh"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_nf4_absmax {
 namespace {
 
 using F = AbsmaxFault;
@@ -65,4 +65,4 @@ const KernelRegistration rows[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_nf4_absmax

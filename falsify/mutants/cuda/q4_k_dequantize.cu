@@ -2,7 +2,7 @@
 #include "falsify/mutants/cuda/mutant.cuh"
 #include "kernels/cuda/q4_k_dequantize.cuh"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_q4_k_dequantize {
 namespace {
 
 using F = Q4kFault;
@@ -30,4 +30,4 @@ const KernelRegistration rows[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_q4_k_dequantize

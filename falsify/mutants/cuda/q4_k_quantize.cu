@@ -2,7 +2,7 @@
 #include "falsify/mutants/cuda/mutant.cuh"
 #include "kernels/cuda/q4_k_quantize.cuh"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_q4_k_quantize {
 namespace {
 
 using F = Q4kEncodeFault;
@@ -34,4 +34,4 @@ const KernelRegistration rows[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_q4_k_quantize

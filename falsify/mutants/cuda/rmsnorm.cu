@@ -5,7 +5,7 @@
 #include "ops/rmsnorm.hpp"
 #include "ops/rmsnorm_backward.hpp"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_rmsnorm {
 namespace {
 
 using F = RmsnormFault;
@@ -37,4 +37,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_rmsnorm

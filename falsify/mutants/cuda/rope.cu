@@ -4,7 +4,7 @@
 #include "ops/rope.hpp"
 #include "ops/rope_backward.hpp"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_rope {
 namespace {
 
 using F = RotaryFault;
@@ -28,4 +28,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_rope

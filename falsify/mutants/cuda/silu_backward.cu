@@ -2,7 +2,7 @@
 #include "falsify/mutants/cuda/mutant.cuh"
 #include "kernels/cuda/silu_backward.cuh"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_silu_backward {
 namespace {
 
 template <void (*run)(const ops::SiluBackwardArgs&, Device&)>
@@ -25,4 +25,4 @@ const KernelRegistration rows[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_silu_backward

@@ -4,7 +4,7 @@
 #include "ops/silu_mul.hpp"
 #include "ops/silu_mul_backward.hpp"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_silu_mul {
 namespace {
 
 using F = GateFault;
@@ -29,4 +29,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_silu_mul

@@ -5,7 +5,7 @@
 #include "ops/softmax.hpp"
 #include "ops/softmax_backward.hpp"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_softmax {
 namespace {
 
 using F = SoftmaxFault;
@@ -35,4 +35,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_softmax
