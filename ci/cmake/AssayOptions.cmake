@@ -63,11 +63,40 @@ function(assay_compile_together target)
   endforeach()
 endfunction()
 
+# assay_vectorize_together(VARIABLE SOURCE...): what to compile in the place of these Highway kernels. Highway is parsed once for each
+# instruction set, which is most of what a kernel takes; those whose names stand in a namespace of_<kernel> share that, seven at a time.
+function(assay_vectorize_together variable)
+  set(batches)
+  foreach(source ${ARGN})
+    file(STRINGS ${source} own REGEX "^namespace assay::cpu::of_" LIMIT_COUNT 1)
+    if(own)
+      list(APPEND together ${source})
+    else()
+      list(APPEND batches ${source})
+    endif()
+  endforeach()
+  list(LENGTH together count)
+  set(first 0)
+  while(first LESS count)
+    list(SUBLIST together ${first} 7 sources)
+    set(batch kernels/cpu/together_${first}.cpp)
+    list(TRANSFORM sources REPLACE "${CMAKE_SOURCE_DIR}/(.+)" "#include \"\\1\"" OUTPUT_VARIABLE includes)
+    list(JOIN includes "\n" includes)
+    file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/${batch} @ONLY CONTENT "#define HWY_TARGET_INCLUDE \"@batch@\"
+#include \"hwy/foreach_target.h\"
+@includes@
+")
+    list(APPEND batches ${CMAKE_BINARY_DIR}/generated/${batch})
+    math(EXPR first "${first} + 7")
+  endwhile()
+  set(${variable} ${batches} PARENT_SCOPE)
+endfunction()
+
 find_program(ASSAY_CCACHE ccache)
 if(ASSAY_CCACHE)
-  # Paths relative to the checkout, so that presets and clones share what they compile alike.
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
-                                  ${ASSAY_CCACHE})
+  # Paths relative to the checkout, so that presets and clones share what they compile alike. What nobody has compiled before is not
+  # preprocessed first (depend mode).
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1 ${ASSAY_CCACHE})
 endif()
 
 # Include roots: src/ for the layers, the top for reference/, falsify/ and kernels/, and generated code.

@@ -50,39 +50,56 @@ void protect(const Arena& arena, std::size_t begin, std::size_t end, int access)
   if (begin < end) mprotect(arena.base() + begin, end - begin, access);
 }
 
-/// Leaves as much of the arena accessible as these tensors need. What is farther away stays inaccessible from one call to the
-/// next: changing pages costs more the more of them larger cases have touched.
-void make_reach(const Arena& arena, std::span<const Placed> tensors, std::size_t& reach) {
-  if (tensors.empty()) return;
-  const std::size_t end = end_of(tensors.back());
-  protect(arena, end, reach, PROT_NONE);
-  protect(arena, reach, end, PROT_READ | PROT_WRITE);
-  reach = end;
-}
-
-/// While a kernel runs, all of the arena but the tensors' regions is inaccessible: the engine's own page, the pages that
-/// the case asks for right beside tensors, and everything farther away. This process's mapping only.
+/// What of the arena this process may touch: the engine's own page and the tensors' regions. The pages that the case asks for right
+/// beside tensors, and everything farther away, stay inaccessible from one call to the next: changing pages takes longer than many a
+/// call, and the more of them larger cases have touched. This process's mapping only.
 class Fences {
  public:
-  Fences(const Arena& arena, std::span<const Placed> tensors) : arena_(arena) {
-    for (const Placed& t : tensors) {  // in the order of their addresses
-      protect(arena, end_, t.region, PROT_NONE);
-      end_ = end_of(t);
-    }
+  explicit Fences(const Arena& arena) : arena_(arena), reach_(arena.bytes()) {}
+
+  void set(std::span<const Placed> tensors) {
+    if (tensors.empty()) return;
+    std::vector<Gap> gaps;
+    for (std::size_t t = 1; t < tensors.size(); ++t)  // in the order of their addresses
+      gaps.push_back({end_of(tensors[t - 1]), tensors[t].region});
+    gaps.push_back({end_of(tensors.back()), std::max(end_of(tensors.back()), reach_)});
+    if (gaps == gaps_) return;
+    protect(arena_, 0, end_of(tensors.back()), PROT_READ | PROT_WRITE);
+    for (const Gap& gap : gaps) protect(arena_, gap.begin, gap.end, PROT_NONE);
+    reach_ = end_of(tensors.back());
+    gaps.back().end = reach_;
+    gaps_ = std::move(gaps);
   }
-  ~Fences() { protect(arena_, 0, end_, PROT_READ | PROT_WRITE); }
-  Fences(const Fences&) = delete;
-  Fences& operator=(const Fences&) = delete;
+
+ private:
+  struct Gap {
+    std::size_t begin, end;
+    bool operator==(const Gap&) const = default;
+  };
+  const Arena& arena_;
+  std::size_t reach_;  ///< everything behind it is inaccessible
+  std::vector<Gap> gaps_;
+};
+
+/// While a kernel runs, the engine's own page is inaccessible too, and what lies between it and the first tensor.
+class OwnPageFence {
+ public:
+  OwnPageFence(const Arena& arena, std::span<const Placed> tensors) : arena_(arena), end_(tensors.empty() ? 0 : tensors[0].region) {
+    protect(arena_, 0, end_, PROT_NONE);
+  }
+  ~OwnPageFence() { protect(arena_, 0, end_, PROT_READ | PROT_WRITE); }
+  OwnPageFence(const OwnPageFence&) = delete;
+  OwnPageFence& operator=(const OwnPageFence&) = delete;
 
  private:
   const Arena& arena_;
-  std::size_t end_ = 0;
+  std::size_t end_;
 };
 
 /// Runs on tensors where they lie (host) or on copies of their whole regions, sentinels included (devices).
-void run_on(Device& device, const OpDescriptor& op, const Kernel& kernel, Call call, const Arena& arena, std::size_t& reach,
+void run_on(Device& device, const OpDescriptor& op, const Kernel& kernel, Call call, const Arena& arena, Fences& fences,
             std::span<const Placed> placed) {
-  make_reach(arena, placed, reach);
+  fences.set(placed);
   std::byte* const base = arena.base();
   std::vector<Buffer> buffers;
   for (std::size_t t = 0; t < placed.size(); ++t) {
@@ -98,7 +115,7 @@ void run_on(Device& device, const OpDescriptor& op, const Kernel& kernel, Call c
   }
   if (const auto why = refuses(kernel, call)) throw Unavailable(std::string(kernel.id), "\1" + *why);
   {
-    const Fences fences(arena, placed);
+    const OwnPageFence own(arena, placed);
     op.checked(call, kernel, device);
   }
   device.synchronize();
@@ -175,11 +192,17 @@ std::vector<std::uint64_t> Worker::clause_counts(const OpDescriptor& op) const {
 
 void Worker::restart() {
   if (pid_ < 0) return;
-  close(channel_);
+  close_ends();
   await_counts(pid_);
   end_process(pid_);
-  pid_ = channel_ = -1;
+  pid_ = -1;
   keep_counts();
+}
+
+void Worker::close_ends() {
+  close(channel_);
+  if (process_ >= 0) close(process_);
+  channel_ = process_ = -1;
 }
 
 void Worker::start(bool host) {
@@ -193,13 +216,14 @@ void Worker::start(bool host) {
   }
   close(ends[1]);
   channel_ = ends[0];
+  process_ = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
 }
 
 void Worker::serve(int channel) {
   for (const OpDescriptor* op : operations()) std::ranges::fill(op->counters(), 0);
   const pid_t self = getpid();
   const std::size_t at_first = data_bytes();
-  std::size_t reach = arena_.bytes();
+  Fences fences(arena_);
   char byte;
   while (read(channel, &byte, 1) == 1) {
     Mailbox& m = *mailbox_;
@@ -213,7 +237,7 @@ void Worker::serve(int channel) {
       Device& d = assay::device(kernel.backend);
       device_is_here = true;
       if (op == nullptr) set_text(m.device, d.description());
-      else run_on(d, *op, kernel, call, arena_, reach, placed);
+      else run_on(d, *op, kernel, call, arena_, fences, placed);
       m.status = Reply::Status::done;
     } catch (const Unavailable& e) {
       // A device that is here and lacks something for this call (memory, a limit) passes this one call on.
@@ -254,8 +278,7 @@ std::chrono::nanoseconds starved(pid_t process) {
 Reply Worker::wait(std::chrono::milliseconds limit) {
   using std::chrono::steady_clock;
   // Processes that the kernel started may hold the channel open after it has ended: that is asked for by itself.
-  const int process = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
-  pollfd fds[] = {{channel_, POLLIN, 0}, {process, POLLIN, 0}};
+  pollfd fds[] = {{channel_, POLLIN, 0}, {process_, POLLIN, 0}};
   int ready = 0;
   const auto wait_for = [&](std::chrono::nanoseconds time) {
     do ready = poll(fds, 2, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(time).count()));
@@ -272,7 +295,6 @@ Reply Worker::wait(std::chrono::milliseconds limit) {
     const auto elapsed = steady_clock::now() - begin;
     left = std::min<std::chrono::nanoseconds>(limit - (elapsed - (starved(pid_) - before)), kPatience * limit - elapsed);
   }
-  if (process >= 0) close(process);
   if (ready == 0) {
     restart();
     return {Reply::Status::hung, fmt::format("no answer within {} ms", limit.count())};
@@ -289,8 +311,8 @@ Reply Worker::ended() {
   constexpr int kExit = 1000;  // milliseconds from closing the channel, which comes with an exit, to the exit itself
   const bool closed = !has_ended(pid_, kExit);
   const std::string how = how_it_ended(end_process(pid_), mailbox_->kept);
-  close(channel_);
-  pid_ = channel_ = -1;
+  close_ends();
+  pid_ = -1;
   keep_counts();
   return {Reply::Status::crashed, closed ? "the channel to the engine was closed and the process ran on" : how};
 }

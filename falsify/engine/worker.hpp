@@ -78,6 +78,7 @@ class Worker {
   /// Starts the process and its device, which takes as long as it takes. Gives the reason where there is none.
   std::optional<Reply> start_device(const Kernel& kernel);
   [[noreturn]] void serve(int channel);
+  void close_ends();
 
   Arena arena_;
   Mailbox* mailbox_;
@@ -85,7 +86,7 @@ class Worker {
   std::optional<std::chrono::steady_clock::time_point> give_up_at_;
   std::string device_;
   pid_t pid_ = -1;
-  int channel_ = -1;
+  int channel_ = -1, process_ = -1;  ///< descriptors: of the other end, and of the process itself
 };
 
 }  // namespace assay::falsify

@@ -6,14 +6,16 @@
 #include "kernels/adamw_constants.hpp"
 #include "runtime/registry.hpp"
 
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/adamw_step.cpp"
+#endif
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/simd-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace assay::cpu::HWY_NAMESPACE {
+namespace assay::cpu::of_adamw_step::HWY_NAMESPACE {
+using namespace cpu::HWY_NAMESPACE;
 namespace {
 
 void step_all(Index n, const AdamwConstants& c, float* p, float* m, float* v, const float* g) {
@@ -46,11 +48,11 @@ void step_all(Index n, const AdamwConstants& c, float* p, float* m, float* v, co
 }
 
 }  // namespace
-}  // namespace assay::cpu::HWY_NAMESPACE
+}  // namespace assay::cpu::of_adamw_step::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace assay::cpu {
+namespace assay::cpu::of_adamw_step {
 namespace {
 
 HWY_EXPORT(step_all);
@@ -89,5 +91,5 @@ const KernelRegistration highway_kernel{{.op = "adamw_step",
                                          .priority = 1}};
 
 }  // namespace
-}  // namespace assay::cpu
+}  // namespace assay::cpu::of_adamw_step
 #endif

@@ -6,14 +6,16 @@
 
 #include "runtime/registry.hpp"
 
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/bce_with_logits.cpp"
+#endif
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/functions-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace assay::cpu::HWY_NAMESPACE {
+namespace assay::cpu::of_bce_with_logits::HWY_NAMESPACE {
+using namespace cpu::HWY_NAMESPACE;
 namespace {
 
 /// sum_j w[j] t[j] softplus(-x[j]) + (1 - t[j]) softplus(x[j]), two vector sums.
@@ -40,11 +42,11 @@ void sum_labels(const float* x, const float* t, const float* w, Index n, float& 
 }
 
 }  // namespace
-}  // namespace assay::cpu::HWY_NAMESPACE
+}  // namespace assay::cpu::of_bce_with_logits::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace assay::cpu {
+namespace assay::cpu::of_bce_with_logits {
 namespace {
 
 HWY_EXPORT(sum_labels);
@@ -89,5 +91,5 @@ const KernelRegistration highway_kernel{{.op = "bce_with_logits",
                                          .priority = 1}};
 
 }  // namespace
-}  // namespace assay::cpu
+}  // namespace assay::cpu::of_bce_with_logits
 #endif

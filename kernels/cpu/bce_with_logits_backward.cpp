@@ -5,14 +5,16 @@
 
 #include "runtime/registry.hpp"
 
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/bce_with_logits_backward.cpp"
+#endif
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/functions-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace assay::cpu::HWY_NAMESPACE {
+namespace assay::cpu::of_bce_with_logits_backward::HWY_NAMESPACE {
+using namespace cpu::HWY_NAMESPACE;
 namespace {
 
 /// dx[j] = share ((1 - t[j]) s - w[j] t[j] (1 - s)), s = sigmoid(x[j]): of 1 / (1 + z) and z / (1 + z), z = exp(-|x|),
@@ -39,11 +41,11 @@ void label_gradients(const float* x, const float* t, const float* w, Index n, fl
 }
 
 }  // namespace
-}  // namespace assay::cpu::HWY_NAMESPACE
+}  // namespace assay::cpu::of_bce_with_logits_backward::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace assay::cpu {
+namespace assay::cpu::of_bce_with_logits_backward {
 namespace {
 
 HWY_EXPORT(label_gradients);
@@ -85,5 +87,5 @@ const KernelRegistration highway_kernel{{.op = "bce_with_logits_backward",
                                          .priority = 1}};
 
 }  // namespace
-}  // namespace assay::cpu
+}  // namespace assay::cpu::of_bce_with_logits_backward
 #endif

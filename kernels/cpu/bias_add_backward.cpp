@@ -4,14 +4,16 @@
 #include "kernels/cpu/elementwise.hpp"
 #include "runtime/registry.hpp"
 
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/bias_add_backward.cpp"
+#endif
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/column_sum-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace assay::cpu::HWY_NAMESPACE {
+namespace assay::cpu::of_bias_add_backward::HWY_NAMESPACE {
+using namespace cpu::HWY_NAMESPACE;
 namespace {
 
 void gradients(Index m, Index n, Rows<const float> dy, Rows<float> dx, float* dbias) {
@@ -19,11 +21,11 @@ void gradients(Index m, Index n, Rows<const float> dy, Rows<float> dx, float* db
 }
 
 }  // namespace
-}  // namespace assay::cpu::HWY_NAMESPACE
+}  // namespace assay::cpu::of_bias_add_backward::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace assay::cpu {
+namespace assay::cpu::of_bias_add_backward {
 namespace {
 
 HWY_EXPORT(gradients);
@@ -63,5 +65,5 @@ const KernelRegistration highway_kernel{{.op = "bias_add_backward",
                                          .priority = 1}};
 
 }  // namespace
-}  // namespace assay::cpu
+}  // namespace assay::cpu::of_bias_add_backward
 #endif

@@ -7,24 +7,26 @@
 
 #include "runtime/registry.hpp"
 
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/cross_entropy.cpp"
+#endif
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/functions-inl.hpp"
 
 #ifndef ASSAY_KERNELS_CPU_CROSS_ENTROPY_ROW
 #define ASSAY_KERNELS_CPU_CROSS_ENTROPY_ROW
-namespace assay::cpu {
+namespace assay::cpu::of_cross_entropy {
 /// The largest logit of a row, and the logarithm of sum_j exp(x[j] - maximum).
 struct RowSum {
   float maximum, log_sum;
 };
-}  // namespace assay::cpu
+}  // namespace assay::cpu::of_cross_entropy
 #endif
 
 HWY_BEFORE_NAMESPACE();
-namespace assay::cpu::HWY_NAMESPACE {
+namespace assay::cpu::of_cross_entropy::HWY_NAMESPACE {
+using namespace cpu::HWY_NAMESPACE;
 namespace {
 
 /// Two passes over a row, which the second finds in the cache. Lanes past the end hold -inf: exp of them is 0.
@@ -56,11 +58,11 @@ void sum_row(const float* x, Index n, RowSum& row) {
 }
 
 }  // namespace
-}  // namespace assay::cpu::HWY_NAMESPACE
+}  // namespace assay::cpu::of_cross_entropy::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace assay::cpu {
+namespace assay::cpu::of_cross_entropy {
 namespace {
 
 HWY_EXPORT(sum_row);
@@ -114,5 +116,5 @@ const KernelRegistration highway_kernel{{.op = "cross_entropy",
                                          .priority = 1}};
 
 }  // namespace
-}  // namespace assay::cpu
+}  // namespace assay::cpu::of_cross_entropy
 #endif

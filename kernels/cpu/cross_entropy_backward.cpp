@@ -6,14 +6,16 @@
 
 #include "runtime/registry.hpp"
 
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/cross_entropy_backward.cpp"
+#endif
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/functions-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace assay::cpu::HWY_NAMESPACE {
+namespace assay::cpu::of_cross_entropy_backward::HWY_NAMESPACE {
+using namespace cpu::HWY_NAMESPACE;
 namespace {
 
 /// dx[j] = scale exp(x[j] - logsumexp). Consistent inputs have x[j] <= logsumexp but for its rounding; beyond exp's
@@ -31,11 +33,11 @@ void scaled_softmax(const float* x, Index n, float logsumexp, float scale, float
 }
 
 }  // namespace
-}  // namespace assay::cpu::HWY_NAMESPACE
+}  // namespace assay::cpu::of_cross_entropy_backward::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace assay::cpu {
+namespace assay::cpu::of_cross_entropy_backward {
 namespace {
 
 HWY_EXPORT(scaled_softmax);
@@ -78,5 +80,5 @@ const KernelRegistration highway_kernel{{.op = "cross_entropy_backward",
                                          .priority = 1}};
 
 }  // namespace
-}  // namespace assay::cpu
+}  // namespace assay::cpu::of_cross_entropy_backward
 #endif

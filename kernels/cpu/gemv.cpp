@@ -10,15 +10,17 @@
 #include "kernels/cpu/gemm.hpp"
 #include "runtime/registry.hpp"
 
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/gemv.cpp"
+#endif
 #include "hwy/aligned_allocator.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/simd-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace assay::cpu::HWY_NAMESPACE {
+namespace assay::cpu::of_gemv::HWY_NAMESPACE {
+using namespace cpu::HWY_NAMESPACE;
 namespace {
 
 /// The dot products of kRows rows of A with x. Each is two interleaved sums of vectors, whatever kRows is, so that
@@ -62,11 +64,11 @@ void multiply_vector(Index m, Index k, const float* a, Index lda, const float* x
 }
 
 }  // namespace
-}  // namespace assay::cpu::HWY_NAMESPACE
+}  // namespace assay::cpu::of_gemv::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace assay::cpu {
+namespace assay::cpu::of_gemv {
 namespace {
 
 HWY_EXPORT(multiply_vector);
@@ -153,5 +155,5 @@ const KernelRegistration dispatch_kernel{{.op = "gemv",
                                           .priority = 1}};
 
 }  // namespace
-}  // namespace assay::cpu
+}  // namespace assay::cpu::of_gemv
 #endif

@@ -4,14 +4,16 @@
 #include "kernels/cpu/elementwise.hpp"
 #include "runtime/registry.hpp"
 
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/mean_pool_backward.cpp"
+#endif
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/elementwise-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace assay::cpu::HWY_NAMESPACE {
+namespace assay::cpu::of_mean_pool_backward::HWY_NAMESPACE {
+using namespace cpu::HWY_NAMESPACE;
 namespace {
 
 struct Quotient {
@@ -36,11 +38,11 @@ void spread(Index rows, Index length, Index n, const float* dy, Rows<float> dx) 
 }
 
 }  // namespace
-}  // namespace assay::cpu::HWY_NAMESPACE
+}  // namespace assay::cpu::of_mean_pool_backward::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace assay::cpu {
+namespace assay::cpu::of_mean_pool_backward {
 namespace {
 
 HWY_EXPORT(spread);
@@ -78,5 +80,5 @@ const KernelRegistration highway_kernel{{.op = "mean_pool_backward",
                                          .priority = 1}};
 
 }  // namespace
-}  // namespace assay::cpu
+}  // namespace assay::cpu::of_mean_pool_backward
 #endif

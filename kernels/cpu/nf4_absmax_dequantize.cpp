@@ -10,7 +10,7 @@
 
 #ifndef ASSAY_NF4_ABSMAX_LOOK_UP
 #define ASSAY_NF4_ABSMAX_LOOK_UP
-namespace assay::cpu {
+namespace assay::cpu::of_nf4_absmax_dequantize {
 using FourFloats [[gnu::vector_size(16)]] = float;
 
 static_assert([] {
@@ -32,17 +32,19 @@ static_assert([] {
   }
   for (; i < count; ++i) entries[i] = kAbsmaxCode[codes[i]];
 }
-}  // namespace assay::cpu
+}  // namespace assay::cpu::of_nf4_absmax_dequantize
 #endif
 
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/nf4_absmax_dequantize.cpp"
+#endif
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/simd-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace assay::cpu::HWY_NAMESPACE {
+namespace assay::cpu::of_nf4_absmax_dequantize::HWY_NAMESPACE {
+using namespace cpu::HWY_NAMESPACE;
 namespace {
 
 #if HWY_TARGET <= HWY_AVX3
@@ -99,11 +101,11 @@ void decode_rows(Index n, Index b, const std::uint8_t* codes, const float* absma
 }
 
 }  // namespace
-}  // namespace assay::cpu::HWY_NAMESPACE
+}  // namespace assay::cpu::of_nf4_absmax_dequantize::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace assay::cpu {
+namespace assay::cpu::of_nf4_absmax_dequantize {
 namespace {
 
 HWY_EXPORT(decode_rows);
@@ -142,5 +144,5 @@ const KernelRegistration highway_kernel{{.op = "nf4_absmax_dequantize",
                                          .priority = 1}};
 
 }  // namespace
-}  // namespace assay::cpu
+}  // namespace assay::cpu::of_nf4_absmax_dequantize
 #endif

@@ -11,14 +11,16 @@
 #include "kernels/cpu/elementwise.hpp"
 #include "runtime/registry.hpp"
 
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/nf4_absmax_quantize.cpp"
+#endif
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/simd-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace assay::cpu::HWY_NAMESPACE {
+namespace assay::cpu::of_nf4_absmax_quantize::HWY_NAMESPACE {
+using namespace cpu::HWY_NAMESPACE;
 namespace {
 
 /// A group of 256 divides into vectors of at most 16 lanes.
@@ -76,11 +78,11 @@ float encode_group(const float* values, float offset, Index count, std::uint8_t*
 }
 
 }  // namespace
-}  // namespace assay::cpu::HWY_NAMESPACE
+}  // namespace assay::cpu::of_nf4_absmax_quantize::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace assay::cpu {
+namespace assay::cpu::of_nf4_absmax_quantize {
 namespace {
 
 HWY_EXPORT(add_group);
@@ -182,5 +184,5 @@ const KernelRegistration highway_kernel{{.op = "nf4_absmax_quantize",
                                          .priority = 1}};
 
 }  // namespace
-}  // namespace assay::cpu
+}  // namespace assay::cpu::of_nf4_absmax_quantize
 #endif

@@ -6,14 +6,16 @@
 #include "kernels/cpu/elementwise.hpp"
 #include "runtime/registry.hpp"
 
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/nf4_dequantize.cpp"
+#endif
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/nf4-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace assay::cpu::HWY_NAMESPACE {
+namespace assay::cpu::of_nf4_dequantize::HWY_NAMESPACE {
+using namespace cpu::HWY_NAMESPACE;
 namespace {
 
 void decode_rows(Index n, Index k, Rows<const std::uint8_t> codes, Rows<const float> absmax, Rows<float> y) {
@@ -24,11 +26,11 @@ void decode_rows(Index n, Index k, Rows<const std::uint8_t> codes, Rows<const fl
 }
 
 }  // namespace
-}  // namespace assay::cpu::HWY_NAMESPACE
+}  // namespace assay::cpu::of_nf4_dequantize::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace assay::cpu {
+namespace assay::cpu::of_nf4_dequantize {
 namespace {
 
 HWY_EXPORT(decode_rows);
@@ -62,5 +64,5 @@ const KernelRegistration highway_kernel{{.op = "nf4_dequantize",
                                          .priority = 1}};
 
 }  // namespace
-}  // namespace assay::cpu
+}  // namespace assay::cpu::of_nf4_dequantize
 #endif

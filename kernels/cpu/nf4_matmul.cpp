@@ -7,15 +7,17 @@
 #include "kernels/cpu/nf4_product.hpp"
 #include "runtime/registry.hpp"
 
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/nf4_matmul.cpp"
+#endif
 #include "hwy/aligned_allocator.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/nf4-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace assay::cpu::HWY_NAMESPACE {
+namespace assay::cpu::of_nf4_matmul::HWY_NAMESPACE {
+using namespace cpu::HWY_NAMESPACE;
 namespace {
 
 /// dx += dy[j] w[j,:] for a row of W and m rows, 1 to 4; the rows of dx stay in a cache.
@@ -55,11 +57,11 @@ void decode_columns(const Nf4Operand& w, Index from, Index count, float* to) {
 }
 
 }  // namespace
-}  // namespace assay::cpu::HWY_NAMESPACE
+}  // namespace assay::cpu::of_nf4_matmul::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace assay::cpu {
+namespace assay::cpu::of_nf4_matmul {
 namespace {
 
 HWY_EXPORT(multiply_few_plain);
@@ -117,5 +119,5 @@ const KernelRegistration highway_kernel{{.op = "nf4_matmul",
                                          .priority = 1}};
 
 }  // namespace
-}  // namespace assay::cpu
+}  // namespace assay::cpu::of_nf4_matmul
 #endif

@@ -7,15 +7,17 @@
 #include "kernels/cpu/nf4_product.hpp"
 #include "runtime/registry.hpp"
 
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/nf4_matmul_nt.cpp"
+#endif
 #include "hwy/aligned_allocator.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/nf4-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace assay::cpu::HWY_NAMESPACE {
+namespace assay::cpu::of_nf4_matmul_nt::HWY_NAMESPACE {
+using namespace cpu::HWY_NAMESPACE;
 namespace {
 
 /// Row j of W times kRows rows of X: every vector of a block has a sum of its own, so that bits do not depend on kRows.
@@ -75,11 +77,11 @@ void decode_rows(const Nf4Operand& w, Index from, Index count, float* to) {
 }
 
 }  // namespace
-}  // namespace assay::cpu::HWY_NAMESPACE
+}  // namespace assay::cpu::of_nf4_matmul_nt::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace assay::cpu {
+namespace assay::cpu::of_nf4_matmul_nt {
 namespace {
 
 HWY_EXPORT(multiply_few);
@@ -136,5 +138,5 @@ const KernelRegistration highway_kernel{{.op = "nf4_matmul_nt",
                                          .priority = 1}};
 
 }  // namespace
-}  // namespace assay::cpu
+}  // namespace assay::cpu::of_nf4_matmul_nt
 #endif

@@ -9,14 +9,16 @@
 #include "kernels/cpu/elementwise.hpp"
 #include "runtime/registry.hpp"
 
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/nf4_quantize.cpp"
+#endif
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/nf4-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace assay::cpu::HWY_NAMESPACE {
+namespace assay::cpu::of_nf4_quantize::HWY_NAMESPACE {
+using namespace cpu::HWY_NAMESPACE;
 namespace {
 
 /// Codes of 64 floats, and their scale. Maxima are of bits: magnitudes order like integers, NaN above infinity above all
@@ -64,11 +66,11 @@ void encode_rows(Index n, Index k, Rows<const float> x, Rows<std::uint8_t> codes
 }
 
 }  // namespace
-}  // namespace assay::cpu::HWY_NAMESPACE
+}  // namespace assay::cpu::of_nf4_quantize::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace assay::cpu {
+namespace assay::cpu::of_nf4_quantize {
 namespace {
 
 HWY_EXPORT(encode_rows);
@@ -119,5 +121,5 @@ const KernelRegistration highway_kernel{{.op = "nf4_quantize",
                                          .priority = 1}};
 
 }  // namespace
-}  // namespace assay::cpu
+}  // namespace assay::cpu::of_nf4_quantize
 #endif

@@ -7,14 +7,16 @@
 #include "kernels/cpu/elementwise.hpp"
 #include "runtime/registry.hpp"
 
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/q4_k_dequantize.cpp"
+#endif
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/q4_k-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace assay::cpu::HWY_NAMESPACE {
+namespace assay::cpu::of_q4_k_dequantize::HWY_NAMESPACE {
+using namespace cpu::HWY_NAMESPACE;
 namespace {
 
 void dequantize(Index rows, Index k, Rows<const std::uint8_t> blocks, Rows<float> y) {
@@ -31,11 +33,11 @@ void dequantize(Index rows, Index k, Rows<const std::uint8_t> blocks, Rows<float
 }
 
 }  // namespace
-}  // namespace assay::cpu::HWY_NAMESPACE
+}  // namespace assay::cpu::of_q4_k_dequantize::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace assay::cpu {
+namespace assay::cpu::of_q4_k_dequantize {
 namespace {
 
 HWY_EXPORT(dequantize);
@@ -69,5 +71,5 @@ const KernelRegistration highway_kernel{{.op = "q4_k_dequantize",
                                          .priority = 1}};
 
 }  // namespace
-}  // namespace assay::cpu
+}  // namespace assay::cpu::of_q4_k_dequantize
 #endif

@@ -5,15 +5,17 @@
 #include "kernels/cpu/elementwise.hpp"
 #include "runtime/registry.hpp"
 
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/q4_k_gemv.cpp"
+#endif
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/q4_k-inl.hpp"
 #include "kernels/cpu/simd-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace assay::cpu::HWY_NAMESPACE {
+namespace assay::cpu::of_q4_k_gemv::HWY_NAMESPACE {
+using namespace cpu::HWY_NAMESPACE;
 namespace {
 
 /// One row: a vector sum of its low nibbles and one of its high ones; the values of a last ragged super-block are decoded
@@ -43,11 +45,11 @@ void multiply(Index rows, Index k, Rows<const std::uint8_t> blocks, const float*
 }
 
 }  // namespace
-}  // namespace assay::cpu::HWY_NAMESPACE
+}  // namespace assay::cpu::of_q4_k_gemv::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace assay::cpu {
+namespace assay::cpu::of_q4_k_gemv {
 namespace {
 
 HWY_EXPORT(multiply);
@@ -109,5 +111,5 @@ const KernelRegistration highway_kernel{{.op = "q4_k_gemv",
                                          .priority = 1}};
 
 }  // namespace
-}  // namespace assay::cpu
+}  // namespace assay::cpu::of_q4_k_gemv
 #endif

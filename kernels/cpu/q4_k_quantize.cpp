@@ -10,14 +10,16 @@
 #include "kernels/cpu/elementwise.hpp"
 #include "runtime/registry.hpp"
 
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/q4_k_quantize.cpp"
+#endif
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/q4_k-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace assay::cpu::HWY_NAMESPACE {
+namespace assay::cpu::of_q4_k_quantize::HWY_NAMESPACE {
+using namespace cpu::HWY_NAMESPACE;
 namespace {
 
 /// Codes of the 32 values of a sub-block. A product with the reciprocal comes near the code; comparisons that are exact
@@ -115,11 +117,11 @@ void quantize(Index rows, Index k, Rows<const float> x, Rows<std::uint8_t> block
 }
 
 }  // namespace
-}  // namespace assay::cpu::HWY_NAMESPACE
+}  // namespace assay::cpu::of_q4_k_quantize::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace assay::cpu {
+namespace assay::cpu::of_q4_k_quantize {
 namespace {
 
 HWY_EXPORT(quantize);
@@ -192,5 +194,5 @@ const KernelRegistration highway_kernel{{.op = "q4_k_quantize",
                                          .priority = 1}};
 
 }  // namespace
-}  // namespace assay::cpu
+}  // namespace assay::cpu::of_q4_k_quantize
 #endif

@@ -6,14 +6,16 @@
 
 #include "runtime/registry.hpp"
 
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/rmsnorm.cpp"
+#endif
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/storage-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace assay::cpu::HWY_NAMESPACE {
+namespace assay::cpu::of_rmsnorm::HWY_NAMESPACE {
+using namespace cpu::HWY_NAMESPACE;
 namespace {
 
 /// Four vectors of partial sums, so that additions need not wait for each other. The order depends on n alone.
@@ -62,11 +64,11 @@ void rmsnorm_rows(const ops::RmsnormArgs& args) {
 }
 
 }  // namespace
-}  // namespace assay::cpu::HWY_NAMESPACE
+}  // namespace assay::cpu::of_rmsnorm::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace assay::cpu {
+namespace assay::cpu::of_rmsnorm {
 namespace {
 
 HWY_EXPORT(rmsnorm_rows);
@@ -114,5 +116,5 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::cpu
+}  // namespace assay::cpu::of_rmsnorm
 #endif

@@ -5,14 +5,16 @@
 
 #include "runtime/registry.hpp"
 
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/rmsnorm_backward.cpp"
+#endif
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/storage-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace assay::cpu::HWY_NAMESPACE {
+namespace assay::cpu::of_rmsnorm_backward::HWY_NAMESPACE {
+using namespace cpu::HWY_NAMESPACE;
 namespace {
 
 /// One row after another: its projection, its part of dx, and its terms of dweight, which is summed over rows in
@@ -50,11 +52,11 @@ void rmsnorm_backward_rows(const ops::RmsnormBackwardArgs& args) {
 }
 
 }  // namespace
-}  // namespace assay::cpu::HWY_NAMESPACE
+}  // namespace assay::cpu::of_rmsnorm_backward::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace assay::cpu {
+namespace assay::cpu::of_rmsnorm_backward {
 namespace {
 
 HWY_EXPORT(rmsnorm_backward_rows);
@@ -97,5 +99,5 @@ const KernelRegistration highway_kernel{{.op = "rmsnorm_backward",
                                          .priority = 1}};
 
 }  // namespace
-}  // namespace assay::cpu
+}  // namespace assay::cpu::of_rmsnorm_backward
 #endif

@@ -4,14 +4,16 @@
 #include "kernels/cpu/elementwise.hpp"
 #include "runtime/registry.hpp"
 
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/scale.cpp"
+#endif
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/elementwise-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace assay::cpu::HWY_NAMESPACE {
+namespace assay::cpu::of_scale::HWY_NAMESPACE {
+using namespace cpu::HWY_NAMESPACE;
 namespace {
 
 struct Multiply {
@@ -27,11 +29,11 @@ void scale_rows(Index m, Index n, float alpha, Rows<float> y, Rows<const float> 
 }
 
 }  // namespace
-}  // namespace assay::cpu::HWY_NAMESPACE
+}  // namespace assay::cpu::of_scale::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace assay::cpu {
+namespace assay::cpu::of_scale {
 namespace {
 
 HWY_EXPORT(scale_rows);
@@ -67,5 +69,5 @@ const KernelRegistration highway_kernel{{.op = "scale",
                                          .priority = 1}};
 
 }  // namespace
-}  // namespace assay::cpu
+}  // namespace assay::cpu::of_scale
 #endif

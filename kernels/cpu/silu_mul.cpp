@@ -5,15 +5,17 @@
 
 #include "runtime/registry.hpp"
 
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/silu_mul.cpp"
+#endif
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/silu-inl.hpp"
 #include "kernels/cpu/storage-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace assay::cpu::HWY_NAMESPACE {
+namespace assay::cpu::of_silu_mul::HWY_NAMESPACE {
+using namespace cpu::HWY_NAMESPACE;
 namespace {
 
 template <class S>
@@ -35,11 +37,11 @@ void silu_mul_rows(const ops::SiluMulArgs& args) {
 }
 
 }  // namespace
-}  // namespace assay::cpu::HWY_NAMESPACE
+}  // namespace assay::cpu::of_silu_mul::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace assay::cpu {
+namespace assay::cpu::of_silu_mul {
 namespace {
 
 HWY_EXPORT(silu_mul_rows);
@@ -86,5 +88,5 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::cpu
+}  // namespace assay::cpu::of_silu_mul
 #endif

@@ -5,15 +5,17 @@
 
 #include "runtime/registry.hpp"
 
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/silu_mul_backward.cpp"
+#endif
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/silu-inl.hpp"
 #include "kernels/cpu/storage-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace assay::cpu::HWY_NAMESPACE {
+namespace assay::cpu::of_silu_mul_backward::HWY_NAMESPACE {
+using namespace cpu::HWY_NAMESPACE;
 namespace {
 
 void silu_mul_backward_rows(const ops::SiluMulBackwardArgs& args) {
@@ -35,11 +37,11 @@ void silu_mul_backward_rows(const ops::SiluMulBackwardArgs& args) {
 }
 
 }  // namespace
-}  // namespace assay::cpu::HWY_NAMESPACE
+}  // namespace assay::cpu::of_silu_mul_backward::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace assay::cpu {
+namespace assay::cpu::of_silu_mul_backward {
 namespace {
 
 HWY_EXPORT(silu_mul_backward_rows);
@@ -74,5 +76,5 @@ const KernelRegistration highway_kernel{{.op = "silu_mul_backward",
                                          .priority = 1}};
 
 }  // namespace
-}  // namespace assay::cpu
+}  // namespace assay::cpu::of_silu_mul_backward
 #endif

@@ -3,14 +3,16 @@
 
 #include "runtime/registry.hpp"
 
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/softmax_backward.cpp"
+#endif
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/storage-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace assay::cpu::HWY_NAMESPACE {
+namespace assay::cpu::of_softmax_backward::HWY_NAMESPACE {
+using namespace cpu::HWY_NAMESPACE;
 namespace {
 
 void softmax_backward_rows(const ops::SoftmaxBackwardArgs& args) {
@@ -36,11 +38,11 @@ void softmax_backward_rows(const ops::SoftmaxBackwardArgs& args) {
 }
 
 }  // namespace
-}  // namespace assay::cpu::HWY_NAMESPACE
+}  // namespace assay::cpu::of_softmax_backward::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace assay::cpu {
+namespace assay::cpu::of_softmax_backward {
 namespace {
 
 HWY_EXPORT(softmax_backward_rows);
@@ -73,5 +75,5 @@ const KernelRegistration highway_kernel{{.op = "softmax_backward",
                                          .priority = 1}};
 
 }  // namespace
-}  // namespace assay::cpu
+}  // namespace assay::cpu::of_softmax_backward
 #endif

@@ -1,7 +1,7 @@
 // dst = dst + alpha src with CUDA.
 #include "kernels/cuda/accumulate.cuh"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_accumulate {
 namespace {
 
 const KernelRegistration vectors_row{map_kernel_row<ops::AccumulateArgs, &accumulate<>>(
@@ -9,4 +9,4 @@ const KernelRegistration vectors_row{map_kernel_row<ops::AccumulateArgs, &accumu
     "one pass, 16 bytes a thread where rows are aligned")};
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_accumulate

@@ -2,7 +2,7 @@
 #include "kernels/cuda/attention_mma.cuh"
 #include "ops/attention.hpp"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_attention {
 namespace {
 
 using ops::AttentionArgs;
@@ -20,4 +20,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_attention

@@ -2,7 +2,7 @@
 #include "kernels/cuda/attention_backward_mma.cuh"
 #include "ops/attention_backward.hpp"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_attention_backward {
 namespace {
 
 using ops::AttentionBackwardArgs;
@@ -18,4 +18,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_attention_backward

@@ -2,7 +2,7 @@
 #include "kernels/cuda/attention_decode.cuh"
 #include "ops/attention_decode.hpp"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_attention_decode {
 namespace {
 
 using Args = ops::AttentionDecodeArgs;
@@ -11,4 +11,4 @@ const KernelRegistration f16_row{decode_row<Args, Half>("attention_decode/" ASSA
 const KernelRegistration bf16_row{decode_row<Args, BFloat16>("attention_decode/" ASSAY_CUDA_NAME "/split_keys_bf16")};
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_attention_decode

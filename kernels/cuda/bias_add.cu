@@ -1,7 +1,7 @@
 // y = x + bias for every row with CUDA.
 #include "kernels/cuda/bias_add.cuh"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_bias_add {
 namespace {
 
 const KernelRegistration vectors_row{map_kernel_row<ops::BiasAddArgs, &bias_add<>>(
@@ -9,4 +9,4 @@ const KernelRegistration vectors_row{map_kernel_row<ops::BiasAddArgs, &bias_add<
     "one pass, 16 bytes a thread where rows are aligned")};
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_bias_add

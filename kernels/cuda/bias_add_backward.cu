@@ -3,7 +3,7 @@
 
 #include "kernels/cuda/elementwise.cuh"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_bias_add_backward {
 namespace {
 
 const KernelRegistration stripes_row{map_kernel_row<ops::BiasAddBackwardArgs, &bias_add_backward<>>(
@@ -11,4 +11,4 @@ const KernelRegistration stripes_row{map_kernel_row<ops::BiasAddBackwardArgs, &b
     "a block per tile of columns, stripes of rows added in a fixed order")};
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_bias_add_backward

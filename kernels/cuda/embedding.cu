@@ -3,7 +3,7 @@
 
 #include "kernels/cuda/elementwise.cuh"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_embedding {
 namespace {
 
 const KernelRegistration vectors_row{map_kernel_row<ops::EmbeddingArgs, &embedding<>>(
@@ -11,4 +11,4 @@ const KernelRegistration vectors_row{map_kernel_row<ops::EmbeddingArgs, &embeddi
     "a thread per 16 bytes where rows are aligned")};
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_embedding

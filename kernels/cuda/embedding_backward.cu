@@ -3,7 +3,7 @@
 
 #include "kernels/cuda/elementwise.cuh"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_embedding_backward {
 namespace {
 
 const KernelRegistration first_of_id_row{map_kernel_row<ops::EmbeddingBackwardArgs, &embedding_backward<>>(
@@ -11,4 +11,4 @@ const KernelRegistration first_of_id_row{map_kernel_row<ops::EmbeddingBackwardAr
     "the first token of an id sums them all in order, 32 ids compared at a time; no atomics")};
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_embedding_backward

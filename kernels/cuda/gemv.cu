@@ -5,7 +5,7 @@
 #include "kernels/cuda/cublas.hpp"
 #endif
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_gemv {
 namespace {
 
 using ops::GemvArgs;
@@ -28,4 +28,4 @@ const KernelRegistration cublas_row{
 #endif
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_gemv

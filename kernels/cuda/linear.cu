@@ -2,7 +2,7 @@
 #include "kernels/cuda/affine_product.cuh"
 #include "kernels/linear.hpp"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_linear {
 namespace {
 
 using ops::LinearArgs;
@@ -13,4 +13,4 @@ const KernelRegistration register_tiled_row{preferred(composed_kernel<LinearArgs
     "linear", "linear/" ASSAY_CUDA_NAME "/register_tiled", "kernels/cuda/register_tiled.cuh", kRegisterTiled))};
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_linear

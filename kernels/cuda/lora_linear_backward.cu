@@ -2,7 +2,7 @@
 #include "kernels/cuda/affine_product.cuh"
 #include "kernels/lora.hpp"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_lora_linear_backward {
 namespace {
 
 using ops::LoraLinearBackwardArgs;
@@ -16,4 +16,4 @@ const KernelRegistration register_tiled_row{
         kRegisterTiled))};
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_lora_linear_backward

@@ -2,7 +2,7 @@
 #include "kernels/cuda/affine_product.cuh"
 #include "kernels/lora.hpp"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_lora_unmerge {
 namespace {
 
 using ops::LoraUnmergeArgs;
@@ -14,4 +14,4 @@ const KernelRegistration register_tiled_row{
         "lora_unmerge", "lora_unmerge/" ASSAY_CUDA_NAME "/register_tiled", "kernels/lora.hpp", kRegisterTiled))};
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_lora_unmerge

@@ -7,7 +7,7 @@
 #include "kernels/cuda/cublas.hpp"
 #endif
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_matmul {
 namespace {
 
 using ops::MatmulArgs;
@@ -29,4 +29,4 @@ const KernelRegistration cublas_tf32_row{as_peer(
 #endif
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_matmul

@@ -7,7 +7,7 @@
 #include "kernels/cuda/cublas.hpp"
 #endif
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_matmul_nt {
 namespace {
 
 using ops::MatmulNtArgs;
@@ -30,4 +30,4 @@ const KernelRegistration cublas_tf32_row{as_peer(declaring(
 #endif
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_matmul_nt

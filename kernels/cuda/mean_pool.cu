@@ -3,7 +3,7 @@
 
 #include "kernels/cuda/elementwise.cuh"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_mean_pool {
 namespace {
 
 const KernelRegistration stripes_row{map_kernel_row<ops::MeanPoolArgs, &mean_pool<>>(
@@ -11,4 +11,4 @@ const KernelRegistration stripes_row{map_kernel_row<ops::MeanPoolArgs, &mean_poo
     "a block per sequence and tile of columns, stripes of tokens added in a fixed order")};
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_mean_pool

@@ -3,7 +3,7 @@
 
 #include "kernels/cuda/elementwise.cuh"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_mean_pool_backward {
 namespace {
 
 const KernelRegistration rows_row{map_kernel_row<ops::MeanPoolBackwardArgs, &mean_pool_backward<>>(
@@ -11,4 +11,4 @@ const KernelRegistration rows_row{map_kernel_row<ops::MeanPoolBackwardArgs, &mea
     "a thread per four columns, one division for its rows")};
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_mean_pool_backward

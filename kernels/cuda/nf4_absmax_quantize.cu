@@ -1,7 +1,7 @@
 // q = the 8-bit code of (absmax - mean) / absmax2 with CUDA.
 #include "kernels/cuda/nf4_absmax_quantize.cuh"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_nf4_absmax_quantize {
 namespace {
 
 const KernelRegistration thread_per_group_row{absmax_quantize_kernel<&absmax_thread_per_group<>>(
@@ -11,4 +11,4 @@ const KernelRegistration block_per_group_row{preferred(absmax_quantize_kernel<&a
     "one block a group of 256: sums and maxima over lanes, limits in shared memory"))};
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_nf4_absmax_quantize

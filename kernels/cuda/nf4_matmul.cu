@@ -3,7 +3,7 @@
 
 #include "kernels/cuda/nf4_product.cuh"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_nf4_matmul {
 namespace {
 
 using ops::Nf4MatmulArgs;
@@ -14,4 +14,4 @@ const KernelRegistration tiled_row{preferred(nf4_product_kernel<Nf4MatmulArgs, &
     "nf4_matmul", "nf4_matmul/" ASSAY_CUDA_NAME "/register_tiled", "128x128 tiles, decoded into shared memory"))};
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_nf4_matmul

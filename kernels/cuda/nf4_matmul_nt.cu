@@ -3,7 +3,7 @@
 
 #include "kernels/cuda/nf4_product.cuh"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_nf4_matmul_nt {
 namespace {
 
 using ops::Nf4MatmulNtArgs;
@@ -15,4 +15,4 @@ const KernelRegistration by_rows_row{preferred(nf4_product_kernel<Nf4MatmulNtArg
     "up to 4 rows: x in registers, four rows of W at once, the next on their way; more: 128x128 tiles, decoded into shared memory"))};
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_nf4_matmul_nt

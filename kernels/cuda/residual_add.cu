@@ -1,7 +1,7 @@
 // y = x + alpha r with CUDA.
 #include "kernels/cuda/residual_add.cuh"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_residual_add {
 namespace {
 
 const KernelRegistration vectors_row{map_kernel_row<ops::ResidualAddArgs, &residual_add<>>(
@@ -9,4 +9,4 @@ const KernelRegistration vectors_row{map_kernel_row<ops::ResidualAddArgs, &resid
     "one pass, 16 bytes a thread where rows are aligned")};
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_residual_add

@@ -2,7 +2,7 @@
 #include "kernels/cuda/rmsnorm.cuh"
 #include "ops/rmsnorm.hpp"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_rmsnorm {
 namespace {
 
 using ops::RmsnormArgs;
@@ -14,4 +14,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_rmsnorm

@@ -2,7 +2,7 @@
 #include "kernels/cuda/rotary.cuh"
 #include "ops/rope.hpp"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_rope {
 namespace {
 
 using ops::RopeArgs;
@@ -14,4 +14,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_rope

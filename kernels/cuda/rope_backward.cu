@@ -2,7 +2,7 @@
 #include "kernels/cuda/rotary.cuh"
 #include "ops/rope_backward.hpp"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_rope_backward {
 namespace {
 
 using ops::RopeBackwardArgs;
@@ -14,4 +14,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_rope_backward

@@ -1,7 +1,7 @@
 // y = alpha x with CUDA.
 #include "kernels/cuda/scale.cuh"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_scale {
 namespace {
 
 const KernelRegistration vectors_row{
@@ -9,4 +9,4 @@ const KernelRegistration vectors_row{
                                              "one pass, 16 bytes a thread where rows are aligned")};
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_scale

@@ -2,7 +2,7 @@
 #include "kernels/cuda/silu_mul.cuh"
 #include "ops/silu_mul.hpp"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_silu_mul {
 namespace {
 
 using ops::SiluMulArgs;
@@ -14,4 +14,4 @@ const KernelRegistration registrations[] = {
 };
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_silu_mul

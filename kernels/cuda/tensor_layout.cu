@@ -2,7 +2,7 @@
 #include "kernels/cuda/copies.cuh"
 #include "ops/tensor_layout.hpp"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_tensor_layout {
 namespace {
 
 using ops::TensorLayoutArgs;
@@ -13,4 +13,4 @@ const KernelRegistration tiled32_row{copy_kernel<TensorLayoutArgs, false, true, 
     "tensor_layout", "tensor_layout/" ASSAY_CUDA_NAME "/tiled32", "32x32 tiles through shared memory")};
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_tensor_layout

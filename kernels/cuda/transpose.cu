@@ -2,7 +2,7 @@
 #include "kernels/cuda/copies.cuh"
 #include "ops/transpose.hpp"
 
-namespace assay::ASSAY_CUDA_NAMESPACE {
+namespace assay::ASSAY_CUDA_NAMESPACE::of_transpose {
 namespace {
 
 using ops::TransposeArgs;
@@ -13,4 +13,4 @@ const KernelRegistration tiled32_row{copy_kernel<TransposeArgs, true, true, &til
     "transpose", "transpose/" ASSAY_CUDA_NAME "/tiled32", "32x32 tiles through shared memory")};
 
 }  // namespace
-}  // namespace assay::ASSAY_CUDA_NAMESPACE
+}  // namespace assay::ASSAY_CUDA_NAMESPACE::of_transpose
