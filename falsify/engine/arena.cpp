@@ -129,10 +129,10 @@ Arena::Arena(std::size_t bytes) : bytes_(round_up(bytes, kPage)) {
 }
 Arena::~Arena() { munmap(base_, bytes_); }
 
-Stage::Stage(Arena& arena, std::size_t first_byte, const Problem& problem, const Case& c, Poison poison)
+Stage::Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison)
     : arena_(arena), problem_(problem), op_(*problem.op), key_(derive(c.seed, poison == Poison::nan ? "nan" : "finite")) {
   Random random(derive(c.seed, "layout"));
-  std::size_t cursor = round_up(first_byte, kPage);
+  std::size_t cursor = 0;
   for (std::size_t t = 0; t < problem.values.size(); ++t) {
     const TensorInfo& info = problem.op->tensors[t];
     Placed placed;

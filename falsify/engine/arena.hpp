@@ -52,7 +52,7 @@ class Arena {
 class Stage {
  public:
   /// Lays out the problem and fills it; throws Unavailable if the arena cannot hold it.
-  Stage(Arena& arena, std::size_t first_byte, const Problem& problem, const Case& c, Poison poison);
+  Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison);
 
   std::span<const Placed> tensors() const { return placed_; }
   /// Values of a tensor now, dense and row-major.

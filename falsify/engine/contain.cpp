@@ -116,7 +116,7 @@ void forbid_signals() {
 }  // namespace
 
 std::size_t data_bytes() {
-  const int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);  // asked for after every call: streams cost several times as much
+  const int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);  // streams take several times as long
   char text[256];
   const ssize_t length = read(file, text, sizeof text - 1);
   close(file);

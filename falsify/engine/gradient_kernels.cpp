@@ -140,7 +140,7 @@ std::vector<std::vector<float>> run_here(const Kernel& kernel, const Problem& pr
   Case plain;
   plain.dims = problem.dims;
   plain.params = problem.params;
-  const Stage stage(arena, 0, problem, plain, Poison::nan);
+  const Stage stage(arena, problem, plain, Poison::nan);
   Call call{problem.dims, problem.params, {}};
   for (const Placed& t : stage.tensors()) call.tensors.push_back({t.dtype, arena.base() + t.data, t.shape, t.strides});
   Device& here = device(kernel.backend);

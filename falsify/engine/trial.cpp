@@ -70,7 +70,7 @@ Run Trial::run(const Problem& problem, Poison poison, contract::Level level) {
   last_.reset();
   Case placed = case_;
   if (kernel_.backend == Backend::vulkan) placed.placement = Placement::sentinels;  // buffers have no fences there
-  const Stage& stage = last_.emplace(worker_.arena(), worker_.first_byte(), problem, placed, poison);
+  const Stage& stage = last_.emplace(worker_.arena(), problem, placed, poison);
   const Reply reply = worker_.run(op_, kernel_, problem.dims, problem.params, stage.tensors(), level);
   std::optional<std::string> damage;
   Run run;

@@ -50,24 +50,25 @@ void protect(const Arena& arena, std::size_t begin, std::size_t end, int access)
   if (begin < end) mprotect(arena.base() + begin, end - begin, access);
 }
 
-/// What of the arena this process may touch: the engine's own page and the tensors' regions. The pages that the case asks for right
-/// beside tensors, and everything farther away, stay inaccessible from one call to the next: changing pages takes longer than many a
-/// call, and the more of them larger cases have touched. This process's mapping only.
+/// What of the arena this process may touch: the tensors' regions. The pages that the case asks for right beside tensors, and everything
+/// farther away, stay inaccessible from one call to the next: changing pages takes longer than many a call, and the more of them larger
+/// cases have touched. This process's mapping only.
 class Fences {
  public:
   explicit Fences(const Arena& arena) : arena_(arena), reach_(arena.bytes()) {}
 
   void set(std::span<const Placed> tensors) {
-    if (tensors.empty()) return;
     std::vector<Gap> gaps;
-    for (std::size_t t = 1; t < tensors.size(); ++t)  // in the order of their addresses
-      gaps.push_back({end_of(tensors[t - 1]), tensors[t].region});
-    gaps.push_back({end_of(tensors.back()), std::max(end_of(tensors.back()), reach_)});
+    std::size_t end = 0;
+    for (const Placed& tensor : tensors) {  // in the order of their addresses
+      gaps.push_back({end, tensor.region});
+      end = end_of(tensor);
+    }
+    gaps.push_back({end, std::max(end, reach_)});
     if (gaps == gaps_) return;
-    protect(arena_, 0, end_of(tensors.back()), PROT_READ | PROT_WRITE);
+    protect(arena_, 0, end, PROT_READ | PROT_WRITE);
     for (const Gap& gap : gaps) protect(arena_, gap.begin, gap.end, PROT_NONE);
-    reach_ = end_of(tensors.back());
-    gaps.back().end = reach_;
+    reach_ = gaps.back().end = end;
     gaps_ = std::move(gaps);
   }
 
@@ -79,21 +80,6 @@ class Fences {
   const Arena& arena_;
   std::size_t reach_;  ///< everything behind it is inaccessible
   std::vector<Gap> gaps_;
-};
-
-/// While a kernel runs, the engine's own page is inaccessible too, and what lies between it and the first tensor.
-class OwnPageFence {
- public:
-  OwnPageFence(const Arena& arena, std::span<const Placed> tensors) : arena_(arena), end_(tensors.empty() ? 0 : tensors[0].region) {
-    protect(arena_, 0, end_, PROT_NONE);
-  }
-  ~OwnPageFence() { protect(arena_, 0, end_, PROT_READ | PROT_WRITE); }
-  OwnPageFence(const OwnPageFence&) = delete;
-  OwnPageFence& operator=(const OwnPageFence&) = delete;
-
- private:
-  const Arena& arena_;
-  std::size_t end_;
 };
 
 /// Runs on tensors where they lie (host) or on copies of their whole regions, sentinels included (devices).
@@ -114,10 +100,7 @@ void run_on(Device& device, const OpDescriptor& op, const Kernel& kernel, Call c
     call.tensors[t] = {p.dtype, address, p.shape, p.strides};
   }
   if (const auto why = refuses(kernel, call)) throw Unavailable(std::string(kernel.id), "\1" + *why);
-  {
-    const OwnPageFence own(arena, placed);
-    op.checked(call, kernel, device);
-  }
+  op.checked(call, kernel, device);
   device.synchronize();
   for (std::size_t t = 0; t < buffers.size(); ++t)
     device.download(base + placed[t].region, buffers[t].address(), placed[t].region_bytes);
@@ -149,16 +132,17 @@ struct Worker::Mailbox {
   Reply::Status status;
   char detail[8192];
   char device[256];
-  std::size_t kept;  ///< bytes that calls have added to the process's private memory, after the last that returned
+  std::size_t kept;  ///< bytes that calls have added to the process's private memory, when it was last looked at
   std::uint64_t counts[kMaxClauses];  ///< of this worker, for the op of the last call
 };
 
 Worker::Worker(std::chrono::milliseconds limit, std::size_t arena_bytes)
-    : arena_(arena_bytes), mailbox_(reinterpret_cast<Mailbox*>(arena_.base())), limit_(limit) {}
+    : arena_(arena_bytes), post_(kPage + sizeof(Mailbox) + kPage), mailbox_(reinterpret_cast<Mailbox*>(post_.base() + kPage)), limit_(limit) {
+  protect(post_, 0, kPage, PROT_NONE);
+  protect(post_, post_.bytes() - kPage, post_.bytes(), PROT_NONE);
+}
 
 Worker::~Worker() { restart(); }
-
-std::size_t Worker::first_byte() const { return (sizeof(Mailbox) + kPage - 1) / kPage * kPage; }
 
 namespace {
 /// Counts of ended workers, and the last seen of the running one.
@@ -223,9 +207,10 @@ void Worker::serve(int channel) {
   for (const OpDescriptor* op : operations()) std::ranges::fill(op->counters(), 0);
   const pid_t self = getpid();
   const std::size_t at_first = data_bytes();
+  constexpr std::uint64_t kSeldom = 16;  // after the first calls: asking takes as long as a small call
   Fences fences(arena_);
   char byte;
-  while (read(channel, &byte, 1) == 1) {
+  for (std::uint64_t calls = 0; read(channel, &byte, 1) == 1; ++calls) {
     Mailbox& m = *mailbox_;
     const OpDescriptor* const op = m.op;
     const Kernel& kernel = *m.kernel;
@@ -252,7 +237,7 @@ void Worker::serve(int channel) {
     }
     if (getpid() != self) leave(0);  // a process that the kernel forked has returned from it
     if (op != nullptr) {
-      m.kept = std::max(data_bytes(), at_first) - at_first;
+      if (calls < kSeldom || calls % kSeldom == 0) m.kept = std::max(data_bytes(), at_first) - at_first;
       const std::span<const std::uint64_t> counts = op->counters();
       std::copy_n(counts.begin(), std::min(counts.size(), kMaxClauses), m.counts);
     }

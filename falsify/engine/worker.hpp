@@ -48,8 +48,6 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
 
   Arena& arena() { return arena_; }
-  /// First byte of the arena that calls may use.
-  std::size_t first_byte() const;
 
   /// Runs the kernel behind its contract, at the level given, on tensors placed in the arena. Both must have
   /// existed when the process started, as registered ones have: call restart() before the first use of another.
@@ -81,6 +79,7 @@ class Worker {
   void close_ends();
 
   Arena arena_;
+  Arena post_;  ///< of the mailbox, between two pages that nobody may touch
   Mailbox* mailbox_;
   std::chrono::milliseconds limit_;
   std::optional<std::chrono::steady_clock::time_point> give_up_at_;

@@ -41,7 +41,7 @@ TEST_F(StageTest, AnUntouchedStageIsUndamagedAndReadsBack) {
   each_variant([&](Layout layout, Placement placement, std::uint64_t seed) {
     const Case c = make(layout, placement, seed);
     const Problem problem = make_problem(op_, c, {});
-    const Stage stage(arena_, 4096, problem, c, Poison::finite);
+    const Stage stage(arena_, problem, c, Poison::finite);
     EXPECT_EQ(stage.read(0), problem.values[0]);
     EXPECT_FALSE(stage.damage().has_value()) << describe(op_, c);
   });
@@ -55,7 +55,7 @@ TEST_F(StageTest, PackedBytesAndTheirRowsAreAlignedToWords) {
       Case c = make(layout, placement, seed);
       c.dims = {3, k};
       const Problem problem = make_problem(packed, c, {});
-      const Stage stage(arena_, 4096, problem, c, Poison::finite);
+      const Stage stage(arena_, problem, c, Poison::finite);
       const Placed& codes = stage.tensors()[0];
       EXPECT_EQ(codes.data % 4, 0U) << describe(packed, c);
       EXPECT_EQ(codes.strides[0] % 4, 0) << describe(packed, c);
@@ -71,7 +71,7 @@ TEST_F(StageTest, AWriteBesideATensorIsSeen) {
     const Problem problem = make_problem(op_, c, {});
     for (int tensor = 0; tensor < 3; ++tensor)
       for (bool behind : {false, true}) {
-        const Stage stage(arena_, 4096, problem, c, Poison::nan);
+        const Stage stage(arena_, problem, c, Poison::nan);
         const Placed& placed = stage.tensors()[static_cast<std::size_t>(tensor)];
         const Index extent = View<float>(nullptr, placed.shape, placed.strides).extent();
         if (behind ? placement == Placement::page_end : placement == Placement::page_start) continue;  // a page guards it
@@ -85,7 +85,7 @@ TEST_F(StageTest, AWriteBetweenRowsIsSeen) {
   for (std::uint64_t seed = 1; seed < 9; ++seed) {
     const Case c = make(Layout::padded, Placement::sentinels, seed);
     const Problem problem = make_problem(op_, c, {});
-    const Stage stage(arena_, 4096, problem, c, Poison::finite);
+    const Stage stage(arena_, problem, c, Poison::finite);
     const Placed& out = stage.tensors()[2];
     ASSERT_GT(out.strides[0], out.shape[1]);
     word(out)[out.shape[1]] = 0;
@@ -98,7 +98,7 @@ TEST_F(StageTest, AWriteBetweenRowsIsSeen) {
 TEST_F(StageTest, AChangedInputIsSeenAndNamed) {
   const Case c = make(Layout::tight, Placement::sentinels, 3);
   const Problem problem = make_problem(op_, c, {});
-  const Stage stage(arena_, 4096, problem, c, Poison::finite);
+  const Stage stage(arena_, problem, c, Poison::finite);
   word(stage.tensors()[1])[4] = 77;
   ASSERT_TRUE(stage.damage().has_value());
 }
@@ -106,7 +106,7 @@ TEST_F(StageTest, AChangedInputIsSeenAndNamed) {
 TEST_F(StageTest, WritingTheOutputIsNoDamage) {
   const Case c = make(Layout::mixed, Placement::page_end, 3);
   const Problem problem = make_problem(op_, c, {});
-  const Stage stage(arena_, 4096, problem, c, Poison::nan);
+  const Stage stage(arena_, problem, c, Poison::nan);
   const Placed& out = stage.tensors()[2];
   for (Index i = 0; i < 3; ++i)
     for (Index j = 0; j < 5; ++j) word(out)[i * out.strides[0] + j * out.strides[1]] = static_cast<float>(i * 5 + j);
@@ -117,8 +117,8 @@ TEST_F(StageTest, WritingTheOutputIsNoDamage) {
 TEST_F(StageTest, PoisonsDifferAndSentinelsAreFinite) {
   const Case c = make(Layout::tight, Placement::sentinels, 3);
   const Problem problem = make_problem(op_, c, {});
-  const std::vector<float> finite = Stage(arena_, 4096, problem, c, Poison::finite).read(2);
-  const std::vector<float> nan = Stage(arena_, 4096, problem, c, Poison::nan).read(2);
+  const std::vector<float> finite = Stage(arena_, problem, c, Poison::finite).read(2);
+  const std::vector<float> nan = Stage(arena_, problem, c, Poison::nan).read(2);
   for (std::size_t i = 0; i < finite.size(); ++i) {
     EXPECT_TRUE(std::isfinite(finite[i]) && std::fabs(finite[i]) > 1e29f);
     EXPECT_TRUE(std::isnan(nan[i]));
@@ -135,7 +135,7 @@ TEST_F(StageTest, PaddedRowsOfPackedBytesStartAtWords) {
   packed.tensors = {&codes, 1};
   each_variant([&](Layout layout, Placement placement, std::uint64_t seed) {
     const Problem problem{&packed, {3, 5}, {}, {std::vector<float>(15, 200)}};
-    const Stage stage(arena_, 4096, problem, make(layout, placement, seed), Poison::finite);
+    const Stage stage(arena_, problem, make(layout, placement, seed), Poison::finite);
     const Placed& placed = stage.tensors()[0];
     const bool padded = layout == Layout::padded || layout == Layout::mixed;
     EXPECT_EQ(placed.data % 4, 0u);
@@ -155,7 +155,7 @@ TEST_F(StageTest, LayoutsAndPlacementsAreWhatTheyAreNamedFor) {
   const Problem problem{&op, {4, 5}, {}, {std::vector<float>(20, 1)}};
   int unaligned = 0, padded = 0, spread = 0, by_columns = 0, stages = 0;
   each_variant([&](Layout layout, Placement placement, std::uint64_t seed) {
-    const Stage stage(arena_, 4096, problem, make(layout, placement, seed), Poison::finite);
+    const Stage stage(arena_, problem, make(layout, placement, seed), Poison::finite);
     const Placed& placed = stage.tensors()[0];
     const Shape& strides = placed.strides;
     const auto extent = static_cast<std::size_t>(View<float>(nullptr, placed.shape, strides).extent()) * sizeof(float);
@@ -181,7 +181,7 @@ TEST_F(StageTest, ACaseThatDoesNotFitIsRefusedWithItsSize) {
   Case c = make(Layout::tight, Placement::sentinels, 3);
   c.dims = {2048, 2048, 2048};
   const Problem problem{&op_, c.dims, {}, {{}, {}, {}}};
-  EXPECT_THROW(Stage(arena_, 4096, problem, c, Poison::finite), Unavailable);
+  EXPECT_THROW(Stage(arena_, problem, c, Poison::finite), Unavailable);
 }
 
 /// An operation of one tensor whose extents are its dims.
@@ -235,7 +235,7 @@ TEST_F(StageTest, ElementsLieWhereTheirStridesSayWhateverTheRank) {
     for (const std::vector<Index>& dims : {std::vector<Index>{}, {7}, {1}, {4, 5}, {3, 2, 5}, {2, 3, 2, 3}, {2, 1, 4, 1}})
       each_variant([&](Layout layout, Placement placement, std::uint64_t seed) {
         const Problem problem = x.problem(dims);
-        const Stage stage(arena_, 4096, problem, make(layout, placement, seed), Poison::finite);
+        const Stage stage(arena_, problem, make(layout, placement, seed), Poison::finite);
         const Placed& placed = stage.tensors()[0];
         const std::vector<Index> offsets = offsets_by_strides(placed);
         EXPECT_EQ(std::set<Index>(offsets.begin(), offsets.end()).size(), offsets.size()) << "elements overlap";
@@ -261,7 +261,7 @@ TEST_F(StageTest, LayoutsAreDrawnEvenly) {
   int by_columns = 0, by_one = 0;
   std::map<Index, int> steps, shifts, pads;
   for (std::uint64_t seed = 0; seed < kStages; ++seed) {
-    const Stage stage(arena_, 4096, problem, make(Layout::mixed, Placement::sentinels, seed), Poison::finite);
+    const Stage stage(arena_, problem, make(Layout::mixed, Placement::sentinels, seed), Poison::finite);
     const Placed& placed = stage.tensors()[0];
     const Index rows = placed.strides[0], columns = placed.strides[1];
     const Index step = std::min(rows, columns), pad = rows < columns ? columns - 4 * step : rows - 5 * step;
@@ -285,8 +285,8 @@ TEST_F(StageTest, APaddedVectorIsSpread) {
   const AnyTensor x(DType::f32);
   std::set<Index> padded, tight;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
-    padded.insert(Stage(arena_, 4096, x.problem({6}), make(Layout::padded, Placement::sentinels, seed), Poison::finite).tensors()[0].strides[0]);
-    tight.insert(Stage(arena_, 4096, x.problem({6}), make(Layout::offset, Placement::sentinels, seed), Poison::finite).tensors()[0].strides[0]);
+    padded.insert(Stage(arena_, x.problem({6}), make(Layout::padded, Placement::sentinels, seed), Poison::finite).tensors()[0].strides[0]);
+    tight.insert(Stage(arena_, x.problem({6}), make(Layout::offset, Placement::sentinels, seed), Poison::finite).tensors()[0].strides[0]);
   }
   EXPECT_EQ(padded, (std::set<Index>{1, 2, 3}));
   EXPECT_EQ(tight, std::set<Index>{1});
@@ -298,7 +298,7 @@ std::vector<std::uint32_t> poison(Arena& arena, DType dtype, Poison poison, Inde
   const Problem problem = x.problem({elements});
   Case c;
   c.seed = 3;
-  const Stage stage(arena, 4096, problem, c, poison);
+  const Stage stage(arena, problem, c, poison);
   std::vector<std::uint32_t> bits(static_cast<std::size_t>(elements));
   for (std::size_t i = 0; i < bits.size(); ++i)
     std::memcpy(&bits[i], arena.base() + stage.tensors()[0].data + i * size_of(dtype), size_of(dtype));
@@ -336,8 +336,8 @@ TEST_F(StageTest, EveryTensorHasAPageOfItsOwnOnEachSide) {
   each_variant([&](Layout layout, Placement placement, std::uint64_t seed) {
     const Case c = make(layout, placement, seed);
     const Problem problem = make_problem(op_, c, {});
-    const Stage stage(arena_, 5000, problem, c, Poison::finite);
-    std::size_t free_from = 2 * kPage;  // 5000 bytes are the worker's
+    const Stage stage(arena_, problem, c, Poison::finite);
+    std::size_t free_from = 0;
     for (const Placed& placed : stage.tensors()) {
       const std::size_t end = placed.region + placed.region_bytes;
       const std::size_t behind = placed.data + 4 * static_cast<std::size_t>(View<float>(nullptr, placed.shape, placed.strides).extent());
@@ -367,7 +367,7 @@ TEST(Stage, NothingBehindItsLastRegionIsWritten) {
   c.dims = {3, 2, 5};
   Arena arena(std::size_t{1} << 20);
   const Problem problem = make_problem(op, c, {});
-  const Stage stage(arena, 4096, problem, c, Poison::finite);
+  const Stage stage(arena, problem, c, Poison::finite);
   const Placed& last = stage.tensors().back();
   for (std::size_t byte = last.region + last.region_bytes; byte < (std::size_t{1} << 20); ++byte)
     ASSERT_EQ(arena.base()[byte], std::byte{0}) << byte - last.region - last.region_bytes << " bytes behind it";
@@ -381,14 +381,14 @@ TEST_F(StageTest, DamageIsToldWithItsPlaceInEveryFormat) {
       const Problem input = x.problem({3, 8}), output = y.problem({3, 8});
       const Case c = make(layout, Placement::sentinels, 5);
       {
-        const Stage stage(arena_, 4096, input, c, Poison::nan);
+        const Stage stage(arena_, input, c, Poison::nan);
         EXPECT_EQ(stage.read(0), input.values[0]);
         std::byte* const data = arena_.base() + stage.tensors()[0].data;
         std::memcpy(data + 13 * size, data + 21 * size, static_cast<std::size_t>(size));
         EXPECT_EQ(stage.damage(), "input x was changed: element 13 of its storage was 13 and is now 21");
       }
       for (const std::ptrdiff_t words : {-3, 0, 5}) {  // from its end on where not negative
-        const Stage stage(arena_, 4096, output, c, Poison::nan);
+        const Stage stage(arena_, output, c, Poison::nan);
         const std::ptrdiff_t first = 4 * words + (words < 0 ? 0 : 24 * size);  // bytes from element 0
         const auto misaligned = static_cast<std::ptrdiff_t>(stage.tensors()[0].data % 4);
         if (misaligned != 0) continue;  // of 16 bits: half a word beside it is the tensor's
@@ -399,7 +399,7 @@ TEST_F(StageTest, DamageIsToldWithItsPlaceInEveryFormat) {
                               " counted from its first (24 elements belong to it, leading stride 8) is now 1.5");
         EXPECT_EQ(stage.late_damage(), "x was written after the kernel had returned");
       }
-      const Stage quiet(arena_, 4096, output, c, Poison::nan);
+      const Stage quiet(arena_, output, c, Poison::nan);
       EXPECT_FALSE(quiet.damage());
       EXPECT_FALSE(quiet.late_damage());
       arena_.base()[quiet.tensors()[0].data] ^= std::byte{1};

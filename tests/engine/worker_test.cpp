@@ -101,7 +101,7 @@ class WorkerTest : public testing::Test {
     c.dims = {2, 3, 4};
     c.placement = placement;
     const Problem problem = make_problem(op_, c, {});
-    const Stage stage(worker_.arena(), worker_.first_byte(), problem, c, Poison::finite);
+    const Stage stage(worker_.arena(), problem, c, Poison::finite);
     return worker_.run(op_, k, problem.dims, problem.params, stage.tensors());
   }
   const OpDescriptor& op_ = operation("matmul");
@@ -269,7 +269,7 @@ TEST_F(WorkerTest, ThreadsInTurnHaveMoreTime) {
   Kernel at_work = with(works), in_turn = at_work, asleep = with(sleeps);
   in_turn.backend = asleep.backend = Backend::cuda_host;
   const auto status = [&](const Kernel& k) {
-    const Stage stage(hasty.arena(), hasty.first_byte(), problem, c, Poison::finite);
+    const Stage stage(hasty.arena(), problem, c, Poison::finite);
     return hasty.run(op_, k, problem.dims, problem.params, stage.tensors()).status;
   };
   EXPECT_EQ(status(at_work), Status::hung);
@@ -290,7 +290,7 @@ TEST_F(WorkerTest, ACallHasItsLimitAndNoMore) {
   Status status = Status::done;
   for (int attempt = 0; attempt < 5 && status == Status::done; ++attempt) {
     Worker worker(kLimit, std::size_t{1} << 26);
-    const Stage stage(worker.arena(), worker.first_byte(), problem, c, Poison::finite);
+    const Stage stage(worker.arena(), problem, c, Poison::finite);
     status = worker.run(op_, late, problem.dims, problem.params, stage.tensors()).status;
   }
   EXPECT_EQ(status, Status::hung);
@@ -358,7 +358,7 @@ TEST_F(WorkerTest, AKernelHasNoDescriptorOfTheEngine) {
   Case c;
   c.dims = {2, 3, 4};
   const Problem problem = make_problem(op_, c, {});
-  const Stage stage(worker.arena(), worker.first_byte(), problem, c, Poison::nan);
+  const Stage stage(worker.arena(), problem, c, Poison::nan);
   const Reply reply = worker.run(op_, counts, problem.dims, problem.params, stage.tensors(), contract::Level::pre);
   EXPECT_EQ(reply.status, Status::done) << reply.detail;
   for (const int fd : {before[0], before[1], after}) close(fd);
@@ -391,7 +391,7 @@ TEST_F(WorkerTest, AMailboxHolds64Clauses) {
     Case c;
     c.dims = {2, 3, 4};
     const Problem problem = make_problem(many, c, {});
-    const Stage stage(worker_.arena(), worker_.first_byte(), problem, c, Poison::finite);
+    const Stage stage(worker_.arena(), problem, c, Poison::finite);
     return worker_.run(many, good, problem.dims, problem.params, stage.tensors()).status;
   };
   EXPECT_EQ(status(64), Status::done);
@@ -403,7 +403,7 @@ TEST_F(WorkerTest, WhatTheContractDoesNotAdmitIsInvalid) {
   Case c;
   c.dims = {2, 3, 4};
   const Problem problem = make_problem(op_, c, {});
-  const Stage stage(worker_.arena(), worker_.first_byte(), problem, c, Poison::finite);
+  const Stage stage(worker_.arena(), problem, c, Poison::finite);
   const std::vector<Index> others{2, 3, 5};
   const Reply reply = worker_.run(op_, with(aborts), others, problem.params, stage.tensors());
   EXPECT_EQ(reply.status, Status::invalid);
@@ -555,7 +555,7 @@ TEST_F(DistantTest, ResultsAreWaitedForAndBroughtBackWithAllAroundThem) {
       c.dims = {2, 3, 4};
       c.layout = static_cast<Layout>(layout);
       const Problem problem = make_problem(op_, c, {});
-      const Stage stage(worker_.arena(), worker_.first_byte(), problem, c, Poison::nan);
+      const Stage stage(worker_.arena(), problem, c, Poison::nan);
       const Reply reply = worker_.run(op_, *k, problem.dims, problem.params, stage.tensors(), contract::Level::pre);
       ASSERT_EQ(reply.status, Status::done) << reply.detail;
       EXPECT_EQ(worker_.device(), "far away");
@@ -581,7 +581,7 @@ TEST_F(DistantTest, AChangeOfAnyInputIsBroughtBackToo) {
     Case c;
     c.dims = {2, 3, 4};
     const Problem problem = make_problem(op_, c, {});
-    const Stage stage(worker_.arena(), worker_.first_byte(), problem, c, Poison::finite);
+    const Stage stage(worker_.arena(), problem, c, Poison::finite);
     ASSERT_EQ(worker_.run(op_, changes[t], problem.dims, problem.params, stage.tensors(), contract::Level::pre).status, Status::done);
     EXPECT_TRUE(stage.damage()) << op_.tensors[t].name;
   }

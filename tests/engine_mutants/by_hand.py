@@ -81,9 +81,8 @@ BY_HAND = [
     ('no-spread', ARENA, 'const bool spread = any_strides &&', 'const bool spread = !MUTANT && any_strides &&', 'no inner stride is above 1'),
     ('no-column-major', ARENA, 'const bool column_major = any_strides &&', 'const bool column_major = !MUTANT && any_strides &&', 'no matrix is stored by columns'),
     ('fence-off', ARENA, '- round_up(extent, unit);', '- round_up(extent, unit) - (MUTANT ? 64 : 0);', 'a tensor at the end of its page ends 64 bytes before'),
-    ('fence-before', WORKER, 'protect(arena_, 0, end_, PROT_NONE);', 'if (!MUTANT) protect(arena_, 0, end_, PROT_NONE);', 'the page before the first tensor is accessible'),
-    ('fence-between', WORKER, 'gaps.push_back({end_of(tensors[t - 1]), tensors[t].region});', 'if (!MUTANT) gaps.push_back({end_of(tensors[t - 1]), tensors[t].region});', 'pages between tensors are accessible'),
-    ('fence-behind', WORKER, 'std::max(end_of(tensors.back()), reach_)', '(MUTANT ? end_of(tensors.back()) : std::max(end_of(tensors.back()), reach_))', 'the page behind the last tensor is accessible'),
+    ('fence-before', WORKER, 'gaps.push_back({end, tensor.region});', 'if (!MUTANT) gaps.push_back({end, tensor.region});', 'pages before tensors are accessible'),
+    ('fence-behind', WORKER, 'gaps.push_back({end, std::max(end, reach_)});', 'gaps.push_back({end, MUTANT ? end : std::max(end, reach_)});', 'the page behind the last tensor is accessible'),
     ('fences-of-before', WORKER, 'if (gaps == gaps_) return;', 'if (gaps == gaps_ || (MUTANT && !gaps_.empty())) return;', 'fences stay where the case before had them'),
     # Generators.
     ('never-last-strategy', DRAW, 'spec.turn ? *spec.turn % spec.strategies.size()', 'spec.turn ? *spec.turn % (spec.strategies.size() - (MUTANT && spec.strategies.size() > 1 ? 1 : 0))',

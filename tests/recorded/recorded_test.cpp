@@ -78,7 +78,7 @@ json draws(const OpDescriptor& op) {
     Worker worker(std::chrono::seconds(60), std::size_t{1} << 20);
     json inputs = json::array(), places = json::array(), outputs = json::array();
     for (const auto& values : d.problem.values) inputs.push_back(summary({values.begin(), values.end()}));
-    const Stage stage(arena, 0, d.problem, d.the_case, Poison::nan);
+    const Stage stage(arena, d.problem, d.the_case, Poison::nan);
     for (const Placed& p : stage.tensors()) {
       json strides = json::array();
       for (int axis = 0; axis < p.strides.rank(); ++axis) strides.push_back(p.strides[axis]);
