@@ -20,7 +20,7 @@ class DrawnCall {
  public:
   DrawnCall(const OpDescriptor& op, const std::vector<Index>& dims)
       : problem_(falsify::make_problem(op, case_of(op, dims), Arithmetic{})),
-        stage_(arena_, 0, problem_, case_of(op, dims), falsify::Poison::finite) {
+        stage_(arena_, problem_, case_of(op, dims), falsify::Poison::finite) {
     call_.dims = problem_.dims;
     call_.params = problem_.params;
     for (const falsify::Placed& t : stage_.tensors()) call_.tensors.push_back({t.dtype, arena_.base() + t.data, t.shape, t.strides});
