@@ -103,7 +103,7 @@ TEST(Verdicts, AWriteAfterTheReturnIsSeen) {
   Trial trial(op, k, c, worker);
   trial.run(trial.problem());
   EXPECT_NO_THROW(trial.expect_quiet());
-  // A word of the first tensor's region, which begins a page behind the worker's own.
+  // A word of the first tensor's region, which begins a page behind the arena's first byte.
   worker.arena().base()[4096 + 8] ^= std::byte{1};
   EXPECT_THROW(trial.expect_quiet(), Interrupted);
   EXPECT_THROW(trial.run(trial.problem()), Interrupted);
