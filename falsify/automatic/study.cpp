@@ -18,8 +18,6 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-/// Cases on which mutant and original differ that obligations are tried on, before the mutant counts as a hole.
-constexpr int kDiffering = 60;
 /// Other inputs for each obligation with the dims of such a case.
 constexpr int kAgain = 2;
 /// Where fewer differ: so many of them, and other inputs and layouts with the dims of each, as what was changed is seldom run.
@@ -131,7 +129,7 @@ json result_of(const AutomaticMutant& mutant, std::string_view status, bool ende
 
 /// Some sources build the originals of their mutants anew. What is wrong with one that was: it fails by itself what
 /// every mutant is tried on first. Null: nothing.
-json flaw(const Kernel& original, const StudyOptions& options, Worker& worker) try {
+json complaint_of_original(const Kernel& original, const StudyOptions& options, Worker& worker) try {
   if (&original == &kernel(original.id)) return nullptr;
   const OpDescriptor& op = operation(original.op);
   for (int number = 0; number < std::min(options.cases, kFirstCases); ++number)
@@ -302,14 +300,14 @@ class Study {
   /// True where bits differ anywhere. An obligation that objects to them decides.
   bool attack_differs() {
     std::vector<Case> rare;
-    for (int number = 0; number < options_.attack_cases && differing_ < kDiffering; ++number) {
+    for (int number = 0; number < options_.attack_cases && differing_ < options_.differing; ++number) {
       const Case c = attack_case(op_, options_.seed, number);
       if (!differs(c)) continue;
       if (differing_ == 1) first_ = {{"says", describe(op_, c)}, {"case", to_json(op_, c)}, {"differs_at", number}};
       if (rare.size() < kRare) rare.push_back(c);
       if (objected(c)) return true;
     }
-    for (std::size_t turn = 0; turn < kAround * rare.size() && differing_ < kDiffering; ++turn) {
+    for (std::size_t turn = 0; turn < kAround * rare.size() && differing_ < options_.differing; ++turn) {
       const Case c = near(rare[turn % rare.size()], turn);
       if (differs(c) && objected(c)) return true;
     }
@@ -381,7 +379,7 @@ std::vector<json> run_study(const MutantList& mutants, const StudyOptions& optio
     tasks.push_back({std::string(kernel->id), [batch = Batch(mutants).subspan(begin, end - begin), &options] {
                        Worker worker(call_limit(*batch.front()->original, options.limit));
                        json results = json::array();
-                       const json wrong = flaw(*batch.front()->original, options, worker);
+                       const json wrong = complaint_of_original(*batch.front()->original, options, worker);
                        for (const auto& mutant : batch)
                          results.push_back(wrong.is_null() ? study(*mutant, options, worker)
                                                            : result_of(*mutant, "unsound", true, Clock::now(), wrong));

@@ -23,6 +23,7 @@ namespace assay::falsify {
 struct StudyOptions {
   int cases = 15;          ///< of each obligation before a mutant counts as surviving
   int attack_cases = 2000; ///< compared with the original for a survivor
+  int differing = 60;      ///< cases on which the two differ that obligations are tried on, before it counts as a hole
   std::uint64_t seed = 1;
   std::chrono::milliseconds limit{5000};  ///< a call that takes longer is a hang
   bool matrix = false;     ///< try every obligation on killed mutants

@@ -16,7 +16,7 @@ namespace {
 /// From the unit roundoff of float to that of double.
 constexpr double kDouble = 0x1p-29;
 
-double over(double difference, double tolerance) {
+double tolerances(double difference, double tolerance) {
   if (difference == 0) return 0;
   const double ratio = std::fabs(difference) / tolerance;
   return std::isnan(ratio) ? std::numeric_limits<double>::infinity() : ratio;
@@ -24,7 +24,7 @@ double over(double difference, double tolerance) {
 
 void record(LinkResult& result, double got, double want, double tolerance, std::string_view where, std::size_t index) {
   ++result.compared;
-  const double ratio = over(got - want, tolerance);
+  const double ratio = tolerances(got - want, tolerance);
   if (!(ratio > result.worst)) return;
   result.worst = ratio;
   result.detail = fmt::format("{} {}: backward reference {:.17g}, {} {:.17g}, tolerance {:.3g}", where, index, got,

@@ -1,6 +1,7 @@
 #include "falsify/engine/worker.hpp"
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -42,6 +43,12 @@ std::string get_text(const char (&field)[N]) {
   const std::string text(field, strnlen(field, N));
   using nlohmann::json;
   return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
+}
+
+/// From how many bytes on memory is mapped by itself, and given back once it is free.
+void give_memory_back(std::size_t from) {
+  mallopt(M_MMAP_THRESHOLD, static_cast<int>(from));
+  mallopt(M_TRIM_THRESHOLD, static_cast<int>(from));
 }
 
 std::size_t end_of(const Placed& tensor) { return tensor.region + tensor.region_bytes; }
@@ -138,6 +145,7 @@ struct Worker::Mailbox {
 
 Worker::Worker(std::chrono::milliseconds limit, std::size_t arena_bytes)
     : arena_(arena_bytes), post_(kPage + sizeof(Mailbox) + kPage), mailbox_(reinterpret_cast<Mailbox*>(post_.base() + kPage)), limit_(limit) {
+  give_memory_back(std::size_t{32} << 20);  // each case frees what the next asks for, and pages take longer than what is done with them
   protect(post_, 0, kPage, PROT_NONE);
   protect(post_, post_.bytes() - kPage, post_.bytes(), PROT_NONE);
 }
@@ -205,6 +213,7 @@ void Worker::start(bool host) {
 
 void Worker::serve(int channel) {
   for (const OpDescriptor* op : operations()) std::ranges::fill(op->counters(), 0);
+  give_memory_back(std::size_t{128} << 10);  // what a kernel uses after it has freed it is gone
   const pid_t self = getpid();
   const std::size_t at_first = data_bytes();
   constexpr std::uint64_t kSeldom = 16;  // after the first calls: asking takes as long as a small call
@@ -308,7 +317,7 @@ Reply Worker::ask(std::chrono::milliseconds limit) {
     restart();
     return {Reply::Status::failed, "its process answered before it was asked"};
   }
-  if (send(channel_, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1) return wait(limit);
+  if (::send(channel_, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1) return wait(limit);
   Reply reply = ended();
   reply.detail += ", after the call before this one had returned";
   return reply;

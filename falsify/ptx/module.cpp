@@ -10,7 +10,7 @@
 namespace assay::falsify::ptx {
 namespace {
 
-constexpr const char* kRemedy = "this is not what nvcc writes";
+constexpr const char* kNotNvcc = "this is not what nvcc writes";
 
 bool is_space(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
 bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '%'; }
@@ -38,7 +38,7 @@ std::size_t find_end(std::string_view text, std::size_t at, std::string_view end
     if (depth < 0) break;
     ++at;
   }
-  throw InputError("PTX", fmt::format("a statement does not end: {}", text.substr(0, 60)), kRemedy);
+  throw InputError("PTX", fmt::format("a statement does not end: {}", text.substr(0, 60)), kNotNvcc);
 }
 
 std::string trimmed(std::string_view text) {

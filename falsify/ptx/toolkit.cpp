@@ -15,7 +15,7 @@
 namespace assay::falsify::ptx {
 namespace {
 
-constexpr const char* kRemedy = "it comes with the CUDA Toolkit: install that, or set CUDA_PATH to where it is";
+constexpr const char* kInstall = "it comes with the CUDA Toolkit: install that, or set CUDA_PATH to where it is";
 
 /// Where a program of the Toolkit is; its name alone, for the search path to find, where it is in no usual place.
 std::string tool(const std::string& name) {
@@ -34,7 +34,7 @@ std::string read(const std::string& path) {
 
 std::vector<std::string> embedded() {
   const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
-  const Finished done = run_program({tool("cuobjdump"), "--dump-ptx", program}, "", kRemedy);
+  const Finished done = run_program({tool("cuobjdump"), "--dump-ptx", program}, "", kInstall);
   if (done.code != 0) throw Unavailable("cuobjdump", fmt::format("it cannot read {}: {}", program, done.complaint()));
   std::vector<std::string> files = dumped(done.out);
   if (files.empty()) throw Unavailable("PTX", program + " carries none");
@@ -43,7 +43,7 @@ std::vector<std::string> embedded() {
 
 Assembled assemble(const std::string& text, int capability) {
   const Scratch from(text), to("");
-  const Finished done = run_program({tool("ptxas"), fmt::format("-arch=sm_{}", capability), "-o", to.path(), from.path()}, "", kRemedy);
+  const Finished done = run_program({tool("ptxas"), fmt::format("-arch=sm_{}", capability), "-o", to.path(), from.path()}, "", kInstall);
   if (done.code != 0) return {"", done.complaint().empty() ? fmt::format("ptxas ended with status {}", done.code) : done.complaint()};
   return {read(to.path()), ""};
 }

@@ -83,7 +83,7 @@ class Library {
   explicit Library(Backend backend) {
     const std::string path = (std::filesystem::path(ASSAY_SCHEMATA) / (std::string(name(backend)) + ".so")).string();
     void* const opened = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (opened == nullptr) throw Unavailable("automatic mutants", std::string(dlerror()) + ": build everything first");
+    if (opened == nullptr) throw Unavailable("automatic mutants", fmt::format("{}: build the target assay_schemata_{}", dlerror(), name(backend)));
     state_ = reinterpret_cast<State* (*)()>(dlsym(opened, "assay_schemata_state"))();
     find_ = reinterpret_cast<const Kernel* (*)(const char*)>(dlsym(opened, "assay_schemata_kernel"));
   }
@@ -196,7 +196,9 @@ Survey survey(std::span<const Kernel* const> kernels) {
     for (const Place& place : file.places) sites = std::max(sites, place.site + 1);
   for (const Kernel* kernel : kernels) {
     const Kernel* const inside = library->kernel(kernel->id);
-    if (inside == nullptr) throw Unavailable(std::string(kernel->id), "its mutants are not built: configure with -DASSAY_REWRITTEN=all, and build everything");
+    if (inside == nullptr)
+      throw Unavailable(std::string(kernel->id),
+                        fmt::format("its mutants are not built: configure with -DASSAY_REWRITTEN=all, and build the target assay_schemata_{}", name(backend)));
     auto made = std::make_shared<Rewritten>(Rewritten{*kernel, inside, library});
     made->right.run = inside->run;
     made->right.refuse = inside->refuse;

@@ -33,6 +33,7 @@ cli::AutomaticOptions options() {
   o.quiet = true;
   o.study.cases = 4;
   o.study.attack_cases = 6;
+  o.study.differing = 6;
   o.study.limit = std::chrono::milliseconds(500);
   return o;
 }

@@ -103,9 +103,9 @@ def killed(name, campaign, code):
 
 
 def kill_minus_nine():
-    several = ("transpose", "softmax", "gemv", "--backend", "cpu", "--cases", "40")
-    deep = ("--kernel", "transpose/cpu/naive", "--cases", "1500")
-    wrong = ("--kernel", "mutant/cpu/transpose/zero_sign_lost", "--cases", "1200")
+    several = ("transpose", "softmax", "gemv", "--backend", "cpu", "--cases", "20")
+    deep = ("--kernel", "transpose/cpu/naive", "--cases", "800")
+    wrong = ("--kernel", "mutant/cpu/transpose/zero_sign_lost", "--cases", "600")
     killed("several", several, 0)
     check(killed("deep", deep, 0) > 0, "no campaign was taken up in its middle")
     killed("wrong", wrong, 1)
@@ -113,7 +113,7 @@ def kill_minus_nine():
 
 def torn():
     """A journal cut at any byte: whatever a write left of its last line."""
-    campaign = ("--kernel", "transpose/cpu/naive", "--cases", "600", "--seed", "7")
+    campaign = ("--kernel", "transpose/cpu/naive", "--cases", "400", "--seed", "7")
     journal = folder / "torn.jsonl"
     whole = assay.report("falsify", *campaign, "--journal", journal)
     text = journal.read_bytes()

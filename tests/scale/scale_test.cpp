@@ -195,7 +195,7 @@ TEST(Journal, ResumedAfterEveryLineGivesTheSameReport) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
   const std::size_t step = 8;  // ten times as slow
 #else
-  const std::size_t step = 1;
+  const std::size_t step = 2;
 #endif
   for (std::size_t kept = 1; kept <= lines.size(); kept += step) {
     {

@@ -35,7 +35,7 @@ def kernels(file):
 
 def union():
     """1, 2 and 7 shards: the same verdicts, the same cases."""
-    campaign = ("transpose", "softmax", "gemv", "--backend", "cpu", "--cases", "12")
+    campaign = ("transpose", "softmax", "gemv", "--backend", "cpu", "--cases", "6")
     whole = assay.report("falsify", *campaign)
     ids = [k["kernel"] for k in whole["kernels"]]
     check(len(ids) > 7 and whole["totals"]["cases"] > 0, f"more kernels than shards: {ids}")
