@@ -95,10 +95,10 @@ std::vector<std::vector<Bounded>> Trial::oracle(const Problem& problem) const {
   std::vector<View<Bounded>> views;
   for (std::size_t t = 0; t < values.size(); ++t) {
     const Shape shape = problem.shape(static_cast<int>(t));
-    values[t].resize(static_cast<std::size_t>(shape.size()));
+    values[t].reserve(static_cast<std::size_t>(shape.size()));
     const bool real = is_floating(problem.dtype(static_cast<int>(t)));
-    for (std::size_t i = 0; i < problem.values[t].size(); ++i)
-      values[t][i] = real ? Bounded::input(problem.values[t][i]) : Bounded(problem.values[t][i], 0, 0, false);
+    for (const float x : problem.values[t]) values[t].push_back(real ? Bounded::input(x) : Bounded(x, 0, 0, false));
+    values[t].resize(static_cast<std::size_t>(shape.size()));
     views.emplace_back(values[t].data(), shape);
   }
   falsify::oracle(problem.op->name).bounded(views, problem.params);

@@ -45,10 +45,17 @@ std::string get_text(const char (&field)[N]) {
   return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
 }
 
-/// From how many bytes on memory is mapped by itself, and given back once it is free.
-void give_memory_back(std::size_t from) {
-  mallopt(M_MMAP_THRESHOLD, static_cast<int>(from));
-  mallopt(M_TRIM_THRESHOLD, static_cast<int>(from));
+/// Each case frees what the next asks for, and new pages take longer than what is done with them.
+void keep_freed_memory() {
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, 256 << 20);
+}
+
+/// What is large has pages of its own, which are gone once it is freed: what a kernel uses after that is no more there.
+void give_freed_memory_back() {
+  mallopt(M_MMAP_MAX, 65536);
+  mallopt(M_MMAP_THRESHOLD, 128 << 10);
+  mallopt(M_TRIM_THRESHOLD, 128 << 10);
 }
 
 std::size_t end_of(const Placed& tensor) { return tensor.region + tensor.region_bytes; }
@@ -145,7 +152,7 @@ struct Worker::Mailbox {
 
 Worker::Worker(std::chrono::milliseconds limit, std::size_t arena_bytes)
     : arena_(arena_bytes), post_(kPage + sizeof(Mailbox) + kPage), mailbox_(reinterpret_cast<Mailbox*>(post_.base() + kPage)), limit_(limit) {
-  give_memory_back(std::size_t{32} << 20);  // each case frees what the next asks for, and pages take longer than what is done with them
+  keep_freed_memory();
   protect(post_, 0, kPage, PROT_NONE);
   protect(post_, post_.bytes() - kPage, post_.bytes(), PROT_NONE);
 }
@@ -213,7 +220,7 @@ void Worker::start(bool host) {
 
 void Worker::serve(int channel) {
   for (const OpDescriptor* op : operations()) std::ranges::fill(op->counters(), 0);
-  give_memory_back(std::size_t{128} << 10);  // what a kernel uses after it has freed it is gone
+  give_freed_memory_back();
   const pid_t self = getpid();
   const std::size_t at_first = data_bytes();
   constexpr std::uint64_t kSeldom = 16;  // after the first calls: asking takes as long as a small call
