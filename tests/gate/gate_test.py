@@ -21,7 +21,7 @@ EVIDENCE = root / "ci/evidence"
 CUDA = "softmax/cuda/online"  # a kernel that no test machine without nvcc can run
 SLACK = 10 if sanitizers else 1
 PLAIN = build_type == "Release" and not sanitizers
-EVERY = 4 if PLAIN else 8  # of edits that differ in nothing but the field; elsewhere each takes seconds
+EVERY = 1 if "ASSAY_EVERY_FIELD" in os.environ else 4 if PLAIN else 8  # of edits that differ in nothing but the field
 results = []
 
 
@@ -320,7 +320,7 @@ def tampering(evidence):
         else:
             check(done.returncode == 1, f"an edit of {path} with a new digest: exit {done.returncode}, {done.stderr}")
     check(fields > 30 // EVERY, f"{fields} fields were edited")
-    check(unseen <= ONLY_SIGNED, f"edits with a new digest: not seen of {unseen - ONLY_SIGNED}, seen of {ONLY_SIGNED - unseen}")
+    check(unseen == ONLY_SIGNED if EVERY == 1 else unseen <= ONLY_SIGNED, f"edits with a new digest: not seen of {unseen - ONLY_SIGNED}, seen of {ONLY_SIGNED - unseen}")
     put(with_field(evidence, ("digest",), "sha256:" + 64 * "0"))
     refused("another digest", "edited")
     for key in list(evidence)[::EVERY]:
