@@ -51,11 +51,13 @@ void keep_freed_memory() {
   mallopt(M_TRIM_THRESHOLD, 256 << 20);
 }
 
-/// What is large has pages of its own, which are gone once it is freed: what a kernel uses after that is no more there.
-void give_freed_memory_back() {
+/// What is large has pages of its own, which are gone once it is freed: what a kernel uses after that is no more there. On a device it is
+/// the driver that allocates, and lavapipe does so for each workgroup: more of it stays.
+void give_freed_memory_back(Backend backend) {
+  const bool host = backend == Backend::cpu || backend == Backend::cuda_host;
   mallopt(M_MMAP_MAX, 65536);
-  mallopt(M_MMAP_THRESHOLD, 128 << 10);
-  mallopt(M_TRIM_THRESHOLD, 128 << 10);
+  mallopt(M_MMAP_THRESHOLD, host ? 128 << 10 : 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, host ? 128 << 10 : 64 << 20);
 }
 
 std::size_t end_of(const Placed& tensor) { return tensor.region + tensor.region_bytes; }
@@ -220,7 +222,6 @@ void Worker::start(bool host) {
 
 void Worker::serve(int channel) {
   for (const OpDescriptor* op : operations()) std::ranges::fill(op->counters(), 0);
-  give_freed_memory_back();
   const pid_t self = getpid();
   const std::size_t at_first = data_bytes();
   constexpr std::uint64_t kSeldom = 16;  // after the first calls: asking takes as long as a small call
@@ -230,6 +231,7 @@ void Worker::serve(int channel) {
     Mailbox& m = *mailbox_;
     const OpDescriptor* const op = m.op;
     const Kernel& kernel = *m.kernel;
+    if (calls == 0) give_freed_memory_back(kernel.backend);
     const std::vector<Placed> placed(m.placed, m.placed + m.tensors);
     const Call call{{m.dim, m.dim + m.dims}, {m.param, m.param + m.params}, std::vector<Tensor>(m.tensors)};
     bool device_is_here = false;
