@@ -210,6 +210,7 @@ void Worker::start(bool host) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     throw Unavailable("worker process", fmt::format("socketpair failed: {}", std::strerror(errno)));
+  malloc_trim(0);  // what is free is not copied
   pid_ = fork_process();
   if (pid_ == 0) {
     contain_process(ends[1], host);

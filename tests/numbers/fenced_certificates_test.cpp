@@ -2,22 +2,18 @@
 // before, then right behind, memory that nobody may touch.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <functional>
 #include <new>
 #include <string>
 #include <vector>
 
 #include "core/errors.hpp"
+#include "own_process.hpp"
 #include "tests/recorded/by_reference.hpp"
 
 namespace assay::numbers::fenced_certificates_test {
@@ -90,32 +86,6 @@ namespace {
 using namespace falsify;
 using namespace falsify::recorded;
 
-/// In a process of its own with such fences, which a touch of one ends: empty if there was none.
-template <class F>
-std::string ended_by(Fence at, const F& f) {
-  std::fflush(nullptr);
-  const pid_t child = fork();
-  if (child == 0) {
-    fence_allocations(at);
-    try {
-      f();
-    } catch (const std::exception& e) {
-      std::fprintf(stderr, "%s\n", e.what());
-      _exit(1);
-    }
-    _exit(0);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  if (WIFSIGNALED(status)) return std::string("signal ") + strsignal(WTERMSIG(status));
-  return WEXITSTATUS(status) == 0 ? "" : "exit " + std::to_string(WEXITSTATUS(status));
-}
-
-void expect_untouched(const std::function<void()>& f) {
-  for (const Fence at : {Fence::behind, Fence::before})
-    EXPECT_EQ(ended_by(at, f), "") << "with fences " << (at == Fence::behind ? "behind" : "before") << " what is allocated";
-}
-
 enum class Results { right, not_finite };
 
 /// What the reference gives, in tensors that are allocated one by one, before the operation's postconditions.
@@ -154,12 +124,18 @@ class FencedCertificates : public testing::TestWithParam<const OpDescriptor*> {}
 
 TEST_P(FencedCertificates, TouchNothingElse) {
   const OpDescriptor& op = *GetParam();
-  for (const Drawn& d : drawn(op))
-    for (const Results results : {Results::right, Results::not_finite}) {
-      SCOPED_TRACE(describe(op, d.the_case));
-      expect_untouched([&] { certify(op, d, results); });
-      if (HasFailure()) return;
-    }
+  for (const Fence at : {Fence::behind, Fence::before}) {
+    const std::string ended = ended_by([&](Place& place) {
+      const std::vector<Drawn> cases = drawn(op);
+      fence_allocations(at);
+      for (const Drawn& d : cases)
+        for (const Results results : {Results::right, Results::not_finite}) {
+          place.set(describe(op, d.the_case));
+          certify(op, d, results);
+        }
+    });
+    EXPECT_EQ(ended, "") << "with fences " << (at == Fence::behind ? "behind" : "before") << " what is allocated";
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, FencedCertificates, testing::ValuesIn(operations().begin(), operations().end()),

@@ -2,12 +2,10 @@
 // that nobody may touch.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +14,7 @@
 #include "falsify/engine/draw.hpp"
 #include "falsify/engine/gradient_point.hpp"
 #include "falsify/engine/trial.hpp"
+#include "own_process.hpp"
 
 namespace assay::numbers::fenced_references_test {
 namespace {
@@ -65,25 +64,11 @@ void run_fenced(const OpDescriptor& op, ReferenceFn<T> reference, const Problem&
   reference(views, problem.params);
 }
 
-/// In a process of its own, which a touch of a fence ends: empty if there was none.
-template <class F>
-std::string ended_by(const F& f) {
-  const pid_t child = fork();
-  if (child == 0) {
-    f();
-    _exit(0);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  if (WIFSIGNALED(status)) return std::string("signal ") + strsignal(WTERMSIG(status));
-  return WEXITSTATUS(status) == 0 ? "" : "exit " + std::to_string(WEXITSTATUS(status));
-}
-
 class FencedReferences : public testing::TestWithParam<const OpDescriptor*> {};
 
 TEST_P(FencedReferences, TouchTheirTensorsOnly) {
   const OpDescriptor& op = *GetParam();
-  int all_tried = 0;
+  std::vector<Case> cases;
   for (const Obligation& o : obligations(op.name)) {
     int tried = 0;
     for (std::uint64_t n = 0; n < 40 && tried < 3; ++n) {
@@ -91,21 +76,23 @@ TEST_P(FencedReferences, TouchTheirTensorsOnly) {
       Index elements = 0;
       for (const TensorInfo& t : op.tensors) elements += t.shape(c.dims).size();
       if (elements > 4000) continue;
-      ++tried, ++all_tried;
-      const Problem problem = make_problem(op, c, {}, DType::f32);
-      for (const Fence fence : {Fence::behind, Fence::before}) {
-        const std::string ended = ended_by([&] {
-          run_fenced<double>(op, oracle(op.name).exact, problem, c, fence);
-          run_fenced<float>(op, oracle(op.name).mirror, problem, c, fence);
-          run_fenced<Bounded>(op, oracle(op.name).bounded, problem, c, fence);
-        });
-        EXPECT_EQ(ended, "") << op.name << " reads or writes " << (fence == Fence::behind ? "behind" : "before")
-                             << " a tensor: " << describe(op, c);
-        if (!ended.empty()) return;
-      }
+      ++tried;
+      cases.push_back(c);
     }
   }
-  EXPECT_GT(all_tried, 0) << op.name;
+  EXPECT_FALSE(cases.empty()) << op.name;
+  for (const Fence fence : {Fence::behind, Fence::before}) {
+    const std::string ended = ended_by([&](Place& place) {
+      for (const Case& c : cases) {
+        place.set(describe(op, c));
+        const Problem problem = make_problem(op, c, {}, DType::f32);
+        run_fenced<double>(op, oracle(op.name).exact, problem, c, fence);
+        run_fenced<float>(op, oracle(op.name).mirror, problem, c, fence);
+        run_fenced<Bounded>(op, oracle(op.name).bounded, problem, c, fence);
+      }
+    });
+    EXPECT_EQ(ended, "") << op.name << " reads or writes " << (fence == Fence::behind ? "behind" : "before") << " a tensor";
+  }
 }
 
 /// The gradients that a backward reference gives at a point; nothing is there of the one that is not wanted, or of any
@@ -142,23 +129,24 @@ TEST_P(FencedReferences, GradientsTouchTheirTensorsOnlyAndAreLeftOutOneByOne) {
   const OpDescriptor& op = *GetParam();
   if (op.gradients.empty()) return;
   const std::vector<int> inputs = differentiable(op);
-  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
-    const GradientCase c = draw_gradient_case(op, inputs.front(), seed);
-    const GradientPoint point(c);
-    Values<double> results;
-    point.forward<double>(oracle(op.name).exact, point.x, &results);
-    for (const Fence fence : {Fence::behind, Fence::before}) {
-      const std::string ended = ended_by([&] {
+  for (const Fence fence : {Fence::behind, Fence::before}) {
+    const std::string ended = ended_by([&](Place& place) {
+      for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+        place.set("seed " + std::to_string(seed));
+        const GradientCase c = draw_gradient_case(op, inputs.front(), seed);
+        const GradientPoint point(c);
+        Values<double> results;
+        point.forward<double>(oracle(op.name).exact, point.x, &results);
         const Values<double> all = fenced_gradients(point, results, -1, fence);
         for (std::size_t i = 0; i < inputs.size(); ++i) {
           Values<double> expected = all;
           expected[i].clear();
           if (fenced_gradients(point, results, inputs[i], fence) != expected) _exit(1);
         }
-      });
-      EXPECT_EQ(ended, "")
-          << op.name << ": a gradient is written that is not wanted, changes the others, or reads beyond its tensors";
-    }
+      }
+    });
+    EXPECT_EQ(ended, "")
+        << op.name << ": a gradient is written that is not wanted, changes the others, or reads beyond its tensors";
   }
 }
 

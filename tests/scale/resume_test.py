@@ -82,7 +82,7 @@ def killed(name, campaign, code):
             taken_up += under_way(journal)
             before = len(lines(journal))
             process = assay.start("falsify", *campaign, "--journal", journal, "--json")
-            if kills % 2:
+            if kills % 2 == 0:
                 await_line(process, journal, before)
             moment = moments.uniform(0, longest)
             try:

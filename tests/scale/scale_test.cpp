@@ -162,7 +162,7 @@ TEST(Shards, TakeAsLongAsTheSlowest) {
 TEST(Shards, TogetherFindWhatTheWholeFinds) {
   const json expected = timeless(report_of(chosen(), few(), ""));
   EXPECT_GE(expected["totals"]["falsified"], 3);
-  for (const int count : {1, 2, 4, 7}) {
+  for (const int count : {1, 3, 7}) {
     std::vector<ShardReport> parts;
     for (int i = 1; i <= count; ++i) {
       const std::string shard = std::to_string(i) + "/" + std::to_string(count);
@@ -173,7 +173,7 @@ TEST(Shards, TogetherFindWhatTheWholeFinds) {
 }
 
 /// A journal that is closed and opened again after each line, which is what any number of interruptions comes to at worst.
-TEST(Journal, ResumedAfterEveryLineGivesTheSameReport) {
+TEST(Journal, ResumedAfterAnyLineGivesTheSameReport) {
   CampaignOptions options = few();
   options.cases = 700;  // of each of the eight obligations: two stretches, and some of a third
   const std::vector<const Kernel*> kernels{&kernel("mutant/cpu/transpose/zero_sign_lost"), &kernel("transpose/cpu/naive"),
@@ -192,11 +192,8 @@ TEST(Journal, ResumedAfterEveryLineGivesTheSameReport) {
   std::ifstream text(file);
   for (std::string line; std::getline(text, line);) lines.push_back(line);
   ASSERT_GE(lines.size(), 1 + 3 * kernels.size()) << "two checkpoints and a result each";
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  const std::size_t step = 8;  // ten times as slow
-#else
-  const std::size_t step = 2;
-#endif
+  const char* const every = std::getenv("ASSAY_EVERY_LINE");  // after how many lines; in ci/long each
+  const std::size_t step = every == nullptr ? 5 : static_cast<std::size_t>(std::atol(every));
   for (std::size_t kept = 1; kept <= lines.size(); kept += step) {
     {
       std::ofstream out(cut);

@@ -1,0 +1,54 @@
+// A process of its own for what may touch memory that it must not: one for many tries, since a process takes longer than a try.
+#pragma once
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <string>
+
+namespace assay::numbers {
+
+/// Where such a process is, for the one that waits for its end.
+class Place {
+ public:
+  Place() : text_(static_cast<char*>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
+    if (text_ == MAP_FAILED) std::abort();
+  }
+  ~Place() { munmap(text_, kBytes); }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  void set(const std::string& text) { std::snprintf(text_, kBytes, "%s", text.c_str()); }
+  std::string text() const { return text_; }
+
+ private:
+  static constexpr std::size_t kBytes = 4096;
+  char* text_;
+};
+
+/// Empty where `f` returns, in a process of its own; else how that ended, and the last place that `f` set.
+template <class F>
+std::string ended_by(const F& f) {
+  Place place;
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    try {
+      f(place);
+    } catch (const std::exception& e) {
+      std::fprintf(stderr, "%s\n", e.what());
+      _exit(1);
+    }
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFSIGNALED(status)) return std::string("signal ") + strsignal(WTERMSIG(status)) + " at " + place.text();
+  return WEXITSTATUS(status) == 0 ? "" : "exit " + std::to_string(WEXITSTATUS(status)) + " at " + place.text();
+}
+
+}  // namespace assay::numbers
