@@ -69,6 +69,9 @@ def main():
         result = subprocess.run(tried, stderr=subprocess.PIPE, text=True)
         if result.returncode == 0:
             sys.stderr.write(result.stderr)
+            if left_out and '-MF' in command:  # it names the copies, which no one writes before this object is compiled again
+                with open(command[command.index('-MF') + 1], 'a') as f:
+                    f.write(f'\n{target}: {" ".join([source, *(os.path.join(out, path) for path in sorted(left_out))])}\n')
             sites = json.dumps(sorted(s for sites in left_out.values() for s in sites))
             write_if_changed(target + '.left_out.json', sites)
             library = re.search(r'assay_schemata_([\w-]+)\.dir', target)

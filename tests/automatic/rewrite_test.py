@@ -93,7 +93,10 @@ with tempfile.TemporaryDirectory() as folder:
     check(len({m['hash'] for m in mutants}) == len(mutants), 'hashes name mutants')
     obj = f'{folder}/toy.o'
     base = [compiler, '-std=c++20', '-w', f'-I{out}', f'-I{top}', '-include', f'{schemata}/mutate.hpp']
-    subprocess.run([sys.executable, f'{schemata}/compile.py', folder, out, *base, '-o', obj, '-c', f'{out}/toy.cpp'], check=True)
+    subprocess.run([sys.executable, f'{schemata}/compile.py', folder, out, *base, '-MD', '-MT', obj, '-MF', obj + '.d',
+                    '-o', obj, '-c', f'{out}/toy.cpp'], check=True)
+    with open(obj + '.d') as f:
+        check(f'{out}/toy.cpp' in f.read().split(), 'the object depends on the rewritten source, not only on its copy without that place')
     with open(obj + '.left_out.json') as f:
         left_out = set(json.load(f))
     check({lines[m['line'] - 1] for m in mutants if m['site'] in left_out} == {next(x for x in lines if 'most' in x)},
