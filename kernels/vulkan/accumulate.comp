@@ -1,5 +1,4 @@
 // dst[i,j] += alpha src[i,j], fused; dst is bound as input and as output, and every invocation reads what it writes.
-#version 450
 #include "float_controls.glsl"
 #define INPUTS 2
 #include "elementwise.glsl"

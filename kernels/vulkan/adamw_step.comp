@@ -1,6 +1,5 @@
 // m' = keep1 m + take1 g, v' = keep2 v + take2 g^2, p' = decay p - size m' / (scale sqrt(v') + eps), in place; dense f32
 // vectors of n elements that share no memory. One element an invocation at a time.
-#version 450
 #include "float_controls.glsl"
 layout(local_size_x = 256) in;
 

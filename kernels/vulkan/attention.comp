@@ -1,7 +1,6 @@
 // y[i] = sum_j p_ij v[j], p = softmax(scale q k^T) over the keys that row i sees; logsumexp beside it. A workgroup takes 64
 // rows of one sequence and key-value head, and goes through its keys 64 at a time with an online softmax: where a row's
 // maximum grows, its sums are rescaled by exp(old maximum - new maximum). Nothing holds more scores than one tile.
-#version 450
 #extension GL_GOOGLE_include_directive : require
 #include "attention.glsl"
 #include "attention_tile.glsl"

@@ -1,6 +1,5 @@
 // dq[i] = scale sum_j ds_ij k[j], ds_ij = p_ij (dy_i · v_j - D_i), p_ij = exp(scale q_i · k_j - logsumexp_i). A workgroup takes
 // 64 rows of one sequence and key-value head, and goes through the keys that they see, 64 at a time.
-#version 450
 #extension GL_GOOGLE_include_directive : require
 #include "attention_backward.glsl"
 

@@ -1,7 +1,6 @@
 // dk[j] = scale sum_i ds_ij q[i] and dv[j] = sum_i p_ij dy[i], over the rows i of every head of the group, in order. A
 // workgroup takes 64 keys of one sequence and key-value head, and goes through the rows, 64 at a time; tiles of rows none of
 // which sees one of the keys are skipped.
-#version 450
 #extension GL_GOOGLE_include_directive : require
 #include "attention_backward.glsl"
 

@@ -1,6 +1,5 @@
 // What the gradients of attention need of each row of queries: its logsumexp, D = dy · y, and how many keys it sees; none
 // where its logsumexp is -inf. 64 invocations a row.
-#version 450
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
 #include "exponential.glsl"

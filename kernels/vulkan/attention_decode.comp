@@ -2,7 +2,6 @@
 // v_cache[b,j,g], p = softmax(scale q[b,h] . k_cache[b,j,g]) over j <= lengths[b], g = h / group; q, y [batch,heads,d]. All f32,
 // heads dense. A workgroup takes up to four heads that share keys and values, 64 places at a time, with an online softmax. The
 // new row is read where it came from, so that nobody waits for it to be appended.
-#version 450
 #include "float_controls.glsl"
 layout(local_size_x = 128) in;
 

@@ -1,6 +1,5 @@
 // loss[i] = sum_j (pos_weight[j] t softplus(-x) + (1 - t) softplus(x)) / classes, softplus(z) = max(z, 0) + log1p(exp(-|z|));
 // logits and targets [rows, classes] f32 with rows of unit stride, the rest dense. A workgroup takes a row.
-#version 450
 #include "float_controls.glsl"
 layout(local_size_x = 256) in;
 #include "log1p.glsl"

@@ -1,6 +1,5 @@
 // dlogits[i,j] = dloss[i] / classes ((1 - t) s - pos_weight[j] t (1 - s)), s = sigmoid(logits[i,j]), t = targets[i,j]; logits,
 // targets and dlogits [rows, classes] f32 with rows of unit stride, the rest dense. One element an invocation at a time.
-#version 450
 #include "float_controls.glsl"
 layout(local_size_x = 256) in;
 

@@ -1,5 +1,4 @@
 // y[i,j] = x[i,j] + bias[j]; the leading dimension of bias is 0.
-#version 450
 #include "float_controls.glsl"
 #define INPUTS 2
 #include "elementwise.glsl"

@@ -1,5 +1,4 @@
 // dx[i,j] = dy[i,j] and dbias[j] = sum_i dy[i,j]; dy, dx [m,n] f32 with rows of unit stride, dbias [n].
-#version 450
 #include "float_controls.glsl"
 
 layout(set = 0, binding = 0) readonly buffer Dy { float dy[]; };

@@ -1,5 +1,4 @@
 // g[i] *= limit / norm[0], unless the norm is at most the limit; g (n) f32, dense, in place.
-#version 450
 #include "float_controls.glsl"
 layout(local_size_x = 256) in;
 

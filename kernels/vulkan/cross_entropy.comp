@@ -1,7 +1,6 @@
 // loss[i] = weights[y] ((m - logits[i,y]) + log sum_j exp(logits[i,j] - m)), m the row's maximum and y = targets[i];
 // logsumexp[i] = m + the logarithm. logits [rows, classes] f32 with rows of unit stride, the rest dense. A workgroup
 // takes a row: every 256th group of four elements an invocation, whether rows are aligned or not.
-#version 450
 #include "float_controls.glsl"
 layout(local_size_x = 256) in;
 #include "reduce.glsl"

@@ -1,6 +1,5 @@
 // dlogits[i,j] = (exp(logits[i,j] - logsumexp[i]) - [j = y]) (weights[y] (dloss[i] + dtotal / normalizer)), y = targets[i];
 // logits and dlogits [rows, classes] f32 with rows of unit stride, the rest dense. Four elements an invocation.
-#version 450
 #include "float_controls.glsl"
 layout(local_size_x = 256) in;
 

@@ -1,5 +1,4 @@
 // total[0] = sum_i loss[i] / normalizer[0], which is sum_i weights[targets[i]] where MEAN, else 1. One workgroup.
-#version 450
 #include "float_controls.glsl"
 layout(local_size_x = 256) in;
 #include "reduce.glsl"

@@ -1,5 +1,4 @@
 // y[t,j] = table[ids[t],j]; table [v,h] and y [t,h] f32 with rows of unit stride, moved as bits; ids [t].
-#version 450
 layout(local_size_x = 32, local_size_y = 8) in;
 
 // True where every row of table and of y starts at a multiple of 16 bytes.

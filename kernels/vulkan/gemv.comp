@@ -1,7 +1,6 @@
 // y[i] = sum_p a[i,p] * x[p]; a [m,k] f32 with rows of unit stride, x [k] and y [m] f32 of any stride.
 // 64 invocations share a row, four rows a workgroup. Each sums every 64th group of four terms in four
 // accumulators, and a tree in shared memory adds the 256 partial sums; the order does not depend on alignment.
-#version 450
 #include "float_controls.glsl"
 #extension GL_EXT_control_flow_attributes : require
 layout(local_size_x = 64, local_size_y = 4) in;

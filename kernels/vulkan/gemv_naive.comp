@@ -1,5 +1,4 @@
 // y[i] = sum_p a[i,p] * x[p], one row per invocation, terms in order; tensors as in gemv.comp.
-#version 450
 #include "float_controls.glsl"
 layout(local_size_x = 64) in;
 

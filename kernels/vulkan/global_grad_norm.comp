@@ -1,5 +1,4 @@
 // partial[w] = sum of the squares of workgroup w's elements of g (n, f32, dense): every 256 * groups-th one an invocation.
-#version 450
 #include "float_controls.glsl"
 layout(local_size_x = 256) in;
 #include "reduce.glsl"

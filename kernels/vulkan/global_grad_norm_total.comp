@@ -1,5 +1,4 @@
 // norm[0] = sqrt(sum of `count` partial sums). One workgroup.
-#version 450
 #include "float_controls.glsl"
 layout(local_size_x = 256) in;
 #include "reduce.glsl"

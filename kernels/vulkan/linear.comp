@@ -1,5 +1,4 @@
 // y[i,o] = sum_p x[i,p] * weight[o,p] + bias[o]; x [s,in] as A, weight [out,in] as B, y [s,out] as C, the bias as addend.
-#version 450
 #define AFFINE
 #ifndef B_TRANSPOSED
 #define B_TRANSPOSED 1

@@ -1,6 +1,5 @@
 // weight[o,p] = merged[o,p] - scale * sum_q b[o,q] * a[q,p]; b [out,r] as A, a [r,in] as B, weight [out,in] as C, what was
 // merged as addend. The launcher negates the scale.
-#version 450
 #define AFFINE
 #ifndef A_TRANSPOSED
 #define A_TRANSPOSED 0

@@ -1,5 +1,4 @@
 // c[i,j] = sum_p a[i,p] * b[j,p]; a [m,k], b [n,k], c [m,n], each f32 with rows of unit stride.
-#version 450
 #ifndef B_TRANSPOSED
 #define B_TRANSPOSED 1
 #endif

@@ -1,5 +1,4 @@
 // y[b,j] = sum_(i < lengths[b]) x[b,i,j] / lengths[b]; x [b,s,h] and y [b,h] f32 with rows of unit stride, lengths [b].
-#version 450
 #include "float_controls.glsl"
 
 layout(set = 0, binding = 0) readonly buffer X { float x[]; };

@@ -1,6 +1,5 @@
 // dx[b,i,j] = dy[b,j] / lengths[b] where i < lengths[b], else 0; dy [b,h] and dx [b,s,h] f32 with rows of unit stride,
 // lengths [b].
-#version 450
 #include "float_controls.glsl"
 layout(local_size_x = 32, local_size_y = 8) in;
 

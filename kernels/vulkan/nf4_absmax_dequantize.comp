@@ -1,6 +1,5 @@
 // absmax[i] = code[q[i]] absmax2[i/256] + offset; codes [256 g] bytes in words, absmax2 [g], offset [1], absmax [n, b] f32 with
 // rows of unit stride, i counted row by row. Four elements, a word of codes, per invocation.
-#version 450
 #include "float_controls.glsl"
 #include "nf4_absmax.glsl"
 #extension GL_EXT_control_flow_attributes : require

@@ -1,5 +1,4 @@
 // What nf4_absmax_dequantize.comp computes, with one invocation an element.
-#version 450
 #include "float_controls.glsl"
 #include "nf4_absmax.glsl"
 layout(local_size_x = 64) in;

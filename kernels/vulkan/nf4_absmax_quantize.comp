@@ -1,7 +1,6 @@
 // Scale and codes of every group of 256 from absmax [n, b] (rows of unit stride) and offset [1]: absmax2[g] = max |absmax -
 // offset|, q[i] = number of midpoints m with absmax[i] - offset > m absmax2[g]. codes [256 g] bytes in words. One workgroup a
 // group: limits in shared memory, searched by halves. Maxima are of bits, which order like magnitudes, NaN last.
-#version 450
 #include "float_controls.glsl"
 #include "nf4_absmax.glsl"
 #extension GL_EXT_control_flow_attributes : require

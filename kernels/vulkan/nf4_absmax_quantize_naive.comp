@@ -1,5 +1,4 @@
 // What nf4_absmax_quantize.comp computes, with one invocation a group: two loops over it, and midpoints computed on the way.
-#version 450
 #include "float_controls.glsl"
 #include "nf4_absmax.glsl"
 layout(local_size_x = 64) in;

@@ -1,6 +1,5 @@
 // y[j,p] = code[q[j,p]] absmax[j, p/64]; codes [n, 32 b] bytes in words, absmax [n, b] and y [n,k] f32 with rows of unit
 // stride, b = ceil(k/64). Eight columns, a word of codes, per invocation.
-#version 450
 #include "float_controls.glsl"
 #include "nf4.glsl"
 #extension GL_EXT_control_flow_attributes : require

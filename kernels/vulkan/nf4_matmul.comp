@@ -1,5 +1,4 @@
 // dx[i,p] = sum_j dy[i,j] * w[j,p]; dy [m,n], dx [m,k], each f32 with rows of unit stride; w [n,k] in NF4 codes.
-#version 450
 #define A_TRANSPOSED 0
 #ifndef B_TRANSPOSED
 #define B_TRANSPOSED 0

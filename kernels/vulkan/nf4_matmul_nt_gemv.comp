@@ -1,7 +1,6 @@
 // y[i,j] = sum_p x[i,p] * w[j,p] for one row i a workgroup and four rows j of w [n,k], in NF4 codes; x [m,k] and y [m,n] f32
 // with rows of unit stride. 64 invocations share a row of w: each decodes every 64th word of eight codes, and a tree in shared
 // memory adds their sums; the order does not depend on alignment.
-#version 450
 #include "float_controls.glsl"
 #extension GL_EXT_control_flow_attributes : require
 layout(local_size_x = 64, local_size_y = 4) in;

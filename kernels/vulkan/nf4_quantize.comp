@@ -1,7 +1,6 @@
 // q[j,p] = number of midpoints m with x[j,p] > m absmax[j, p/64], absmax[j,b] the largest magnitude of block b; x [n,k] f32
 // with rows of unit stride, codes [n, 32 b] bytes in words, absmax [n, b] f32, b = ceil(k/64). Eight invocations a block,
 // each with eight elements and a word of codes. Maxima are of bits, which order like magnitudes, NaN last.
-#version 450
 #include "float_controls.glsl"
 #include "nf4.glsl"
 #extension GL_EXT_control_flow_attributes : require

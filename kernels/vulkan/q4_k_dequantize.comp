@@ -1,6 +1,5 @@
 // y[i,p] = d sc q - dmin m; blocks: rows of super-blocks, as words; y [rows,k] f32 with rows of unit stride. An invocation
 // per word of codes: values at 64 (l / 8) + 4 (l mod 8) of its super-block, and those 32 behind.
-#version 450
 #extension GL_GOOGLE_include_directive : require
 #include "float_controls.glsl"
 layout(local_size_x = 64) in;

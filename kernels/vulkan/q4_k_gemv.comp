@@ -1,7 +1,6 @@
 // y[i] = sum_p w[i,p] * x[p]; blocks: rows of super-blocks, as words, w their values; x [k], y [rows] f32. 64 invocations
 // share a row, four rows a workgroup. Each takes every 64th word of codes, eight weights decoded in registers, and a tree in
 // shared memory adds the partial sums; the order does not depend on alignment.
-#version 450
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
 

@@ -1,6 +1,5 @@
 // Q4_K super-blocks of x [rows,k] f32 with rows of unit stride; blocks: rows of super-blocks, as words. 32 invocations a
 // super-block, two super-blocks a workgroup; eight neighbouring values an invocation, so that four hold a sub-block.
-#version 450
 #extension GL_GOOGLE_include_directive : require
 #include "float_controls.glsl"
 layout(local_size_x = 64) in;

@@ -1,5 +1,4 @@
 // y[i,j] = x[i,j] + alpha r[i,j], fused.
-#version 450
 #include "float_controls.glsl"
 #define INPUTS 2
 #include "elementwise.glsl"

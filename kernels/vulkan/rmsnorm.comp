@@ -1,7 +1,6 @@
 // rrms[i] = 1 / sqrt(sum_j x[i,j]^2 / n + eps), y[i,j] = x[i,j] * rrms[i] * weight[j]; x, y [rows,n] f32 with rows of unit
 // stride, weight [n], rrms [rows]. 64 invocations a row: each sums every 64th group of four squares, a tree in shared
 // memory adds them, and a second pass over the row, still in the cache, scales it.
-#version 450
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
 

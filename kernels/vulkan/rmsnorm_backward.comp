@@ -1,6 +1,5 @@
 // Gradients of rmsnorm, with a = dy * weight and xn = x * rrms: dx[i,j] = rrms[i] * (a[i,j] - xn[i,j] * sum_k a[i,k] *
 // xn[i,k] / n); x, dy, dx [rows,n] f32 with rows of unit stride, weight [n], rrms [rows]. 64 invocations a row.
-#version 450
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
 

@@ -1,5 +1,4 @@
 // y is x [rows,heads,d] f32, every pair rotated by its angle (rotary.glsl).
-#version 450
 #extension GL_GOOGLE_include_directive : require
 #define DIRECTION 1.0
 #include "rotary.glsl"

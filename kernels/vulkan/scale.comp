@@ -1,5 +1,4 @@
 // y[i,j] = alpha x[i,j].
-#version 450
 #include "float_controls.glsl"
 #define INPUTS 1
 #include "elementwise.glsl"

@@ -1,5 +1,4 @@
 // y[i,j] = x[i,j] sigmoid(x[i,j]) by exp(-|x|), which never overflows; the divisor is in [1, 2].
-#version 450
 #include "float_controls.glsl"
 #define INPUTS 1
 #include "elementwise.glsl"

@@ -1,5 +1,4 @@
 // dx[i,j] = dy[i,j] (s + x s (1 - s)), s = sigmoid(x[i,j]) by exp(-|x|), which never overflows.
-#version 450
 #include "float_controls.glsl"
 #define INPUTS 2
 #include "elementwise.glsl"

@@ -1,6 +1,5 @@
 // y[i,j] = gate[i,j] * sigmoid(gate[i,j]) * up[i,j]; gate, up, y [rows,n] f32 with rows of unit stride. An invocation takes
 // every 256th group of four elements of a row.
-#version 450
 #extension GL_GOOGLE_include_directive : require
 #include "silu.glsl"
 

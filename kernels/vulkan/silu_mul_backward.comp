@@ -1,6 +1,5 @@
 // dgate = dy * up * (s + gate * s * (1 - s)), dup = dy * gate * s, s = sigmoid(gate); all [rows,n] f32 with rows of unit
 // stride. An invocation takes every 256th group of four elements of a row.
-#version 450
 #extension GL_GOOGLE_include_directive : require
 #include "silu.glsl"
 

@@ -1,7 +1,6 @@
 // y[i,j] = exp(x[i,j] - m) / sum_k exp(x[i,k] - m), m = max_k x[i,k]; zeros where all of a row is -inf. x, y [rows,n] f32
 // with rows of unit stride. 64 invocations a row: the maximum, the sum, the quotients, in three passes over a row that the
 // first leaves in the cache.
-#version 450
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
 

@@ -1,6 +1,5 @@
 // dx[i,j] = y[i,j] * (dy[i,j] - sum_k y[i,k] * dy[i,k]); y, dy, dx [rows,n] f32 with rows of unit stride. 64 invocations a
 // row, in two passes.
-#version 450
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
 

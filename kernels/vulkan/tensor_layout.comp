@@ -1,6 +1,5 @@
 // dst[i,j] = src[i,j]; both [m,n] f32 with any strides, moved as bits. The launcher names the axes, so that
 // neighbouring invocations (along j) write near each other.
-#version 450
 layout(local_size_x = 32, local_size_y = 8) in;
 
 layout(set = 0, binding = 0) readonly buffer Src { uint src[]; };

@@ -57,9 +57,10 @@ def files_read(name, flags):
 
 
 def shader_read(record):
-    """Generated words of a shader, and the files that glslc read for it."""
+    """Generated words of a shader, and the files that glslc read for it, but the one that names the source and its definitions."""
     made, files = record.read_text().split(":", 1)
-    return relative(made), {relative(f) for f in files.replace("\\\n", " ").split()} - {None}
+    name = f"generated/shaders/{made.removesuffix('.spv')}"
+    return f"{name}.inc", {relative(f) for f in files.replace("\\\n", " ").split()} - {None, name}
 
 
 def symbols(made):
@@ -100,7 +101,7 @@ for made, (names, flags) in objects.items():
     for name in names:
         made_from.setdefault(name, set()).add(made)
         flags_of[name] = flags
-read = dict(map(shader_read, (build / "generated/shaders").glob("*.d")))
+read = dict(map(shader_read, (build / "generated/shaders").glob("*.spv.d")))
 with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
     names = [n for n in flags_of if OF_KERNELS.match(n)]
     read.update(zip(names, pool.map(files_read, names, map(flags_of.get, names))))

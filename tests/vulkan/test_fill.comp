@@ -1,5 +1,4 @@
 // target[i] = source[i] * FACTOR + add, for i < count.
-#version 450
 layout(local_size_x = 64) in;
 layout(constant_id = 0) const uint FACTOR = 1;
 layout(set = 0, binding = 0) readonly buffer Source { uint source[]; };
