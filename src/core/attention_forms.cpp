@@ -110,6 +110,7 @@ Bounded WeightedMean<Bounded>::mean() const {
     finite &= size <= DBL_MAX && std::isfinite(v.error);
     terms.add(term, w.error * size + (own + stored) * (size + v.error) + (w.value + w.error) * v.error + (size > 0 ? r.underflow : 0),
               w.may_overflow || v.may_overflow);
+    if (r.aligned_floor > 0) terms.align(w.value + w.error, size + v.error, r.aligned_floor, term);
     shared += w.error * size;
   }
   if (!finite) {

@@ -23,8 +23,11 @@
 // and then once more. Of b + 1 floats, let 2^e be the largest exponent; that float loses nothing, each other less
 // than 2u 2^e, and the sum, if it lies in the x-th binade above, less than (2^x - 1) 2u 2^e. Their magnitudes sum to
 // at least 2^x 2^e, and b + 2^x - 1 <= b 2^x. Without an accumulator the first block saves one, as the first term of
-// a sum does. tests/numbers reaches this bound. A kernel that accumulates wider and rounds once errs by
-// u |s| <= u S, which E holds (or n = 1).
+// a sum does. tests/numbers reaches this bound. The exponent of a product is the sum of its factors', and a subnormal factor
+// counts with the smallest normal number's (seen on H100 with f16 and bf16; products of zero count nothing): its product may lie far
+// below the 2^e that others are aligned to. All of this holds where such a product counts in S with the smallest normal number f in
+// the place of the factor, max(|x|, f) max(|y|, f): its magnitude is at least 2^e then, and it loses nothing itself. A kernel that
+// accumulates wider and rounds once errs by u |s| <= u S, which E holds (or n = 1).
 //
 // Terms of zero. A term that is 0 without error is computed as 0, and adding 0 rounds nothing, in blocks too: n counts the
 // others. A term near 0, to nearest: with a float l, l + r errs by at most |r|, as l is no further from it. Let Z be the sum of
@@ -116,6 +119,7 @@ Roundings::Roundings(const Arithmetic& arithmetic) : of(arithmetic) {
   input_unit = of.inputs == Format::f32 ? 0 : unit_of(of.inputs, of.input_rounding);
   input_floor = inputs.smallest_normal;
   input_largest = inputs.largest;
+  aligned_floor = of.block > 1 ? input_floor : 0;
   flush = of.flushes_subnormals ? results.smallest_normal : 0;
   underflow = of.flushes_subnormals ? flush : unit * results.smallest_normal;
   if (of.inputs == Format::tf32x3) underflow *= 3;

@@ -2,6 +2,7 @@
 // the arithmetic in force (arithmetic.hpp). The bounds of sums are derived in bounded.cpp.
 #pragma once
 
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
 #include <limits>
@@ -19,6 +20,7 @@ struct Roundings {
   double division;       ///< relative error of one division
   double input_unit;     ///< of one rounding of an input
   double input_floor;    ///< smallest normal input; rounding is absolute below it
+  double aligned_floor;  ///< the same where block operations align products, otherwise 0
   double input_largest;  ///< inputs beyond may become infinite
   double underflow;      ///< absolute error of a product or quotient near zero, flushed or not
   double flush;          ///< absolute error of any result that may be flushed to zero
@@ -62,6 +64,7 @@ struct Product {
   double error;        ///< inherited from the factors
   double statistical;  ///< likewise
   bool may_overflow;
+  double left = 0, right = 0;  ///< what the factors reach: magnitudes and errors
 };
 
 /// What a bound needs to know of the terms of a sum. What a term reaches: its magnitude and its error.
@@ -94,6 +97,13 @@ struct Terms {
     small += reach <= kSmall ? reach : 0;
   }
 
+  /// The term added last is the product of what reaches `left` and `right`, whose exponents count as no less than that of `floor`
+  /// where block operations align products (bounded.cpp).
+  void align(double left, double right, double floor, double term) {
+    if (left > 0 && right > 0 && std::min(left, right) < floor && std::max(left, right) <= DBL_MAX)
+      magnitude += std::max(std::max(left, floor) * std::max(right, floor) - std::fabs(term), 0.0);
+  }
+
   /// Kept out of line, and by value: a Sum whose address escapes would live in memory, not in registers.
   static Bounded sum(Terms terms, const Roundings& roundings);
 };
@@ -109,6 +119,8 @@ class Sum<Bounded> {
   Sum& operator+=(const Product& term) {
     const double reach = std::fabs(term.value) + term.error;
     terms_.add(term.value, term.error + unit_ * reach + (reach > 0 ? underflow_ : 0), term.may_overflow);
+    if (floor_ > 0) [[unlikely]]
+      terms_.align(term.left, term.right, floor_, term.value);
     return *this;
   }
   Bounded value() const {
@@ -119,7 +131,7 @@ class Sum<Bounded> {
 
  private:
   const Roundings& roundings_ = Roundings::current();
-  double unit_ = roundings_.unit, underflow_ = roundings_.underflow;
+  double unit_ = roundings_.unit, underflow_ = roundings_.underflow, floor_ = roundings_.aligned_floor;
   Terms terms_;
 };
 
@@ -163,7 +175,8 @@ inline Product operator*(const Bounded& x, const Bounded& y) {
     return detail::special_product(x, y);
   const double ax = std::fabs(x.value), ay = std::fabs(y.value);
   return {value, ax * y.error + ay * x.error + x.error * y.error,
-          ax * y.statistical + ay * x.statistical + x.statistical * y.statistical, x.may_overflow || y.may_overflow};
+          ax * y.statistical + ay * x.statistical + x.statistical * y.statistical, x.may_overflow || y.may_overflow,
+          ax + x.error, ay + y.error};
 }
 
 }  // namespace assay

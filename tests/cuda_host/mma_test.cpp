@@ -68,6 +68,25 @@ float product(float a, float b) {
   return m.dots[0][0];
 }
 
+/// As an H100 does it, but for the bits that it keeps beyond 24: rows of 2^15 x, y, -2^15 x.
+TEST(Mma, AlignsSubnormalFactorsAsTheSmallestNormalNumber) {
+  const auto sum_of = [](auto type, float large, float factor, float beside) {
+    using S = decltype(type);
+    Rows<S> m{};
+    const auto set = [](S& to, float x) { cuda_host_kernels::store(to, x); };
+    const float x[] = {large, beside, -large}, y[] = {factor, beside, factor};
+    for (int c = 0; c < 3; ++c) set(m.x[c], x[c]), set(m.y[c], y[c]);
+    run_here(&multiply<S>, {dim3(1), dim3(32)}, &m);
+    return m.dots[0][0];
+  };
+  EXPECT_EQ(sum_of(Half{}, 0x1p15F, 0x1p-24F, 0x1p-11F), 0x1p-22F) << "2^1 and 23 bits below";
+  EXPECT_EQ(sum_of(Half{}, 0x1p15F, 0x1p-24F, 0x1p-12F), 0);
+  EXPECT_EQ(sum_of(Half{}, 0x1p5F, 0x1p-14F, 0x1p-12F), 0x1p-24F) << "a normal factor has its own exponent";
+  EXPECT_EQ(sum_of(Half{}, 0x1p15F, 0, 0x1p-12F), 0x1p-24F) << "zero has none";
+  EXPECT_EQ(sum_of(BFloat16{}, 0x1p120F, 0x1p-133F, 0x1p-14F), 0x1p-28F) << "2^-6 and 23 bits below";
+  EXPECT_EQ(sum_of(BFloat16{}, 0x1p120F, 0x1p-133F, 0x1p-15F), 0);
+}
+
 TEST(MmaTf32x3, HoldsTwentyTwoBitsOfAFactor) {
   const float x = 1 + 0x1p-10f + 0x1p-21f, y = 1 + 0x3p-20f;
   EXPECT_EQ(product(x, 1), x);

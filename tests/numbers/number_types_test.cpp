@@ -244,6 +244,24 @@ TEST(BoundedType, StatisticalIsForRoundingToNearestOnly) {
   }
 }
 
+/// 2^15 2^-24 + 2^-23 - 2^15 2^-24 on an H100, with f16 factors (mma.sync m16n8k16): the products of the subnormal 2^-24 are aligned
+/// at 2^15 2^-14, and what lies more than 25 bits below that is lost; 24 are promised.
+TEST(BoundedType, BlocksAlignSubnormalFactorsAsTheSmallestNormalNumber) {
+  const ArithmeticScope scope(Arithmetic{.inputs = Format::f16, .accumulation = Rounding::toward_zero, .block = 4});
+  const auto error_of = [](float large, float factor, float beside) {
+    Sum<Bounded> sum;
+    sum += Bounded::input(large) * Bounded::input(factor);
+    sum += Bounded::input(beside) * Bounded::input(beside);
+    sum += Bounded::input(-large) * Bounded::input(factor);
+    return sum.value().error;
+  };
+  for (const float beside : {0x1p-12F, 0x1p-13F}) EXPECT_GE(error_of(0x1p15F, 0x1p-24F, beside), beside * beside);
+  EXPECT_GE(error_of(0x1p15F, 0x1p-15F, 0x1p-12F), 0x1p-23 - 0x1p-25) << "every subnormal";
+  EXPECT_LE(error_of(0x1p15F, 0x1p-24F, 0x1p-12F), 16 * 0x1p-23) << "four products of 2^1, of 2^-23 each, and no more";
+  EXPECT_LE(error_of(0x1p5F, 0x1p-14F, 0x1p-12F), 16 * 0x1p-23 * 0x1p-9) << "a normal factor counts with its own exponent";
+  EXPECT_LE(error_of(0x1p15F, 0, 0x1p-12F), 0x1p-44) << "zero is no product to align to";
+}
+
 /// Derivatives of a formula that uses every operation, by hand: f = sqrt(x) exp(-x) / (x + 2) + log(x) x.
 TEST(Derivatives, DualAndComplexStepAgreeWithTheFormula) {
   const auto f = [](auto x) {

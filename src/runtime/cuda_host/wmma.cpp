@@ -15,17 +15,21 @@ constexpr int kBlock = 4, kRows = 16;
 
 float truncated(float x) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0xffffe000U); }
 
-/// d[j] + sum_q a[q] * b[q][j], everything truncated at the largest exponent. All numbers are finite. Double holds the
-/// products and whatever follows exactly; powers of two are made from the bits of the largest, without a branch, so
-/// that the loop is vectorized.
+/// d[j] + sum_q a[q] * b[q][j], everything truncated at the largest exponent, where a subnormal factor has that of `floor`, the
+/// smallest normal number. All numbers are finite. Double holds the products and whatever follows exactly; powers of two are made
+/// from the bits of the largest, without a branch, so that the loop is vectorized.
 template <int columns>
-void add_block(float (&d)[columns], const float* a, const float (*b)[columns]) {
+void add_block(float (&d)[columns], const float* a, const float (*b)[columns], double floor) {
   constexpr std::uint64_t kExponent = 0x7ffULL << 52, kFraction24 = (1ULL << 29) - 1;
   for (int j = 0; j < columns; ++j) {
     double terms[kBlock + 1] = {static_cast<double>(d[j])};
     for (int q = 0; q < kBlock; ++q) terms[q + 1] = static_cast<double>(a[q]) * static_cast<double>(b[q][j]);
     double largest = 0x1p-126;  // the last bit of a subnormal is as far as alignment goes
     for (double term : terms) largest = std::max(largest, std::fabs(term));
+    for (int q = 0; q < kBlock; ++q) {
+      const double at = std::max(std::fabs(static_cast<double>(a[q])), floor) * std::max(std::fabs(static_cast<double>(b[q][j])), floor);
+      largest = std::max(largest, terms[q + 1] != 0 ? at : 0);
+    }
     const std::uint64_t exponent = std::bit_cast<std::uint64_t>(largest) & kExponent;
     const double scale = std::bit_cast<double>((2069ULL << 52) - exponent);  // to units of its 24th bit
     int total = 0;
@@ -37,7 +41,7 @@ void add_block(float (&d)[columns], const float* a, const float (*b)[columns]) {
 
 /// The same where something is infinite or NaN: its class is all that matters.
 template <int columns>
-void add_nonfinite(float (&d)[columns], const float* a, const float (*b)[columns]) {
+void add_nonfinite(float (&d)[columns], const float* a, const float (*b)[columns], double) {
   for (int j = 0; j < columns; ++j)
     for (int q = 0; q < kBlock; ++q) d[j] = d[j] + a[q] * b[q][j];
 }
@@ -48,13 +52,13 @@ bool finite(const float* numbers, int count) {
   return all;
 }
 
-/// d += a b.
+/// d += a b, `floor` being the smallest normal number of a's and b's format.
 template <int depth, int columns>
-void add_product(const float (&a)[kRows][depth], const float (&b)[depth][columns], float (&d)[kRows][columns]) {
+void add_product(const float (&a)[kRows][depth], const float (&b)[depth][columns], float (&d)[kRows][columns], double floor = 0x1p-126) {
   const bool inputs_finite = finite(a[0], kRows * depth) && finite(b[0], depth * columns);
   for (int i = 0; i < kRows; ++i)
     for (int k = 0; k < depth; k += kBlock)  // the first block may overflow
-      (inputs_finite && finite(d[i], columns) ? add_block<columns> : add_nonfinite<columns>)(d[i], a[i] + k, b + k);
+      (inputs_finite && finite(d[i], columns) ? add_block<columns> : add_nonfinite<columns>)(d[i], a[i] + k, b + k, floor);
 }
 
 void multiply_fragments(void* const operands[warpSize], unsigned) {
@@ -99,7 +103,7 @@ void multiply_registers(void* const operands[warpSize], unsigned) {
       for (int n = 0; n < kHeld; ++n) b[r * 4 * kHeld + l % 4 * kHeld + n][l / 4] = element<inputs>(lane.b[r], n);
     for (int e = 0; e < 4; ++e) d[l / 4 + e / 2 * 8][l % 4 * 2 + e % 2] = lane.d[e];
   }
-  add_product(a, b, d);
+  add_product(a, b, d, inputs == MmaInputs::f16 ? 0x1p-14 : 0x1p-126);
   for (int l = 0; l < warpSize; ++l)
     for (int e = 0; e < 4; ++e) static_cast<const MmaOperand*>(operands[l])->d[e] = d[l / 4 + e / 2 * 8][l % 4 * 2 + e % 2];
 }

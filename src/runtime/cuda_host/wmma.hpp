@@ -9,7 +9,8 @@ namespace assay::cuda_host {
 /// row-major matrix. (No hardware's order: kernels must not rely on one.) Inputs lose their low 13 bits, as in a tensor
 /// core. Four products and the accumulator are aligned to the largest of them, truncated to 24 bits, added exactly and
 /// truncated: the coarsest of what is known of tensor cores for TF32 (Fasi, Higham, Mikaitis & Pranesh, PeerJ Comput.
-/// Sci. 7 (2021) e330: blocks of 4 on A100, with further bits kept; Hopper's blocks are not shorter).
+/// Sci. 7 (2021) e330: blocks of 4 on A100, with further bits kept; Hopper's blocks are not shorter). A product with a subnormal factor is aligned as if
+/// that were the smallest normal number of its format, as on H100; a product of zero is not aligned to.
 struct WmmaOperand {
   const float* a;  ///< 4
   const float* b;  ///< 4
