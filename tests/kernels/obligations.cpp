@@ -18,10 +18,11 @@
 namespace assay::falsify {
 namespace {
 
-/// Of each obligation; campaigns of ci/falsify have more. cuda-host takes a block's threads in turn.
+/// Of each obligation; ci/long and campaigns of ci/falsify have more. cuda-host takes a block's threads in turn, and lavapipe shares
+/// the processors.
 int cases_for(Backend backend) {
   if (const char* const cases = std::getenv("ASSAY_OBLIGATION_CASES")) return std::max(1, std::atoi(cases));
-  return backend == Backend::cuda_host ? 2 : 10;
+  return backend == Backend::cuda_host ? 2 : backend == Backend::vulkan ? 5 : 10;
 }
 
 /// What has few cases may need more to compare values that are not zero; what has enough must have compared some.
@@ -30,7 +31,7 @@ KernelResult campaign(const Kernel& kernel, std::string only) {
   options.cases = cases_for(kernel.backend);
   options.only = std::move(only);
   options.limit = std::chrono::minutes(2);  // a busy machine is no hang, nor is a sanitizer
-  const bool few = kSanitized || kernel.backend == Backend::cuda_host;
+  const bool few = kSanitized || kernel.backend != Backend::cpu;
   return run_until_trusted(kernel, options, few ? 4 * options.cases : options.cases);
 }
 
