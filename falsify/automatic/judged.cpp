@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -25,8 +26,10 @@ bool may_exist(const Judgement& judgement, const Survey& survey) {
     const Kernel& kernel = set->original();
     surveyed.insert(kernel.id);
     if (!names(judgement, kernel.id)) continue;
-    for (std::size_t i = 0; i < set->size(); ++i)
+    for (std::size_t i = 0; i < set->size(); ++i) {
+      if (!set->may_have(i, judgement.hash)) continue;
       if (const auto mutant = set->make(i); mutant && mutant->hash == judgement.hash) return true;
+    }
   }
   const auto all = kernels();
   const bool named = std::ranges::any_of(all, [&](const Kernel& k) { return names(judgement, k.id) && surveyed.contains(k.id); });
@@ -36,45 +39,57 @@ bool may_exist(const Judgement& judgement, const Survey& survey) {
   });
 }
 
+/// Results of mutants that the entry names.
+auto named(auto& results, const Judgement& judgement) {
+  return results | std::views::filter([&](const json& m) { return m["hash"] == judgement.hash && names(judgement, m["kernel"].template get<std::string>()); });
+}
+
+InputError wrong(const std::string& file, const Judgement& judgement, const std::string& what, const std::string& remedy) {
+  return InputError(file, "judgement of " + judgement.hash + " of " + judgement.kernel + what, remedy);
+}
+
 }  // namespace
 
 std::vector<Judgement> read_judgements(const std::filesystem::path& file) {
   std::ifstream stream(file);
   const json document = json::parse(stream, nullptr, false, true);
-  const auto wrong = [&](const std::string& what) {
+  const auto no_list = [&](const std::string& what) {
     return InputError(file.string(), what, "give a JSON list of {\"hash\": .., \"kernel\": .., \"reason\": ..}");
   };
-  if (!document.is_array()) throw wrong("cannot be read as a list of judgements");
+  if (!document.is_array()) throw no_list("cannot be read as a list of judgements");
   std::vector<Judgement> judgements;
   std::set<std::pair<std::string, std::string>> seen;
   for (const json& entry : document) {
     for (const char* key : {"hash", "kernel", "reason"})
       if (!entry.is_object() || entry.size() != 3 || !entry.contains(key) || !entry[key].is_string() || entry[key] == "")
-        throw wrong("entry " + std::to_string(judgements.size() + 1) + " is no judgement: " + entry.dump());
+        throw no_list("entry " + std::to_string(judgements.size() + 1) + " is no judgement: " + entry.dump());
     judgements.push_back({entry["hash"].get<std::string>(), entry["kernel"].get<std::string>(), entry["reason"].get<std::string>()});
     if (!seen.emplace(judgements.back().hash, judgements.back().kernel).second)
-      throw wrong("two entries judge " + judgements.back().hash + " of " + judgements.back().kernel);
+      throw no_list("two entries judge " + judgements.back().hash + " of " + judgements.back().kernel);
   }
   return judgements;
 }
 
-void judge(std::vector<json>& results, const std::vector<Judgement>& judgements, const Survey& survey, const std::string& file) {
-  for (const Judgement& judgement : judgements) {
-    const std::string what = "judgement of " + judgement.hash + " of " + judgement.kernel;
+void expect_mutants(const std::vector<Judgement>& judgements, const Survey& survey, const std::string& file) {
+  for (const Judgement& judgement : judgements)
     if (!may_exist(judgement, survey))
-      throw InputError(file, what + ": there is no such mutant", "remove the entry, or judge the mutant that took its place");
-    int survived = 0;
-    const json* killed = nullptr;
-    for (json& m : results) {
-      if (m["hash"] != judgement.hash || !names(judgement, m["kernel"].get<std::string>())) continue;
-      if (m["status"] == "killed") killed = &m;
-      else ++survived;
+      throw wrong(file, judgement, ": there is no such mutant", "remove the entry, or judge the mutant that took its place");
+}
+
+void judge(std::vector<json>& results, const std::vector<Judgement>& judgements) {
+  for (const Judgement& judgement : judgements)
+    for (json& m : named(results, judgement)) {
       if (m["status"] != "hole") continue;
       m["status"] = "judged";
       m["why"] = judgement.reason;
     }
-    if (killed != nullptr && survived == 0)
-      throw InputError(file, what + " is not needed: " + (*killed)["by"].get<std::string>() + " kills it", "remove the entry");
+}
+
+void expect_needed(const std::vector<json>& results, const std::vector<Judgement>& judgements, const std::string& file) {
+  for (const Judgement& judgement : judgements) {
+    auto tried = named(results, judgement);
+    if (tried.empty() || !std::ranges::all_of(tried, [](const json& m) { return m["status"] == "killed"; })) continue;
+    throw wrong(file, judgement, " is not needed: " + tried.front()["by"].get<std::string>() + " kills it", "remove the entry");
   }
 }
 

@@ -20,9 +20,14 @@ struct Judgement {
 /// the same.
 std::vector<Judgement> read_judgements(const std::filesystem::path& file);
 
-/// Makes holes of the list "judged", with their `reason`. Throws InputError for an entry that is not needed: all kernels
-/// that it names were surveyed and none has such a mutant, or all that were tried were killed.
-void judge(std::vector<nlohmann::json>& results, const std::vector<Judgement>& judgements, const Survey& survey,
-           const std::string& file);
+/// Throws InputError for an entry whose mutant does not exist: all kernels that it names were surveyed, and none has one with this hash.
+/// To be asked before a campaign of hours.
+void expect_mutants(const std::vector<Judgement>& judgements, const Survey& survey, const std::string& file);
+
+/// Makes holes of the list "judged", with their `reason`.
+void judge(std::vector<nlohmann::json>& results, const std::vector<Judgement>& judgements);
+
+/// Throws InputError for an entry that is not needed: all its mutants that were tried were killed. To be asked when the results are saved.
+void expect_needed(const std::vector<nlohmann::json>& results, const std::vector<Judgement>& judgements, const std::string& file);
 
 }  // namespace assay::falsify

@@ -42,6 +42,11 @@ class MutantSet {
   virtual std::string_view family(std::size_t i) const = 0;
   /// The i-th's hash where making it costs much and its hash does not; empty elsewhere.
   virtual std::string hash(std::size_t) const { return {}; }
+  /// False where the i-th is known to have another hash.
+  bool may_have(std::size_t i, std::string_view wanted) const {
+    const std::string own = hash(i);
+    return own.empty() || own == wanted;
+  }
   /// The i-th; null where it is no valid program. Several threads may ask at once.
   virtual std::unique_ptr<AutomaticMutant> make(std::size_t i) const = 0;
 };

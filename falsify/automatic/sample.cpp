@@ -45,11 +45,7 @@ Sample draw_mutants(const Survey& survey, std::size_t count, std::uint64_t seed,
   for (const auto& set : survey.sets) sample.by_kernel[std::string(set->original().id)][0] += set->size();
   std::vector<Drawn> order = drawing_order(survey, seed);
   sample.generated = order.size();
-  if (!only.empty())
-    std::erase_if(order, [&](const Drawn& d) {
-      const std::string hash = d.set->hash(d.i);
-      return !hash.empty() && hash != only;
-    });
+  if (!only.empty()) std::erase_if(order, [&](const Drawn& d) { return !d.set->may_have(d.i, only); });
   for (std::size_t begin = 0; begin < order.size() && (count == 0 || sample.mutants.size() < count);) {
     const std::size_t left = order.size() - begin;
     const std::size_t n = count == 0 ? left : std::min(left, count - sample.mutants.size());

@@ -7,6 +7,7 @@
 #include <linux/close_range.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -14,7 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -30,8 +33,16 @@
 namespace assay::falsify {
 namespace {
 
-/// Children that fork_process() made and end_process() has not ended.
+using Clock = std::chrono::steady_clock;
+
+/// Children that fork_process() made and that have not been waited for, and those that are left to end.
 std::set<pid_t>& known() {
+  static std::set<pid_t> pids;
+  return pids;
+}
+
+/// Children that were killed and have not ended within kToEnd.
+std::set<pid_t>& left_to_end() {
   static std::set<pid_t> pids;
   return pids;
 }
@@ -113,6 +124,37 @@ void forbid_signals() {
   syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &program);
 }
 
+/// Waits for a child that has been killed. Where that lasts too long, it is left, and waited for later.
+int wait_for_killed(pid_t pid, Clock::time_point until) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+  if (!has_ended(pid, static_cast<int>(std::max<std::int64_t>(left, 0)))) {
+    known().insert(pid);
+    left_to_end().insert(pid);
+    return SIGKILL;
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  known().erase(pid);
+  return status;
+}
+
+void end_orphans(Clock::time_point until) {
+  std::erase_if(left_to_end(), [](pid_t pid) {
+    const bool ended = waitpid(pid, nullptr, WNOHANG) != 0;
+    if (ended) known().erase(pid);
+    return ended;
+  });
+  // Each round orphans the children of those killed. The bound is for one that forks faster than it is killed.
+  for (int round = 0; round < 1000; ++round) {
+    siginfo_t any{};
+    if (waitid(P_ALL, 0, &any, WEXITED | WNOHANG | WNOWAIT) != 0) return;  // no children at all
+    const std::vector<pid_t> found = orphans();
+    if (found.empty()) return;
+    for (pid_t pid : found) kill(pid, SIGKILL);
+    for (pid_t pid : found) wait_for_killed(pid, until);
+  }
+}
+
 }  // namespace
 
 std::size_t data_bytes() {
@@ -157,34 +199,33 @@ void contain_process(int channel, bool host) {
 }
 
 bool has_ended(pid_t pid, int milliseconds) {
-  for (int ms = 0;; ++ms) {
-    siginfo_t ended{};
-    if (waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid != 0)
-      return true;
-    if (ms >= milliseconds) return false;
+  const auto until = Clock::now() + std::chrono::milliseconds(milliseconds);
+  const auto ended = [pid] {
+    siginfo_t info{};
+    return waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
+  };
+  if (ended()) return true;
+  if (const auto process = static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); process >= 0) {
+    pollfd end{process, POLLIN, 0};
+    poll(&end, 1, milliseconds);
+    close(process);
+  }
+  // The end of one that is traced is its tracer's to take first: then nothing is left to poll for.
+  while (!ended()) {
+    if (Clock::now() >= until) return false;
     usleep(1000);
   }
+  return true;
 }
 
-void end_orphans() {
-  // Each round orphans the children of those killed. The bound is for one that forks faster than it is killed.
-  for (int round = 0; round < 1000; ++round) {
-    siginfo_t any{};
-    if (waitid(P_ALL, 0, &any, WEXITED | WNOHANG | WNOWAIT) != 0) return;  // no children at all
-    const std::vector<pid_t> found = orphans();
-    if (found.empty()) return;
-    for (pid_t pid : found) kill(pid, SIGKILL);
-    for (pid_t pid : found) waitpid(pid, nullptr, 0);
-  }
-}
+void end_orphans() { end_orphans(Clock::now() + kToEnd); }
 
 int end_process(pid_t pid) {
+  const auto until = Clock::now() + kToEnd;
   kill(-pid, SIGKILL);
   kill(pid, SIGKILL);
-  int status = 0;
-  waitpid(pid, &status, 0);
-  known().erase(pid);
-  end_orphans();
+  const int status = wait_for_killed(pid, until);
+  end_orphans(until);
   return status;
 }
 

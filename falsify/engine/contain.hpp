@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstddef>
 
 namespace assay::falsify {
@@ -24,13 +25,18 @@ std::size_t data_bytes();
 /// kMemoryToAdd at most (not beside a sanitizer), and no signals to other processes (seccomp). Devices' drivers need both.
 void contain_process(int channel, bool host);
 
-/// Ends the child and everything that it started, whoever is its parent by now. Gives the child's wait status.
+/// How long killed processes have to end. That is the system's work, not theirs: it takes long where a driver takes from them what a GPU
+/// still runs, and never comes while somebody traces them.
+inline constexpr std::chrono::seconds kToEnd{10};
+
+/// Ends the child and everything that it started, whoever is its parent by now. Gives the child's wait status. What has not ended within
+/// kToEnd is left to end by itself, a child with the status of one that was killed.
 int end_process(pid_t pid);
 
 /// Waits until `pid` has ended by itself, at most `milliseconds`. It stays to be waited for.
 bool has_ended(pid_t pid, int milliseconds);
 
-/// Kills the children of this process that fork_process() did not make: orphans of ended ones.
+/// Kills the children of this process that fork_process() did not make, orphans of ended ones, within kToEnd.
 void end_orphans();
 
 }  // namespace assay::falsify

@@ -61,6 +61,7 @@ int run_automatic(const AutomaticOptions& o) {
   falsify::Sample sample = falsify::draw_mutants(survey, o.mutant.empty() ? o.sample : 0, o.study.seed, o.mutant);
   if (!o.mutant.empty()) keep_one(o.mutant, sample.mutants);
   const auto judgements = o.judged.empty() ? std::vector<falsify::Judgement>() : falsify::read_judgements(o.judged);
+  falsify::expect_mutants(judgements, survey, o.judged);
   const std::size_t left_out = screen(o, survey, sample.mutants);
   if (!o.report.empty()) falsify::expect_writable(o.report);
   ProgressLine line(o.quiet || o.json, {}, "mutants");
@@ -75,7 +76,7 @@ int run_automatic(const AutomaticOptions& o) {
   }
   line.finish();
   const std::size_t done = results.size();
-  if (signal == 0) falsify::judge(results, judgements, survey, o.judged);
+  falsify::judge(results, judgements);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const nlohmann::json settings{{"seed", o.study.seed}, {"cases", o.study.cases}, {"attack_cases", o.study.attack_cases},
                                 {"sample", o.sample}, {"ops", o.ops}, {"backend", name(backend)}, {"kernel", o.kernel},
@@ -89,6 +90,7 @@ int run_automatic(const AutomaticOptions& o) {
                sample.mutants.size(), o.report.empty() ? "" : ", like the report in " + o.report + ",");
     return 128 + signal;
   }
+  falsify::expect_needed(report["mutants"], judgements, o.judged);
   if (falsify::automatic_failed(report)) return kFalsified;
   return report["totals"]["unavailable"] != 0 ? kUnavailable : kNothingFalsified;
 }

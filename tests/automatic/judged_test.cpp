@@ -24,22 +24,37 @@ std::vector<json> result(const char* status) {
 
 TEST(Judged, AHoleOfTheListIsJudgedAndNothingElseIs) {
   auto results = result("hole");
-  judge(results, {{"1", "silu/cpu/*", "rounding"}}, three_mutants(), "file");
+  judge(results, {{"1", "silu/cpu/*", "rounding"}});
   EXPECT_EQ(results[0]["status"], "judged");
   EXPECT_EQ(results[0]["why"], "rounding");
   results = result("hole");
-  judge(results, {{"2", "silu/cpu/*", "rounding"}}, three_mutants(), "file");
+  judge(results, {{"2", "silu/cpu/*", "rounding"}});
   EXPECT_EQ(results[0]["status"], "hole");
   results = result("equivalent");
-  judge(results, {{"1", "silu/cpu/*", "rounding"}}, three_mutants(), "file");
+  judge(results, {{"1", "silu/cpu/*", "rounding"}});
   EXPECT_EQ(results[0]["status"], "equivalent");
 }
 
 TEST(Judged, AnEntryThatIsNotNeededIsAnError) {
-  auto results = result("killed");
-  EXPECT_THROW(judge(results, {{"1", "silu/cpu/naive", "rounding"}}, three_mutants(), "file"), InputError);
-  EXPECT_THROW(judge(results, {{"77", "silu/cpu/naive", "rounding"}}, three_mutants(), "file"), InputError);
-  EXPECT_NO_THROW(judge(results, {{"77", "silu/vulkan/naive", "rounding"}}, three_mutants(), "file"));
+  EXPECT_THROW(expect_needed(result("killed"), {{"1", "silu/cpu/naive", "rounding"}}, "file"), InputError);
+  EXPECT_NO_THROW(expect_needed(result("killed"), {{"2", "silu/cpu/naive", "rounding"}}, "file"));
+  EXPECT_NO_THROW(expect_needed(result("equivalent"), {{"1", "silu/cpu/naive", "rounding"}}, "file"));
+  auto two = result("killed");
+  two.push_back(result("judged")[0]);
+  EXPECT_NO_THROW(expect_needed(two, {{"1", "silu/cpu/naive", "rounding"}}, "file"));
+}
+
+TEST(Judged, AnEntryWithoutItsMutantIsAnError) {
+  EXPECT_THROW(expect_mutants({{"77", "silu/cpu/naive", "rounding"}}, three_mutants(), "file"), InputError);
+  EXPECT_NO_THROW(expect_mutants({{"1", "silu/cpu/naive", "rounding"}}, three_mutants(), "file"));
+  EXPECT_NO_THROW(expect_mutants({{"77", "silu/vulkan/naive", "rounding"}}, three_mutants(), "file"));
+}
+
+/// PTX is assembled to make a mutant: thousands of them would take hours.
+TEST(Judged, ItIsLookedForByItsHash) {
+  Survey survey{"a device", true, {}};
+  survey.sets.push_back(std::make_unique<CostlyMutants>(42));
+  EXPECT_NO_THROW(expect_mutants({{"42", "silu/cpu/naive", "rounding"}}, survey, "file"));
 }
 
 TEST(Judged, AFileThatIsNoListIsAnError) {

@@ -1,6 +1,8 @@
 // Mutants of the tests' own: a right CPU kernel, and run functions that are wrong in a known way.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <csignal>
 #include <unistd.h>
@@ -58,6 +60,24 @@ class ManyMutants final : public MutantSet {
   std::size_t size_;
   RunFunction run_;
   const Kernel& original_;
+};
+
+/// A hundred, whose hashes are known before they are made. Making any but one would be a mistake.
+class CostlyMutants final : public MutantSet {
+ public:
+  explicit CostlyMutants(std::size_t wanted) : wanted_(wanted) {}
+  const Kernel& original() const override { return right_kernel(); }
+  std::size_t size() const override { return 100; }
+  std::uint64_t key(std::size_t i) const override { return i; }
+  std::string_view family(std::size_t) const override { return "planted"; }
+  std::string hash(std::size_t i) const override { return std::to_string(i); }
+  std::unique_ptr<AutomaticMutant> make(std::size_t i) const override {
+    EXPECT_EQ(i, wanted_);
+    return mutant_of(right_kernel(), hash(i), run_right);
+  }
+
+ private:
+  std::size_t wanted_;
 };
 
 }  // namespace assay::falsify

@@ -294,23 +294,9 @@ TEST(Sampling, KernelsTakeTurns) {
   EXPECT_EQ(draw_mutants(survey, 200, 7).mutants.size(), 200U);
 }
 
-/// Making any but the wanted one would be a mistake.
-class CostlyMutants final : public MutantSet {
- public:
-  const Kernel& original() const override { return right_kernel(); }
-  std::size_t size() const override { return 100; }
-  std::uint64_t key(std::size_t i) const override { return i; }
-  std::string_view family(std::size_t) const override { return "planted"; }
-  std::string hash(std::size_t i) const override { return std::to_string(i); }
-  std::unique_ptr<AutomaticMutant> make(std::size_t i) const override {
-    EXPECT_EQ(i, 42U);
-    return mutant_of(right_kernel(), hash(i), run_right);
-  }
-};
-
 TEST(Sampling, OneMutantIsFoundByItsHashBeforeItIsMade) {
   Survey survey{"a device", true, {}};
-  survey.sets.push_back(std::make_unique<CostlyMutants>());
+  survey.sets.push_back(std::make_unique<CostlyMutants>(42));
   EXPECT_EQ(hashes(draw_mutants(survey, 0, 1, "42")), std::vector<std::string>{"42"});
 }
 
