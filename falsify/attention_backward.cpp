@@ -27,6 +27,15 @@ void bring_scores_together(Problem& problem) {
     for (float& x : problem.values[0]) x = std::ldexp(x, -std::ilogb(score / 8));
 }
 
+/// All but one or two columns of v and dy are zero, so that their products are sums of as few terms, with bounds as tight.
+void keep_few_columns(Problem& problem, Random& random) {
+  const auto d = static_cast<std::uint64_t>(problem.dims[5]);
+  const std::uint64_t kept[] = {random.below(d), d - 1 - random.below(std::min<std::uint64_t>(d, 16))};
+  for (const std::size_t tensor : {2U, 7U})
+    for (std::size_t e = 0; e < problem.values[tensor].size(); ++e)
+      if (e % d != kept[0] && e % d != kept[1]) problem.values[tensor][e] = 0;
+}
+
 }  // namespace
 }  // namespace attention_backward
 
@@ -34,6 +43,7 @@ void bring_scores_together(Problem& problem) {
 void attention_backward::consistent(Problem& problem, Strategy strategy, Random& random) {
   sensible_heads(problem, strategy, random);
   if (strategy != Strategy::directed && random.chance(0.8)) bring_scores_together(problem);
+  if (strategy == Strategy::directed && random.chance(0.3)) keep_few_columns(problem, random);
   const auto widened_view = [&](int tensor) {
     std::vector<double> values;
     for (float x : problem.values[static_cast<std::size_t>(tensor)])

@@ -26,12 +26,17 @@ void sensible_heads(Problem& problem, Strategy strategy, Random& random) {
   }
   if (strategy != Strategy::directed) return;
   const double scale = problem.params[0];
-  const auto kind = random.below(9);
-  // One direction carries the scores: q along it is 1, k_j along it the score wanted of key j, over the scale.
-  const Index axis = static_cast<Index>(random.below(static_cast<std::uint64_t>(a.d)));
+  const auto kind = random.below(10);
+  // One direction carries the scores: q along it is `along`, k_j along it the score wanted of key j, over that and the scale. Alone, it
+  // makes each score one product: an error of that place, or of that product, is not hidden by what d of them may err by.
+  const Index axis = random.chance(0.5) ? static_cast<Index>(random.below(static_cast<std::uint64_t>(a.d)))
+                                        : a.d - 1 - static_cast<Index>(random.below(static_cast<std::uint64_t>(std::min<Index>(a.d, 16))));
+  const bool alone = random.chance(kind == 7 || kind == 9 ? 0.75 : 0.25);
+  const double along = alone && random.chance(0.5) ? 1 + random.uniform() : 1;
   for (Index b = 0; b < a.batch; ++b)
     for (Index g = 0; g < a.kv_heads; ++g) {
       const double step = random.uniform() * 2;
+      const FewMatter few(a.t, random);
       const Index chosen = random.chance(0.5) ? std::max<Index>(a.t - 1, 0) : a.t > 0 ? static_cast<Index>(random.below(static_cast<std::uint64_t>(a.t))) : 0;
       for (Index j = 0; j < a.t; ++j) {
         double score = 0;
@@ -43,12 +48,13 @@ void sensible_heads(Problem& problem, Strategy strategy, Random& random) {
           case 4: score = static_cast<double>(random.below(2)) * 3; break;          // ties
           case 5: score = 300 + random.gaussian(); break;                           // large, small differences
           case 6: score = 0.01 * random.gaussian(); break;                          // nearly uniform
-          case 7: score = few_matter(a.t, random); break;
+          case 7:
+          case 9: score = few(random); break;                                       // a sum of as few terms
           default: score = 4 * random.gaussian();
         }
         for (Index c = 0; c < a.d; ++c) {
           float& x = a.k[a.key(b, j, g, c)];
-          x = c == axis ? static_cast<float>(score / scale) : x * 0x1p-6F;
+          x = c == axis ? static_cast<float>(score / (scale * along)) : alone ? 0 : x * 0x1p-6F;
           if (kind == 6) a.v[a.key(b, j, g, c)] = 100 + 0x1p-4F * a.v[a.key(b, j, g, c)];
         }
       }
@@ -58,7 +64,7 @@ void sensible_heads(Problem& problem, Strategy strategy, Random& random) {
       for (Index h = 0; h < a.heads; ++h)
         for (Index c = 0; c < a.d; ++c) {
           float& x = a.q[a.query(b, i, h, c)];
-          x = c == axis ? 1 : x * 0x1p-3F;
+          x = c == axis ? static_cast<float>(along) : alone ? 0 : x * 0x1p-3F;
         }
 }
 

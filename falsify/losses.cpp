@@ -4,9 +4,11 @@
 
 namespace assay::falsify {
 
-double few_matter(Index n, Random& random) {
-  constexpr double kHandful = 4;
-  return random.chance(kHandful / static_cast<double>(n)) ? 4 - 16 * random.uniform() : -60 + random.gaussian();
+FewMatter::FewMatter(Index n, Random& random) : chance_(4 / static_cast<double>(n)), near_(random.chance(0.7)) {}
+
+double FewMatter::operator()(Random& random) const {
+  if (!random.chance(chance_)) return -60 + random.gaussian();
+  return near_ ? -static_cast<double>(random.below(17)) / 16 : 4 - 16 * random.uniform();
 }
 
 void direct_logits(std::vector<float>& logits, std::vector<float>& targets, Index rows, Index classes, Random& random) {
@@ -46,10 +48,12 @@ void direct_logits(std::vector<float>& logits, std::vector<float>& targets, Inde
       case 6:
         all([&](Index) { return -200 + random.gaussian(); });
         break;
-      case 7:
-        all([&](Index) { return few_matter(classes, random); });
+      case 7: {
+        const FewMatter few(classes, random);
+        all([&](Index) { return few(random); });
         if (random.chance(0.5)) x[y] = static_cast<float>(3 * random.uniform());
         break;
+      }
       case 8:
         all([&](Index j) { return 100.0 * static_cast<double>(j) / static_cast<double>(classes); });
         break;

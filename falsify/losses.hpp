@@ -11,7 +11,17 @@ namespace assay::falsify {
 void direct_logits(std::vector<float>& logits, std::vector<float>& targets, Index rows, Index classes, Random& random);
 
 /// Scores of a row of n of which a handful are within 16 of each other and all others some 60 below: a sum of as few terms,
-/// with a bound as tight, however long the row is, so that an error of single terms shows in long rows too.
-double few_matter(Index n, Random& random);
+/// with a bound as tight, however long the row is, so that an error of single terms shows in long rows too. In most rows
+/// the handful are within 1 of each other and of 0, and their differences are exact: little else errs beside their exponentials.
+class FewMatter {
+ public:
+  FewMatter(Index n, Random& random);
+  /// The next one's score.
+  double operator()(Random& random) const;
+
+ private:
+  double chance_;
+  bool near_;
+};
 
 }  // namespace assay::falsify

@@ -32,9 +32,11 @@ void softmax::extreme(Problem& problem, Strategy strategy, Random& random) {
       case 5:
         for (Index j = 0; j < n; ++j) x[j] *= 30;
         break;
-      case 6:
-        for (Index j = 0; j < n; ++j) x[j] = static_cast<float>(few_matter(n, random));
+      case 6: {
+        const FewMatter few(n, random);
+        for (Index j = 0; j < n; ++j) x[j] = static_cast<float>(few(random));
         break;
+      }
       default:
         for (Index j = 0; j < n; ++j)
           if (random.chance(0.5)) x[j] = -INFINITY;

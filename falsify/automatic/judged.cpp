@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 bool names(const Judgement& judgement, std::string_view kernel) {
-  return fnmatch(judgement.kernel.c_str(), std::string(kernel).c_str(), 0) == 0;
+  return fnmatch(judgement.kernel.c_str(), std::string(kernel).c_str(), FNM_EXTMATCH) == 0;
 }
 
 /// False where all kernels that the entry names were surveyed, and none has this mutant.

@@ -12,7 +12,7 @@ namespace assay::falsify {
 
 struct Judgement {
   std::string hash;    ///< of the mutant
-  std::string kernel;  ///< id, or a pattern with * for those that share the code
+  std::string kernel;  ///< id, or a pattern with * and @(a|b) for those that share the code
   std::string reason;
 };
 

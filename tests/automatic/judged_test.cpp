@@ -27,6 +27,11 @@ TEST(Judged, AHoleOfTheListIsJudgedAndNothingElseIs) {
   judge(results, {{"1", "silu/cpu/*", "rounding"}});
   EXPECT_EQ(results[0]["status"], "judged");
   EXPECT_EQ(results[0]["why"], "rounding");
+  for (const auto& [pattern, status] : {std::pair("silu/@(cpu|cuda-host)/*", "judged"), std::pair("silu/@(cuda|cuda-host)/*", "hole")}) {
+    results = result("hole");
+    judge(results, {{"1", pattern, "rounding"}});
+    EXPECT_EQ(results[0]["status"], status) << pattern;
+  }
   results = result("hole");
   judge(results, {{"2", "silu/cpu/*", "rounding"}});
   EXPECT_EQ(results[0]["status"], "hole");
