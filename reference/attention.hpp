@@ -41,7 +41,8 @@ void attention(View<const T> q, View<const T> k, View<const T> v, View<const T> 
           largest = maximum(largest, score(j));
         }
         const T shift = shift_by(less(largest, T(-FLT_MAX)) ? T(0) : largest);
-        for (Index j = 0; j < keys; ++j) weight(j) = attention_weight(score(j), shift, static_cast<double>(keys));
+        const Rescalings<T> rescalings(keys, score);
+        for (Index j = 0; j < keys; ++j) weight(j) = attention_weight(score(j), shift, rescalings.of(score(j)));
         const WeightedMean<T> mean({weights.data(), Shape{keys}});
         const bool nothing = less(mean.weight(), T(0.5));  // the largest score's own weight is 1
         logsumexp(b, h, i) = nothing ? without_weight(-INFINITY, mean.weight()) : log_of_sum(shift, mean.weight());

@@ -36,7 +36,7 @@ void attention_backward(View<const T> q, View<const T> k, View<const T> v, View<
             score.add(q(b, i, h, c), k(b, j, g, c));
             dp += dy(b, i, h, c) * v(b, j, g, c);
           }
-          const T weight = attention_weight(score.value(), logsumexp(b, h, i), 0);
+          const T weight = attention_weight(score.value(), logsumexp(b, h, i));
           p(r, j) = factor(weight);
           ds(r, j) = factor(scaled_difference(weight, dp.value(), along.value()));
         }

@@ -20,8 +20,9 @@ void cross_entropy(View<const T> logits, View<const T> targets, View<const T> we
   for (Index i = 0; i < logits.dim(0); ++i) {
     T m = logits(i, 0);
     for (Index j = 1; j < classes; ++j) m = maximum(m, logits(i, j));
+    const Rescalings<T> rescalings(classes, [&](Index j) { return logits(i, j); });
     Sum<T> sum;
-    for (Index j = 0; j < classes; ++j) sum += softmax_term(logits(i, j), m, static_cast<double>(classes));
+    for (Index j = 0; j < classes; ++j) sum += softmax_term(logits(i, j), m, rescalings.of(logits(i, j)));
     const T log_sum = log(sum.value());
     const Index y = whole(targets(i));
     logsumexp(i) = m + log_sum;

@@ -19,12 +19,13 @@ void softmax(View<const T> x, View<T> y) {
     T largest = x(i, 0);
     for (Index j = 1; j < n; ++j) largest = maximum(largest, x(i, j));
     const T shift = less(largest, T(-FLT_MAX)) ? T(0) : largest;
+    const Rescalings<T> rescalings(n, [&](Index j) { return x(i, j); });
     Sum<T> sum;
-    for (Index j = 0; j < n; ++j) sum += softmax_term(x(i, j), shift, static_cast<double>(n));
+    for (Index j = 0; j < n; ++j) sum += softmax_term(x(i, j), shift, rescalings.of(x(i, j)));
     const T total = sum.value();
     const bool nothing = less(total, T(0.5));  // the maximum's own term is 1
     for (Index j = 0; j < n; ++j)
-      y(i, j) = nothing ? T(0) : quotient(softmax_term(x(i, j), shift, static_cast<double>(n)), total);
+      y(i, j) = nothing ? T(0) : quotient(softmax_term(x(i, j), shift, rescalings.of(x(i, j))), total);
   }
 }
 

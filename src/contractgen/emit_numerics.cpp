@@ -14,7 +14,7 @@ constexpr Function kFunctions[] = {Function::divide, Function::sqrt, Function::r
                                    Function::cos,    Function::tanh};
 
 std::string row(const contract::Node& node) {
-  const contract::Fields fields(node, {"ulp", "ulp_per_x", "absolute", "from", "to", "of_value"});
+  const contract::Fields fields(node, {"ulp", "ulp_per_x", "absolute", "from", "to", "of_value", "exact_at_zero"});
   const auto number = [&](std::string_view key) {
     const contract::Node* field = fields.find(key);
     const double value = field == nullptr ? 0 : field->number();
@@ -22,9 +22,12 @@ std::string row(const contract::Node& node) {
     return value;
   };
   fields.require("ulp");
-  const contract::Node* of_value = fields.find("of_value");
-  return fmt::format("{{{}, {}, {}, {}, {}, {}}}", number("ulp"), number("ulp_per_x"), number("absolute"), number("from"), number("to"),
-                     of_value != nullptr && of_value->boolean());
+  const auto flag = [&](std::string_view key) {
+    const contract::Node* field = fields.find(key);
+    return field != nullptr && field->boolean();
+  };
+  return fmt::format("{{{}, {}, {}, {}, {}, {}, {}}}", number("ulp"), number("ulp_per_x"), number("absolute"), number("from"), number("to"),
+                     flag("of_value"), flag("exact_at_zero"));
 }
 
 }  // namespace

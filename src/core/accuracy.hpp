@@ -28,6 +28,7 @@ struct Accuracy {
   double from = 0;
   double to = 0;
   bool of_value = false;  ///< units are 2^-23 |f(x)|, which is more than one in the last place
+  bool exact_at_zero = false;  ///< f(0) has no error
 
   /// Error of a normal f(x) that may reach so far: in the next binade if the error itself may, as libraries count floats between their
   /// result and the nearest one to f(x), and those are twice as far apart there.

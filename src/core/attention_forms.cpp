@@ -48,9 +48,11 @@ Bounded factor(const Bounded& x) {
   return {x.value, worst, std::min(worst, bound(x.statistical)), x.may_overflow || magnitude + worst > r.input_largest};
 }
 
+namespace {
+
 // In base 2 the constant c is rounded once (alone, or with the scale: once more), and so is shift c; the difference is
 // rounded as in base e.
-Bounded attention_weight(const Bounded& score, const Bounded& shift, double terms) {
+Bounded in_either_base(const Bounded& score, const Bounded& shift) {
   Bounded argument = score;
   if (std::fabs(score.value) <= DBL_MAX && std::fabs(shift.value) <= DBL_MAX) {
     const double unit = Roundings::current().unit;
@@ -58,9 +60,17 @@ Bounded attention_weight(const Bounded& score, const Bounded& shift, double term
     argument.error += beside;
     argument.statistical += beside;
   }
-  // Of a saved logsumexp, which is rounded: scores may lie above it, and powers overflow.
-  return terms > 0 ? softmax_term(argument, shift, terms) : exp(argument - shift);
+  return argument;
 }
+
+}  // namespace
+
+Bounded attention_weight(const Bounded& score, const Bounded& shift, double rescalings) {
+  return softmax_term(in_either_base(score, shift), shift, rescalings);
+}
+
+// Of a saved logsumexp, which is rounded: scores may lie above it, and powers overflow.
+Bounded attention_weight(const Bounded& score, const Bounded& shift) { return exp(in_either_base(score, shift) - shift); }
 
 // shift c is rounded, as is its sum with log2; the product with 1 / c costs that constant's rounding and its own.
 Bounded log_of_sum(const Bounded& shift, const Bounded& sum) {
@@ -80,14 +90,13 @@ Bounded without_weight(double value, const Bounded& weight) { return weight.may_
 
 WeightedMean<Bounded>::WeightedMean(View<const Bounded> weights) {
   const Roundings& r = Roundings::current();
-  const double n = static_cast<double>(weights.size());
-  const double rescalings = r.of.online_tile > 0 ? std::ceil(n / r.of.online_tile) : 0;
   const double shorter = r.of.inputs == Format::f32 ? 0 : r.input_unit;
-  const double apart = (1 + shorter) * (1 + r.unit + r.division) * (1 + 2 * rescalings * r.unit * (1 + rescalings * 4 * r.unit)) - 1;
+  const Rescalings<Bounded> rescaled(weights.size(), weights);  // weights are in the order of their scores
   Sum<Bounded> sum;
   for (Index j = 0; j < weights.size(); ++j) {
     const Bounded& w = weights(j);
-    const double reach = w.value + w.error;
+    const double reach = w.value + w.error, rescalings = rescaled.of(w);
+    const double apart = (1 + shorter) * (1 + r.unit + r.division) * (1 + 2 * rescalings * r.unit * (1 + rescalings * 4 * r.unit)) - 1;
     // The product with a value is rounded too: of a weight as it is then held.
     const double own = reach * (apart + r.unit * (1 + apart));
     weights_.push_back({w, own, reach > 0 ? shorter * r.input_floor : 0});

@@ -40,13 +40,18 @@ T shift_by(const T& x) {
 }
 inline Bounded shift_by(const Bounded& x) { return {x.value, 0, 0, false}; }
 
-/// exp(score - shift), one of `terms` terms under their own maximum (softmax_term) or, if 0, under any shift, in base e or in
-/// base 2: 2^(score c - shift c), c = log2 e.
+/// exp(score - shift), in base e or in base 2: 2^(score c - shift c), c = log2 e. With `rescalings` a term of a softmax under the scores'
+/// own maximum (softmax_term), otherwise under any shift.
 template <class T>
-T attention_weight(const T& score, const T& shift, double terms) {
-  return softmax_term(score, shift, terms);
+T attention_weight(const T& score, const T& shift, double rescalings) {
+  return softmax_term(score, shift, rescalings);
 }
-Bounded attention_weight(const Bounded& score, const Bounded& shift, double terms);
+template <class T>
+T attention_weight(const T& score, const T& shift) {
+  return exp(score - shift);
+}
+Bounded attention_weight(const Bounded& score, const Bounded& shift, double rescalings);
+Bounded attention_weight(const Bounded& score, const Bounded& shift);
 
 /// shift + log(sum), in base e or as (shift c + log2 sum) / c.
 template <class T>

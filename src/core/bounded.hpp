@@ -154,7 +154,7 @@ Bounded reciprocal_sqrt(const Bounded& x);
 Bounded product(const Bounded& a, const Bounded& b, const Bounded& c);
 Bounded sigmoid(const Bounded& x);
 Bounded sigmoid_complement(const Bounded& x);
-Bounded softmax_term(const Bounded& x, const Bounded& maximum, double terms);
+Bounded softmax_term(const Bounded& x, const Bounded& maximum, double rescalings);
 Bounded scaled_difference(const Bounded& r, const Bounded& a, const Bounded& b);
 inline bool operator<(const Bounded& x, const Bounded& y) { return x.value < y.value; }
 inline bool operator>(const Bounded& x, const Bounded& y) { return y < x; }

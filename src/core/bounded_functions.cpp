@@ -1,6 +1,8 @@
 // Functions of Bounded, and the forms that correct kernels evaluate in several ways.
 #include <algorithm>
+#include <functional>
 
+#include "core/forms.hpp"
 #include "core/half.hpp"
 #include "core/rounded.hpp"
 
@@ -140,7 +142,33 @@ Bounded sigmoid_complement(const Bounded& x) {
           mirrored.may_overflow};
 }
 
-Bounded softmax_term(const Bounded& x, const Bounded& maximum, double terms) {
+// A running sum is rescaled where its maximum grows: to a number above all that it holds. So a term is rescaled at most once for each
+// other term above it, besides at most once a tile; where the maximum stays, the factor is exp(0), which changes nothing where it is 1.
+// A term may be above another by their errors alone.
+Rescalings<Bounded>::Rescalings(std::vector<Bounded> terms) : most_(most(terms.size())) {
+  const Accuracy* const promised = detail::promised(Roundings::current().of.functions, Function::exp);
+  if (most_ == 0 || promised == nullptr || !promised->exact_at_zero) return;
+  counted_ = true;
+  for (const Bounded& term : terms)
+    if (!std::isnan(term.value)) reaches_.push_back(term.may_overflow ? kInfinity : term.value + term.error);
+  const auto kept = std::min(reaches_.size(), static_cast<std::size_t>(most_) + 1);
+  std::ranges::partial_sort(reaches_, reaches_.begin() + static_cast<std::ptrdiff_t>(kept), std::greater<>());
+  reaches_.resize(kept);
+}
+
+double Rescalings<Bounded>::most(std::size_t terms) {
+  const int tile = Roundings::current().of.online_tile;
+  return tile > 0 ? std::ceil(static_cast<double>(terms) / tile) : 0;
+}
+
+double Rescalings<Bounded>::of(const Bounded& term) const {
+  if (!counted_ || term.may_overflow) return most_;
+  const double least = term.value - term.error;
+  const auto above = std::ranges::lower_bound(reaches_, least, std::greater<>()) - reaches_.begin();
+  return std::min(most_, static_cast<double>(above) - (term.value + term.error > least));  // not for itself
+}
+
+Bounded softmax_term(const Bounded& x, const Bounded& maximum, double rescalings) {
   const Roundings& r = Roundings::current();
   Bounded argument = x - maximum;
   if (r.of.online_tile > 0 && std::fabs(argument.value) <= DBL_MAX) {  // differences of parts round even where that of the whole is exact
@@ -151,8 +179,7 @@ Bounded softmax_term(const Bounded& x, const Bounded& maximum, double terms) {
   Bounded term = exp(argument);
   // x <= maximum: where their difference overflows, it is to -inf, whose power is 0 as is that of the difference.
   if (std::isfinite(x.value) && std::isfinite(maximum.value)) term.may_overflow = x.may_overflow || maximum.may_overflow;
-  if (r.of.online_tile <= 0) return term;
-  const double rescalings = std::ceil(terms / r.of.online_tile);
+  if (rescalings <= 0) return term;
   const double extra = rescalings * ((accuracy(r.of.functions, Function::exp).relative(0) + r.unit) *
                                          (std::fabs(term.value) + term.error) * (1 + rescalings * 4 * r.unit) +
                                      r.underflow);

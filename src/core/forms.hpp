@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <complex>
+#include <vector>
 
 #include "core/bounded.hpp"
 #include "core/digits.hpp"
@@ -60,11 +61,42 @@ T sigmoid_complement(const T& x) {
   return T(1) - sigmoid(x);
 }
 
-/// exp(x - maximum), one of `terms` terms of a sum that may be rescaled on the way, as often as the kernel declares
-/// (Arithmetic::online_tile). Arguments of rescalings telescope: exp(x - m1) exp(m1 - m2) .. exp(mk - m) rounds the
-/// same |x - m| in parts, and each factor costs one exp and one product more.
+/// How often each of the terms score(0) .. score(n - 1) of a softmax may be rescaled: never where the maximum is known before the first
+/// (two passes), otherwise at most once a tile (Arithmetic::online_tile) and once for each term above it (bounded_functions.cpp).
 template <class T>
-T softmax_term(const T& x, const T& maximum, double /*terms*/) {
+class Rescalings {
+ public:
+  template <class F>
+  Rescalings(Index /*n*/, F /*score*/) {}
+  double of(const T& /*term*/) const { return 0; }
+};
+template <>
+class Rescalings<Bounded> {
+ public:
+  template <class F>
+  Rescalings(Index n, F score) : Rescalings(most(static_cast<std::size_t>(n)) > 0 ? drawn(n, score) : std::vector<Bounded>()) {}
+  double of(const Bounded& term) const;
+  /// Of a row of so many terms.
+  static double most(std::size_t terms);
+
+ private:
+  template <class F>
+  static std::vector<Bounded> drawn(Index n, F score) {
+    std::vector<Bounded> terms;
+    for (Index j = 0; j < n; ++j) terms.push_back(score(j));
+    return terms;
+  }
+  explicit Rescalings(std::vector<Bounded> terms);
+
+  double most_;
+  bool counted_ = false;
+  std::vector<double> reaches_;  ///< the largest, falling: one more than `most_`
+};
+
+/// exp(x - maximum), a term of a sum that is rescaled so often on the way. Arguments of rescalings telescope: exp(x - m1) exp(m1 - m2) ..
+/// exp(mk - m) rounds the same |x - m| in parts, and each factor costs one exp and one product more.
+template <class T>
+T softmax_term(const T& x, const T& maximum, double /*rescalings*/) {
   return exp(x - maximum);
 }
 

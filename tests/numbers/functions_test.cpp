@@ -107,13 +107,25 @@ Found search_softmax(int tile, Left left, int samples = 20'000) {
     const float largest = *std::max_element(x.begin(), x.end());
     const std::size_t which = random.below(n);
     const Bounded term = Bounded::input(x[which]), maximum = Bounded::input(largest);
-    const Bounded want = softmax_term(term, maximum, static_cast<double>(n));
+    const Rescalings<Bounded> rescalings(static_cast<Index>(n), [&](Index i) { return Bounded::input(x[static_cast<std::size_t>(i)]); });
+    const Bounded want = softmax_term(term, maximum, rescalings.of(term));
     const double error =
         left == Left::rounding ? std::max(0.0, exp(Bounded::input(x[which]) - maximum).error) : want.error;
     record(found, online_term(x, which, static_cast<std::size_t>(tile > 0 ? tile : 40)), want, error, x[which],
            largest);
   }
   return found;
+}
+
+/// Rescalings of the terms `values` +- `error`, in their order.
+std::vector<double> rescalings_of(const std::vector<double>& values, double error, int tile, FunctionLibrary functions = FunctionLibrary::cuda) {
+  const Arithmetic arithmetic{.functions = functions, .online_tile = tile};
+  const ArithmeticScope scope(arithmetic);
+  const auto term = [&](Index i) { return Bounded(values[static_cast<std::size_t>(i)], error, error, false); };
+  const Rescalings<Bounded> rescalings(static_cast<Index>(values.size()), term);
+  std::vector<double> times;
+  for (std::size_t i = 0; i < values.size(); ++i) times.push_back(rescalings.of(term(static_cast<Index>(i))));
+  return times;
 }
 
 void expect_sound(std::string_view name, const Found& found) {
@@ -195,4 +207,29 @@ TEST(Functions, AConstantIsAsFarOffAsItsRounding) {
 }
 
 }  // namespace
+TEST(Rescalings, AreOnePerTileAndPerTermAboveAtMost) {
+  using Times = std::vector<double>;
+  const std::vector<double> row{1, 5, 3, 5, -INFINITY, 4};
+  EXPECT_EQ(rescalings_of(row, 0, 0), Times(6, 0));
+  EXPECT_EQ(rescalings_of(row, 0, 1), (Times{4, 0, 3, 0, 5, 2}));
+  EXPECT_EQ(rescalings_of(row, 0, 2), (Times{3, 0, 3, 0, 3, 2}));
+  EXPECT_EQ(rescalings_of(row, 0, 6), (Times{1, 0, 1, 0, 1, 1}));
+  // Those that errors may put above, others of the same value among them, and never itself.
+  EXPECT_EQ(rescalings_of(row, 0.1, 1), (Times{4, 1, 3, 1, 5, 2}));
+  EXPECT_EQ(rescalings_of(row, 0.6, 1), (Times{4, 2, 3, 2, 5, 3}));
+  EXPECT_EQ(rescalings_of({NAN, 1}, 0, 1), (Times{0, 0})) << "a row of NaN is NaN";
+  // Where exp(0) may be another number than 1 every tile counts.
+  EXPECT_EQ(rescalings_of(row, 0, 2, FunctionLibrary::vulkan), Times(6, 3));
+}
+
+TEST(Rescalings, ATermThatMayOverflowIsAboveAllOthers) {
+  const Arithmetic arithmetic{.online_tile = 1};
+  const ArithmeticScope scope(arithmetic);
+  const Bounded row[] = {{3, 0, 0, false}, {1, 0, 0, true}, {2, 0, 0, false}};
+  const Rescalings<Bounded> rescalings(3, [&](Index i) { return row[i]; });
+  EXPECT_EQ(rescalings.of(row[0]), 1);
+  EXPECT_EQ(rescalings.of(row[1]), 3);
+  EXPECT_EQ(rescalings.of(row[2]), 2);
+}
+
 }  // namespace assay::numbers::functions_test

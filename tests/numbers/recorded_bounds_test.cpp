@@ -257,8 +257,8 @@ TEST(RecordedBounds, OfTwo) {
   binary("quotient", [](const Bounded& x, const Bounded& y) { return quotient(x, y); });
   binary("maximum", [](const Bounded& x, const Bounded& y) { return maximum(x, y); });
   binary("log_of_sum", [](const Bounded& x, const Bounded& y) { return log_of_sum(x, y); });
-  binary("softmax_term", [](const Bounded& x, const Bounded& y) { return softmax_term(x, y, 40); });
-  binary("attention_weight", [](const Bounded& x, const Bounded& y) { return attention_weight(x, y, 0); });
+  binary("softmax_term", [](const Bounded& x, const Bounded& y) { return softmax_term(x, y, Rescalings<Bounded>::most(40)); });
+  binary("attention_weight", [](const Bounded& x, const Bounded& y) { return attention_weight(x, y); });
   binary("either_order", [](const Bounded& x, const Bounded& y) { return reference::either_order(x, y); });
   binary("without_weight", [](const Bounded& x, const Bounded& y) { return without_weight(x.value, y); });
 }
@@ -281,8 +281,8 @@ TEST(RecordedBounds, OfTwoAtTheEndsOfDouble) {
   at_the_ends("exact product", [](const Bounded& x, const Bounded& y) { return of_product(x * y); });
   at_the_ends("quotient", [](const Bounded& x, const Bounded& y) { return quotient(x, y); });
   at_the_ends("log_of_sum", [](const Bounded& x, const Bounded& y) { return log_of_sum(x, y); });
-  at_the_ends("softmax_term", [](const Bounded& x, const Bounded& y) { return softmax_term(x, y, 40); });
-  at_the_ends("attention_weight", [](const Bounded& x, const Bounded& y) { return attention_weight(x, y, 0); });
+  at_the_ends("softmax_term", [](const Bounded& x, const Bounded& y) { return softmax_term(x, y, Rescalings<Bounded>::most(40)); });
+  at_the_ends("attention_weight", [](const Bounded& x, const Bounded& y) { return attention_weight(x, y); });
   at_the_ends("either", [](const Bounded& x, const Bounded& y) { return either(x, y); });
   at_the_ends("either_order", [](const Bounded& x, const Bounded& y) { return reference::either_order(x, y); });
   at_the_ends("product of three", [](const Bounded& x, const Bounded& y) { return product(x, y, Bounded(0.5)); });
@@ -337,7 +337,7 @@ TEST(RecordedBounds, OfSeveral) {
   });
   drawn("attention_weight of terms", 16, [](Draws& d) {
     const Bounded score = d.ordinary(3), shift = d.ordinary(3);
-    return attention_weight(score, shift, static_cast<double>(1 + d.below(50)));
+    return attention_weight(score, shift, Rescalings<Bounded>::most(1 + d.below(50)));
   });
 }
 

@@ -39,7 +39,8 @@ Certified distributions(View<const float> x, View<const float> y) {
       if (!(p >= 0 && p <= 1 + 0x1p-10)) return {false, fmt::format("y[{}, {}] = {} is no probability", i, j, p)};
       sum += p;
       if (masked || std::isinf(x(i, j))) continue;
-      const Bounded term = softmax_term(Bounded(x(i, j), 0, 0, false), Bounded(row.largest, 0, 0, false), n);
+      const Bounded term = softmax_term(Bounded(x(i, j), 0, 0, false), Bounded(row.largest, 0, 0, false),
+                                        Rescalings<Bounded>::most(static_cast<std::size_t>(y.dim(1))));
       apart += 2 * term.error;
     }
     // The sum of exact terms is at least 1, that of its maximum: errors of terms are relative to it.
