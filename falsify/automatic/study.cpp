@@ -29,9 +29,9 @@ constexpr int kRetries = 2;
 constexpr int kFirstCases = 1;
 /// How often a case of the attack has one long dim.
 constexpr int kLongEvery = 2;
-/// Octaves of its length, from 65 on, and the most that the second dim has there.
-constexpr std::size_t kOctaves = 5;
-constexpr Index kTiles = 48;
+/// Octaves of its length, from 65 on, and the most that the second dim has there; in every second one it is longer than kTile.
+constexpr std::size_t kOctaves = 7;
+constexpr Index kTile = 32, kTiles = 48;
 /// JSON has no infinity.
 constexpr double kMost = 1e300;
 
@@ -66,7 +66,7 @@ Case attack_case(const OpDescriptor& op, std::uint64_t seed, int number) {
   for (std::size_t d = 0; d < dims; ++d) {
     const Index most = dims >= 5 ? 3 : 9;
     const Index n = d == longest  ? static_cast<Index>(std::ceil(64 * std::exp2(octave + random.uniform())))
-                    : d == second ? random.between(1, kTiles)
+                    : d == second ? random.between(random.chance(0.5) ? kTile + 1 : 1, kTiles)
                                   : std::clamp<Index>(c.dims[d], 1, random.between(1, most));
     const Index tile = !whole ? 1 : d == longest ? 16 : d == second || dims < 5 ? 4 : 1;
     c.dims[d] = std::clamp((n + tile - 1) / tile * tile, op.dims[d].min, op.dims[d].max);
