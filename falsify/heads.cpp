@@ -27,7 +27,7 @@ void sensible_heads(Problem& problem, Strategy strategy, Random& random) {
   if (strategy != Strategy::directed) return;
   const double scale = problem.params[0];
   const auto kind = random.below(10);
-  // One direction carries the scores: q along it is `along`, k_j along it the score wanted of key j, over that and the scale. Alone, it
+  // One direction carries the scores: q along it is `along`, k_j along it the score wanted of key j, over that and the scale. Alone in q, it
   // makes each score one product: an error of that place, or of that product, is not hidden by what d of them may err by.
   const Index axis = random.chance(0.5) ? static_cast<Index>(random.below(static_cast<std::uint64_t>(a.d)))
                                         : a.d - 1 - static_cast<Index>(random.below(static_cast<std::uint64_t>(std::min<Index>(a.d, 16))));
@@ -54,7 +54,7 @@ void sensible_heads(Problem& problem, Strategy strategy, Random& random) {
         }
         for (Index c = 0; c < a.d; ++c) {
           float& x = a.k[a.key(b, j, g, c)];
-          x = c == axis ? static_cast<float>(score / (scale * along)) : alone ? 0 : x * 0x1p-6F;
+          x = c == axis ? static_cast<float>(score / (scale * along)) : x * 0x1p-6F;
           if (kind == 6) a.v[a.key(b, j, g, c)] = 100 + 0x1p-4F * a.v[a.key(b, j, g, c)];
         }
       }

@@ -81,6 +81,7 @@ def plain_names(all_symbols):
     for symbol, name in zip(listed, text.splitlines()):
         head = re.sub(r"\[abi:\w+\]|\(anonymous namespace\)::", "", name).split("(")[0]
         plain[symbol] = re.findall(r"\w+::~?\w+|\w+", re.sub(r"<.*>", "", head) or head)[-1]
+        plain[symbol] = re.sub(r"^([A-Z]\w+)::operator$", r"\1", plain[symbol])  # what calls it says the class at most
     return plain
 
 
