@@ -32,7 +32,7 @@ KernelResult campaign(const Kernel& kernel, std::string only) {
   options.only = std::move(only);
   options.limit = std::chrono::minutes(2);  // a busy machine is no hang, nor is a sanitizer
   const bool few = kSanitized || kernel.backend != Backend::cpu;
-  return run_until_trusted(kernel, options, few ? 4 * options.cases : options.cases);
+  return run_until_trusted(kernel, options, few ? 8 * options.cases : options.cases);
 }
 
 /// Of one obligation. Where all of the kernel's tests are run, one campaign answers for them: workers and pipelines are started
