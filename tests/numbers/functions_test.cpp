@@ -206,7 +206,6 @@ TEST(Functions, AConstantIsAsFarOffAsItsRounding) {
   }
 }
 
-}  // namespace
 TEST(Rescalings, AreOnePerTileAndPerTermAboveAtMost) {
   using Times = std::vector<double>;
   const std::vector<double> row{1, 5, 3, 5, -INFINITY, 4};
@@ -232,4 +231,5 @@ TEST(Rescalings, ATermThatMayOverflowIsAboveAllOthers) {
   EXPECT_EQ(rescalings.of(row[2]), 2);
 }
 
+}  // namespace
 }  // namespace assay::numbers::functions_test
