@@ -27,7 +27,7 @@ struct StudyOptions {
   std::uint64_t seed = 1;
   std::chrono::milliseconds limit{5000};  ///< a call that takes longer is a hang
   bool matrix = false;     ///< try every obligation on killed mutants
-  int batch = 16;          ///< mutants of one kernel that share a driver and a worker
+  int batch = 16;          ///< mutants of one kernel that share a driver and a worker, at most
 };
 
 /// One object a mutant: kernel, op, part, family, held_out, description, hash, seconds, `ended` (no call hung, crashed

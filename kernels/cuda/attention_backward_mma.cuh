@@ -61,15 +61,15 @@ __global__ void __launch_bounds__(MmaPlan<S, kD, 2>::kThreads) attention_backwar
     if constexpr (Plan::kStages == 1) fetch(tile + 1);
   }
   __pipeline_wait_prior(0);
-  const unsigned spoilt = fault == AttentionBackwardFault::masked_pairs_multiplied ? 0 : spoilt_rows(sums, {0.0f, 0.0f});
+  const std::uint64_t spoilt = fault == AttentionBackwardFault::masked_pairs_multiplied ? 0 : spoilt_rows(sums, {0.0f, 0.0f});
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int r = output_row(2 * half), row = first_row + own_rows + r;
-    if (row < rows && !(spoilt >> r & 1U))
+    if (row < rows && !is_spoilt(spoilt, r))
       store_outputs(p.dq.at(b, row / group, head(row)), sums, half, fault == AttentionBackwardFault::query_scale_missing ? 1.0f : a.scale, a.d);
   }
   for (int r = 0; r < 16; ++r)
-    if (const int row = first_row + own_rows + r; spoilt >> r & 1U && row < rows) query_gradient<fault>(p, b, g, row);
+    if (const int row = first_row + own_rows + r; is_spoilt(spoilt, r) && row < rows) query_gradient<fault>(p, b, g, row);
 }
 
 /// Columns of dk and dv that a block of attention_backward_mma_keys has: all that fit into registers.
@@ -144,17 +144,17 @@ __global__ void __launch_bounds__(MmaPlan<S, kD, 2, 3>::kThreads) attention_back
   }
   __pipeline_wait_prior(0);
   const float none[2] = {0.0f, 0.0f};
-  const unsigned spoilt = fault == AttentionBackwardFault::masked_pairs_multiplied ? 0 : spoilt_rows(of_keys, none) | spoilt_rows(of_values, none);
+  const std::uint64_t spoilt = fault == AttentionBackwardFault::masked_pairs_multiplied ? 0 : spoilt_rows(of_keys, none) | spoilt_rows(of_values, none);
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int r = output_row(2 * half);
     const Index j = first_key + own_rows + r;
-    if (j >= a.t || spoilt >> r & 1U) continue;
+    if (j >= a.t || is_spoilt(spoilt, r)) continue;
     store_outputs(p.dk.at(b, j, g) + part, of_keys, half, fault == AttentionBackwardFault::key_scale_missing ? 1.0f : a.scale, columns);
     store_outputs(p.dv.at(b, j, g) + part, of_values, half, 1.0f, columns);
   }
   for (int r = 0; r < 16; ++r)
-    if (const Index j = first_key + own_rows + r; spoilt >> r & 1U && j < a.t) key_gradients<fault>(p, b, g, j, part, columns);
+    if (const Index j = first_key + own_rows + r; is_spoilt(spoilt, r) && j < a.t) key_gradients<fault>(p, b, g, j, part, columns);
 }
 
 template <class S, int kD, AttentionBackwardFault fault>

@@ -3,6 +3,9 @@
 
 #include <cuda_pipeline.h>
 
+#include <cfloat>
+#include <cstdint>
+
 #include "kernels/cuda/attention.cuh"
 #include "kernels/cuda/mma.cuh"
 
@@ -79,23 +82,22 @@ __device__ inline float across_row(float x) {
   return across<Operation>(x, 4);
 }
 
-/// Of the 16 rows of a warp, those with NaN or Inf in some output, a bit each. A weight of zero times what a row does not see
-/// makes NaN of it, and so does Inf in three products of TF32: such rows are computed once more, one by one.
+/// Of the 16 rows of a warp, those with NaN or Inf in some output or in `beside`: bit 4 r for row r. A weight of zero times what a row
+/// does not see makes NaN of it, and so does Inf in three products of TF32: such rows are computed once more, one by one.
 template <int columns>
-__device__ inline unsigned spoilt_rows(const float (&sums)[columns][4], const float (&beside)[2]) {
-  unsigned spoilt = 0;
+__device__ inline std::uint64_t spoilt_rows(const float (&sums)[columns][4], const float (&beside)[2]) {
+  std::uint64_t spoilt = 0;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    float zeros = beside[half] * 0.0f;
+    float sum = beside[half] * FLT_MIN;  // each less than 4 where finite, so that the sum is finite
 #pragma unroll
-    for (int n = 0; n < columns; ++n) zeros += sums[n][2 * half] * 0.0f + sums[n][2 * half + 1] * 0.0f;
-    const unsigned lanes = __ballot_sync(0xffffffffU, !(zeros == 0.0f));
-#pragma unroll
-    for (int r = 0; r < 8; ++r)
-      if (lanes >> 4 * r & 15U) spoilt |= 1U << (r + 8 * half);
+    for (int n = 0; n < columns; ++n) sum = fmaf(sums[n][2 * half + 1], FLT_MIN, fmaf(sums[n][2 * half], FLT_MIN, sum));
+    sum = across_row<Plus>(sum);
+    spoilt |= std::uint64_t{__ballot_sync(0xffffffffU, !(fabsf(sum) <= FLT_MAX))} << 32 * half;
   }
   return spoilt;
 }
+__device__ inline bool is_spoilt(std::uint64_t spoilt, int row) { return spoilt >> 4 * row & 1U; }
 
 /// factor · outputs 2 half and 2 half + 1 of each eight columns to a row of d elements.
 template <class S, int columns>
@@ -192,18 +194,18 @@ __global__ void __launch_bounds__(MmaPlan<S, kD, 1>::kThreads) attention_mma(Att
   __pipeline_wait_prior(0);
 #pragma unroll
   for (int half = 0; half < 2; ++half) total[half] = across_row<Plus>(total[half]);
-  const unsigned spoilt = fault == AttentionFault::masked_values_multiplied ? 0 : spoilt_rows(sums, total);
+  const std::uint64_t spoilt = fault == AttentionFault::masked_values_multiplied ? 0 : spoilt_rows(sums, total);
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int r = output_row(2 * half), row = first_row + 16 * warp + r;
-    if (row >= rows || spoilt >> r & 1U) continue;
+    if (row >= rows || is_spoilt(spoilt, r)) continue;
     const bool nothing = total[half] == 0.0f && fault != AttentionFault::masked_row_nan;
     store_outputs(a.y.at(b, row / group, head(row)), sums, half, nothing ? 0.0f : 1.0f / total[half], a.d);
     if (threadIdx.x % 4 == 0 && fault != AttentionFault::logsumexp_unwritten)
       *a.logsumexp.at(b, row / group, head(row)) = nothing ? -INFINITY : (largest[half] + log2f(total[half])) * kLn2;
   }
   for (int r = 0; r < 16; ++r)
-    if (const int row = first_row + 16 * warp + r; spoilt >> r & 1U && row < rows) attend_query<fault>(a, b, head(row), row / group);
+    if (const int row = first_row + 16 * warp + r; is_spoilt(spoilt, r) && row < rows) attend_query<fault>(a, b, head(row), row / group);
 }
 
 template <class S, int kD, AttentionFault fault>

@@ -4,7 +4,7 @@
 #include <cfloat>
 #include <cmath>
 
-#include "core/bounded.hpp"
+#include "core/forms.hpp"
 
 namespace assay::contract {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 /// weights that the divisor does not share, both sums and the quotient (core/attention_forms.cpp).
 double rounding_of_mean(double n) {
   const Roundings& r = Roundings::current();
-  const double rescalings = r.of.online_tile > 0 ? std::ceil(n / r.of.online_tile) : 0;
+  const double rescalings = Rescalings<Bounded>::most(static_cast<std::size_t>(n));
   const double weights = (1 + r.input_unit) * (1 + r.unit + r.division) * (1 + 2 * rescalings * r.unit * (1 + rescalings * 4 * r.unit));
   const double sums = (1 + r.growth(n)) / std::max(1 - r.growth(n), 0x1p-10);
   const double values = 1 + r.input_unit;
