@@ -32,8 +32,8 @@ constexpr int kLongEvery = 2;
 /// Octaves of its length, from 65 on, and the most that the second dim has there; in every second one it is longer than kTile.
 constexpr std::size_t kOctaves = 7;
 constexpr Index kTile = 32, kTiles = 48;
-/// Batches of mutants for each job, at least.
-constexpr std::size_t kBatchesEach = 16;
+/// Batches of mutants for each job, unless they would be smaller than kSmallest: each starts a worker and runs the right kernel first.
+constexpr std::size_t kBatchesEach = 16, kSmallest = 4;
 /// JSON has no infinity.
 constexpr double kMost = 1e300;
 
@@ -374,7 +374,7 @@ std::vector<json> run_study(const MutantList& mutants, const StudyOptions& optio
   using Batch = std::span<const std::unique_ptr<AutomaticMutant>>;
   // Many for each job, as the longest may be the last to begin.
   const std::size_t shared = mutants.size() / (kBatchesEach * static_cast<std::size_t>(std::max(jobs, 1)));
-  const std::size_t batch = std::clamp<std::size_t>(shared, 1, static_cast<std::size_t>(std::max(options.batch, 1)));
+  const std::size_t batch = std::min(std::max(shared, kSmallest), static_cast<std::size_t>(std::max(options.batch, 1)));
   std::vector<Task> tasks;
   for (std::size_t begin = 0, end = 0; begin < mutants.size(); begin = end) {
     const Kernel* kernel = mutants[begin]->original;

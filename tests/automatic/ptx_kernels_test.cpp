@@ -64,9 +64,10 @@ TEST(PtxKernels, ASampleOfTheirMutantsAssembles) {
       const auto found = by_family.try_emplace(place.family, place).first;
       if (scramble(place.key) < scramble(found->second.key)) found->second = place;
     }
-    for (const auto& [family, place] : by_family) sample.emplace_back(&p, place);
+    for (const auto& [family, place] : by_family)  // each family in every second program
+      if ((family + (&p - all.data())) % 2 == 0) sample.emplace_back(&p, place);
   }
-  ASSERT_GE(sample.size(), 100U);
+  ASSERT_GE(sample.size(), 60U);
   std::vector<std::string> wrong(sample.size()), right(all.size());
   try {
     in_parallel(all.size(), [&](std::size_t i) { right[i] = assemble(all[i].guarded(), 90).why; });

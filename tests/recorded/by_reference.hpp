@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/errors.hpp"
+#include "falsify/engine/arena.hpp"
 #include "falsify/engine/campaign.hpp"
 #include "falsify/engine/draw.hpp"
-#include "falsify/engine/gradients.hpp"
 #include "falsify/engine/trial.hpp"
 
 namespace assay::falsify::recorded {
@@ -139,6 +141,23 @@ inline Kernel reference_kernel(const OpDescriptor& op, std::string_view id, cons
   k.id = id;
   k.run = [&op, off](const Call& call, Device&) { nearest(op, call, off); };
   return k;
+}
+
+/// What the contract says against the kernel's result; null: nothing. Always in the same memory, as new pages take longer than the call.
+inline std::optional<std::string> refusal(const Kernel& kernel, const Problem& problem) {
+  static Arena arena(std::size_t{1} << 24);
+  Case plain;
+  plain.dims = problem.dims;
+  plain.params = problem.params;
+  const Stage stage(arena, problem, plain, Poison::nan);
+  Call call{problem.dims, problem.params, {}};
+  for (const Placed& t : stage.tensors()) call.tensors.push_back({t.dtype, arena.base() + t.data, t.shape, t.strides});
+  try {
+    problem.op->checked(call, kernel, device(kernel.backend));
+    return std::nullopt;
+  } catch (const ContractViolation& violation) {
+    return violation.what();
+  }
 }
 
 }  // namespace assay::falsify::recorded

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "by_reference.hpp"
-#include "core/errors.hpp"
 #include "recorded.hpp"
 
 namespace assay::falsify::recorded {
@@ -18,12 +17,7 @@ double size_of_step(int step) { return std::exp2(kLeast + static_cast<double>(st
 bool refused(const OpDescriptor& op, const Drawn& d, const Off* off) {
   Kernel kernel = reference_kernel(op, "margins", off);
   kernel.arithmetic = d.arithmetic, kernel.storage = d.storage;
-  try {
-    run_here(kernel, d.problem);
-    return false;
-  } catch (const ContractViolation&) {
-    return true;
-  }
+  return refusal(kernel, d.problem).has_value();
 }
 
 /// The least such move, relative to the output's largest element; 0 where the result is refused as it is, null where no move is.

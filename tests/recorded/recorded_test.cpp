@@ -112,11 +112,7 @@ json refusals(const OpDescriptor& op) {
         const Off off{o, k < -30 ? 0 : std::ldexp(1.0, k)};
         Kernel kernel = reference_kernel(op, "recorded", &off);
         kernel.arithmetic = d.arithmetic, kernel.storage = d.storage;
-        try {
-          run_here(kernel, d.problem);
-        } catch (const ContractViolation& violation) {
-          refused = {k, violation.what()};
-        }
+        if (const auto why = refusal(kernel, d.problem)) refused = {k, *why};
       }
       all.push_back({d.obligation->info->id, o, refused});
     }
