@@ -34,7 +34,6 @@
 #include "falsify/engine/contain.hpp"
 #include "falsify/engine/draw.hpp"
 #include "falsify/engine/gradients.hpp"
-#include "falsify/engine/interrupt.hpp"
 #include "falsify/engine/trial.hpp"
 #include "tests/engine/absent.hpp"
 
