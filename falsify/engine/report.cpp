@@ -4,12 +4,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <fstream>
 #include <map>
 
+#include "core/files.hpp"
 #include "falsify/engine/reports/fields.hpp"
 #include "falsify/engine/reports/formats.hpp"
 #include "falsify/engine/reports/source_place.hpp"
@@ -159,21 +157,9 @@ bool report_failed(const json& report) {
   return report["totals"]["falsified"] != 0 || report["totals"]["mistrusted"] != 0 || !report["never_evaluated"].empty();
 }
 
-void write_file(const std::filesystem::path& path, const std::string& text) {
-  std::error_code error;
-  std::filesystem::create_directories(path.parent_path(), error);
-  errno = 0;
-  std::ofstream file(path);
-  file << text;
-  if (!file.flush())
-    throw InputError(path.string(),
-                     "the file could not be written" + (errno != 0 ? fmt::format(": {}", std::strerror(errno)) : ""),
-                     "name a directory that can be written to");
-}
-
 void expect_writable(const std::filesystem::path& directory) {
   const std::filesystem::path probe = directory / ".assay";
-  write_file(probe, "");
+  files::write(probe, "");
   std::error_code error;
   std::filesystem::remove(probe, error);
 }
@@ -186,17 +172,17 @@ void write_replays(json& report, const std::filesystem::path& directory) {
       json replay = o["counterexample"];
       replay.erase("drawn_errors");  // pictures are for reports
       replay["finding"].erase("errors");
-      write_file(path, replay.dump(2) + "\n");
+      files::write(path, replay.dump(2) + "\n");
       o["counterexample"]["file"] = path.string();
     }
 }
 
 void write_report(json& report, const std::filesystem::path& directory) {
   write_replays(report, directory / "replay");
-  write_file(directory / "report.json", report.dump(1) + "\n");
-  write_file(directory / "junit.xml", junit_xml(report));
-  write_file(directory / "assay.sarif", sarif(report));
-  write_file(directory / "report.html", html_page(report));
+  files::write(directory / "report.json", report.dump(1) + "\n");
+  files::write(directory / "junit.xml", junit_xml(report));
+  files::write(directory / "assay.sarif", sarif(report));
+  files::write(directory / "report.html", html_page(report));
 }
 
 void name_foreign(json& report, const plugin::Source& source) {
@@ -216,10 +202,9 @@ namespace {
 class ReplayFile {
  public:
   explicit ReplayFile(const std::filesystem::path& path) : path_(path.string()) {
-    std::ifstream file(path);
-    if (!file) fail("the file cannot be read");
+    const std::string text = files::read(path, "name a file written by `assay falsify`");
     try {
-      document_ = json::parse(file);
+      document_ = json::parse(text);
     } catch (const json::parse_error& e) {
       fail(fmt::format("is not JSON: {}", e.what()));
     }

@@ -36,9 +36,6 @@ bool report_failed(const nlohmann::json& report);
 /// For a terminal: one line per kernel, then each finding with its case and replay command.
 std::string table(const nlohmann::json& report);
 
-/// Writes a file, and the folders it is in. Throws InputError if it cannot be written.
-void write_file(const std::filesystem::path& path, const std::string& text);
-
 /// Throws InputError unless files can be written to the folder, which is made where it is missing: asked for before a
 /// campaign, not after it.
 void expect_writable(const std::filesystem::path& directory);

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <fstream>
-#include <sstream>
 
 #include "core/errors.hpp"
+#include "core/files.hpp"
 #include "falsify/gate/program.hpp"
 
 namespace assay::falsify {
@@ -17,13 +16,7 @@ namespace fs = std::filesystem;
 constexpr std::array kFolders = {"ci/cmake", "ci/evidence", "contracts", "falsify", "kernels", "reference", "src"};
 constexpr std::array kFiles = {"CMakeLists.txt", "CMakePresets.json"};
 
-std::string content(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) throw InputError(path.string(), "the file cannot be read", "check its permissions");
-  return text.str();
-}
+std::string content(const fs::path& path) { return files::read(path, "check its permissions"); }
 
 Finished git(const fs::path& root, std::vector<std::string> command, std::string_view input = {}) {
   command.insert(command.begin(), {"git", "-C", root.string()});

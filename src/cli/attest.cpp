@@ -12,6 +12,7 @@
 #include "cli/local_devices.hpp"
 #include "cli/progress.hpp"
 #include "cli/values.hpp"
+#include "core/files.hpp"
 #include "falsify/engine/interrupt.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/engine/report.hpp"
@@ -61,9 +62,9 @@ std::string write(const Options& o, const nlohmann::json& evidence) {
   const fs::path folder = o.out.empty() ? fs::path(o.root) / falsify::kEvidenceFolder : fs::path(o.out);
   const fs::path path = folder / (kernel + ".json"), signature = folder / (kernel + ".json.sig");
   const std::string signed_text = o.key.empty() ? "" : falsify::sign(text, o.key);
-  falsify::write_file(path, text);
+  files::write(path, text);
   if (o.key.empty()) fs::remove(signature);  // one of an earlier text
-  else falsify::write_file(signature, signed_text);
+  else files::write(signature, signed_text);
   return path.string();
 }
 

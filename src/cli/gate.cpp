@@ -16,6 +16,7 @@
 #include "cli/progress.hpp"
 #include "cli/publish.hpp"
 #include "cli/values.hpp"
+#include "core/files.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/engine/report.hpp"
 #include "falsify/gate/evidence.hpp"
@@ -270,7 +271,7 @@ int run(const Options& o) {
   if (!o.report.empty()) falsify::write_report(result.report, o.report);
   else if (result.report["totals"]["falsified"] != 0) falsify::write_replays(result.report, "assay-replays");
   const std::string document = to_json(plan, result).dump(1) + "\n";
-  if (!o.report.empty()) falsify::write_file(std::filesystem::path(o.report) / "gate.json", document);
+  if (!o.report.empty()) files::write(std::filesystem::path(o.report) / "gate.json", document);
   fmt::print("{}", o.json ? document : to_text(result));
   std::fflush(stdout);
   announce(result.report);

@@ -11,6 +11,7 @@
 #include "cli/policies.hpp"
 #include "cli/progress.hpp"
 #include "cli/values.hpp"
+#include "core/files.hpp"
 #include "falsify/automatic/summary.hpp"
 #include "falsify/engine/percentile.hpp"
 #include "falsify/engine/pool.hpp"
@@ -137,7 +138,7 @@ int run(const Options& o) {
   summary["operations"] = falsify::counts_by(judged, "op");
   summary["obligations"] = falsify::by_obligation(judged);
   if (!o.report.empty()) {
-    falsify::write_file(std::filesystem::path(o.report) / "mutants.json", summary.dump(1) + "\n");
+    files::write(std::filesystem::path(o.report) / "mutants.json", summary.dump(1) + "\n");
     falsify::write_mutants(summary, totals(summary), o.report);
   }
   if (o.json) fmt::print("{}\n", summary.dump(1));

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include "cli/commands.hpp"
+#include "core/files.hpp"
 #include "falsify/automatic/sample.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/policies/table.hpp"
@@ -38,8 +38,7 @@ falsify::MutantList draw(const PolicyOptions& o, Backend backend, std::span<cons
 }
 
 void write(const nlohmann::json& report, const std::string& folder) {
-  std::filesystem::create_directories(folder);
-  std::ofstream(folder + "/policies.json") << report.dump(1) << "\n";
+  files::write(folder + "/policies.json", report.dump(1) + "\n");
 }
 
 /// No policy kills more, or rejects fewer right kernels.

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <optional>
 
 #include "core/errors.hpp"
+#include "core/files.hpp"
 #include "falsify/engine/report.hpp"
 #include "falsify/engine/reports/formats.hpp"
 
@@ -23,6 +25,7 @@ std::string environment(const char* name) {
 
 /// Other steps' commands may have written to the file before.
 void append_summary(const std::string& path, const std::string& text) {
+  if (std::filesystem::exists(path)) files::expect_regular(path, "leave GITHUB_STEP_SUMMARY as GitHub sets it");
   std::ofstream file(path, std::ios::app);
   file << text;
   if (!file.flush()) throw InputError("GITHUB_STEP_SUMMARY=" + path, "the file could not be written", "leave it as GitHub sets it");
