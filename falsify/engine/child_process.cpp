@@ -1,16 +1,10 @@
-#include "falsify/engine/contain.hpp"
+#include "falsify/engine/child_process.hpp"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/audit.h>
-#include <linux/close_range.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,7 +22,8 @@
 #include <vector>
 
 #include "core/errors.hpp"
-#include "falsify/engine/leave.hpp"
+#include "falsify/engine/child_exit.hpp"
+#include "falsify/engine/sandbox.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -46,12 +41,6 @@ std::set<pid_t>& left_to_end() {
   static std::set<pid_t> pids;
   return pids;
 }
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kLimitsMemory = false;  // shadow memory is larger
-#else
-constexpr bool kLimitsMemory = true;
-#endif
 
 /// The parent of a process, by /proc/PID/stat: "pid (name) state parent ...", where the name may hold anything.
 pid_t parent_of(const char* pid) {
@@ -72,56 +61,6 @@ std::vector<pid_t> orphans() {
   }
   closedir(folder);
   return found;
-}
-
-void limit_memory() {
-  if (!kLimitsMemory) return;
-  const rlim_t bytes = data_bytes() + kMemoryToAdd;
-  const rlimit limit{bytes, bytes};
-  setrlimit(RLIMIT_DATA, &limit);
-}
-
-#if defined(__x86_64__)
-constexpr std::uint32_t kArchitecture = AUDIT_ARCH_X86_64;
-#elif defined(__aarch64__)
-constexpr std::uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
-#else
-constexpr std::uint32_t kArchitecture = 0;  // no filter
-#endif
-
-/// System calls that signal or write to other processes fail with EPERM; kill and tgkill reach this process alone.
-void forbid_signals() {
-  if (kArchitecture == 0) return;
-  constexpr std::uint32_t kNumber = offsetof(seccomp_data, nr), kFirst = offsetof(seccomp_data, args[0]);
-  constexpr std::uint32_t kOtherAbi = 0x40000000;  // of x86-64: numbers of x32
-  const std::vector<std::uint32_t> denied{SYS_ptrace,          SYS_process_vm_writev, SYS_pidfd_send_signal,
-                                          SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_tkill};
-  std::vector<sock_filter> code;
-  std::vector<std::size_t> to_deny, to_own;
-  const auto jump = [&](std::uint16_t test, std::uint32_t value, std::vector<std::size_t>& target) {
-    target.push_back(code.size());
-    code.push_back({static_cast<std::uint16_t>(BPF_JMP | test | BPF_K), 0, 0, value});
-  };
-  const auto load = [&](std::uint32_t offset) { code.push_back({BPF_LD | BPF_W | BPF_ABS, 0, 0, offset}); };
-  load(offsetof(seccomp_data, arch));
-  code.push_back({BPF_JMP | BPF_JEQ | BPF_K, 1, 0, kArchitecture});
-  code.push_back({BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EPERM});
-  load(kNumber);
-  jump(BPF_JGE, kOtherAbi, to_deny);
-  for (std::uint32_t call : denied) jump(BPF_JEQ, call, to_deny);
-  jump(BPF_JEQ, SYS_kill, to_own);
-  jump(BPF_JEQ, SYS_tgkill, to_own);
-  code.push_back({BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW});
-  for (std::size_t i : to_own) code[i].jt = static_cast<std::uint8_t>(code.size() - i - 1);
-  load(kFirst);
-  code.push_back({BPF_JMP | BPF_JEQ | BPF_K, 1, 0, static_cast<std::uint32_t>(getpid())});
-  for (std::size_t i : to_deny) code[i].jt = static_cast<std::uint8_t>(code.size() - i - 1);
-  code.push_back({BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EPERM});
-  code.push_back({BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW});
-  const sock_fprog program{static_cast<unsigned short>(code.size()), code.data()};
-  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  // Older kernels slow a filtered process down against speculation; a kernel under test has no secrets to guess.
-  syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &program);
 }
 
 /// Waits for a child that has been killed. Where that lasts too long, it is left, and waited for later.
@@ -157,19 +96,9 @@ void end_orphans(Clock::time_point until) {
 
 }  // namespace
 
-std::size_t data_bytes() {
-  const int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);  // streams take several times as long
-  char text[256];
-  const ssize_t length = read(file, text, sizeof text - 1);
-  close(file);
-  if (length <= 0) return 0;
-  text[length] = '\0';
-  std::size_t pages = 0;  // size resident shared text lib data dirty
-  return std::sscanf(text, "%*u %*u %*u %*u %*u %zu", &pages) == 1 ? pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) : 0;
-}
-
 pid_t fork_process() {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
+  forbid_tracing();
   std::fflush(nullptr);
   const pid_t parent = getpid();
   const pid_t pid = fork();
@@ -182,20 +111,6 @@ pid_t fork_process() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) leave(0);
   return 0;
-}
-
-void contain_process(int channel, bool host) {
-  setpgid(0, 0);
-  const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  dup2(nothing, STDIN_FILENO);
-  dup2(STDERR_FILENO, STDOUT_FILENO);
-  if (channel > STDERR_FILENO + 1) syscall(SYS_close_range, STDERR_FILENO + 1, channel - 1, 0);
-  syscall(SYS_close_range, channel + 1, ~0u, 0);
-  const rlimit no_core{0, 0};
-  setrlimit(RLIMIT_CORE, &no_core);
-  if (!host) return;
-  limit_memory();
-  forbid_signals();
 }
 
 bool has_ended(pid_t pid, int milliseconds) {

@@ -1,5 +1,5 @@
 // Processes that do not end, and signals that end a run.
-#include "falsify/engine/contain.hpp"
+#include "falsify/engine/child_process.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,15 +10,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 
 #include "falsify/engine/interrupt.hpp"
 
-namespace assay::falsify::contain_test {
+namespace assay::falsify::child_process_test {
 namespace {
 
 /// A process that nothing ends, as a driver may keep one (the system lets it end once its tracer does), and what it has started.
-TEST(Contain, WhatDoesNotEndIsLeftToEnd) {
+TEST(ChildProcess, WhatDoesNotEndIsLeftToEnd) {
   using std::chrono::steady_clock;
   int to_test[2], to_tracer[2];
   ASSERT_EQ(pipe(to_test) + pipe(to_tracer), 0);
@@ -29,6 +30,7 @@ TEST(Contain, WhatDoesNotEndIsLeftToEnd) {
   };
   const pid_t parent = fork_process();
   if (parent == 0) {
+    prctl(PR_SET_DUMPABLE, 1);  // unlike the processes of the engine
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
     if (fork() == 0) prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
     tell(to_tracer[1], getpid());
@@ -63,6 +65,28 @@ TEST(Contain, WhatDoesNotEndIsLeftToEnd) {
   for (const pid_t pid : traced) EXPECT_EQ(kill(pid, 0), -1) << "it has ended and was not waited for";
 }
 
+TEST(ChildProcess, WhatItStartedEndsWithIt) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork_process();
+  if (child == 0) {
+    const pid_t grandchild = fork();
+    if (grandchild == 0) {
+      setsid();
+      const pid_t self = getpid();
+      static_cast<void>(!write(ends[1], &self, sizeof self));
+    }
+    for (;;) pause();
+  }
+  pid_t grandchild = 0;
+  ASSERT_EQ(read(ends[0], &grandchild, sizeof grandchild), static_cast<ssize_t>(sizeof grandchild));
+  for (const int end : ends) close(end);
+  end_process(child);
+  const bool gone = kill(grandchild, 0) == -1 && errno == ESRCH;
+  EXPECT_TRUE(gone);
+  if (!gone) kill(grandchild, SIGKILL);
+}
+
 TEST(Signals, EndARunOnlyWhileTheyAreCaught) {
   for (const int signal : {SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);  // a shell's background job begins with SIGINT ignored
   EXPECT_FALSE(ends_run(SIGTERM));
@@ -85,4 +109,4 @@ TEST(Signals, EndARunOnlyWhileTheyAreCaught) {
 }
 
 }  // namespace
-}  // namespace assay::falsify::contain_test
+}  // namespace assay::falsify::child_process_test

@@ -5,7 +5,7 @@ MUTANT is true while the mutant runs. What is there must occur once in the file,
 COMPARATOR, TRIAL, ARENA = 'falsify/engine/comparator.cpp', 'falsify/engine/trial.cpp', 'falsify/engine/arena.cpp'
 DRAW, INPUTS, CASE = 'falsify/engine/draw.cpp', 'falsify/engine/inputs.cpp', 'falsify/engine/case.cpp'
 SHRINK, CAMPAIGN, REPORT = 'falsify/engine/shrink.cpp', 'falsify/engine/campaign.cpp', 'falsify/engine/report.cpp'
-WORKER, BUILTIN, CONTAIN = 'falsify/engine/worker.cpp', 'falsify/engine/builtin.cpp', 'falsify/engine/contain.cpp'
+WORKER, BUILTIN, SANDBOX = 'falsify/engine/worker.cpp', 'falsify/engine/builtin.cpp', 'falsify/engine/sandbox.cpp'
 JUNIT, SARIF, GRADIENTS = 'falsify/engine/reports/junit.cpp', 'falsify/engine/reports/sarif.cpp', 'falsify/engine/gradients.cpp'
 ENFORCE, CERTIFICATES, OWN = 'src/contract/enforce.cpp', 'src/contract/certificates.cpp', 'src/contract/certificates/'
 BOUNDED, FUNCTIONS, ROUNDED = 'src/core/bounded.cpp', 'src/core/bounded_functions.cpp', 'src/core/rounded.hpp'
@@ -147,11 +147,15 @@ BY_HAND = [
     ('campaign-seed', CAMPAIGN, 'draw(op_, *obligation.info, options_.seed,', 'draw(op_, *obligation.info, MUTANT ? 1 : options_.seed,', "the campaign's seed is ignored"),
     ('hangs-forever', CAMPAIGN, '|| hangs_ == kMostHangs;', '|| (!MUTANT && hangs_ == kMostHangs);', 'a kernel that hangs is tried on and on'),
     # Workers.
-    ('counts-forgotten', WORKER, 'tally.ended[i] += tally.running[i];', 'tally.ended[i] += MUTANT ? 0 : tally.running[i];', 'clause counts of ended workers are lost'),
+    ('counts-forgotten', WORKER, 'evaluated[i] += op.counters()', '(MUTANT ? evaluated[i] = 0 : evaluated[i]) += op.counters()', 'clause counts of calls before are lost'),
     ('hang-is-done', WORKER, 'return {Reply::Status::hung,', 'return {MUTANT ? Reply::Status::done : Reply::Status::hung,', 'a worker that hangs is taken for done'),
     ('crash-is-done', WORKER, 'return {Reply::Status::crashed, closed', 'return {MUTANT ? Reply::Status::done : Reply::Status::crashed, closed', 'a worker that crashed is taken for done'),
-    ('answer-believed', WORKER, 'if (status < Reply::Status::done ||', 'if (MUTANT) return {Reply::Status::done, ""}; if (status < Reply::Status::done ||',
+    ('answer-believed', WORKER, '  for (const Reply::Status known :', '  if (MUTANT) return {Reply::Status::done, ""};\n  for (const Reply::Status known :',
      'whatever a worker answers is done'),
+    ('capabilities-kept', SANDBOX, 'prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0', '!MUTANT && prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0', 'a kernel run by root keeps the bounding set'),
+    ('no-landlock', SANDBOX, 'if (has == 0) return false;', 'if (has == 0 || MUTANT) return false;', 'no Landlock domain'),
+    ('traceable', SANDBOX, 'prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)', 'prctl(PR_SET_DUMPABLE, MUTANT, 0, 0, 0)', 'the judge may be traced'),
+    ('no-filter', SANDBOX, 'if (kArchitecture == 0) return false;', 'if (kArchitecture == 0 || MUTANT) return false;', 'no system call is denied'),
     # Contracts and certificates.
     ('requires-hold', ENFORCE, '} else if (!check.holds(args)) {', '} else if (!check.holds(args) && !MUTANT) {', 'every requires clause holds'),
     ('certified', ENFORCE, 'if (!certified.holds) violated', 'if (!certified.holds && !MUTANT) violated', 'every certificate accepts'),

@@ -49,7 +49,7 @@ TRACED = 60      # seconds of processor time for tracing a test; one that takes 
 ENDED_FOR_TIME = (-signal.SIGXCPU, 128 + signal.SIGXCPU)  # as a shell tells of it, too
 # Tests whose subject is time on a busy machine, such as one that runs mutants, and those that take minutes in a rewritten engine.
 NOT_RUN = ['WorkerTest.ABusyMachineMakesNoCallHang', 'Shards.TogetherFindWhatTheWholeFinds', 'Journal.ResumedAfterAnyLineGivesTheSameReport']
-AREAS = [('comparator', r'comparator|error_map'), ('generators', r'draw|inputs|random\.hpp|case\.cpp'), ('canaries', r'arena|contain|worker|pool'),
+AREAS = [('comparator', r'comparator|error_map'), ('generators', r'draw|inputs|random\.hpp|case\.cpp'), ('canaries', r'arena|sandbox|child_|worker|pool'),
          ('certificates', r'src/contract/'), ('bounds', r'src/core/'), ('references', r'reference/|gradient'),
          ('verdicts and reports', r'')]
 

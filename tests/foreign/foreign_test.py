@@ -17,7 +17,7 @@ import xml.etree.ElementTree
 assay, libraries, sources = (pathlib.Path(a).resolve() for a in sys.argv[1:4])
 instrumented = sys.argv[4]  # names of sanitizers, "coverage" or nothing
 parts = sys.argv[5].split(",")
-only = sys.argv[6] if len(sys.argv) > 6 else ""  # a function of HOSTILE
+only = sys.argv[6] if len(sys.argv) > 6 else ""  # a function of HOSTILE or ATTACKS
 folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-foreign-"))
 passed, failures = 0, []
 
@@ -34,11 +34,12 @@ def check(condition, text):
         print("FAILED:", text, flush=True)
 
 
-def run(*arguments, cwd=folder):
+def run(*arguments, cwd=folder, user=None):
     begin = time.monotonic()
     # Files, not pipes: a process that is left behind would hold those open.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        done = subprocess.run([assay, *map(str, arguments)], cwd=cwd, stdout=out, stderr=err, timeout=600, stdin=subprocess.DEVNULL)
+        done = subprocess.run([assay, *map(str, arguments)], cwd=cwd, stdout=out, stderr=err, timeout=600, stdin=subprocess.DEVNULL,
+                              user=user, group=user, extra_groups=None if user is None else [])
         seconds = time.monotonic() - begin
         out.seek(0)
         err.seek(0)
@@ -61,12 +62,12 @@ def left_behind():
     return found
 
 
-def falsify(library, symbol, contract, *more):
+def falsify(library, symbol, contract, *more, user=None):
     """Runs a campaign with a report; gives the exit code, the report (None where it is not whole) and the seconds."""
     report = folder / "reports" / f"{symbol}-{contract}"
     shutil.rmtree(report, ignore_errors=True)
     code, out, err, seconds = run("falsify", "--lib", library, "--symbol", symbol, "--contract", contract, "--quiet", "--json",
-                                  "--report", report, *more)
+                                  "--report", report, *more, user=user)
     try:
         document = json.loads(out)
         if json.loads((report / "report.json").read_text())["totals"] != document["totals"]:
@@ -147,7 +148,7 @@ def planted():
 
 
 # What each may end as: exit code, and the kinds of findings of which one must be there.
-CRASH, ERROR = (1, {"crash"}), (1, {"error"})
+CRASH, ERROR, WRONG = (1, {"crash"}), (1, {"error"}), (1, {"value", "class", "bits"})
 HOSTILE = {
     "right": (0, None), "prints": (0, None), "wrong": None, "refuses_all": (3, None), "reports_error": ERROR,
     "faults": CRASH, "loops": (1, {"hang"}), "exits": CRASH, "exits_at_once": CRASH, "aborts": CRASH, "raises": CRASH,
@@ -156,11 +157,37 @@ HOSTILE = {
     "overruns_1": (1, {"crash", "out of bounds"}), "overruns_4096": (1, {"crash", "out of bounds"}), "overruns_1000000": CRASH,
     "writes_input": (1, {"out of bounds"}), "leaks": CRASH,
     "forks": (0, None), "forks_and_dies": CRASH, "forks_and_returns_twice": (0, None), "forks_grandchildren": CRASH,
-    "kills_everyone": (1, {"value", "class", "bits"}), "writes_to_the_oracle": (1, {"value", "class", "bits"}),
+    "kills_everyone": WRONG, "writes_to_the_oracle": WRONG,
     "rounds_up": ERROR, "flushes": ERROR, "writes_later": (1, {"late write", "out of bounds", "value", "class", "bits"}),
-    "forges_answer": (1, {"value", "class", "unwritten", "bits"}), "overwrites_mailbox": (1, {"value", "class", "bits"}),
+    "forges_answer": (1, {"value", "class", "unwritten", "bits"}), "overwrites_mailbox": WRONG,
     "fills_mailbox": (1, {"error"}), "claims_invalid": (1, {"error"}),
 }
+# Wrong, and then an attack on what judges it: denied, the wrong result alone is left, and no other finding. In brackets, what
+# `assay doctor` must say of this system for the attack to be denied.
+ATTACKS = {
+    "writes_judges_memory": (), "writes_judges_memory_by_call": (), "traces_the_judge": (), "takes_descriptors": (),
+    "limits_the_judge": ("system_calls_filtered",), "signals_by_descriptor": ("system_calls_filtered",),
+    "slows_the_judge": ("system_calls_filtered",), "asks_by_other_ways": ("system_calls_filtered",),
+    "starts_processes": ("system_calls_filtered",), "outlives_the_judge": ("system_calls_filtered",),
+    "opens_sockets": ("system_calls_filtered",), "keeps_uncounted_memory": ("system_calls_filtered",),
+    "changes_modes": ("system_calls_filtered",), "writes_files": ("files_read_only",), "kills_as_a_device": ("system_calls_filtered",),
+}
+NOBODY = 65534
+
+
+def attempt(library, symbol, exit_code, kinds, user=None):
+    code, report, seconds = falsify(library, symbol, "scale", "--time", f"{TIME}s", "--limit", "500ms", user=user)
+    found = {f["kind"] for f in findings(report)} if report else set()
+    name = symbol if user is None else f"{symbol} as {user}"
+    print(f"  {name:<40} exit {code}  {seconds:4.1f} s  {sorted(found)}", flush=True)
+    check(report is not None, f"{name}: the reports are whole")
+    # Where `jumps` ends nobody knows; that it gives a verdict is what counts.
+    check(code == exit_code or (exit_code is None and code in (0, 1)), f"{name}: exit {code}, not {exit_code}")
+    check(kinds is None or kinds & found, f"{name}: one of {kinds}, not {found}")
+    check(seconds <= TIME + SLACK, f"{name}: a verdict after {seconds:.1f} s")
+    left = left_behind()
+    check(not left, f"{name} leaves {left}")
+    return report, found
 
 
 def hostile():
@@ -171,18 +198,31 @@ def hostile():
         if symbol == "leaks" and ("address" in instrumented or "thread" in instrumented):
             print("left out: leaks (no limit on memory beside a sanitizer)")
             continue
-        code, report, seconds = falsify(library, symbol, "scale", "--time", f"{TIME}s", "--limit", "500ms")
-        kinds = sorted({f["kind"] for f in findings(report)}) if report else None
-        print(f"  {symbol:<26} exit {code}  {seconds:4.1f} s  {kinds}", flush=True)
-        check(report is not None, f"{symbol}: the reports are whole")
-        # Where `jumps` ends nobody knows; that it gives a verdict is what counts.
-        check(code == want[0] or (want[0] is None and code in (0, 1)), f"{symbol}: exit {code}, not {want[0]}")
-        check(report and (want[1] is None or want[1] & set(kinds)), f"{symbol}: one of {want[1]}, not {kinds}")
-        check(seconds <= TIME + SLACK, f"{symbol}: a verdict after {seconds:.1f} s")
+        report, _ = attempt(library, symbol, *want)
         if symbol == "leaks":
             check(any("GiB of memory" in f["message"] for f in findings(report)), f"{symbol}: the finding names the memory that it kept")
-        left = left_behind()
-        check(not left, f"{symbol} leaves {left}")
+
+
+def attacks():
+    library = shutil.copy(libraries / "hostile.so", folder / "hostile.so")
+    folder.chmod(0o777)
+    users = [None, NOBODY] if os.geteuid() == 0 else [None]
+    if subprocess.run(["test", "-x", assay], user=users[-1], group=users[-1], extra_groups=[] if users[-1] else None).returncode != 0:
+        print(f"left out: attacks as {users.pop()} (it cannot run {assay})")
+    sandbox = json.loads(run("doctor", "--json")[1])["sandbox"]
+    for symbol, needs in ATTACKS.items():
+        if only and symbol != only:
+            continue
+        lacking = [key for key in needs if not sandbox[key]]
+        if instrumented not in ("", "coverage") and symbol in ("starts_processes", "opens_sockets", "keeps_uncounted_memory"):
+            lacking.append("no sanitizer")
+        if lacking:
+            print(f"left out: {symbol} ({', '.join(lacking)})")
+            continue
+        for user in users:
+            shutil.rmtree(folder / "reports", ignore_errors=True)
+            _, found = attempt(library, symbol, *WRONG, user=user)
+            check(found <= WRONG[1], f"{symbol} as {user}: its attack was denied, which {found - WRONG[1]} tells otherwise")
 
 
 def wrong_use():
@@ -232,7 +272,7 @@ def wrong_use():
 
 
 for part in parts:
-    {"examples": examples, "planted": planted, "hostile": hostile, "wrong_use": wrong_use}[part]()
+    {"examples": examples, "planted": planted, "hostile": hostile, "attacks": attacks, "wrong_use": wrong_use}[part]()
 shutil.rmtree(folder, ignore_errors=True)
 print(f"{passed} passed, {len(failures)} failed")
 sys.exit(1 if failures or not passed else 0)
