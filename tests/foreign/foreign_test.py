@@ -157,7 +157,7 @@ HOSTILE = {
     "overruns_1": (1, {"crash", "out of bounds"}), "overruns_4096": (1, {"crash", "out of bounds"}), "overruns_1000000": CRASH,
     "writes_input": (1, {"out of bounds"}), "leaks": CRASH,
     "forks": (0, None), "forks_and_dies": CRASH, "forks_and_returns_twice": (0, None), "forks_grandchildren": CRASH,
-    "kills_everyone": WRONG, "writes_to_the_oracle": WRONG,
+    "kills_the_judge": WRONG, "writes_to_the_oracle": WRONG,
     "rounds_up": ERROR, "flushes": ERROR, "writes_later": (1, {"late write", "out of bounds", "value", "class", "bits"}),
     "forges_answer": (1, {"value", "class", "unwritten", "bits"}), "overwrites_mailbox": WRONG,
     "fills_mailbox": (1, {"error"}), "claims_invalid": (1, {"error"}),
@@ -221,7 +221,7 @@ def attacks():
             continue
         for user in users:
             shutil.rmtree(folder / "reports", ignore_errors=True)
-            _, found = attempt(library, symbol, *WRONG, user=user)
+            _, found = attempt(library, symbol, 1, {"value"}, user=user)
             check(found <= WRONG[1], f"{symbol} as {user}: its attack was denied, which {found - WRONG[1]} tells otherwise")
 
 

@@ -119,13 +119,14 @@ ssize_t by_call(pid_t pid, char* here, size_t bytes, unsigned long there, bool w
   return write ? process_vm_writev(pid, &own, 1, &other, 1, 0) : process_vm_readv(pid, &own, 1, &other, 1, 0);
 }
 
-/// The judge keeps x for its oracle. Wherever it does, x becomes 0, as in the memory that is shared; true once it was found.
+/// The judge keeps x for its oracle. Wherever it does, x becomes 2x, as in the memory that is shared; true once it was found.
 /// Its private memory lies where this process has its own, which was forked from it.
 bool rewrote_the_question(const assay_call* call, Access access) {
   std::vector<float> x;
   for (int64_t i = 0; i < call->dims[0]; ++i)
     for (int64_t j = 0; j < call->dims[1]; ++j) x.push_back(*element(call->tensors[0], i, j));
-  std::vector<float> zeros(x.size());
+  std::vector<float> doubled = x;
+  for (float& value : doubled) value *= 2;
   const size_t bytes = x.size() * sizeof(float);
   bool found = false;
   FILE* maps = fopen("/proc/self/maps", "r");
@@ -135,13 +136,13 @@ bool rewrote_the_question(const assay_call* call, Access access) {
     if (sscanf(line, "%lx-%lx %7s", &begin, &end, rights) != 3 || strcmp(rights, "rw-p") != 0 || end - begin > (64UL << 20)) continue;
     std::vector<char> there(end - begin);
     if (access(getppid(), there.data(), there.size(), begin, false) < static_cast<ssize_t>(bytes)) continue;
-    for (size_t at = 0; at + bytes <= there.size(); at += sizeof(float))
-      if (memcmp(there.data() + at, x.data(), bytes) == 0)
-        found |= access(getppid(), reinterpret_cast<char*>(zeros.data()), bytes, begin + at, true) > 0;
+    const char* const last = there.data() + there.size();
+    for (const char* at = there.data(); (at = static_cast<const char*>(memmem(at, static_cast<size_t>(last - at), x.data(), bytes))) != nullptr; at += bytes)
+      found |= access(getppid(), reinterpret_cast<char*>(doubled.data()), bytes, begin + static_cast<unsigned long>(at - there.data()), true) > 0;
   }
   if (maps != nullptr) fclose(maps);
   for (int64_t i = 0; found && i < call->dims[0]; ++i)
-    for (int64_t j = 0; j < call->dims[1]; ++j) *element(call->tensors[0], i, j) = 0;
+    for (int64_t j = 0; j < call->dims[1]; ++j) *element(call->tensors[0], i, j) *= 2;
   return found;
 }
 
@@ -231,10 +232,10 @@ int forks_grandchildren(const assay_call* call) {
   abort();
 }
 
-int kills_everyone(const assay_call* call) {
+/// Where it is not denied, it harms its judge and nobody else on the machine.
+int kills_the_judge(const assay_call* call) {
   kill(getppid(), SIGKILL);
-  kill(getppid(), SIGSTOP);
-  kill(-1, SIGKILL);
+  if (kill(-1, 0) == 0) abort();
   scale(call, 1);
   return ASSAY_DONE;
 }
@@ -314,17 +315,16 @@ int limits_the_judge(const assay_call* call) {
 }
 int signals_by_descriptor(const assay_call* call) {
   scale(call, 1);
-  for (const pid_t target : {getppid(), -getpgid(getppid())})
-    for (int way = 0; way < 3; ++way) {
-      int ends[2], owner = target;
-      f_owner_ex of{F_OWNER_PID, target};
-      if (pipe(ends) != 0) abort();
-      static_cast<void>(way == 0 ? fcntl(ends[0], F_SETOWN, target) : way == 1 ? fcntl(ends[0], F_SETOWN_EX, &of) : ioctl(ends[0], FIOSETOWN, &owner));
-      fcntl(ends[0], F_SETSIG, SIGKILL);
-      fcntl(ends[0], F_SETFL, O_ASYNC | O_NONBLOCK);
-      static_cast<void>(!write(ends[1], "x", 1));
-      close(ends[0]), close(ends[1]);
-    }
+  for (int way = 0; way < 3; ++way) {
+    int ends[2], owner = getppid();
+    f_owner_ex of{F_OWNER_PID, owner};
+    if (pipe(ends) != 0) abort();
+    static_cast<void>(way == 0 ? fcntl(ends[0], F_SETOWN, owner) : way == 1 ? fcntl(ends[0], F_SETOWN_EX, &of) : ioctl(ends[0], FIOSETOWN, &owner));
+    fcntl(ends[0], F_SETSIG, SIGKILL);
+    fcntl(ends[0], F_SETFL, O_ASYNC | O_NONBLOCK);
+    static_cast<void>(!write(ends[1], "x", 1));
+    close(ends[0]), close(ends[1]);
+  }
   return ASSAY_DONE;
 }
 int slows_the_judge(const assay_call* call) {
@@ -339,7 +339,7 @@ int slows_the_judge(const assay_call* call) {
   sched_getaffinity(getppid(), sizeof after, &after);
   if (!CPU_EQUAL(&before, &after)) abort();
   expect_denied({setpriority(PRIO_PROCESS, getppid(), 19),
-                 setpriority(PRIO_USER, getuid(), 19), sched_setscheduler(getppid(), SCHED_IDLE, &none),
+                 sched_setscheduler(getppid(), SCHED_IDLE, &none),
                  syscall(SYS_ioprio_set, 1, getppid(), 3 << 13)});
   return ASSAY_DONE;
 }
@@ -386,7 +386,9 @@ int keeps_uncounted_memory(const assay_call* call) {
 }
 int changes_modes(const assay_call* call) {
   scale(call, 1);
-  expect_denied({chmod(".", 0700), chmod("/proc/self/exe", 0755), fchmodat(AT_FDCWD, ".", 0700, 0), chown(".", getuid(), getgid())});
+  int ends[2];
+  if (pipe(ends) != 0) abort();
+  expect_denied({fchmod(ends[0], 0600), chmod(".", 0777), chmod("/proc/self/exe", 0755), fchmodat(AT_FDCWD, ".", 0777, 0), chown(".", getuid(), getgid())});
   return ASSAY_DONE;
 }
 int writes_files(const assay_call* call) {
@@ -399,7 +401,7 @@ int writes_files(const assay_call* call) {
   return ASSAY_DONE;
 }
 /// A device's kernel would be less contained. What it declares decides nothing.
-int kills_as_a_device(const assay_call* call) { return signals_by_descriptor(call), kills_everyone(call); }
+int kills_as_a_device(const assay_call* call) { return signals_by_descriptor(call), kills_the_judge(call); }
 const char* kills_as_a_device_declares() { return "backend=cuda-host"; }
 const char* forges_answer_declares() { return "accumulator=f32"; }
 const char* wrong_declares() { return "accumulator=f99"; }
