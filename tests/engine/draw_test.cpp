@@ -130,7 +130,7 @@ TEST(Draw, LargeCasesAreLargeWithinTheirVolume) {
     EXPECT_LE(dims[0] * dims[1] * dims[2], Index{1} << 21);
     outputs += dims[0] > 512 && dims[2] > 512;
     sums += dims[1] > 512;
-    for (const Index dim : draw(op, large, 1, n, 4096).value().dims) {
+    for (const Index dim : draw(op, large, 1, n, {.largest = 4096}).value().dims) {
       EXPECT_GE(dim, 2048);
       EXPECT_LE(dim, 4096);
     }
@@ -140,7 +140,7 @@ TEST(Draw, LargeCasesAreLargeWithinTheirVolume) {
   EXPECT_GE(terms.size(), 3U);
   for (const OpDescriptor* other : operations())
     for (std::uint64_t n = 0; n < 100 && !other->dims.empty(); ++n) {
-      const Case c = draw(*other, large, 1, n, n % 2 ? 600 : 0).value();
+      const Case c = draw(*other, large, 1, n, {.largest = n % 2 ? 600 : 0}).value();
       EXPECT_TRUE(valid(*other, c.dims)) << describe(*other, c);
     }
 }
