@@ -233,6 +233,7 @@ Case draw_case(const OpDescriptor& op, const DrawSpec& spec, Random& random) {
   if (!spec.dims.empty()) {
     Random random(derive(c.seed, "dims"));
     c.dims = joint_dims(op, spec.dims, random);
+    c.region = -1;
   }
   return c;
 }

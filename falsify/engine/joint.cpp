@@ -1,9 +1,14 @@
 #include "falsify/engine/joint.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <set>
 
+#include "core/errors.hpp"
 #include "falsify/engine/case.hpp"
 
 namespace assay::falsify {
@@ -106,6 +111,38 @@ bool is_joint(const OpDescriptor& op, std::span<const Index> dims) {
     for (std::size_t shape = 0; shape < shapes_in(op, region); ++shape)
       if (std::ranges::equal(shape_at(op, region, shape), dims, given)) return true;
   return false;
+}
+
+std::vector<Index> dims_from_text(const OpDescriptor& op, std::string_view text, const std::string& where) {
+  std::vector<Index> extents(op.dims.size(), kDrawnSmall);
+  std::vector<std::string_view> names;
+  for (const DimInfo& dim : op.dims) names.push_back(dim.name);
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view part = text.substr(begin, end - begin), name = part.substr(0, part.find('='));
+    const auto d = static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
+    if (d == names.size())
+      throw InputError(where, fmt::format("'{}' is not a dim of {}", name, op.name), fmt::format("use {}", fmt::join(names, ", ")));
+    const std::string_view digits = part.substr(std::min(name.size() + 1, part.size()));
+    const DimInfo& info = op.dims[d];
+    Index extent = 0;
+    const auto [last, error] = std::from_chars(digits.data(), digits.data() + digits.size(), extent);
+    if (error != std::errc() || last != digits.data() + digits.size() || extent < info.min || extent > info.max || extents[d] != kDrawnSmall)
+      throw InputError(where, fmt::format("'{}' gives {} no extent, or a second one", part, name),
+                       fmt::format("use {}=N once, with N from {} to {}", name, info.min, info.max));
+    extents[d] = extent;
+    begin = end + 1;
+  }
+  for (std::size_t d = 0; d < extents.size(); ++d) {
+    const DimInfo& info = op.dims[d];
+    if (extents[d] == kDrawnSmall) continue;
+    const Index of = info.multiple_of < 0 ? info.multiple : extents[static_cast<std::size_t>(info.multiple_of)];
+    if (of == kDrawnSmall || extents[d] % std::max<Index>(of, 1) != 0)
+      throw InputError(where, fmt::format("{} = {} is no multiple of {}", info.name, extents[d],
+                                          info.multiple_of < 0 ? std::to_string(of) : std::string(op.dims[static_cast<std::size_t>(info.multiple_of)].name)),
+                       info.multiple_of < 0 ? "use a multiple" : "give both, the one a multiple of the other");
+  }
+  return extents;
 }
 
 std::vector<Index> joint_dims(const OpDescriptor& op, std::span<const Index> shape, Random& random) {

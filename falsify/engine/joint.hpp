@@ -4,6 +4,8 @@
 
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "contract/descriptor.hpp"
@@ -40,6 +42,8 @@ std::size_t shapes_in(const OpDescriptor& op, const ShapeRegion& region);
 std::span<const Index> shape_at(const OpDescriptor& op, const ShapeRegion& region, std::size_t shape);
 /// The dims are those of a shape that the contract lists.
 bool is_joint(const OpDescriptor& op, std::span<const Index> dims);
+/// "s=128,t=128": an extent for each dim, kDrawnSmall for those not named. Throws InputError naming `where`.
+std::vector<Index> dims_from_text(const OpDescriptor& op, std::string_view text, const std::string& where);
 /// The dims of a shape, those it leaves open small.
 std::vector<Index> joint_dims(const OpDescriptor& op, std::span<const Index> shape, Random& random);
 
