@@ -64,7 +64,7 @@ double case_cost(const OpDescriptor& op, std::span<const Index> dims, bool in_bl
   return oracle + kernel + kElement * elements_of(op, dims);
 }
 
-std::optional<Sample> sample_of(const OpDescriptor& op, std::span<const Index> dims, Random random) {
+std::optional<Places> sample_of(const OpDescriptor& op, std::span<const Index> dims, Random random) {
   const double whole = oracle_cost(op, dims);
   if (!(whole > kAffordable)) return std::nullopt;
   const std::vector<std::size_t> along = sampled_dims(op, dims, whole);
@@ -77,23 +77,23 @@ std::optional<Sample> sample_of(const OpDescriptor& op, std::span<const Index> d
     const auto anywhere = static_cast<Index>(random.below(static_cast<std::uint64_t>(extent)));
     places.insert(corner && extent > 16 ? std::max<Index>((anywhere + 15) / 16 * 16 - random.between(0, 1), 0) % extent : anywhere);
   }
-  return Sample{dim, {places.begin(), places.end()}};
+  return Places{dim, {places.begin(), places.end()}};
 }
 
-std::vector<std::size_t> sampled_positions(const TensorInfo& tensor, std::span<const Index> dims, const Sample& sample) {
+std::vector<std::size_t> sampled_positions(const TensorInfo& tensor, std::span<const Index> dims, const Places& sample) {
   std::vector<Index> other(dims.begin(), dims.end());
   other[sample.dim] = dims[sample.dim] + 1;
   const Shape shape = tensor.shape(dims), longer = tensor.shape(other);
   std::vector<std::size_t> positions{0};
   for (int axis = 0; axis < shape.rank(); ++axis) {
     const bool along = shape[axis] != longer[axis];
-    const Index count = along ? static_cast<Index>(sample.places.size()) : shape[axis];
+    const Index count = along ? static_cast<Index>(sample.at.size()) : shape[axis];
     std::vector<std::size_t> longer_positions;
     longer_positions.reserve(positions.size() * static_cast<std::size_t>(count));
     for (const std::size_t before : positions)
       for (Index i = 0; i < count; ++i)
         longer_positions.push_back(before * static_cast<std::size_t>(shape[axis]) +
-                                   static_cast<std::size_t>(along ? sample.places[static_cast<std::size_t>(i)] : i));
+                                   static_cast<std::size_t>(along ? sample.at[static_cast<std::size_t>(i)] : i));
     positions = std::move(longer_positions);
   }
   return positions;

@@ -10,11 +10,15 @@
 
 #include "contract/descriptor.hpp"
 #include "falsify/engine/random.hpp"
+#include "runtime/device.hpp"
 
 namespace assay::falsify {
 
 /// Seconds. A run of the oracle that takes longer is not for every case.
 inline constexpr double kAffordable = 0.1;
+
+/// True where a kernel is a grid of blocks, each of which costs time of its own.
+constexpr bool runs_blocks(Backend backend) { return backend != Backend::cpu; }
 
 /// How a check compares large outputs with the oracle: all of them, a sample of their places, or none.
 enum class Judged { wholly, sampled, otherwise };
@@ -28,14 +32,14 @@ double case_cost(const OpDescriptor& op, std::span<const Index> dims, bool in_bl
 double blocks_of(const OpDescriptor& op, std::span<const Index> dims);
 
 /// Places of one independent dim.
-struct Sample {
+struct Places {
   std::size_t dim = 0;
-  std::vector<Index> places;  ///< ascending
+  std::vector<Index> at;  ///< ascending
 };
 /// Places that the oracle judges at these dims; nothing where it judges all. Half of them lie at corners of tiles: beside multiples of 16.
-std::optional<Sample> sample_of(const OpDescriptor& op, std::span<const Index> dims, Random random);
+std::optional<Places> sample_of(const OpDescriptor& op, std::span<const Index> dims, Random random);
 /// Positions of a dense tensor that lie at the sample's places, in order.
-std::vector<std::size_t> sampled_positions(const TensorInfo& tensor, std::span<const Index> dims, const Sample& sample);
+std::vector<std::size_t> sampled_positions(const TensorInfo& tensor, std::span<const Index> dims, const Places& sample);
 
 /// Shapes of a region.
 std::size_t shapes_in(const OpDescriptor& op, const ShapeRegion& region);

@@ -119,7 +119,7 @@ std::vector<std::vector<Bounded>> Trial::affordable_oracle(const Problem& proble
   const auto sample = sample_of(*problem.op, problem.dims, random("sample"));
   if (!sample) return oracle(problem);
   Problem part = problem;
-  part.dims[sample->dim] = static_cast<Index>(sample->places.size());
+  part.dims[sample->dim] = static_cast<Index>(sample->at.size());
   const auto positions = [&](int t) { return sampled_positions(problem.op->tensors[static_cast<std::size_t>(t)], problem.dims, *sample); };
   for (std::size_t t = 0; t < problem.values.size(); ++t) {
     if (problem.values[t].empty()) continue;

@@ -19,9 +19,6 @@ struct Kernel;
 enum class Backend { cpu, cuda_host, vulkan, cuda };
 inline constexpr Backend kBackends[] = {Backend::cpu, Backend::cuda_host, Backend::vulkan, Backend::cuda};
 
-/// True where a kernel runs as a grid of blocks, which cost time of their own.
-constexpr bool runs_blocks(Backend backend) { return backend != Backend::cpu; }
-
 /// "cpu", "cuda-host", "vulkan", "cuda"
 std::string_view name(Backend backend);
 /// Throws InputError for a name that is none of them.
