@@ -128,7 +128,7 @@ std::vector<Index> draw_dims(const OpDescriptor& op, const DrawSpec& spec, Rando
   return dims;
 }
 
-/// Seconds of a case in a joint shape, and of one that is not judged wholly.
+/// Seconds of a case in a joint shape, and of one that a whole oracle does not judge.
 constexpr double kMostOfJoint = 0.1, kMostOfSampled = 0.4;
 
 bool whole_tiles(const std::vector<Index>& dims) {
@@ -168,9 +168,10 @@ Index any_extent(Index least, Index most, Random& random) {
 }
 
 constexpr double kMostBlocks = 16384;
-/// Seconds that a case with one extent of any size may take: mostly, and once in so many turns.
-constexpr double kUsual = 0.03, kSeldom = 1.2;
-constexpr std::uint64_t kSeldomEvery = 6;
+/// What a case with one extent of any size may take, in seconds: mostly, and once in so many turns, which is once in 96 cases, or in 384
+/// where a block costs as much as a hundred elements.
+constexpr double kUsual = 0.02, kSeldom = 0.15, kSeldomInBlocks = 1.2;
+constexpr std::uint64_t kSeldomEvery = 6, kSeldomEveryInBlocks = 24;
 
 /// One dim of any extent up to its maximum, in turn, and few of all others, or 1 where that is needed for the cost. Seldom it lies beyond
 /// what 15 or 16 bits hold, or a grid of 65535 blocks. Obligations of an operation's own may join two: half of the maximum is theirs.
@@ -180,15 +181,16 @@ void reach_any_extent(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
   for (std::size_t d = 0; d < op.dims.size(); ++d)
     if (op.dims[d].max > 128) long_dims.push_back(d);
   if (long_dims.empty()) return;
-  const std::size_t chosen = long_dims[(turn.obligation + turn.round) % long_dims.size()];
-  const bool seldom = (turn.round + turn.obligation) % kSeldomEvery == 0;
-  const DimInfo& info = op.dims[chosen];
   Random random(derive(c.seed, "extent"));
-  Index least = std::max<Index>(info.min, 64), most = spec.judged != Judged::wholly ? info.max : info.max / 2;
+  const bool seldom = (turn.round + turn.obligation) % (spec.in_blocks ? kSeldomEveryInBlocks : kSeldomEvery) == 0;
+  const std::size_t in_turn = seldom ? random.below(long_dims.size()) : turn.obligation + turn.round;
+  const std::size_t chosen = long_dims[in_turn % long_dims.size()];
+  const DimInfo& info = op.dims[chosen];
+  Index least = std::max<Index>(info.min, 64), most = spec.oracle_use != OracleUse::whole ? info.max : info.max / 2;
   if (seldom && most > Index{1} << 16) least = (Index{1} << 15) + 1, most = std::min(most, random.chance(0.5) ? (Index{1} << 16) + 2 : most);
   const auto affordable = [&] {
     const bool few_blocks = seldom || !spec.in_blocks || blocks_of(op, c.dims) <= kMostBlocks;
-    return few_blocks && case_cost(op, c.dims, spec.in_blocks, spec.judged) <= (seldom ? kSeldom : kUsual);
+    return few_blocks && case_cost(op, c.dims, spec.in_blocks, spec.oracle_use) <= (!seldom ? kUsual : spec.in_blocks ? kSeldomInBlocks : kSeldom);
   };
   for (Index extent = any_extent(least, most, random);; extent = any_extent(least, most, random)) {
     for (const Index few : {3, 1}) {
@@ -282,7 +284,7 @@ void make_joint(const OpDescriptor& op, const DrawSpec& spec, const FarTurn& tur
     const std::size_t shapes = shapes_in(op, op.shapes[region]), first = random.below(shapes);
     for (std::size_t s = 0; s < shapes; ++s) {
       std::vector<Index> dims = joint_dims(op, shape_at(op, op.shapes[region], (first + s) % shapes), random);
-      if (case_cost(op, dims, spec.in_blocks, spec.judged) > (spec.judged == Judged::wholly ? kMostOfJoint : kMostOfSampled)) continue;
+      if (case_cost(op, dims, spec.in_blocks, spec.oracle_use) > (spec.oracle_use == OracleUse::whole ? kMostOfJoint : kMostOfSampled)) continue;
       c.dims = std::move(dims);
       c.region = static_cast<int>(region);
       if (random.chance(0.5) && whole_tiles(c.dims)) c.layout = Layout::tight;
@@ -294,23 +296,23 @@ void make_joint(const OpDescriptor& op, const DrawSpec& spec, const FarTurn& tur
 
 DrawSpec draw_spec(std::string_view by, Index largest) {
   using enum Strategy;
-  if (by == "exact") return {.strategies = {one_hot, distinct_index, exact_integers}, .judged = Judged::sampled};
+  if (by == "exact") return {.strategies = {one_hot, distinct_index, exact_integers}, .oracle_use = OracleUse::sample};
   if (by == "large")
-    return {.strategies = {exact_integers}, .volume = 1 << 21, .large = true, .largest = largest, .every = 10, .judged = Judged::otherwise};
-  if (by == "statistical") return {.strategies = {gaussian}, .long_reductions = true, .judged = Judged::sampled};
-  if (by == "nonfinite") return {.strategies = {nonfinite}, .judged = Judged::sampled};
+    return {.strategies = {exact_integers}, .volume = 1 << 21, .large = true, .largest = largest, .every = 10, .oracle_use = OracleUse::none};
+  if (by == "statistical") return {.strategies = {gaussian}, .long_reductions = true, .oracle_use = OracleUse::sample};
+  if (by == "nonfinite") return {.strategies = {nonfinite}, .oracle_use = OracleUse::sample};
   if (by == "postconditions")
     return {.strategies = {one_hot, exact_integers, gaussian, same_sign, cancellation, graded, dominant, subnormal, huge,
                            signed_zeros, nonfinite},
             .directed = true,
-            .judged = Judged::otherwise};
+            .oracle_use = OracleUse::none};
   if (by == "differential")
     return {.strategies = {one_hot, distinct_index, exact_integers, gaussian, same_sign, cancellation, graded, dominant,
                            subnormal, huge, signed_zeros},
             .directed = true,
-            .judged = Judged::sampled};
+            .oracle_use = OracleUse::sample};
   const bool engines = by == "frame" || by == "determinism";
-  return {.strategies = {exact_integers, gaussian, graded}, .directed = true, .judged = engines ? Judged::sampled : Judged::wholly};
+  return {.strategies = {exact_integers, gaussian, graded}, .directed = true, .oracle_use = engines ? OracleUse::sample : OracleUse::whole};
 }
 
 std::vector<Case> simpler(const OpDescriptor& op, const DrawSpec& spec, const Case& c) {
@@ -328,6 +330,7 @@ std::vector<Case> simpler(const OpDescriptor& op, const DrawSpec& spec, const Ca
     for (Index value : smaller(c.dims[d], op.dims[d].min))
       with([&](Case& n) {
         n.dims[d] = value;
+        n.region = -1;
         make_valid(op, n.dims);
       });
   for (std::size_t p = 0; p < c.params.size(); ++p) {

@@ -41,7 +41,7 @@ struct DrawSpec {
   std::optional<FarTurn> extent{};      ///< one dim is anything up to its maximum
   bool in_blocks = false;               ///< as DrawnFor has it
   std::vector<Index> dims{};            ///< likewise
-  Judged judged = Judged::wholly;       ///< how the check compares large shapes with the oracle
+  OracleUse oracle_use = OracleUse::whole;       ///< how the check compares large shapes with the oracle
 };
 
 /// The draw for an obligation's `by` name.

@@ -18,7 +18,7 @@ constexpr double kTerm = 10e-9, kElement = 200e-9, kBlock = 15e-6;
 /// Of a term of the oracle, what a kernel takes for it.
 constexpr double kOnCpu = 0.1, kInBlocks = 0.4;
 /// Seconds that a sample may take, and the fewest places that are one.
-constexpr double kSampled = 0.03;
+constexpr double kSampled = 0.02;
 constexpr double kFewest = 4;
 
 double elements_of(const OpDescriptor& op, std::span<const Index> dims) {
@@ -56,10 +56,10 @@ double blocks_of(const OpDescriptor& op, std::span<const Index> dims) {
   return blocks;
 }
 
-double case_cost(const OpDescriptor& op, std::span<const Index> dims, bool in_blocks, Judged judged) {
+double case_cost(const OpDescriptor& op, std::span<const Index> dims, bool in_blocks, OracleUse oracle_use) {
   const double whole = oracle_cost(op, dims);
-  const bool part = judged == Judged::sampled && whole > kAffordable && !sampled_dims(op, dims, whole).empty();
-  const double oracle = judged == Judged::otherwise ? 0 : part ? kSampled : whole;
+  const bool part = oracle_use == OracleUse::sample && whole > kAffordable && !sampled_dims(op, dims, whole).empty();
+  const double oracle = oracle_use == OracleUse::none ? 0 : part ? kSampled : whole;
   const double kernel = in_blocks ? whole * kInBlocks + kBlock * blocks_of(op, dims) : whole * kOnCpu;
   return oracle + kernel + kElement * elements_of(op, dims);
 }

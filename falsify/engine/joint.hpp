@@ -14,20 +14,20 @@
 
 namespace assay::falsify {
 
-/// Seconds. A run of the oracle that takes longer is not for every case.
-inline constexpr double kAffordable = 0.1;
+/// Seconds. A run of the oracle that takes longer judges a sample.
+inline constexpr double kAffordable = 0.05;
 
 /// True where a kernel is a grid of blocks, each of which costs time of its own.
 constexpr bool runs_blocks(Backend backend) { return backend != Backend::cpu; }
 
 /// How a check compares large outputs with the oracle: all of them, a sample of their places, or none.
-enum class Judged { wholly, sampled, otherwise };
+enum class OracleUse { whole, sample, none };
 
 /// Seconds that the oracle takes: 10 ns a term.
 double oracle_cost(const OpDescriptor& op, std::span<const Index> dims);
-/// Seconds that a case takes: the oracle as it is `judged`, 200 ns an element, 1 ns a term of the kernel and, where kernels run as grids of
+/// Seconds that a case takes: the oracle as far as it is used, 200 ns an element, 1 ns a term of the kernel and, where kernels run as grids of
 /// blocks, 4 ns and 15 us a block.
-double case_cost(const OpDescriptor& op, std::span<const Index> dims, bool in_blocks, Judged judged);
+double case_cost(const OpDescriptor& op, std::span<const Index> dims, bool in_blocks, OracleUse oracle_use);
 /// Blocks of the usual kernel: one for each row of the largest output, or for 256 elements where that is more.
 double blocks_of(const OpDescriptor& op, std::span<const Index> dims);
 

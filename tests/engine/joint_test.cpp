@@ -61,7 +61,7 @@ TEST(Joint, DefaultCampaignsContainEveryRegion) {
         const int all = std::reduce(counts.begin(), counts.end()), least = spec.large ? 2 : in_blocks ? 12 : 6;
         EXPECT_GE(all, least) << op->name << '\n' << log;
         EXPECT_LE(all, least + 1) << op->name << '\n' << log;
-        if (spec.judged != Judged::sampled) continue;
+        if (spec.oracle_use != OracleUse::sample) continue;
         for (std::size_t r = 0; r < counts.size(); ++r)
           EXPECT_GE(counts[r], least / 6) << id << " draws too little of " << op->shapes[r].name << '\n' << log;
       }
@@ -78,7 +78,7 @@ TEST(Joint, EveryShapeIsAffordableSomewhere) {
       for (std::size_t s = 0; s < shapes_in(*op, region); ++s) {
         Random random(1);
         const std::vector<Index> dims = joint_dims(*op, shape_at(*op, region, s), random);
-        const double cost = case_cost(*op, dims, false, Judged::sampled);
+        const double cost = case_cost(*op, dims, false, OracleUse::sample);
         EXPECT_LE(cost, 0.4) << op->name << ' ' << region.name << ' ' << fmt::format("{}", fmt::join(dims, ","));
       }
   }
