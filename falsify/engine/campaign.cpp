@@ -126,7 +126,8 @@ class Campaign {
     const Obligation& obligation = *obligations_[o];
     const auto begin = Clock::now();
     const rc::Shrinkable<Case> drawn =
-        draw(op_, *obligation.info, options_.seed, static_cast<std::uint64_t>(number), options_.largest);
+        draw(op_, *obligation.info, options_.seed, static_cast<std::uint64_t>(number),
+             {.largest = options_.largest, .in_blocks = runs_blocks(kernel_.backend), .dims = options_.dims});
     const Case c = drawn.value();
     ++total_;
     Outcome outcome;

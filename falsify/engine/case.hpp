@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "contract/descriptor.hpp"
@@ -27,8 +28,9 @@ enum class Strategy {
   signed_zeros,   ///< half the elements are +0 or -0
   directed,       ///< the operation's own: where its formula is most sensitive (falsify/<op>.cpp)
   nonfinite,      ///< Gaussian and zeros of both signs, with single NaN, +Inf or -Inf planted
+  runs,           ///< along each row stretches of 1 to 256 elements that count for nothing, or alone for something; in joint shapes
 };
-inline constexpr int kStrategies = 13;
+inline constexpr int kStrategies = 14;
 std::string_view name(Strategy strategy);
 
 /// How tensors lie in memory.
@@ -62,7 +64,14 @@ struct Case {
   /// Values of the inputs, dense, in contract order (empty vectors for outputs); empty: made from the strategy.
   std::vector<std::vector<float>> values;
 
-  friend bool operator==(const Case&, const Case&) = default;
+  /// The region of the contract's shapes that the dims are from, an index of OpDescriptor::shapes; -1: none. It says what was drawn and
+  /// decides nothing: replay files leave it out, and cases that differ in it alone are equal.
+  int region = -1;
+
+  friend bool operator==(const Case& x, const Case& y) {
+    const auto decides = [](const Case& c) { return std::tie(c.dims, c.params, c.strategy, c.layout, c.placement, c.seed, c.prelude, c.values); };
+    return decides(x) == decides(y);
+  }
 };
 
 /// Lowers each dim to the nearest multiple that the operation asks for, within its limits.
