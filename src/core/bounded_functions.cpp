@@ -32,8 +32,8 @@ Bounded function_of(Function which, const Bounded& x, F f, Spread spread, bool m
   const Roundings& r = Roundings::current();
   const Accuracy& promised = accuracy(r.of.functions, which);
   const double magnitude = std::fabs(x.value);
-  const double narrow = r.of.accumulator == Format::f32 ? 0 : r.unit;  // the result is rounded again
-  const double smallest = std::max(r.flush, promised.smallest());
+  const double narrow = r.narrow ? r.unit : 0;  // the result is rounded again
+  const double smallest = std::max(r.flush, promised.smallest()) + (r.narrow ? r.underflow : 0);
   const auto bound = [&](double e) {
     const double inherited = e > 0 ? spread(e) : 0;
     const double reach = std::fabs(value) + inherited;
@@ -119,7 +119,7 @@ Bounded sigmoid(const Bounded& x) {
   }
   const Roundings& r = Roundings::current();
   const Accuracy& promised = accuracy(r.of.functions, Function::exp);
-  const double power = std::exp(-std::fabs(x.value)), narrow = r.of.accumulator == Format::f32 ? 0 : r.unit;
+  const double power = std::exp(-std::fabs(x.value)), narrow = r.narrow ? r.unit : 0;
   const double larger = 1 / (1 + power), smaller = power / (1 + power);
   const double value = x.value < 0 ? smaller : larger, rest = x.value < 0 ? larger : smaller;
   const auto bound = [&](double e) {
