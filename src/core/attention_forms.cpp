@@ -18,7 +18,9 @@ namespace assay {
 
 using namespace detail;
 
-// Scaled beforehand, each x is rounded once more: u |x y| for each term, and what is lost by underflow times |y|.
+// Scaled beforehand, each x is rounded once more: u |x y| for each term, and what is lost by underflow times |y|. Where both factors are
+// scaled, by the root of the scale, which is rounded itself, each is rounded once and errs once with the root: 4 u |x y|, and what
+// is lost by underflow of either is times the other, scaled by a root.
 Bounded ScaledDot<Bounded>::value() const {
   const Roundings& r = Roundings::current();
   const Bounded sum = sum_.value();
@@ -29,8 +31,10 @@ Bounded ScaledDot<Bounded>::value() const {
     dot.may_overflow = !std::isnan(dot.value) && (dot.may_overflow || overflows);
     return dot;
   }
-  const double extra = (1 + r.growth(count_)) * (1 + 4 * r.unit) *
-                       (r.unit * scale * magnitude_ + (magnitude_ > 0 ? r.underflow * (right_ + count_) + r.flush * count_ : 0));
+  const double underflow = r.underflow * (std::max(1.0, std::sqrt(scale)) * both_ + count_);
+  const double root = std::sqrt(scale), roundings = static_cast<double>(static_cast<float>(root)) == root ? 2 : 4;
+  const double extra = (1 + r.growth(count_)) * (1 + 8 * r.unit) *
+                       (roundings * r.unit * scale * magnitude_ + (magnitude_ > 0 ? underflow + r.flush * count_ : 0));
   dot.error = std::max(dot.error, scale * sum.error + extra);
   dot.statistical = std::max(dot.statistical, scale * sum.statistical + extra);
   dot.may_overflow |= overflows;

@@ -12,7 +12,7 @@
 
 namespace assay {
 
-/// scale · sum x y: the scale on the sum, or on one factor of each product.
+/// scale · sum x y: the scale on the sum, on one factor of each product, or its root on both.
 template <class T>
 class ScaledDot {
  public:
@@ -101,7 +101,7 @@ class ScaledDot<Bounded> {
       return;  // the sum shows its class; overflow is about the others
     const double left = std::fabs(x.value) + x.error, right = std::fabs(y.value) + y.error;
     magnitude_ += left * right;
-    right_ += right;
+    both_ += left + right;
     left_ = left > left_ ? left : left_;
     count_ += 1;
   }
@@ -110,7 +110,7 @@ class ScaledDot<Bounded> {
  private:
   Bounded scale_;
   Sum<Bounded> sum_;
-  double magnitude_ = 0, right_ = 0, left_ = 0, count_ = 0;  ///< sums of |x y| and |y|, largest |x|, number of terms
+  double magnitude_ = 0, both_ = 0, left_ = 0, count_ = 0;  ///< sums of |x y| and |x| + |y|, largest |x|, number of terms
 };
 
 /// Errors that weights share cancel: an error e of a weight moves the mean by e |v - mean| / sum w (attention_forms.cpp).
