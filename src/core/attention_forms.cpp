@@ -8,6 +8,15 @@
 //   N - o D = sum e_j (v_j - o) + sum (w_j + e_j) h_j v_j + n - o d,
 // and N / D - o = (N - o D) / D with D >= W - sum |e_j| - |d|. What e_j the weights share cancels where it stands: a common
 // relative error gives sum w_j (v_j - o) = 0, but the bound takes |v_j - o|, as signs of e_j are not known.
+//
+// Divided beforehand, p_j = w_j / W: what underflow takes of p_j times v_j, and of the products and partial sums of p_j v_j, is not
+// divided by W any more, which may be as large as the number of weights. Merged parts take it of a quotient and a product.
+//
+// Merged parts. A part P of the keys gives o_P = sum w_j v_j / W_P over its own, and l_P = log sum exp(score); their mean is
+// sum exp(l_P - l) o_P, l = log sum exp(l_P), divided by the sum of these exp or not. Each l errs by the roundings of log_of_sum and what
+// the library promises of log, log being at most log n: with shift m and term j at m - x_j, l_P lies between m - x_j and l <= m + log n,
+// so that |l_P|, |l| and |l_P - l| are at most A = |m| + x_j + log n. Each of the two costs 4 u A and the difference u A; their exp errs by what
+// is promised of an argument of that size, and its product is rounded. Nothing of it is shared by a divisor where there is none.
 #include "core/attention_forms.hpp"
 
 #include <algorithm>
@@ -115,7 +124,8 @@ Bounded WeightedMean<Bounded>::mean() const {
   const Roundings& r = Roundings::current();
   Terms terms;
   bool finite = finite_;
-  double shared = 0;  // sum of e_j |v_j|, which the numerator's error holds
+  double shared = 0;       // sum of e_j |v_j|, which the numerator's error holds
+  double beforehand = 0;  // what underflow takes of weights that are divided beforehand, and of their products
   for (std::size_t j = 0; j < weights_.size(); ++j) {
     const auto& [w, own, stored] = weights_[j];
     const Bounded& v = values_[j];
@@ -125,6 +135,7 @@ Bounded WeightedMean<Bounded>::mean() const {
               w.may_overflow || v.may_overflow);
     if (r.aligned_floor > 0) terms.align(w.value + w.error, size + v.error, r.aligned_floor, term);
     shared += w.error * size;
+    if (w.value + w.error > 0 && size + v.error > 0) beforehand += r.underflow * (size + v.error + 2) + r.flush / 2;
   }
   if (!finite) {
     Sum<Bounded> plain;
@@ -146,8 +157,9 @@ Bounded WeightedMean<Bounded>::mean() const {
     return (std::max(of_products - shared, 0.0) + moves + std::fabs(mean) * std::max(of_weights - errors_, 0.0) + slack) / least;
   };
   return rounded(mean, inherited(numerator.error, sum_.error, moved),
-                 inherited(numerator.statistical, sum_.statistical, moved_statistical), r.underflow,
-                 numerator.may_overflow || sum_.may_overflow, r.unit, r.division);
+                 inherited(numerator.statistical, sum_.statistical, moved_statistical), r.underflow + beforehand * (1 + 2 * r.growth(terms.count)),
+                 numerator.may_overflow || sum_.may_overflow || !(std::ldexp(terms.magnitude, r.of.lazy_rescaling) <= r.largest), r.unit,
+                 r.division);
 }
 
 }  // namespace assay
