@@ -68,8 +68,9 @@ namespace {
 Bounded in_either_base(const Bounded& score, const Bounded& shift) {
   Bounded argument = score;
   if (std::fabs(score.value) <= DBL_MAX && std::fabs(shift.value) <= DBL_MAX) {
-    const double unit = Roundings::current().unit;
-    const double beside = unit * (1 + 4 * unit) * (2 * (std::fabs(score.value - shift.value) + score.error) + std::fabs(shift.value));
+    const Roundings& r = Roundings::current();
+    const double beside = r.unit * (1 + 4 * r.unit) * (2 * (std::fabs(score.value - shift.value) + score.error + r.stale()) + std::fabs(shift.value)) +
+                          (r.narrow ? 4 * r.underflow : 0);
     argument.error += beside;
     argument.statistical += beside;
   }
@@ -85,15 +86,18 @@ Bounded attention_weight(const Bounded& score, const Bounded& shift, double resc
 // Of a saved logsumexp, which is rounded: scores may lie above it, and powers overflow.
 Bounded attention_weight(const Bounded& score, const Bounded& shift) { return exp(in_either_base(score, shift) - shift); }
 
-// shift c is rounded, as is its sum with log2; the product with 1 / c costs that constant's rounding and its own.
+// shift c is rounded, as is its sum with log2; the product with 1 / c costs that constant's rounding and its own. A shift that lies up to
+// L below the maximum leaves a logarithm larger by L.
 Bounded log_of_sum(const Bounded& shift, const Bounded& sum) {
   const Bounded logarithm = log(sum);
   Bounded result = shift + logarithm;
   if (!(std::fabs(result.value) <= DBL_MAX)) return result;
-  const double unit = Roundings::current().unit;
+  const Roundings& r = Roundings::current();
+  const double unit = r.unit, stale = r.stale();
   const double beside = unit * (1 + 4 * unit) *
                         (std::fabs(shift.value) + std::fabs(logarithm.value) + logarithm.error +
-                         2 * (std::fabs(result.value) + result.error));
+                         2 * (std::fabs(result.value) + result.error) + 3 * stale) +
+                        accuracy(r.of.functions, Function::log).relative(0) * stale + (r.narrow ? 4 * r.underflow : 0);
   result.error += beside;
   result.statistical += beside;
   return result;
@@ -101,15 +105,28 @@ Bounded log_of_sum(const Bounded& shift, const Bounded& sum) {
 
 Bounded without_weight(double value, const Bounded& weight) { return weight.may_overflow ? anything() : Bounded(value); }
 
-WeightedMean<Bounded>::WeightedMean(View<const Bounded> weights) {
+double merging_error(double shift, double below, double n) {
   const Roundings& r = Roundings::current();
+  if (!r.of.merges_parts) return 0;
+  const double logarithm = std::log(std::max(n, 1.0)), reach = std::fabs(shift) + below + logarithm + r.stale();
+  const Accuracy &log = accuracy(r.of.functions, Function::log), &exp = accuracy(r.of.functions, Function::exp);
+  const double argument = 9 * r.unit * reach + 2 * (log.relative(0) * logarithm + log.beside(0, n) + log.smallest());
+  return (std::expm1(argument) + exp.relative(below + logarithm) + r.unit) * (1 + 0x1p-10);
+}
+
+WeightedMean<Bounded>::WeightedMean(View<const Bounded> weights, const Bounded& shift) {
+  const Roundings& r = Roundings::current();
+  const double n = static_cast<double>(weights.size());
   const double shorter = r.of.inputs == Format::f32 ? 0 : r.input_unit;
   const Rescalings<Bounded> rescaled(weights.size(), weights);  // weights are in the order of their scores
   Sum<Bounded> sum;
   for (Index j = 0; j < weights.size(); ++j) {
-    const Bounded& w = weights(j);
+    Bounded w = weights(j);
+    const double merging = r.of.merges_parts && w.value > 0 ? merging_error(shift.value, -std::log(w.value), n) : 0;
+    w.error += merging * (w.value + w.error);
+    w.statistical += merging * (w.value + w.statistical);
     const double reach = w.value + w.error, rescalings = rescaled.of(w);
-    const double apart = (1 + shorter) * (1 + r.unit + r.division) * (1 + 2 * rescalings * r.unit * (1 + rescalings * 4 * r.unit)) - 1;
+    const double apart = merging + (1 + shorter) * (1 + r.unit + r.division) * (1 + 2 * rescalings * r.unit * (1 + rescalings * 4 * r.unit)) - 1;
     // The product with a value is rounded too: of a weight as it is then held.
     const double own = reach * (apart + r.unit * (1 + apart));
     weights_.push_back({w, own, reach > 0 ? shorter * r.input_floor : 0});

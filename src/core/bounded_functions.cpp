@@ -168,11 +168,15 @@ double Rescalings<Bounded>::of(const Bounded& term) const {
   return std::min(most_, static_cast<double>(above) - (term.value + term.error > least));  // not for itself
 }
 
+// Under a shift that lies up to L below the maximum, all weights are larger by one factor, which cancels; the argument is off by a
+// rounding of L more, and a library's error that grows with the argument by that of L.
 Bounded softmax_term(const Bounded& x, const Bounded& maximum, double rescalings) {
   const Roundings& r = Roundings::current();
   Bounded argument = x - maximum;
   if (r.of.online_tile > 0 && std::fabs(argument.value) <= DBL_MAX) {  // differences of parts round even where that of the whole is exact
-    const auto in_parts = [&](double e) { return (e + r.unit * (std::fabs(argument.value) + e)) * (1 + kDoubleSlack); };
+    const Accuracy& promised = accuracy(r.of.functions, Function::exp);
+    const double stale = promised.relative(r.stale()) - promised.relative(0);
+    const auto in_parts = [&](double e) { return (e + r.unit * (std::fabs(argument.value) + e + r.stale()) + stale) * (1 + kDoubleSlack); };
     argument.error = std::max(argument.error, in_parts(x.error + maximum.error));
     argument.statistical = std::max(argument.statistical, in_parts(x.statistical + maximum.statistical));
   }
