@@ -167,10 +167,10 @@ TEST(AttentionCertificate, NamesTheQueryThatSeesNoKey) {
 TEST(AttentionCertificate, NothingIsSaidOfASumThatMayOverflow) {
   contract::Hull hull;
   for (const float v : {3e38f, 3e38f, 3e38f}) hull.add(v);
-  EXPECT_FALSE(contract::MeanBound(DType::f32, DType::f32, 3).violated(hull, 3, INFINITY)) << "of three sums of 3e38";
+  EXPECT_FALSE(contract::MeanBound(DType::f32, DType::f32, 3).violated(hull, 3, INFINITY, 0)) << "of three sums of 3e38";
   contract::Hull small;
   for (const float v : {1e37f, 1e37f, 1e37f}) small.add(v);
-  EXPECT_TRUE(contract::MeanBound(DType::f32, DType::f32, 3).violated(small, 3, INFINITY));
+  EXPECT_TRUE(contract::MeanBound(DType::f32, DType::f32, 3).violated(small, 3, INFINITY, 0));
 }
 
 TEST(Nf4Certificate, EveryCodeIsTheNearest) {
