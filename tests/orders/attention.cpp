@@ -1,9 +1,11 @@
 // Attention: one loop with the choices that projects make differently.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "ops/attention.hpp"
+#include "ops/attention_backward.hpp"
 #include "ops/attention_decode.hpp"
 #include "tests/orders/orders.hpp"
 
@@ -31,7 +33,7 @@ struct State {
   float shift = -INFINITY, sum = 0;
   std::vector<float> mean;
 
-  float logsumexp() const { return sum > 0 ? shift + std::log(sum) : -INFINITY; }
+  float logsumexp() const { return sum == 0 ? -INFINITY : shift + std::log(sum); }
 };
 
 /// One query against the keys from .. to.
@@ -58,14 +60,14 @@ State attend(Index from, Index to, Index d, float scale, const Choices& by, Scor
       s.shift = largest;
     }
     for (const float x : scores) weights.push_back(power(x, s.shift)), s.sum += weights.back();
-    if (by.divides_first)
+    if (by.divides_first && s.sum != 0)
       for (float& w : weights) w = by.reciprocal ? w * (1 / s.sum) : w / s.sum;
     for (std::size_t i = 0; i < weights.size(); ++i)
       for (Index c = 0; c < d; ++c) s.mean[static_cast<std::size_t>(c)] += weights[i] * value(first + static_cast<Index>(i), c);
   }
   const float inverse = 1 / s.sum;
-  if (s.sum > 0 && !by.divides_first)
-    for (float& x : s.mean) x = by.reciprocal ? x * inverse : x / s.sum;
+  if (!by.divides_first)
+    for (float& x : s.mean) x = s.sum == 0 ? 0 : by.reciprocal ? x * inverse : x / s.sum;
   if (by.base2) s.shift *= scale;
   return s;
 }
@@ -161,6 +163,47 @@ void decode(const ops::AttentionDecodeArgs& args, const Choices& by) {
   }
 }
 
+/// Gradients from the saved logsumexp: in base 2 with the scale at the end, or with its root on q and k.
+template <bool base2>
+void backward(const ops::AttentionBackwardArgs& args) {
+  const Index group = args.heads / args.kv_heads;
+  const auto q = args.q.as<const float>(), k = args.k.as<const float>(), v = args.v.as<const float>(), y = args.y.as<const float>(), dy = args.dy.as<const float>();
+  const auto dq = args.dq.as<float>(), dk = args.dk.as<float>(), dv = args.dv.as<float>();
+  const auto scale = static_cast<float>(args.scale), root = static_cast<float>(std::sqrt(args.scale));
+  for (const auto& [gradient, length] : {std::pair{dk, args.t}, std::pair{dv, args.t}, std::pair{dq, args.s}})
+    for (Index b = 0; b < args.batch; ++b)
+      for (Index i = 0; i < length; ++i)
+        for (Index h = 0; h < gradient.dim(2); ++h)
+          for (Index c = 0; c < args.d; ++c) gradient(b, i, h, c) = 0;
+  for (Index b = 0; b < args.batch; ++b)
+    for (Index h = 0; h < args.heads; ++h)
+      for (Index i = 0; i < args.s; ++i) {
+        const Index length = args.lengths(b), seen = args.causal != 0 ? std::clamp<Index>(args.starts(b) + i + 1, 0, length) : length, g = h / group;
+        const float l = args.logsumexp(b, h, i);
+        if (l == -INFINITY) continue;
+        float along = 0;
+        for (Index c = 0; c < args.d; ++c) along += dy(b, i, h, c) * y(b, i, h, c);
+        for (Index j = 0; j < seen; ++j) {
+          float score = 0, of_value = 0;
+          for (Index c = 0; c < args.d; ++c) {
+            score += base2 ? q(b, i, h, c) * k(b, j, g, c) : (q(b, i, h, c) * root) * (k(b, j, g, c) * root);
+            of_value += dy(b, i, h, c) * v(b, j, g, c);
+          }
+          const float p = base2 ? std::exp2(std::fma(score, scale * kLog2e, -(l * kLog2e))) : std::exp(score - l), ds = p * (of_value - along);
+          for (Index c = 0; c < args.d; ++c) {
+            dv(b, j, g, c) += p * dy(b, i, h, c);
+            dk(b, j, g, c) += base2 ? ds * q(b, i, h, c) : ds * (q(b, i, h, c) * root);
+            dq(b, i, h, c) += base2 ? ds * k(b, j, g, c) : ds * (k(b, j, g, c) * root);
+          }
+        }
+      }
+  for (const auto& [gradient, length] : {std::pair{dk, args.t}, std::pair{dq, args.s}})
+    for (Index b = 0; b < args.batch; ++b)
+      for (Index i = 0; i < length; ++i)
+        for (Index h = 0; h < gradient.dim(2); ++h)
+          for (Index c = 0; c < args.d; ++c) gradient(b, i, h, c) *= base2 ? scale : root;
+}
+
 struct Row {
   std::string_view project, place, words;
   Choices by;
@@ -200,6 +243,10 @@ Orders attention_orders() {
   for (const Row& row : rows())
     orders.push_back(order<ops::AttentionArgs>("attention", row.project, row.place, row.words,
                                                [by = row.by](const ops::AttentionArgs& args) { attention(args, by); }, row.arithmetic));
+  orders.push_back(order<ops::AttentionBackwardArgs>("attention_backward", "FlashAttention", "csrc/flash_attn/src/flash_bwd_kernel.h, compute_dq_dk_dv_1colblock",
+                                                     "weights in base 2, gradients scaled at the end", backward<true>));
+  orders.push_back(order<ops::AttentionBackwardArgs>("attention_backward", "PyTorch", "gradients of _scaled_dot_product_attention_math",
+                                                     "the root of the scale on q and k", backward<false>));
   return orders;
 }
 

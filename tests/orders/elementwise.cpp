@@ -30,12 +30,10 @@ auto forward(One one) {
 template <class Gate, class Up>
 auto backward(Gate of_gate, Up of_up) {
   return [=](const SiluMulBackwardArgs& a) {
-    const auto gate = a.gate.as<const float>(), up = a.up.as<const float>(), dy = a.dy.as<const float>();
-    const auto dgate = a.dgate.as<float>(), dup = a.dup.as<float>();
     for (Index i = 0; i < a.rows; ++i)
       for (Index j = 0; j < a.n; ++j) {
-        dgate(i, j) = of_gate(gate(i, j), up(i, j), dy(i, j));
-        dup(i, j) = of_up(gate(i, j), dy(i, j));
+        a.dgate(i, j) = of_gate(a.gate(i, j), a.up(i, j), a.dy(i, j));
+        a.dup(i, j) = of_up(a.gate(i, j), a.dy(i, j));
       }
   };
 }
