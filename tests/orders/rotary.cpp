@@ -2,6 +2,7 @@
 #include <cmath>
 #include <vector>
 
+#include "core/half.hpp"
 #include "ops/rope.hpp"
 #include "ops/rope_backward.hpp"
 #include "tests/orders/orders.hpp"
@@ -46,6 +47,23 @@ void rotate(const Args& a, View<const float> x, View<float> y, Angle angle, floa
     }
 }
 
+/// A table of cosines and sines in bfloat16, and every operation rounded to it.
+template <class Args>
+void rotate_bf16(const Args& a, View<const BFloat16> x, View<BFloat16> y, float direction) {
+  const auto held = [](float v) { return widen(to_bfloat16(v)); };
+  for (Index row = 0; row < a.rows; ++row)
+    for (Index i = 0; i < a.d / 2; ++i) {
+      const float at = of_powers(static_cast<float>(a.position) + static_cast<float>(row), static_cast<float>(a.theta), i, a.d);
+      const float c = held(std::cos(at)), s = direction * held(std::sin(at));
+      const Index first = a.interleaved != 0 ? 2 * i : i, second = a.interleaved != 0 ? 2 * i + 1 : i + a.d / 2;
+      for (Index h = 0; h < a.heads; ++h) {
+        const float x1 = widen(x(row, h, first)), x2 = widen(x(row, h, second));
+        y(row, h, first) = to_bfloat16(held(x1 * c) - held(x2 * s));
+        y(row, h, second) = to_bfloat16(held(x2 * c) + held(x1 * s));
+      }
+    }
+}
+
 }  // namespace
 
 Orders rotary_orders() {
@@ -69,6 +87,10 @@ Orders rotary_orders() {
                                                   [angle = row.angle](const ops::RopeBackwardArgs& a) { rotate(a, a.dy.as<const float>(), a.dx.as<float>(), angle, -1); },
                                                   {.frequencies = row.frequencies}));
   }
+  orders.push_back(order<ops::RopeArgs>("rope", "vLLM", "csrc/pos_encoding_kernels.cu, apply_token_rotary_embedding", "table and products in bfloat16",
+                                        [](const ops::RopeArgs& a) { rotate_bf16(a, a.x.as<const BFloat16>(), a.y.as<BFloat16>(), 1); },
+                                        {.accumulator = Format::bf16, .frequencies = Frequencies::powers}));
+  orders.back().kernel.storage = DType::bf16;
   return orders;
 }
 
