@@ -52,7 +52,7 @@ class Signed {
   explicit Signed(Prober& probe) : probe_(probe), n_(probe.sum().count), two_factors_(probe.sum().right.tensor >= 0) {}
 
   Measured measure() {
-    if (!readable()) return m_;
+    if (!readable() || rescaled()) return m_;
     accumulator();
     order();
     rounding();
@@ -73,6 +73,20 @@ class Signed {
       return false;
     }
     return true;
+  }
+
+  /// Partial results are multiplied on the way, by what is no power of two: a term of few bits comes back as another number. No single
+  /// rounding is seen then, of additions or inputs: what is lost may have been lost by a product.
+  bool rescaled() {
+    for (int k = 0; k < kMantissas; ++k) {
+      const Index p = k * (n_ / 3 + 1) % n_;
+      const float v = kBase * (1 + static_cast<float>(k) / kMantissas);
+      const double seen = probe_({{p, v}});
+      if (seen == v) continue;
+      none(m_, "partial results are rescaled: " + shown_as({{p, v}}, seen));
+      return true;
+    }
+    return false;
   }
 
   /// B + e - B for every order of the three.

@@ -28,6 +28,10 @@ std::string to_string(const Arithmetic& arithmetic) {
   if (!arithmetic.fuses_products) text += ", products rounded";
   text += ", functions of " + std::string(name(arithmetic.functions));
   if (arithmetic.online_tile > 0) text += ", softmax rescaled every " + std::to_string(arithmetic.online_tile) + " terms";
+  if (arithmetic.lazy_rescaling > 0) text += ", once its maximum has grown 2^" + std::to_string(arithmetic.lazy_rescaling) + " times";
+  if (arithmetic.merges_parts) text += ", parts merged under their logsumexp";
+  if (arithmetic.frequencies != Frequencies::exact)
+    text += arithmetic.frequencies == Frequencies::powers ? ", frequencies as float32 powers" : ", frequencies as float32 products";
   return text;
 }
 

@@ -27,6 +27,10 @@ std::string_view name(Format format);
 
 enum class Rounding { nearest, toward_zero };
 
+/// How a kernel forms the frequencies theta^(-2i/d) of rotary embeddings: as its contract says, or in float32 as a power of its own each,
+/// or as products of the one power theta^(-2/d).
+enum class Frequencies { exact, powers, products };
+
 /// Declared by every kernel, measured by its audit. The default is plain float32: round to nearest,
 /// in any order, fused or not, subnormals kept.
 struct Arithmetic {
@@ -43,6 +47,10 @@ struct Arithmetic {
   /// Terms of a softmax between two rescalings of its running sum by exp(old maximum - new maximum); 0: the maximum is
   /// known before the first term (two passes).
   int online_tile = 0;
+  /// Such a sum is rescaled only where the maximum has grown by more than this power of two: weights reach up to that power.
+  int lazy_rescaling = 0;
+  bool merges_parts = false;  ///< means of parts, each divided by its own sum of weights, are merged under their rounded logsumexp
+  Frequencies frequencies = Frequencies::exact;
 
   friend bool operator==(const Arithmetic&, const Arithmetic&) = default;
 };

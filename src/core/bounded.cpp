@@ -125,6 +125,7 @@ Roundings::Roundings(const Arithmetic& arithmetic) : of(arithmetic) {
   if (of.inputs == Format::tf32x3) underflow *= 3;
   largest = results.largest;
   nearest = rounding == Rounding::nearest;
+  narrow = of.accumulator != Format::f32;
   saturates = !nearest;
 }
 
@@ -141,6 +142,14 @@ double Roundings::growth(double n) const {
   const double g = std::max((parts ? 3 * n : n) - 1, 0.0) * unit * (parts ? 1 + 0x1p-8 : 1);
   if (nearest) return g;
   return g < 1 ? g / (1 - g) : kInfinity;
+}
+
+// A narrow accumulator's subnormal numbers are no multiples of float32's smallest: what is rounded to one loses up to half of its
+// last place, `underflow`, whatever it is, a sum or a function too. (Sums of the accumulator's own numbers are exact there.) A term that
+// is none of its numbers is rounded on its way in, as a product is, which holds its own rounding.
+double Roundings::taken_in(const Bounded& term) const {
+  if (!(std::fabs(term.value) <= DBL_MAX) || (term.error == 0 && held_exactly(term.value, *this))) return 0;
+  return unit * (std::fabs(term.value) + term.error) + underflow;
 }
 
 Bounded::Bounded(double constant) : value(constant) {
@@ -239,8 +248,8 @@ Bounded operator+(const Bounded& x, const Bounded& y) {
   if (x.error == 0 && y.error == 0 && !x.may_overflow && !y.may_overflow && is_float(x.value) && is_float(y.value) &&
       exact_sum(x.value, y.value, sum) && held_exactly(sum, Roundings::current()))
     return {sum, 0, 0, false};
-  return rounded(sum, x.error + y.error, x.statistical + y.statistical, Roundings::current().flush,
-                 x.may_overflow || y.may_overflow);
+  const Roundings& r = Roundings::current();
+  return rounded(sum, x.error + y.error, x.statistical + y.statistical, r.narrow ? r.underflow : r.flush, x.may_overflow || y.may_overflow);
 }
 
 Bounded operator-(const Bounded& x) { return {-x.value, x.error, x.statistical, x.may_overflow}; }

@@ -13,6 +13,8 @@
 
 namespace assay {
 
+struct Bounded;
+
 /// What Bounded needs to know of an Arithmetic, worked out once per thread and arithmetic.
 struct Roundings {
   Arithmetic of;
@@ -27,12 +29,17 @@ struct Roundings {
   double largest;        ///< results beyond may become infinite
   bool saturates;        ///< what overflows may also stop at the largest finite value (IEEE 754, 7.4)
   bool nearest;          ///< one rounding to nearest per addition
+  bool narrow;           ///< the accumulator holds fewer bits than float32: a result or a term that is a float may be none of its numbers
 
   explicit Roundings(const Arithmetic& arithmetic);
   /// Those of current_arithmetic().
   static const Roundings& current();
   /// |computed - exact| <= growth(n) * sum of |terms| for a sum of n terms in any order, terms as computed.
   double growth(double n) const;
+  /// How far the shift of a softmax may lie below its maximum (Arithmetic::lazy_rescaling).
+  double stale() const { return of.lazy_rescaling * 0.6931471805599454; }
+  /// What a narrow accumulator loses of a term of a sum that is no product.
+  double taken_in(const Bounded& term) const;
 };
 
 struct Product;
@@ -113,7 +120,7 @@ template <>
 class Sum<Bounded> {
  public:
   Sum& operator+=(const Bounded& term) {
-    terms_.add(term.value, term.error, term.may_overflow);
+    terms_.add(term.value, narrow_ ? term.error + roundings_.taken_in(term) : term.error, term.may_overflow);
     return *this;
   }
   Sum& operator+=(const Product& term) {
@@ -132,6 +139,7 @@ class Sum<Bounded> {
  private:
   const Roundings& roundings_ = Roundings::current();
   double unit_ = roundings_.unit, underflow_ = roundings_.underflow, floor_ = roundings_.aligned_floor;
+  bool narrow_ = roundings_.narrow;
   Terms terms_;
 };
 

@@ -32,8 +32,8 @@ Bounded function_of(Function which, const Bounded& x, F f, Spread spread, bool m
   const Roundings& r = Roundings::current();
   const Accuracy& promised = accuracy(r.of.functions, which);
   const double magnitude = std::fabs(x.value);
-  const double narrow = r.of.accumulator == Format::f32 ? 0 : r.unit;  // the result is rounded again
-  const double smallest = std::max(r.flush, promised.smallest());
+  const double narrow = r.narrow ? r.unit : 0;  // the result is rounded again
+  const double smallest = std::max(r.flush, promised.smallest()) + (r.narrow ? r.underflow : 0);
   const auto bound = [&](double e) {
     const double inherited = e > 0 ? spread(e) : 0;
     const double reach = std::fabs(value) + inherited;
@@ -119,7 +119,7 @@ Bounded sigmoid(const Bounded& x) {
   }
   const Roundings& r = Roundings::current();
   const Accuracy& promised = accuracy(r.of.functions, Function::exp);
-  const double power = std::exp(-std::fabs(x.value)), narrow = r.of.accumulator == Format::f32 ? 0 : r.unit;
+  const double power = std::exp(-std::fabs(x.value)), narrow = r.narrow ? r.unit : 0;
   const double larger = 1 / (1 + power), smaller = power / (1 + power);
   const double value = x.value < 0 ? smaller : larger, rest = x.value < 0 ? larger : smaller;
   const auto bound = [&](double e) {
@@ -168,11 +168,15 @@ double Rescalings<Bounded>::of(const Bounded& term) const {
   return std::min(most_, static_cast<double>(above) - (term.value + term.error > least));  // not for itself
 }
 
+// Under a shift that lies up to L below the maximum, all weights are larger by one factor, which cancels; the argument is off by a
+// rounding of L more, and a library's error that grows with the argument by that of L.
 Bounded softmax_term(const Bounded& x, const Bounded& maximum, double rescalings) {
   const Roundings& r = Roundings::current();
   Bounded argument = x - maximum;
   if (r.of.online_tile > 0 && std::fabs(argument.value) <= DBL_MAX) {  // differences of parts round even where that of the whole is exact
-    const auto in_parts = [&](double e) { return (e + r.unit * (std::fabs(argument.value) + e)) * (1 + kDoubleSlack); };
+    const Accuracy& promised = accuracy(r.of.functions, Function::exp);
+    const double stale = promised.relative(r.stale()) - promised.relative(0);
+    const auto in_parts = [&](double e) { return (e + r.unit * (std::fabs(argument.value) + e + r.stale()) + stale) * (1 + kDoubleSlack); };
     argument.error = std::max(argument.error, in_parts(x.error + maximum.error));
     argument.statistical = std::max(argument.statistical, in_parts(x.statistical + maximum.statistical));
   }

@@ -55,6 +55,9 @@ const std::vector<Key>& keys() {
       choice("fma", answers, &Arithmetic::fuses_products),
       choice("functions", names_of({c_library, highway, cuda, cuda_exp2, vulkan, octant}), &Arithmetic::functions),
       choice("online_tile", {}, &Arithmetic::online_tile),
+      choice("lazy_rescaling", {}, &Arithmetic::lazy_rescaling),
+      choice("merges_parts", answers, &Arithmetic::merges_parts),
+      choice("frequencies", {"exact", "powers", "products"}, &Arithmetic::frequencies),
       choice("storage", names_of({DType::f32, DType::f16, DType::bf16}), &Declaration::storage),
       choice("deterministic", answers, &Declaration::deterministic),
       choice("backend", {"cpu", "cuda-host", "cuda"}, &Declaration::backend)};
@@ -124,6 +127,7 @@ void declare(Declaration& declaration, std::string_view text, const std::string&
     declare_one(declaration, text.substr(0, comma), where, given);
     text.remove_prefix(std::min(comma + 1, text.size()));
   }
+  if (declaration.arithmetic.lazy_rescaling > 64) throw InputError(where, "lazy_rescaling is over 64", "write the power of two that weights may reach");
   if (declaration.arithmetic.block < 1) throw InputError(where, "block is 0", "1 is an ordinary addition");
 }
 
