@@ -19,7 +19,10 @@ import os
 import re
 import sys
 
-import yaml
+try:
+    import yaml
+except ImportError:
+    sys.exit('faults.py: Python has no yaml: install python3-yaml')
 
 CLASSES = {
     'tile_edge': 'a tile or block that is not full, or the border between two of them',
