@@ -158,7 +158,7 @@ def github():
         untold = run(*arguments, environment=environment, cwd=folder)
         check("::" not in untold.stderr and summary.read_text() == text, "elsewhere nothing is said")
     mistrusted = run("falsify", "--quiet", *RUNS["mistrusted"][2], environment={"GITHUB_ACTIONS": "true"}, cwd=folder)
-    check("::warning file=kernels/cpu/matmul.cpp,line=" in mistrusted.stderr, f"what is mistrusted is a warning: {mistrusted.stderr}")
+    check("::warning file=kernels/cpu/naive/matmul.cpp,line=" in mistrusted.stderr, f"what is mistrusted is a warning: {mistrusted.stderr}")
     bad = run(*arguments, environment={"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": "/proc/none/summary"}, cwd=folder)
     check(bad.returncode == 2 and "FALSIFIED" in bad.stdout and "GITHUB_STEP_SUMMARY" in bad.stderr, "a summary that cannot be written")
 
