@@ -52,6 +52,7 @@ const KernelRegistration naive_kernel{{.op = "lora_linear_backward",
 const KernelRegistration openblas_kernel{
     {.op = "lora_linear_backward",
      .id = "lora_linear_backward/cpu/openblas",
+     .batch_invariant = false,
      .source = "kernels/lora.hpp",
      .summary = kOpenblas,
      .run = &run_typed<LoraLinearBackwardArgs, &lora_linear_backward_by<&multiply_openblas>>,
@@ -65,6 +66,7 @@ const KernelRegistration tiled_kernel{
 const KernelRegistration dispatch_kernel{
     {.op = "lora_linear_backward",
      .id = "lora_linear_backward/cpu/dispatch",
+     .batch_invariant = false,
      .source = "kernels/lora.hpp",
      .summary = kDispatch,
      .run = &run_typed<LoraLinearBackwardArgs, &lora_linear_backward_by<&multiply_dispatch>>,

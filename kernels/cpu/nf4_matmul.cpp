@@ -113,6 +113,7 @@ const KernelRegistration naive_kernel{{.op = "nf4_matmul",
                                        .run = &run_typed<Nf4MatmulArgs, &naive>}};
 const KernelRegistration highway_kernel{{.op = "nf4_matmul",
                                          .id = "nf4_matmul/cpu/highway",
+                                         .batch_invariant = false,
                                          .source = "kernels/cpu/nf4_matmul.cpp",
                                          .summary = "up to four rows from registers, more over panels of 128 decoded columns",
                                          .run = &run_typed<Nf4MatmulArgs, &highway>,

@@ -132,6 +132,7 @@ const KernelRegistration naive_kernel{{.op = "nf4_matmul_nt",
                                        .run = &run_typed<Nf4MatmulNtArgs, &naive>}};
 const KernelRegistration highway_kernel{{.op = "nf4_matmul_nt",
                                          .id = "nf4_matmul_nt/cpu/highway",
+                                         .batch_invariant = false,
                                          .source = "kernels/cpu/nf4_matmul_nt.cpp",
                                          .summary = "up to four rows from registers, more over panels of 32 decoded rows",
                                          .run = &run_typed<Nf4MatmulNtArgs, &highway>,

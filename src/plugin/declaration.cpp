@@ -55,8 +55,10 @@ const std::vector<Key>& keys() {
       choice("fma", answers, &Arithmetic::fuses_products),
       choice("functions", names_of({c_library, highway, cuda, cuda_exp2, vulkan, octant}), &Arithmetic::functions),
       choice("online_tile", {}, &Arithmetic::online_tile),
+      choice("loses", names_of({Loss::nothing, Loss::confident, Loss::stable, Loss::small_scale}), &Arithmetic::loses),
       choice("storage", names_of({DType::f32, DType::f16, DType::bf16}), &Declaration::storage),
       choice("deterministic", answers, &Declaration::deterministic),
+      choice("batch_invariant", answers, &Declaration::batch_invariant),
       choice("backend", {"cpu", "cuda-host", "cuda"}, &Declaration::backend)};
   return table;
 }
