@@ -172,8 +172,9 @@ Outcome attention_decode::past_the_end(Trial& trial) {
                                     : kind == 1 ? static_cast<float>(random.sign()) * std::numeric_limits<float>::infinity()
                                                 : static_cast<float>(static_cast<int>(random.between(-100, 100)) | 1);
   const Run run = trial.run(plain), other = trial.run(changed);
-  Outcome outcome = compare_bits("y", plain.shape(kY), other.outputs[kResult], run.outputs[kResult],
-                                 "after what stands at places past the end has changed");
+  Outcome outcome = trial.related(compare_bits("y", plain.shape(kY), other.outputs[kResult], run.outputs[kResult],
+                                               "after what stands at places past the end has changed"),
+                                  Related::always, {{plain, run}, {changed, other}});
   outcome &= caches_hold(changed, other);
   return outcome;
 }

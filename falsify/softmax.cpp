@@ -75,7 +75,8 @@ Outcome softmax::shift(Trial& trial) {
   const auto by = static_cast<float>(random.between(-100'000, 100'000));
   for (float& x : shifted.values[0]) x += by;
   const Run run = trial.run(plain), other = trial.run(shifted);
-  Outcome outcome = compare_bits("y", plain.shape(1), other.outputs[0], run.outputs[0], "logits shifted, against those at rest");
+  Outcome outcome = trial.related(compare_bits("y", plain.shape(1), other.outputs[0], run.outputs[0], "logits shifted, against those at rest"),
+                                  Related::always, {{plain, run}, {shifted, other}});
   outcome &= trial.against_oracle(Tier::worst_case, plain, run);
   return outcome;
 }

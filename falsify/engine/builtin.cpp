@@ -13,8 +13,6 @@
 namespace assay::falsify::builtin {
 namespace {
 
-Tier strictest(const OpDescriptor& op) { return op.copies ? Tier::bits : Tier::worst_case; }
-
 /// Another shape of the same operation: every dim changed where its range allows it. One of a joint shape is smaller.
 std::vector<Index> other_dims(const Trial& trial) {
   std::vector<Index> dims = trial.the_case().dims;
@@ -47,24 +45,24 @@ Outcome frame(Trial& trial) {
   const Problem problem = trial.problem();
   const Run over_finite = trial.run(problem, Poison::finite);
   const Run over_nan = trial.run(problem, Poison::nan);
-  Outcome outcome = trial.against_oracle(strictest(trial.op()), problem, over_finite);
-  if (trial.kernel().deterministic)
-    outcome &= same_bits(trial, problem, over_nan, over_finite, "the result depends on what the output held before");
-  else
-    outcome &= trial.against_oracle(strictest(trial.op()), problem, over_nan);
-  return outcome;
+  Outcome outcome = trial.against_oracle(trial.strictest(), problem, over_finite);
+  return outcome &= trial.related(
+             same_bits(trial, problem, over_nan, over_finite, "the result depends on what the output held before"),
+             Related::always, {{problem, over_finite}, {problem, over_nan}});
 }
 
 Outcome differential(Trial& trial) {
   const Problem problem = trial.problem();
   const Run run = trial.run(problem);
-  return trial.against_oracle(strictest(trial.op()), problem, run);
+  return trial.against_oracle(trial.strictest(), problem, run);
 }
 
 Outcome exact(Trial& trial) {
   const Problem problem = trial.problem();
   const Run run = trial.run(problem);
-  return trial.against_oracle(trial.op().copies ? Tier::bits : Tier::exact, problem, run);
+  // Values that were made simpler have no strategy: they stay exact in float32, and may not in less.
+  const bool drawn = problem.exact || trial.op().copies;
+  return trial.against_oracle(drawn ? trial.tier(problem) : trial.exact_tier(), problem, run);
 }
 
 Outcome statistical(Trial& trial) {
@@ -79,7 +77,7 @@ Outcome statistical(Trial& trial) {
 Outcome nonfinite(Trial& trial) {
   const Problem problem = trial.problem();
   const Run run = trial.run(problem);
-  return trial.against_oracle(strictest(trial.op()), problem, run);
+  return trial.against_oracle(trial.strictest(), problem, run);
 }
 
 Outcome determinism(Trial& trial) {
@@ -88,12 +86,9 @@ Outcome determinism(Trial& trial) {
   const Run first = trial.run(problem);
   const Run between = trial.run(other);
   const Run second = trial.run(problem);
-  Outcome outcome = trial.against_oracle(strictest(trial.op()), other, between);
-  if (trial.kernel().deterministic)
-    outcome &= same_bits(trial, problem, second, first, "two runs on the same input differ");
-  else
-    outcome &= trial.against_oracle(strictest(trial.op()), problem, second);
-  return outcome;
+  Outcome outcome = trial.against_oracle(trial.strictest(), other, between);
+  return outcome &= trial.related(same_bits(trial, problem, second, first, "two runs on the same input differ"),
+                                  Related::always, {{problem, first}, {problem, second}});
 }
 
 Outcome postconditions(Trial& trial) {

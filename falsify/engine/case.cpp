@@ -128,7 +128,12 @@ bool valid(const OpDescriptor& op, const std::vector<Index>& dims) {
 std::string describe(const OpDescriptor& op, const Case& c) {
   std::string text;
   for (std::size_t d = 0; d < c.dims.size(); ++d) text += fmt::format("{}={} ", op.dims[d].name, c.dims[d]);
-  for (std::size_t p = 0; p < c.params.size(); ++p) text += fmt::format("{}={} ", op.params[p].name, c.params[p]);
+  const auto shortest = [](double x) {  // of a float32, its own digits
+    const auto narrow = static_cast<float>(x);
+    return narrow == x ? fmt::to_string(narrow) : fmt::to_string(x);
+  };
+  for (std::size_t p = 0; p < c.params.size(); ++p)
+    text += fmt::format("{}={} ", op.params[p].name, shortest(c.params[p]));
   if (!text.empty()) text.back() = ',';
   text += fmt::format(" {}, {}, {}, seed {}", c.values.empty() ? name(c.strategy) : "explicit values",
                       name(c.layout), name(c.placement), c.seed);

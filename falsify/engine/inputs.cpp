@@ -222,12 +222,14 @@ Problem make_problem(const OpDescriptor& op, const Case& c, const Arithmetic& ar
   const Index longest = c.dims.empty() ? 1 : *std::ranges::max_element(c.dims);
   const int stored_bits = storage == DType::f16 ? significand_bits(Format::f16)
                           : storage == DType::bf16 ? significand_bits(Format::bf16) : 12;
-  const int bits = std::min({12, significand_bits(arithmetic.inputs), stored_bits});
+  const int bits =
+      std::min({12, significand_bits(arithmetic.inputs), significand_bits(arithmetic.accumulator), stored_bits});
   problem.values.resize(op.tensors.size());
   if (!c.values.empty()) {
     problem.values = c.values;
     return problem;
   }
+  problem.exact = is_exact(c, arithmetic) && std::ranges::find(op.obligations, "exact", &ObligationInfo::by) != op.obligations.end();
   for (std::size_t t : inputs)
     problem.values[t] = is_floating(op.tensors[t].dtype)
                             ? make_values(op.tensors[t].shape(c.dims), c.strategy, t == wide, bits, longest, random)

@@ -18,6 +18,7 @@ struct Problem {
   /// +-2^24, u8, f16 and bf16 exactly.
   std::vector<std::vector<float>> values;
   DType storage = DType::f32;  ///< of the tensors whose format the contract leaves open
+  bool exact = false;          ///< drawn so that every order of evaluation gives the same bits
 
   Shape shape(int tensor) const { return op->tensors[static_cast<std::size_t>(tensor)].shape(dims); }
   DType dtype(int tensor) const {
@@ -51,6 +52,11 @@ class Runs {
 constexpr bool is_exact(Strategy strategy) {
   return strategy == Strategy::one_hot || strategy == Strategy::distinct_index ||
          strategy == Strategy::exact_integers;
+}
+/// The same of the case, in an accumulator of so many bits: sums of selected integers take all of float32's.
+inline bool is_exact(const Case& c, const Arithmetic& arithmetic) {
+  return c.values.empty() && is_exact(c.strategy) &&
+         (c.strategy != Strategy::exact_integers || arithmetic.accumulator == Format::f32);
 }
 
 }  // namespace assay::falsify

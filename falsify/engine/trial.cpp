@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "falsify/engine/draw.hpp"
 #include "falsify/engine/joint.hpp"
 
@@ -145,6 +148,52 @@ Outcome Trial::against_oracle(Tier tier, const Problem& problem, const Run& run)
     outcome &= compare(tier, op_.tensors[static_cast<std::size_t>(outputs[o])].name, problem.shape(outputs[o]),
                        run.outputs[o], want[o], problem.dtype(outputs[o]));
   return outcome;
+}
+
+Outcome Trial::scales(const Problem& plain, const Problem& scaled, const std::vector<int>& exponents) {
+  const Run once = run(plain), again = run(scaled);
+  const std::initializer_list<Done> calls{{plain, once}, {scaled, again}};
+  const std::vector<int> outputs = outputs_of(op_);
+  std::vector<std::vector<float>> want = once.outputs;
+  for (std::size_t o = 0; o != want.size(); ++o)
+    for (float& x : want[o]) x = std::ldexp(x, exponents[o]);
+  const auto compared = [&](const std::vector<std::vector<float>>& got) {
+    Outcome outcome;
+    for (std::size_t o = 0; o != want.size(); ++o)
+      outcome &= compare_bits(op_.tensors[static_cast<std::size_t>(outputs[o])].name, plain.shape(outputs[o]), got[o], want[o],
+                              "inputs scaled by a power of two, against the result scaled");
+    return outcome;
+  };
+  Outcome outcome = related(compared(again.outputs), Related::always, calls);
+  if (!outcome.finding || !kernel_.deterministic) return outcome;
+  outcome = within_bounds(calls);
+  std::vector<std::vector<float>> got = again.outputs;
+  for (const Problem* problem : {&plain, &scaled}) {
+    const NormalRangeScope scope;
+    const auto bounds = oracle(*problem);
+    for (std::size_t o = 0; o != want.size(); ++o)
+      for (std::size_t i = 0; i < want[o].size(); ++i)
+        if (const Bounded& b = bounds[o][i]; b.may_overflow || !std::isfinite(b.value) || !std::isfinite(b.error))
+          got[o][i] = want[o][i] = 0;
+  }
+  return outcome &= compared(got);
+}
+
+Outcome Trial::within_bounds(std::initializer_list<Done> calls) const {
+  Outcome outcome;
+  for (const Done& call : calls) outcome &= against_oracle(tier(call.problem), call.problem, call.run);
+  return outcome;
+}
+
+Tier Trial::strictest() const {
+  return op_.copies && kernel_.arithmetic.loses == Loss::nothing ? Tier::bits : Tier::worst_case;
+}
+
+Outcome Trial::related(Outcome bits, Related by, std::initializer_list<Done> calls) const {
+  const bool pinned = std::ranges::find(op_.pins, "batch_invariance", &PinInfo::name) != op_.pins.end();
+  const bool free = !kernel_.deterministic || (by == Related::by_batch && !kernel_.batch_invariant && !pinned) ||
+                    (by == Related::unless_lost && kernel_.arithmetic.loses != Loss::nothing);
+  return bits.finding && free ? within_bounds(calls) : bits;
 }
 
 Outcome try_obligation(Check check, const OpDescriptor& op, const Kernel& kernel, const Case& c, Worker& worker) {

@@ -126,6 +126,7 @@ void dispatch(const GemvArgs& args, Device& device) {
 
 const KernelRegistration openblas_kernel{{.op = "gemv",
                                           .id = "gemv/cpu/openblas",
+                                          .batch_invariant = false,
                                           .source = "kernels/cpu/gemv.cpp",
                                           .summary = "cblas_sgemv",
                                           .run = &run_typed<GemvArgs, &openblas>,
@@ -137,6 +138,7 @@ const KernelRegistration highway_kernel{{.op = "gemv",
                                          .run = &run_typed<GemvArgs, &highway>}};
 const KernelRegistration dispatch_kernel{{.op = "gemv",
                                           .id = "gemv/cpu/dispatch",
+                                          .batch_invariant = false,
                                           .source = "kernels/cpu/gemv.cpp",
                                           .summary = "highway for small matrices, else OpenBLAS",
                                           .run = &run_typed<GemvArgs, &dispatch>,

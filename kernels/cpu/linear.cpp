@@ -13,6 +13,7 @@ std::optional<std::string> refusal(const LinearArgs& args) { return openblas_ref
 
 const KernelRegistration openblas_kernel{{.op = "linear",
                                           .id = "linear/cpu/openblas",
+                                          .batch_invariant = false,
                                           .source = "kernels/linear.hpp",
                                           .summary = kOpenblas,
                                           .run = &run_typed<LinearArgs, &linear_by<&multiply_openblas>>,
@@ -24,6 +25,7 @@ const KernelRegistration tiled_kernel{{.op = "linear",
                                        .run = &run_typed<LinearArgs, &linear_by<&multiply_tiled>>}};
 const KernelRegistration dispatch_kernel{{.op = "linear",
                                           .id = "linear/cpu/dispatch",
+                                          .batch_invariant = false,
                                           .source = "kernels/linear.hpp",
                                           .summary = kDispatch,
                                           .run = &run_typed<LinearArgs, &linear_by<&multiply_dispatch>>,

@@ -18,6 +18,7 @@ std::optional<std::string> refusal(const LoraLinearBackwardArgs& args) {
 const KernelRegistration openblas_kernel{
     {.op = "lora_linear_backward",
      .id = "lora_linear_backward/cpu/openblas",
+     .batch_invariant = false,
      .source = "kernels/lora.hpp",
      .summary = kOpenblas,
      .run = &run_typed<LoraLinearBackwardArgs, &lora_linear_backward_by<&multiply_openblas>>,
@@ -31,6 +32,7 @@ const KernelRegistration tiled_kernel{
 const KernelRegistration dispatch_kernel{
     {.op = "lora_linear_backward",
      .id = "lora_linear_backward/cpu/dispatch",
+     .batch_invariant = false,
      .source = "kernels/lora.hpp",
      .summary = kDispatch,
      .run = &run_typed<LoraLinearBackwardArgs, &lora_linear_backward_by<&multiply_dispatch>>,

@@ -14,6 +14,7 @@ std::optional<std::string> refusal(const LoraMergeArgs& args) {
 
 const KernelRegistration openblas_kernel{{.op = "lora_merge",
                                           .id = "lora_merge/cpu/openblas",
+                                          .batch_invariant = false,
                                           .source = "kernels/lora.hpp",
                                           .summary = kOpenblas,
                                           .run = &run_typed<LoraMergeArgs, &lora_merge_by<&multiply_openblas>>,
@@ -25,6 +26,7 @@ const KernelRegistration tiled_kernel{{.op = "lora_merge",
                                        .run = &run_typed<LoraMergeArgs, &lora_merge_by<&multiply_tiled>>}};
 const KernelRegistration dispatch_kernel{{.op = "lora_merge",
                                           .id = "lora_merge/cpu/dispatch",
+                                          .batch_invariant = false,
                                           .source = "kernels/lora.hpp",
                                           .summary = kDispatch,
                                           .run = &run_typed<LoraMergeArgs, &lora_merge_by<&multiply_dispatch>>,

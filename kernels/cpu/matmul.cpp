@@ -16,6 +16,7 @@ std::optional<std::string> refusal(const MatmulArgs& args) { return openblas_ref
 
 const KernelRegistration openblas_kernel{{.op = "matmul",
                                           .id = "matmul/cpu/openblas",
+                                          .batch_invariant = false,
                                           .source = "kernels/cpu/openblas_gemm.cpp",
                                           .summary = "cblas_sgemm",
                                           .run = &run_typed<MatmulArgs, &openblas>,
@@ -27,6 +28,7 @@ const KernelRegistration tiled_kernel{{.op = "matmul",
                                        .run = &run_typed<MatmulArgs, &tiled>}};
 const KernelRegistration dispatch_kernel{{.op = "matmul",
                                           .id = "matmul/cpu/dispatch",
+                                          .batch_invariant = false,
                                           .source = "kernels/cpu/dispatch_gemm.cpp",
                                           .summary = "highway_tiled for small products, else OpenBLAS",
                                           .run = &run_typed<MatmulArgs, &dispatch>,

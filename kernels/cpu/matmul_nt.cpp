@@ -16,6 +16,7 @@ std::optional<std::string> refusal(const MatmulNtArgs& args) { return openblas_r
 
 const KernelRegistration openblas_kernel{{.op = "matmul_nt",
                                           .id = "matmul_nt/cpu/openblas",
+                                          .batch_invariant = false,
                                           .source = "kernels/cpu/openblas_gemm.cpp",
                                           .summary = "cblas_sgemm",
                                           .run = &run_typed<MatmulNtArgs, &openblas>,
@@ -27,6 +28,7 @@ const KernelRegistration tiled_kernel{{.op = "matmul_nt",
                                        .run = &run_typed<MatmulNtArgs, &tiled>}};
 const KernelRegistration dispatch_kernel{{.op = "matmul_nt",
                                           .id = "matmul_nt/cpu/dispatch",
+                                          .batch_invariant = false,
                                           .source = "kernels/cpu/dispatch_gemm.cpp",
                                           .summary = "highway_tiled for small products, else OpenBLAS",
                                           .run = &run_typed<MatmulNtArgs, &dispatch>,

@@ -16,6 +16,7 @@ std::optional<std::string> refusal(const MatmulTnArgs& args) { return openblas_r
 
 const KernelRegistration openblas_kernel{{.op = "matmul_tn",
                                           .id = "matmul_tn/cpu/openblas",
+                                          .batch_invariant = false,
                                           .source = "kernels/cpu/openblas_gemm.cpp",
                                           .summary = "cblas_sgemm",
                                           .run = &run_typed<MatmulTnArgs, &openblas>,
@@ -27,6 +28,7 @@ const KernelRegistration tiled_kernel{{.op = "matmul_tn",
                                        .run = &run_typed<MatmulTnArgs, &tiled>}};
 const KernelRegistration dispatch_kernel{{.op = "matmul_tn",
                                           .id = "matmul_tn/cpu/dispatch",
+                                          .batch_invariant = false,
                                           .source = "kernels/cpu/dispatch_gemm.cpp",
                                           .summary = "highway_tiled for small products, else OpenBLAS",
                                           .run = &run_typed<MatmulTnArgs, &dispatch>,

@@ -68,7 +68,8 @@ model::Param read_param(const Text& name, const Node& node) {
   model::Param param{name, fields.require("min").number(), fields.require("max").number(),
                      fields.require("typical").number(), fields.require("says").text().value};
   param.integer = fields.find("integer") != nullptr && fields.require("integer").boolean();
-  if (param.typical < param.min || param.max < param.typical)
+  const double rounded = param.integer ? param.typical : static_cast<float>(param.typical);  // as it is drawn
+  if (rounded < param.min || param.max < rounded)
     node.fail(fmt::format("parameter '{}' needs min <= typical <= max", name.value), "reorder the three numbers");
   return param;
 }

@@ -46,9 +46,9 @@ void tables(Source& out, const Contract& contract) {
     if (!p.choices.empty())
       out.line("constexpr double kChoices_{}[] = {{{}}};", p.name.value, fmt::join(p.choices, ", "));
   out.line("constexpr std::array<ParamInfo, {}> kParams = {{{{", contract.params.size());
-  for (const auto& p : contract.params)
-    out.line("    {{{}, {}, {}, {}, {}, {}, {}}},", string_literal(p.name.value), p.min, p.max, p.typical, string_literal(p.says),
-             p.integer, p.choices.empty() ? "{}" : "kChoices_" + p.name.value);
+  for (const auto& p : contract.params)  // what is drawn is a float32, as kernels take it in either type
+    out.line("    {{{}, {}, {}, {}, {}, {}, {}}},", string_literal(p.name.value), p.min, p.max,
+             p.integer ? p.typical : static_cast<float>(p.typical), string_literal(p.says), p.integer, p.choices.empty() ? "{}" : "kChoices_" + p.name.value);
   out.line("}}}};");
   out.line("constexpr TensorInfo kTensors[] = {{");
   for (const auto& tensor : contract.tensors) {

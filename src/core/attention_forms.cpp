@@ -57,6 +57,7 @@ Bounded factor(const Bounded& x) {
   const auto bound = [&](double e) {
     return finite_or_infinite((e + r.input_unit * std::max(magnitude + e, r.input_floor)) * (1 + kDoubleSlack));
   };
+  if (r.leaves_inputs(magnitude, x.error)) return anything();
   const double worst = magnitude + x.error > 0 ? bound(x.error) : 0;
   return {x.value, worst, std::min(worst, bound(x.statistical)), x.may_overflow || magnitude + worst > r.input_largest};
 }
@@ -132,7 +133,7 @@ WeightedMean<Bounded>::WeightedMean(View<const Bounded> weights, const Bounded& 
     weights_.push_back({w, own, reach > 0 ? shorter * r.input_floor : 0});
     sum += w;
     errors_ += w.error;
-    finite_ &= std::fabs(w.value) <= DBL_MAX && std::isfinite(w.error);
+    finite_ &= std::fabs(w.value) <= DBL_MAX && std::isfinite(w.error) && !(shorter > 0 && r.leaves_inputs(w.value, w.error));
   }
   sum_ = sum.value();
 }

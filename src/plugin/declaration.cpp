@@ -58,8 +58,10 @@ const std::vector<Key>& keys() {
       choice("lazy_rescaling", {}, &Arithmetic::lazy_rescaling),
       choice("merges_parts", answers, &Arithmetic::merges_parts),
       choice("frequencies", {"exact", "powers", "products"}, &Arithmetic::frequencies),
+      choice("loses", names_of({Loss::nothing, Loss::confident, Loss::stable, Loss::small_scale}), &Arithmetic::loses),
       choice("storage", names_of({DType::f32, DType::f16, DType::bf16}), &Declaration::storage),
       choice("deterministic", answers, &Declaration::deterministic),
+      choice("batch_invariant", answers, &Declaration::batch_invariant),
       choice("backend", {"cpu", "cuda-host", "cuda"}, &Declaration::backend)};
   return table;
 }

@@ -17,6 +17,7 @@ struct Declaration {
   DType storage = DType::f32;
   Backend backend = Backend::cpu;
   bool deterministic = true;
+  bool batch_invariant = true;
 };
 
 /// The keys and their values, for a help text.

@@ -4,6 +4,7 @@
 //     args: [m, n, k, {constant: 1.0, as: float}, a, {leading: a}, b, {leading: b}, c, {leading: c}]
 //     requires: row-major                   # other calls are refused, with this reason
 //     returns: status                       # 0: done; `void`, the default: always done
+//     declares: batch_invariant=no          # as --declare, which has the last word
 //
 // An argument is the name of a dim, a param or a tensor (its address), or a map: {dim: m, as: int64}, {param: eps, as:
 // double}, {tensor: a}, {leading: a} (the stride between rows: of the last axis but one), {stride: [a, 0]} (of that
@@ -52,6 +53,7 @@ struct Shim {
   int call(void* function, const Call& call, void* stream, char* message, std::size_t message_bytes) const;
 
   std::string symbol;  ///< empty where the shim names none
+  std::string declares;
   std::vector<Argument> arguments;
   bool dense = false, row_major = false, nonempty = false;
   std::size_t alignment = 1;

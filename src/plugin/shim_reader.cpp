@@ -188,9 +188,10 @@ Shim Shim::read_arguments(const OpDescriptor& op, const Fields& fields, const No
 
 Shim Shim::read(const OpDescriptor& op, const std::string& text, const std::string& label) {
   const Node root = Node::parse(text, label, "the shim");
-  const Fields fields(root, {"symbol", "args", "integers", "reals", "requires", "returns", "refused"});
+  const Fields fields(root, {"symbol", "args", "integers", "reals", "requires", "returns", "refused", "declares"});
   Shim shim = read_arguments(op, fields, &fields.require("args"));
   shim.symbol = fields.text_or("symbol", "");
+  shim.declares = fields.text_or("declares", "");
   if (const Node* returns = fields.find("returns"))
     shim.returns_status = returns->one_of({"void", "status"}).value == "status";
   if (const Node* refused = fields.find("refused")) {

@@ -118,6 +118,15 @@ def examples():
     code, out, _, _ = run("falsify", "--lib", libraries / "rmsnorm.so", "--contract", "rmsnorm", "--shim", dense, "--cases", 20, "--quiet")
     check(code == 0 and f"{refused} of {cases} cases refused".encode() in out, "the verdict says how many were refused")
 
+    declares = folder / "declares.yaml"
+    declares.write_text(shim.read_text() + "declares: batch_invariant=no\n")
+    for said, more in ((True, ()), (False, ("--declare", "batch_invariant=yes"))):
+        code, report, _ = falsify(libraries / "rmsnorm.so", "rms_normalize", "rmsnorm", "--shim", declares, "--cases", 4, *more)
+        heard = report and "batch_invariant=no" in report["kernels"][0]["foreign"]["declared"]
+        check(code == 0 and heard == said, f"what a shim declares is heard, and the command line has the last word ({more})")
+    code, _, err, _ = run("falsify", "--lib", libraries / "rmsnorm.so", "--contract", "rmsnorm", "--shim", shim, "--declare", "loses=confident")
+    check(code == 2 and "pins no 'confident'" in err, "only what a contract pins can be lost")
+
     # Bounds follow from what is declared: cut inputs pass where they are declared, and there alone.
     code, _, _ = falsify(libraries / "faults.so", "matmul_bf16_inputs", "matmul", "--cases", 20, "--declare",
                          "inputs=bf16,input_rounding=toward_zero")
