@@ -51,6 +51,15 @@ void append(std::string& text, const Token& token) {
   text.append(std::to_string(token.text.size())).append(1, ':').append(token.text);
 }
 
+/// Words by which other files are read, or that stand for a place in the text, a path or a day. The execution model of cuda-host says in
+/// its messages where a call stands.
+bool is_refused(const Token& token, std::string_view path) {
+  constexpr std::array kWords = {"incbin"sv,   "pch_preprocess"sv, "include_alias"sv, "__LINE__"sv,      "__FILE__"sv,      "__FILE_NAME__"sv,        "__BASE_FILE__"sv,
+                                 "__DATE__"sv, "__TIME__"sv,       "__TIMESTAMP__"sv, "__builtin_LINE"sv, "__builtin_FILE"sv, "__INCLUDE_LEVEL__"sv};
+  return token.kind == Token::Kind::plain &&
+         (std::ranges::find(kWords, token.text) != kWords.end() || (token.text == "source_location" && !path.starts_with("src/")));
+}
+
 /// #ifdef and defined() ask for the word alone.
 bool is_defined_test(const std::vector<Token>& tokens, std::size_t i) {
   const auto before = [&](std::size_t back) { return i >= back ? std::string_view(tokens[i - back].text) : ""; };
@@ -284,7 +293,7 @@ void Includes::parse_code(const std::string& path, const std::string& text, Pars
           continue;
         }
       }
-    } else if (is(i, "incbin") || is(i, "pch_preprocess") || is(i, "include_alias")) {
+    } else if (is_refused(token, path)) {
       unknown(i, token.text);
     } else if ((is(i, "__has_include") || is(i, "__has_include_next") || is(i, "__has_embed")) && !is_defined_test(tokens, i)) {
       if (!is(i, "__has_include") || !is(i + 1, "(") || i + 2 >= tokens.size() || tokens[i + 2].kind != Kind::header) unknown(i, token.text);

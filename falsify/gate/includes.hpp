@@ -17,7 +17,7 @@ struct Edges {
   std::set<std::string> files;
   std::set<std::string> included;  ///< those of them that #include names
   /// "kernels/cpu/a.cpp:3: #include WHAT": what text cannot follow: an include that is computed or of a file of the
-  /// repository that is not there, a file that an assembler or a module brings in, characters that compilers read in several ways.
+  /// repository that is not there, a file that an assembler or a module brings in, words that stand for a place in the text or a day, characters that compilers read in several ways.
   std::vector<std::string> unknown;
 };
 

@@ -69,7 +69,7 @@ PLANTED = {".yaml": "planted: 1\n", ".txt": "set(PLANTED 1)\n", ".cmake": "set(P
 def edit(path, text=None):
     """Appends what changes the meaning of a file, or this text."""
     file = root / path
-    if text is None and file.suffix == ".json":
+    if text is None and file.suffix == ".json" and file.exists():
         file.write_text(json.dumps({**json.loads(file.read_text()), "planted": 1}))
         return
     with open(file, "a") as out:

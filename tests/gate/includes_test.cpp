@@ -54,7 +54,7 @@ TEST(Includes, ByOtherSpellingsAreRefused) {
         "asm(\".incbin \\\"b.hpp\\\"\");\n", "asm(\".inc\" \"bin \\\"b\\\"\");\n", "asm(\".inc\\x62in b\");\n", "__asm__(R\"(.incbin \"b\")\");\n",
         "__asm volatile(\".include \\\"b\\\"\" ::: \"memory\");\n", "asm(TEXT);\n", "#define A asm\n", "#define S(x) #x\nconst char* a = S(.incbin \"b\");\n",
         "#pragma GCC pch_preprocess \"b\"\n", "_Pragma(\"GCC pch_preprocess \\\"b\\\"\")\n", "\?\?=include \"b.hpp\"\n", "// a\?\?/\n#include <vector>\n",
-        "x;\r#include <vector>\n", "// a \\ \n#include <vector>\n", "#include \"b.json\"\n"})
+        "int x = __LINE__;\n", "const char* x = __FILE__;\n", "auto x = std::source_location::current();\n", "#if __INCLUDE_LEVEL__\n#endif\n", "x;\r#include <vector>\n", "// a \\ \n#include <vector>\n", "#include \"b.json\"\n"})
     EXPECT_TRUE(refused(text)) << text;
   for (const char* text : {"int important; x = import;\n", "import = 1;\n", "asm volatile(\"nop\" : \"=r\"(x));\n", "#define M(a) asm(\"m\" a \".f\" : : )\n",
                            "#ifdef __has_include\n#if __has_include(<vector>) && defined(__has_include)\n#endif\n#endif\n", "// #include WHAT\n/* .incbin */\n",
