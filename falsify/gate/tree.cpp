@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array kFolders = {"ci/cmake", "ci/evidence", "contracts", "falsify", "kernels", "reference", "src"};
-constexpr std::array kFiles = {"CMakeLists.txt", "CMakePresets.json"};
+constexpr std::array kFiles = {"CMakeLists.txt", "CMakePresets.json", "ci/environment.lock", "ci/setup"};
 
 std::string content(const fs::path& path) { return files::read(path, "check its permissions"); }
 
@@ -56,6 +56,11 @@ std::string take_object(std::string_view& text) {
 const std::string* Tree::find(std::string_view path) const {
   const auto at = files.find(path);
   return at == files.end() ? nullptr : &at->second;
+}
+
+bool Tree::has(std::string_view folder) const {
+  const auto at = files.lower_bound(folder);
+  return at != files.end() && at->first.starts_with(folder);
 }
 
 std::vector<std::string> Tree::below(std::string_view folder) const {

@@ -142,7 +142,6 @@ BY_HAND = [
     ('refusals-pass', CAMPAIGN, 'record.verdict = Verdict::refused;', 'if (!MUTANT) record.verdict = Verdict::refused;', 'an obligation that was refused throughout passes'),
     ('clauses-uncounted', CAMPAIGN, 'result.clause_counts[c] += counts[c];', 'result.clause_counts[c] += MUTANT ? 0 : counts[c];',
      'a campaign has no clause counts'),
-    ('unavailable-passes', CAMPAIGN, 'record.verdict = Verdict::unavailable;\n', 'record.verdict = MUTANT ? Verdict::passed : Verdict::unavailable;\n', 'a device that is missing is no verdict'),
     ('first-obligation', CAMPAIGN, 'number % every == 0 && !enough) one_case', 'number % every == 0 && !enough && !(MUTANT && o > 0)) one_case', 'only the first obligation is tried'),
     ('campaign-seed', CAMPAIGN, 'draw(op_, *obligation.info, options_.seed,', 'draw(op_, *obligation.info, MUTANT ? 1 : options_.seed,', "the campaign's seed is ignored"),
     ('hangs-forever', CAMPAIGN, '|| hangs_ == kMostHangs;', '|| (!MUTANT && hangs_ == kMostHangs);', 'a kernel that hangs is tried on and on'),
