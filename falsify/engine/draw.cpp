@@ -171,11 +171,12 @@ Case draw_case(const OpDescriptor& op, const DrawSpec& spec, Random& random) {
   const std::size_t drawn = random.below(spec.strategies.size());
   c.strategy = spec.strategies[spec.turn ? *spec.turn % spec.strategies.size() : drawn];
   if (op.directed && spec.directed && random.chance(0.3)) c.strategy = Strategy::directed;
-  c.layout = static_cast<Layout>(random.below(kLayouts));
+  c.layout = static_cast<Layout>(random.below(kNearLayouts));
   c.placement = static_cast<Placement>(random.below(kPlacements));
   c.seed = random.bits();
   if (random.chance(1.0 / 6)) keep_whole_tiles(op, c);
   if (spec.far) reach_far(op, *spec.far, c);
+  if (spec.far_rows) c.layout = Layout::far_rows, c.placement = Placement::sentinels;
   return c;
 }
 
@@ -293,6 +294,7 @@ void take_turns(const OpDescriptor& op, const ObligationInfo& obligation, std::u
   const auto same = [&](const ObligationInfo& o) { return o.id == obligation.id; };
   const auto which = static_cast<std::uint64_t>(std::ranges::find_if(op.obligations, same) - op.obligations.begin());
   spec.turn = number + own % spec.strategies.size();
+  spec.far_rows = !spec.large && (number + 5 * which) % 24 == 5;
   if (spec.large || (number + 5 * which) % every != every - 1) return;
   spec.far = FarTurn{number / every, which};
   // Turns of strategies and dims must not keep step: three strategies would have the same one whenever a dim is far.

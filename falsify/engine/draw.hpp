@@ -29,6 +29,7 @@ struct DrawSpec {
   int every = 1;                     ///< one case in so many rounds of a campaign
   std::optional<std::uint64_t> turn{};  ///< of the strategies: the one with this number, modulo how many there are; else drawn
   std::optional<FarTurn> far{};         ///< one dim is beyond 1024
+  bool far_rows = false;             ///< Layout::far_rows
 };
 
 /// The draw for an obligation's `by` name. `largest` as CampaignOptions has it.
