@@ -325,7 +325,7 @@ class Study {
     c.seed = random.bits();
     c.strategy = op_.directed && random.chance(0.5) ? Strategy::directed : static_cast<Strategy>(random.below(kStrategies));
     if (c.strategy == Strategy::directed && !op_.directed) c.strategy = Strategy::gaussian;
-    if (random.chance(0.25)) c.layout = static_cast<Layout>(random.below(kLayouts));
+    if (random.chance(0.25)) c.layout = static_cast<Layout>(random.below(kNearLayouts));
     return c;
   }
 

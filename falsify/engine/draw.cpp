@@ -225,7 +225,7 @@ Case draw_case(const OpDescriptor& op, const DrawSpec& spec, Random& random) {
   const std::size_t drawn = random.below(spec.strategies.size());
   c.strategy = spec.strategies[spec.turn ? *spec.turn % spec.strategies.size() : drawn];
   if (op.directed && spec.directed && random.chance(0.3)) c.strategy = Strategy::directed;
-  c.layout = static_cast<Layout>(random.below(kLayouts));
+  c.layout = static_cast<Layout>(random.below(kNearLayouts));
   c.placement = static_cast<Placement>(random.below(kPlacements));
   c.seed = random.bits();
   if (random.chance(1.0 / 6)) keep_whole_tiles(op, c);
@@ -237,6 +237,7 @@ Case draw_case(const OpDescriptor& op, const DrawSpec& spec, Random& random) {
     c.dims = joint_dims(op, spec.dims, random);
     c.region = -1;
   }
+  if (spec.far_rows) c.layout = Layout::far_rows, c.placement = Placement::sentinels;
   return c;
 }
 
@@ -372,7 +373,7 @@ namespace {
 
 /// Every strategy has its turn. In every twelfth round one dim is far: sums of integers are exact however long they are, and cost little,
 /// so there in every fourth. In every sixteenth, or eighth where kernels run in blocks, the dims are a shape of the contract, and in every
-/// sixteenth one of them is anything. Each obligation has other rounds for these turns; modulo 4 they never meet.
+/// sixteenth one of them is anything; in every twenty-fourth rows lie far apart. Each obligation has other rounds for these turns; modulo 4 they never meet.
 void take_turns(const OpDescriptor& op, const ObligationInfo& obligation, std::uint64_t seed, std::uint64_t number, DrawSpec& spec) {
   const bool exact = obligation.by == "exact";
   const std::uint64_t own = derive(seed, obligation.id), strategies = spec.strategies.size();
@@ -387,6 +388,7 @@ void take_turns(const OpDescriptor& op, const ObligationInfo& obligation, std::u
   if (!spec.large) spec.far = turn_of(far, far - 1);
   if (!spec.large) spec.extent = turn_of(16, 10);
   if (spec.largest == 0 && !op.shapes.empty()) spec.joint = spec.large ? turn_of(4, 1) : turn_of(spec.in_blocks ? 8 : 16, 5);
+  spec.far_rows = !spec.large && turn_of(24, 8);
   // Turns of strategies and dims must not keep step: three strategies would have the same one whenever a dim is far.
   if (spec.far) spec.turn = exact ? strategies - 1 : derive(own ^ number, "far") % strategies;
   if (spec.joint || spec.extent) spec.turn = derive(own ^ number, "joint") % strategies;

@@ -42,6 +42,7 @@ struct DrawSpec {
   bool in_blocks = false;               ///< as DrawnFor has it
   std::vector<Index> dims{};            ///< likewise
   OracleUse oracle_use = OracleUse::whole;       ///< how the check compares large shapes with the oracle
+  bool far_rows = false;             ///< Layout::far_rows
 };
 
 /// The draw for an obligation's `by` name.

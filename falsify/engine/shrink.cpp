@@ -83,7 +83,7 @@ class Search {
   bool fails_somehow(Case& c) {
     const std::uint64_t seed = c.seed;
     for (Strategy strategy : spec_.strategies)
-      for (int layout = 0; layout < kLayouts; ++layout)
+      for (int layout = 0; layout < kNearLayouts; ++layout)
         for (int placement = 0; placement < kPlacements; ++placement)
           for (int s = 0; s < kSeeds; ++s) {
             c.strategy = strategy;

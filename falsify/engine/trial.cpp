@@ -73,8 +73,14 @@ Run Trial::run(const Problem& problem, Poison poison, contract::Level level) {
   expect_quiet();
   last_.reset();
   Case placed = case_;
-  if (kernel_.backend == Backend::vulkan) placed.placement = Placement::sentinels;  // buffers have no fences there
-  const Stage& stage = last_.emplace(worker_.arena(), problem, placed, poison);
+  std::optional<std::size_t> only_far;
+  if (kernel_.backend == Backend::vulkan) {
+    placed.placement = Placement::sentinels;  // buffers have no fences there
+    if (placed.layout == Layout::far_rows) placed.layout = Layout::padded;  // and hold less than 2^32 bytes
+  }
+  // A GPU has memory for one such tensor.
+  if (kernel_.backend == Backend::cuda) only_far = random("far tensor").below(problem.values.size());
+  const Stage& stage = last_.emplace(worker_.arena(), problem, placed, poison, only_far);
   const Reply reply = worker_.run(op_, kernel_, problem.dims, problem.params, stage.tensors(), level);
   std::optional<std::string> damage;
   Run run;

@@ -28,6 +28,8 @@ namespace {
 constexpr std::size_t kPage = 4096;
 /// A device's driver may take seconds to start, more while others start theirs: no fault of the kernel's.
 constexpr std::chrono::minutes kStartLimit{2};
+/// Addresses, hardly any of them with memory: room for ten tensors of 2^32 floats (Layout::far_rows).
+constexpr std::size_t kFarArena = std::size_t{180} << 30;
 constexpr std::size_t kMaxExtents = 16;
 
 template <std::size_t N>
@@ -63,8 +65,6 @@ void give_freed_memory_back(Backend backend) {
   mallopt(M_TRIM_THRESHOLD, host ? 128 << 10 : 64 << 20);
 }
 
-std::size_t end_of(const Placed& tensor) { return tensor.region + tensor.region_bytes; }
-
 void protect(const Arena& arena, std::size_t begin, std::size_t end, int access) {
   if (begin < end) mprotect(arena.base() + begin, end - begin, access);
 }
@@ -77,28 +77,26 @@ class Fences {
   explicit Fences(const Arena& arena) : arena_(arena), reach_(arena.bytes()) {}
 
   void set(std::span<const Placed> tensors) {
-    std::vector<Gap> gaps;
+    std::vector<Placed::Piece> gaps;
     std::size_t end = 0;
-    for (const Placed& tensor : tensors) {  // in the order of their addresses
-      gaps.push_back({end, tensor.region});
-      end = end_of(tensor);
-    }
+    for (const Placed& tensor : tensors)  // in the order of their addresses
+      for (std::size_t i = 0; i < tensor.pieces; ++i) {
+        const Placed::Piece piece = tensor.piece(i);
+        gaps.push_back({end, piece.begin});
+        end = piece.end;
+      }
     gaps.push_back({end, std::max(end, reach_)});
     if (gaps == gaps_) return;
     protect(arena_, 0, end, PROT_READ | PROT_WRITE);
-    for (const Gap& gap : gaps) protect(arena_, gap.begin, gap.end, PROT_NONE);
+    for (const Placed::Piece& gap : gaps) protect(arena_, gap.begin, gap.end, PROT_NONE);
     reach_ = gaps.back().end = end;
     gaps_ = std::move(gaps);
   }
 
  private:
-  struct Gap {
-    std::size_t begin, end;
-    bool operator==(const Gap&) const = default;
-  };
   const Arena& arena_;
   std::size_t reach_;  ///< everything behind it is inaccessible
-  std::vector<Gap> gaps_;
+  std::vector<Placed::Piece> gaps_;
 };
 
 struct Refused {
@@ -117,7 +115,10 @@ void run_on(Device& device, const Kernel& kernel, Call call, const Arena& arena,
     if (!device.host_visible()) {
       const Fence fence = !device.has_fences() ? Fence::none : p.fence_before ? Fence::before : p.fence_after ? Fence::behind : Fence::none;
       buffers.push_back(device.allocate(p.region_bytes, fence));
-      device.upload(buffers.back().address(), base + p.region, p.region_bytes);
+      for (std::size_t i = 0; i < p.pieces; ++i) {
+        const Placed::Piece piece = p.piece(i);
+        device.upload(static_cast<std::byte*>(buffers.back().address()) + (piece.begin - p.region), base + piece.begin, piece.size());
+      }
       address = static_cast<std::byte*>(buffers.back().address()) + (p.data - p.region);
     }
     call.tensors[t] = {p.dtype, address, p.shape, p.strides};
@@ -126,7 +127,10 @@ void run_on(Device& device, const Kernel& kernel, Call call, const Arena& arena,
   kernel.run(call, device);
   device.synchronize();
   for (std::size_t t = 0; t < buffers.size(); ++t)
-    device.download(base + placed[t].region, buffers[t].address(), placed[t].region_bytes);
+    for (std::size_t i = 0; i < placed[t].pieces; ++i) {
+      const Placed::Piece piece = placed[t].piece(i);
+      device.download(base + piece.begin, static_cast<std::byte*>(buffers[t].address()) + (piece.begin - placed[t].region), piece.size());
+    }
   const std::vector<std::string> messages = device.take_messages();
   if (!messages.empty()) throw DeviceError("validation", fmt::format("{} messages", messages.size()), messages.front());
 }
@@ -158,7 +162,7 @@ struct Worker::Mailbox {
 };
 
 Worker::Worker(std::chrono::milliseconds limit, std::size_t arena_bytes)
-    : arena_(arena_bytes), post_(kPage + sizeof(Mailbox) + kPage), mailbox_(reinterpret_cast<Mailbox*>(post_.base() + kPage)), limit_(limit) {
+    : arena_(arena_bytes, kFarArena), post_(kPage + sizeof(Mailbox) + kPage), mailbox_(reinterpret_cast<Mailbox*>(post_.base() + kPage)), limit_(limit) {
   keep_freed_memory();
   protect(post_, 0, kPage, PROT_NONE);
   protect(post_, post_.bytes() - kPage, post_.bytes(), PROT_NONE);

@@ -36,7 +36,7 @@ std::optional<Case> smaller_failure(const OpDescriptor& op, const Obligation& o,
         for (std::size_t d = 0; d < c.dims.size(); ++d) no_larger = no_larger && c.dims[d] <= from.dims[d];
         if (!no_larger || (from.dims.size() < 3 && p > 0)) continue;
         for (Strategy strategy : spec.strategies)
-          for (int layout = 0; layout < kLayouts; ++layout)
+          for (int layout = 0; layout < kNearLayouts; ++layout)
             for (int placement = 0; placement < kPlacements; ++placement) {
               c.strategy = strategy;
               c.layout = static_cast<Layout>(layout);
