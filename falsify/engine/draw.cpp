@@ -373,7 +373,8 @@ namespace {
 
 /// Every strategy has its turn. In every twelfth round one dim is far: sums of integers are exact however long they are, and cost little,
 /// so there in every fourth. In every sixteenth, or eighth where kernels run in blocks, the dims are a shape of the contract, and in every
-/// sixteenth one of them is anything; in every twenty-fourth rows lie far apart. Each obligation has other rounds for these turns; modulo 4 they never meet.
+/// sixteenth one of them is anything. In every twenty-fourth, rows lie far apart. Each obligation has other rounds for these turns;
+/// modulo 4 they never meet.
 void take_turns(const OpDescriptor& op, const ObligationInfo& obligation, std::uint64_t seed, std::uint64_t number, DrawSpec& spec) {
   const bool exact = obligation.by == "exact";
   const std::uint64_t own = derive(seed, obligation.id), strategies = spec.strategies.size();
@@ -388,7 +389,7 @@ void take_turns(const OpDescriptor& op, const ObligationInfo& obligation, std::u
   if (!spec.large) spec.far = turn_of(far, far - 1);
   if (!spec.large) spec.extent = turn_of(16, 10);
   if (spec.largest == 0 && !op.shapes.empty()) spec.joint = spec.large ? turn_of(4, 1) : turn_of(spec.in_blocks ? 8 : 16, 5);
-  spec.far_rows = !spec.large && turn_of(24, 8);
+  spec.far_rows = !spec.large && turn_of(24, 8).has_value();
   // Turns of strategies and dims must not keep step: three strategies would have the same one whenever a dim is far.
   if (spec.far) spec.turn = exact ? strategies - 1 : derive(own ^ number, "far") % strategies;
   if (spec.joint || spec.extent) spec.turn = derive(own ^ number, "joint") % strategies;
