@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return complain("memory: there is not enough for this; run fewer jobs at once (--jobs), or smaller cases", kUnavailable);
   } catch (const std::system_error& e) {  // of files, and of standard output
-    return complain(std::string(e.what()) + "; make room, or name a place that can be read and written", kWrongUse);
+    return complain((std::ferror(stdout) != 0 ? "standard output: " : "") + std::string(e.what()) + "; make room, or name a place that can be read and written", kWrongUse);
   }
   return kWrongUse;
 }
