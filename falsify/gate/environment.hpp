@@ -1,4 +1,5 @@
-// What a verdict rests on besides sources: compiler, libraries, drivers. ci/environment.lock records those that CI runs with.
+// What a verdict rests on besides sources: compiler, libraries, drivers. ci/environment.lock records those that CI runs
+// with.
 #pragma once
 
 #include <map>
