@@ -25,8 +25,7 @@ struct Touched {
 };
 
 /// Those of `now` that differ from `base`, in their sources or in the environment that ci/environment.lock and ci/setup
-/// say, or that run on a machine which is not as the lock says. Of a kernel that `base` does not have, every part
-/// differs.
+/// say, or that run on a machine which is not as the lock says. Of a kernel that `base` lacks, every part differs.
 std::vector<Touched> touched(const std::vector<Subject>& all, const Tree& base, const Tree& now,
                              const Environment& machine);
 

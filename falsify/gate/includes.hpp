@@ -26,8 +26,7 @@ struct Edges {
 /// file includes it leads to
 /// - files that its string literals name by their path from the top;
 /// - the source that defines what a header declares: one of the same name; one of the same folder that includes the
-/// header and
-///   registers no kernel; one whose first include it is, where no header has that source's name;
+///   header and registers no kernel; one whose first include it is, where no header has that source's name;
 /// - for a header that contractgen makes, the contract;
 /// - for an embedded shader, its source, and the .cmake file that says how it is compiled.
 class Includes {

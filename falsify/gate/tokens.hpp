@@ -22,8 +22,7 @@ struct Token {
   bool first = false;  ///< on its line
 };
 
-/// Tokens of C++, CUDA or GLSL, by the longest match. Lines that a backslash joins are one; raw strings keep their
-/// bytes.
+/// Tokens of C++, CUDA or GLSL, by the longest match. A backslash joins lines; raw strings keep their bytes.
 std::vector<Token> code_tokens(std::string_view text);
 
 /// Why a compiler may see other tokens in this text than code_tokens() does; empty: it cannot.
