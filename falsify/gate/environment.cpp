@@ -21,14 +21,16 @@ std::map<std::string, std::set<std::string>> packages_of(const Tree& tree) {
     std::istringstream words(line.substr(0, line.find('#')));
     for (std::string word; words >> word;)
       for (const EnvironmentEntry& entry : environment_entries())
-        if (std::ranges::any_of(entry.packages, [&](std::string_view part) { return word.find(part) != std::string::npos; }))
+        if (std::ranges::any_of(entry.packages,
+                                [&](std::string_view part) { return word.find(part) != std::string::npos; }))
           found[std::string(entry.name)].insert(word);
   }
   return found;
 }
 
 template <class Value>
-std::vector<std::string> differing_keys(const std::map<std::string, Value>& before, const std::map<std::string, Value>& now) {
+std::vector<std::string> differing_keys(const std::map<std::string, Value>& before,
+                                        const std::map<std::string, Value>& now) {
   std::set<std::string> names;
   for (const auto& [name, value] : before)
     if (const auto at = now.find(name); at == now.end() || at->second != value) names.insert(name);
@@ -69,14 +71,18 @@ Environment read_lock(const std::string& text) {
     ++number;
     if (line.empty() || line.starts_with('#')) continue;
     const std::size_t colon = line.find(": ");
-    if (colon == std::string::npos || colon == 0 || !environment.emplace(line.substr(0, colon), line.substr(colon + 2)).second)
-      throw InputError(fmt::format("{}:{}", kLockFile, number), "is no line 'entry: value' of its own", "remove the line; `assay gate --lock` writes what is here");
+    if (colon == std::string::npos || colon == 0 ||
+        !environment.emplace(line.substr(0, colon), line.substr(colon + 2)).second)
+      throw InputError(fmt::format("{}:{}", kLockFile, number), "is no line 'entry: value' of its own",
+                       "remove the line; `assay gate --lock` writes what is here");
   }
   return environment;
 }
 
 std::string lock_text(const Environment& environment) {
-  std::string text = "# What CI builds and runs with. Written by `assay gate --lock`; a change touches the kernels that it can change.\n";
+  std::string text =
+      "# What CI builds and runs with. Written by `assay gate --lock`; a change touches the kernels that it can "
+      "change.\n";
   for (const auto& [name, value] : environment) text += fmt::format("{}: {}\n", name, value);
   return text;
 }
@@ -86,9 +92,13 @@ Environment lock_of(const Tree& tree) {
   return text == nullptr ? Environment{} : read_lock(*text);
 }
 
-std::vector<std::string> changed_entries(const Environment& before, const Environment& now) { return differing_keys(before, now); }
+std::vector<std::string> changed_entries(const Environment& before, const Environment& now) {
+  return differing_keys(before, now);
+}
 
-std::vector<std::string> changed_packages(const Tree& before, const Tree& now) { return differing_keys(packages_of(before), packages_of(now)); }
+std::vector<std::string> changed_packages(const Tree& before, const Tree& now) {
+  return differing_keys(packages_of(before), packages_of(now));
+}
 
 std::vector<std::string> differing(const Environment& lock, const Environment& machine) {
   std::vector<std::string> names;
@@ -102,9 +112,12 @@ std::string machine_sentence(const Environment& lock, const Environment& machine
   std::string list;
   for (const std::string& name : differing(lock, machine)) {
     const auto at = lock.find(name);
-    list += fmt::format("{}{} is {}, there {}", list.empty() ? "" : "; ", name, machine.at(name), at == lock.end() ? "nothing" : at->second);
+    list += fmt::format("{}{} is {}, there {}", list.empty() ? "" : "; ", name, machine.at(name),
+                        at == lock.end() ? "nothing" : at->second);
   }
-  return list.empty() ? "" : fmt::format("this machine is not that of {}: {}; `assay gate --lock` adopts what is here", kLockFile, list);
+  return list.empty() ? ""
+                      : fmt::format("this machine is not that of {}: {}; `assay gate --lock` adopts what is here",
+                                    kLockFile, list);
 }
 
 }  // namespace assay::falsify

@@ -1,4 +1,4 @@
-// What a verdict rests on besides sources: compiler, libraries, drivers. ci/environment.lock records those that CI runs with.
+// What a verdict rests on besides sources: compiler, libraries, drivers. ci/environment.lock records those of CI.
 #pragma once
 
 #include <map>

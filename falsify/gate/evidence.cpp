@@ -164,7 +164,9 @@ std::string evidence_file(std::string_view kernel) {
   return fmt::format("{}.jsonl", kernel.substr(first, kernel.find('/', first) - first));
 }
 
-std::string evidence_path(std::string_view kernel) { return fmt::format("{}{}", kEvidenceFolder, evidence_file(kernel)); }
+std::string evidence_path(std::string_view kernel) {
+  return fmt::format("{}{}", kEvidenceFolder, evidence_file(kernel));
+}
 
 EvidenceLines evidence_lines(const std::string& text) {
   EvidenceLines lines;
@@ -180,7 +182,8 @@ EvidenceLines evidence_lines(const std::string& text) {
       continue;
     }
     std::string kernel = e["kernel"].get<std::string>();
-    if (number > 1 && kernel <= before) lines.flaws.emplace_back(number, fmt::format("{} is there twice, or not in order", kernel));
+    if (number > 1 && kernel <= before)
+      lines.flaws.emplace_back(number, fmt::format("{} is there twice, or not in order", kernel));
     before = kernel;
     lines.of_kernel[std::move(kernel)] = {std::move(line), number};
   }
@@ -250,7 +253,8 @@ std::string other_environment(const json& e, Backend backend, const Environment&
   for (const auto& [name, value] : e["environment"].items()) {
     const auto at = lock.find(name);
     if (at == lock.end() || at->second == value || name == "vulkan-driver" || !touches(name, backend)) continue;
-    text += fmt::format("{}{} {}, in {} {}", text.empty() ? "" : "; ", name, value.get<std::string>(), kLockFile, at->second);
+    text += fmt::format("{}{} {}, in {} {}", text.empty() ? "" : "; ", name, value.get<std::string>(), kLockFile,
+                        at->second);
   }
   return text;
 }

@@ -1,6 +1,6 @@
-// Evidence: what a campaign against a kernel came to on the machine that has its device. Each back end that CI lacks has a file, with a
-// line of JSON for each kernel in order. The gate accepts a line in place of a campaign of its own, for exactly the sources that it
-// was made from.
+// Evidence: what a campaign against a kernel came to on the machine that has its device. Each back end that CI lacks
+// has a file, with a line of JSON for each kernel in order. The gate accepts a line in place of a campaign of its own,
+// for exactly the sources that it was made from.
 #pragma once
 
 #include <map>
@@ -31,7 +31,8 @@ struct EvidenceLines {
     int number = 1;
   };
   std::map<std::string, Line> of_kernel;
-  std::vector<std::pair<int, std::string>> flaws;  ///< number of a line, and why it is none: no JSON with a kernel, or not in order
+  std::vector<std::pair<int, std::string>>
+      flaws;  ///< number of a line, and why it is none: no JSON with a kernel, or not in order
 };
 EvidenceLines evidence_lines(const std::string& text);
 
@@ -66,8 +67,8 @@ std::string evidence_text(const nlohmann::json& evidence);
 /// What a signature, under the key "signature", is of: the line without it.
 std::string signed_text(nlohmann::json evidence);
 
-/// Over everything but the digest itself and the signature. It shows edits that forgot it; whoever edits can also compute it anew. Only a
-/// signature shows who vouches for the figures.
+/// Over everything but the digest itself and the signature. It shows edits that forgot it; whoever edits can also
+/// compute it anew. Only a signature shows who vouches for the figures.
 std::string evidence_digest(const nlohmann::json& evidence);
 
 /// Why the text is no evidence at all: not as written by `assay attest`, a wrong digest, figures that contradict each
@@ -78,8 +79,8 @@ std::string flaw(const std::string& text, std::string_view kernel);
 /// does.
 std::string staleness(const nlohmann::json& evidence, const Subject& subject, const Fingerprint& fingerprint);
 
-/// "compiler GNU 13.2.0, in ci/environment.lock GNU 12.2.0": in what evidence was made otherwise than CI runs, of what can change the
-/// kernel. Its driver it names itself. Empty: in nothing.
+/// "compiler GNU 13.2.0, in ci/environment.lock GNU 12.2.0": in what evidence was made otherwise than CI runs, of what
+/// can change the kernel. Its driver it names itself. Empty: in nothing.
 std::string other_environment(const nlohmann::json& evidence, Backend backend, const Environment& lock);
 
 }  // namespace assay::falsify

@@ -41,7 +41,8 @@ std::string contract_of(const Subject& subject) { return fmt::format("contracts/
 bool is_engine(std::string_view path, Backend backend) {
   if (path == "contracts/numerics.yaml") return true;
   if (is_build_file(path) || path.starts_with(kCertificates) || is_bystander(path)) return false;
-  for (const std::string_view folder : {"falsify/engine/", "falsify/audit/", "src/core/", "src/contract/", "src/contractgen/"})
+  for (const std::string_view folder :
+       {"falsify/engine/", "falsify/audit/", "src/core/", "src/contract/", "src/contractgen/"})
     if (path.starts_with(folder)) return true;
   const auto belongs_to = [path](Backend b) { return !place(b).runtime.empty() && path.starts_with(place(b).runtime); };
   return path.starts_with("src/runtime/") && (belongs_to(backend) || std::ranges::none_of(kBackends, belongs_to));
@@ -86,9 +87,7 @@ std::vector<Subject> subjects() {
   return list;
 }
 
-void Fingerprints::add(Files& files, const std::string& path) {
-  files.digests[path] = includes_.own_digest(path);
-}
+void Fingerprints::add(Files& files, const std::string& path) { files.digests[path] = includes_.own_digest(path); }
 
 std::shared_ptr<const Files> Fingerprints::hashed(Files files, const std::string& first) {
   std::ranges::sort(files.unknown);

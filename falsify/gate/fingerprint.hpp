@@ -30,7 +30,8 @@ std::vector<Subject> subjects();
 /// reference   reference/<op>.hpp and what it includes
 /// properties  falsify/<op>.cpp and what it includes
 /// kernel      the launcher that registers it, Kernel::source, and what they include
-/// engine      falsify/engine, falsify/audit, src/core, src/contract, src/contractgen, src/runtime of this back end, less the files that
+/// engine      falsify/engine, falsify/audit, src/core, src/contract, src/contractgen, src/runtime of this back end,
+/// less the files that
 ///             decide nothing (bystanders.hpp), and contracts/numerics.yaml
 /// flags       CMakeLists.txt and CMake modules on the way to it, CMakePresets.json
 enum class Part { contract, reference, properties, kernel, engine, flags };
@@ -42,8 +43,8 @@ struct Files {
   std::map<std::string, std::string> digests;  ///< by path (Includes::own_digest); empty where the file is missing
   std::vector<std::string> unknown;            ///< what could not be followed (Edges::unknown)
 
-  /// Of what the files say and which of them the part begins with, wherever they lie; empty where something is unknown, since no such
-  /// state is known to equal another.
+  /// Of what the files say and which of them the part begins with, wherever they lie; empty where something is unknown,
+  /// since no such state is known to equal another.
   std::string hash;
 };
 

@@ -21,7 +21,9 @@ Lines carried(const Tree& tree, std::vector<Checked>* strays = nullptr) {
   for (const std::string& path : tree.below(kEvidenceFolder)) {
     EvidenceLines lines = evidence_lines(*tree.find(path));
     const auto stray = [&](std::string kernel, int line, std::string why) {
-      if (strays != nullptr) strays->push_back({std::move(kernel), false, fmt::format("{}:{}: {}: remove the line", path, line, why), {}, path, line});
+      if (strays != nullptr)
+        strays->push_back(
+            {std::move(kernel), false, fmt::format("{}:{}: {}: remove the line", path, line, why), {}, path, line});
     };
     for (const auto& [line, why] : lines.flaws) stray(fmt::format("{}:{}", path, line), line, why);
     for (auto& [kernel, line] : lines.of_kernel) {
@@ -49,7 +51,8 @@ std::optional<Subject> by_name(const std::string& kernel) {
 }
 
 /// Why a line is no evidence; empty: it is, and `figures` is what it holds.
-std::string line_flaw(const std::string& text, const std::string& kernel, const std::filesystem::path& signers, json& figures) {
+std::string line_flaw(const std::string& text, const std::string& kernel, const std::filesystem::path& signers,
+                      json& figures) {
   if (std::string why = flaw(text, kernel); !why.empty()) return why;
   figures = json::parse(text);
   if (signers.empty()) return "";
@@ -70,8 +73,8 @@ Need need(Backend backend, bool changed, bool edited, bool had, bool has, const 
   return had || has || !rules.runs_here.contains(backend) ? Need::proof : Need::nothing;
 }
 
-Checked check(const Subject& subject, Need need, const Fingerprint& fingerprint, const Lines& lines, const Environment& lock,
-              const std::filesystem::path& signers) {
+Checked check(const Subject& subject, Need need, const Fingerprint& fingerprint, const Lines& lines,
+              const Environment& lock, const std::filesystem::path& signers) {
   Checked checked{subject.id, false, {}, {}, evidence_path(subject.id)};
   if (const auto at = lines.find(subject.id); at == lines.end()) {
     checked.reason = fmt::format("there is no evidence: {} has no line of it", checked.path);
@@ -80,13 +83,16 @@ Checked check(const Subject& subject, Need need, const Fingerprint& fingerprint,
     const std::string place = fmt::format("{}:{}", checked.path, checked.line);
     if (const std::string why = line_flaw(at->second.text, subject.id, signers, checked.figures); !why.empty()) {
       checked.reason = fmt::format("{}: {}", place, why);
-    } else if (const std::string old = need == Need::proof ? staleness(checked.figures, subject, fingerprint) : ""; !old.empty()) {
+    } else if (const std::string old = need == Need::proof ? staleness(checked.figures, subject, fingerprint) : "";
+               !old.empty()) {
       checked.reason = fmt::format("{} is stale: {}", place, old);
     }
   }
   checked.accepted = checked.reason.empty();
   if (checked.accepted) checked.warning = other_environment(checked.figures, subject.backend, lock);
-  else checked.reason += fmt::format("; renew it with `assay attest --kernel {}{}`", subject.id, signers.empty() ? "" : " --key KEY");
+  else
+    checked.reason +=
+        fmt::format("; renew it with `assay attest --kernel {}{}`", subject.id, signers.empty() ? "" : " --key KEY");
   return checked;
 }
 
@@ -103,7 +109,8 @@ bool same_sources(const Tree& one, const Tree& other) {
 
 }  // namespace
 
-std::vector<Touched> touched(const std::vector<Subject>& all, const Tree& base, const Tree& now, const Environment& machine) {
+std::vector<Touched> touched(const std::vector<Subject>& all, const Tree& base, const Tree& now,
+                             const Environment& machine) {
   Fingerprints current(now);
   // Where no source differs, what could not be followed is still not proven unchanged.
   std::optional<Fingerprints> other;
@@ -143,8 +150,13 @@ std::vector<Checked> check_evidence(const std::vector<Subject>& all, const std::
       subjects.push_back(std::move(*subject));
     } else {
       const std::string path = evidence_path(kernel);
-      list.push_back({kernel, false, fmt::format("{}:{} is for a kernel that does not exist, or that CI runs itself: remove the line", path, line.number),
-                      {}, path, line.number});
+      list.push_back({kernel,
+                      false,
+                      fmt::format("{}:{} is for a kernel that does not exist, or that CI runs itself: remove the line",
+                                  path, line.number),
+                      {},
+                      path,
+                      line.number});
     }
   }
   for (const Subject& s : subjects) {

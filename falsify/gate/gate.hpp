@@ -24,9 +24,10 @@ struct Touched {
   Difference why;
 };
 
-/// Those of `now` that differ from `base`, in their sources or in the environment that ci/environment.lock and ci/setup say, or that
-/// run on a machine which is not as the lock says. Of a kernel that `base` does not have, every part differs.
-std::vector<Touched> touched(const std::vector<Subject>& all, const Tree& base, const Tree& now, const Environment& machine);
+/// Those of `now` that differ from `base`, in their sources or in the environment that ci/environment.lock and ci/setup
+/// say, or that run on a machine which is not as the lock says. Of a kernel that `base` lacks, every part differs.
+std::vector<Touched> touched(const std::vector<Subject>& all, const Tree& base, const Tree& now,
+                             const Environment& machine);
 
 /// What became of the evidence of one kernel.
 struct Checked {
@@ -36,7 +37,7 @@ struct Checked {
   nlohmann::json figures;  ///< the evidence, where it is accepted
   std::string path{};      ///< of the file, and the line in it
   int line = 1;
-  std::string warning{};   ///< of accepted evidence: in what it was made otherwise than CI runs
+  std::string warning{};  ///< of accepted evidence: in what it was made otherwise than CI runs
 };
 
 struct EvidenceRules {

@@ -38,7 +38,9 @@ Language language(std::string_view path) {
   if (path.ends_with(".yaml")) return Language::yaml;
   if (path.ends_with(".json")) return Language::json;
   if (path.ends_with(".py")) return Language::python;
-  return has_suffix(path, std::array{".md"sv, ".txt"sv, ".html"sv, ".css"sv, ".js"sv, ".in"sv, ".jsonl"sv, ".lock"sv}) ? Language::other : Language::code;
+  return has_suffix(path, std::array{".md"sv, ".txt"sv, ".html"sv, ".css"sv, ".js"sv, ".in"sv, ".jsonl"sv, ".lock"sv})
+             ? Language::other
+             : Language::code;
 }
 
 std::string stem_of(std::string_view path) { return std::string(path.substr(0, path.rfind('.'))); }
@@ -51,19 +53,22 @@ void append(std::string& text, const Token& token) {
   text.append(std::to_string(token.text.size())).append(1, ':').append(token.text);
 }
 
-/// Words by which other files are read, or that stand for a place in the text, a path or a day. The execution model of cuda-host says in
-/// its messages where a call stands.
+/// Words by which other files are read, or that stand for a place in the text, a path or a day. The execution model of
+/// cuda-host says in its messages where a call stands.
 bool is_refused(const Token& token, std::string_view path) {
-  constexpr std::array kWords = {"incbin"sv,   "pch_preprocess"sv, "include_alias"sv, "__LINE__"sv,      "__FILE__"sv,      "__FILE_NAME__"sv,        "__BASE_FILE__"sv,
-                                 "__DATE__"sv, "__TIME__"sv,       "__TIMESTAMP__"sv, "__builtin_LINE"sv, "__builtin_FILE"sv, "__INCLUDE_LEVEL__"sv};
-  return token.kind == Token::Kind::plain &&
-         (std::ranges::find(kWords, token.text) != kWords.end() || (token.text == "source_location" && !path.starts_with("src/")));
+  constexpr std::array kWords = {"incbin"sv,           "pch_preprocess"sv, "include_alias"sv,  "__LINE__"sv,
+                                 "__FILE__"sv,         "__FILE_NAME__"sv,  "__BASE_FILE__"sv,  "__DATE__"sv,
+                                 "__TIME__"sv,         "__TIMESTAMP__"sv,  "__builtin_LINE"sv, "__builtin_FILE"sv,
+                                 "__INCLUDE_LEVEL__"sv};
+  return token.kind == Token::Kind::plain && (std::ranges::find(kWords, token.text) != kWords.end() ||
+                                              (token.text == "source_location" && !path.starts_with("src/")));
 }
 
 /// #ifdef and defined() ask for the word alone.
 bool is_defined_test(const std::vector<Token>& tokens, std::size_t i) {
   const auto before = [&](std::size_t back) { return i >= back ? std::string_view(tokens[i - back].text) : ""; };
-  return before(1) == "ifdef" || before(1) == "ifndef" || before(1) == "defined" || (before(1) == "(" && before(2) == "defined");
+  return before(1) == "ifdef" || before(1) == "ifndef" || before(1) == "defined" ||
+         (before(1) == "(" && before(2) == "defined");
 }
 
 /// Whether `import` at the beginning of a line is a directive: [cpp.import].
@@ -71,7 +76,8 @@ bool imports(const std::vector<Token>& tokens, std::size_t i) {
   if (i + 1 >= tokens.size()) return false;
   const Token& next = tokens[i + 1];
   const char c = next.text.front();
-  return next.kind == Token::Kind::string || c == '<' || next.text == ":" || c == '_' || std::isalpha(static_cast<unsigned char>(c)) != 0;
+  return next.kind == Token::Kind::string || c == '<' || next.text == ":" || c == '_' ||
+         std::isalpha(static_cast<unsigned char>(c)) != 0;
 }
 
 std::string folder_of(std::string_view path) {
@@ -115,11 +121,13 @@ Includes::Includes(const Tree& tree) : tree_(tree) {
     const std::string folder = folder_of(path), stem = stem_of(path);
     const std::string_view name = std::string_view(stem).substr(folder.size());
     if (folder == "falsify/" && tree.find(fmt::format("contracts/{}.yaml", name)) != nullptr) continue;
-    const bool has_header = std::ranges::any_of(kHeaders, [&](auto suffix) { return tree.find(fmt::format("{}{}", stem, suffix)) != nullptr; });
+    const bool has_header = std::ranges::any_of(
+        kHeaders, [&](auto suffix) { return tree.find(fmt::format("{}{}", stem, suffix)) != nullptr; });
     const Parsed& own = parsed(path);
     if (folder.starts_with("kernels/"))
       for (const std::string& header : own.edges.included)
-        if (is_header(header) && folder_of(header) == folder && header.find("-inl.") == std::string::npos) definers_[header].insert(path);
+        if (is_header(header) && folder_of(header) == folder && header.find("-inl.") == std::string::npos)
+          definers_[header].insert(path);
     if (!has_header && !own.names.empty() && own.names.front().included && is_header(own.names.front().file))
       definers_[own.names.front().file].insert(path);
   }
@@ -140,8 +148,10 @@ const Includes::Parsed& Includes::parsed(const std::string& path) {
 void Includes::add_definers(const std::string& path, Edges& edges) const {
   if (!is_header(path)) return;
   for (const std::string_view suffix : kSources)
-    if (const std::string source = fmt::format("{}{}", stem_of(path), suffix); tree_.find(source) != nullptr) edges.files.insert(source);
-  if (const auto at = definers_.find(path); at != definers_.end()) edges.files.insert(at->second.begin(), at->second.end());
+    if (const std::string source = fmt::format("{}{}", stem_of(path), suffix); tree_.find(source) != nullptr)
+      edges.files.insert(source);
+  if (const auto at = definers_.find(path); at != definers_.end())
+    edges.files.insert(at->second.begin(), at->second.end());
 }
 
 const std::string& Includes::own_digest(const std::string& path) {
@@ -224,7 +234,9 @@ void Includes::parse_cmake(const std::string& path, const std::string& text, Par
 void Includes::parse_code(const std::string& path, const std::string& text, Parsed& own) const {
   using Kind = Token::Kind;
   const std::vector<Token> tokens = code_tokens(text);
-  const auto is = [&](std::size_t i, std::string_view word) { return i < tokens.size() && tokens[i].kind == Kind::plain && tokens[i].text == word; };
+  const auto is = [&](std::size_t i, std::string_view word) {
+    return i < tokens.size() && tokens[i].kind == Kind::plain && tokens[i].text == word;
+  };
   const auto unknown = [&](std::size_t i, std::string_view what) {
     own.edges.unknown.push_back(fmt::format("{}:{}: {}", path, i < tokens.size() ? tokens[i].line : 1, what));
   };
@@ -247,16 +259,19 @@ void Includes::parse_code(const std::string& path, const std::string& text, Pars
       parameters.clear();
       if (defines && i + 2 < tokens.size() && tokens[i + 2].text.ends_with('('))
         for (std::size_t p = i + 3; p < tokens.size() && tokens[p].text != ")"; ++p) parameters.insert(tokens[p].text);
-      if (what == "import" || what == "embed" || what == "include_next" || (what == "include" && (!header || token.text != "#"))) {
+      if (what == "import" || what == "embed" || what == "include_next" ||
+          (what == "include" && (!header || token.text != "#"))) {
         std::string shown = token.text;
-        for (std::size_t p = i + 1; p < tokens.size() && tokens[p].kind != Kind::end; ++p) shown += fmt::format("{}{}", p > i + 1 ? " " : "", tokens[p].text);
+        for (std::size_t p = i + 1; p < tokens.size() && tokens[p].kind != Kind::end; ++p)
+          shown += fmt::format("{}{}", p > i + 1 ? " " : "", tokens[p].text);
         unknown(i, shown);
       } else if (what == "include") {
         // Other tokens behind it are none of its name.
         append(own.text, token);
         append(own.text, tokens[i + 1]);
         const std::string& operand = tokens[i + 2].text;
-        const Found found = follow(path, std::string_view(operand).substr(1, operand.size() - 2), operand[0] == '"', own.edges);
+        const Found found =
+            follow(path, std::string_view(operand).substr(1, operand.size() - 2), operand[0] == '"', own.edges);
         if (!found.file.empty()) name(found.file, true);
         else append(own.text, tokens[i + 2]);
         if (found.unknown) unknown(i, fmt::format("#include {}", operand));
@@ -266,7 +281,8 @@ void Includes::parse_code(const std::string& path, const std::string& text, Pars
     } else if (token.kind == Kind::end) {
       defines = false;
     } else if (token.kind == Kind::header) {  // __has_include: what is there decides
-      const Found found = follow(path, std::string_view(token.text).substr(1, token.text.size() - 2), token.text[0] == '"', own.edges);
+      const Found found =
+          follow(path, std::string_view(token.text).substr(1, token.text.size() - 2), token.text[0] == '"', own.edges);
       if (!found.file.empty()) {
         name(found.file, true);
         continue;
@@ -276,7 +292,8 @@ void Includes::parse_code(const std::string& path, const std::string& text, Pars
         strings_end = i;
         const std::string value = joined_value(tokens, strings_end);
         for (const std::string_view word : {"incbin", ".include", "pch_preprocess"})
-          if (value.find(word) != std::string::npos) unknown(i, fmt::format("the text \"{}\", by which a file can be read", word));
+          if (value.find(word) != std::string::npos)
+            unknown(i, fmt::format("the text \"{}\", by which a file can be read", word));
       }
       std::size_t end = 0;
       const std::string value = joined_value({token}, end);
@@ -295,8 +312,10 @@ void Includes::parse_code(const std::string& path, const std::string& text, Pars
       }
     } else if (is_refused(token, path)) {
       unknown(i, token.text);
-    } else if ((is(i, "__has_include") || is(i, "__has_include_next") || is(i, "__has_embed")) && !is_defined_test(tokens, i)) {
-      if (!is(i, "__has_include") || !is(i + 1, "(") || i + 2 >= tokens.size() || tokens[i + 2].kind != Kind::header) unknown(i, token.text);
+    } else if ((is(i, "__has_include") || is(i, "__has_include_next") || is(i, "__has_embed")) &&
+               !is_defined_test(tokens, i)) {
+      if (!is(i, "__has_include") || !is(i + 1, "(") || i + 2 >= tokens.size() || tokens[i + 2].kind != Kind::header)
+        unknown(i, token.text);
     } else if (is(i, "import") && (token.first || (i > 0 && is(i - 1, "export"))) && imports(tokens, i)) {
       unknown(i, "import of a module");
     } else if (is(i, "asm") || is(i, "__asm__") || is(i, "__asm")) {

@@ -17,15 +17,16 @@ struct Edges {
   std::set<std::string> files;
   std::set<std::string> included;  ///< those of them that #include names
   /// "kernels/cpu/a.cpp:3: #include WHAT": what text cannot follow: an include that is computed or of a file of the
-  /// repository that is not there, a file that an assembler or a module brings in, words that stand for a place in the text or a day, characters that compilers read in several ways.
+  /// repository that is not there, a file that an assembler or a module brings in, words that stand for a place in the
+  /// text or a day, characters that compilers read in several ways.
   std::vector<std::string> unknown;
 };
 
 /// The include graph of a tree. Conservative: conditions are not evaluated, so that every branch counts. Besides what a
 /// file includes it leads to
 /// - files that its string literals name by their path from the top;
-/// - the source that defines what a header declares: one of the same name; one of the same folder that includes the header and
-///   registers no kernel; one whose first include it is, where no header has that source's name;
+/// - the source that defines what a header declares: one of the same name; one of the same folder that includes the
+///   header and registers no kernel; one whose first include it is, where no header has that source's name;
 /// - for a header that contractgen makes, the contract;
 /// - for an embedded shader, its source, and the .cmake file that says how it is compiled.
 class Includes {
@@ -34,8 +35,8 @@ class Includes {
 
   const Edges& of(const std::string& path) { return parsed(path).edges; }
 
-  /// SHA-256 of what a file says. The names of files of the repository in it are not part of it, wherever those are: their content
-  /// stands in the place. Empty where there is no such file.
+  /// SHA-256 of what a file says. The names of files of the repository in it are not part of it, wherever those are:
+  /// their content stands in the place. Empty where there is no such file.
   const std::string& digest(const std::string& path);
   /// The same where the content of an included file counts for nothing: what changes with this file alone.
   const std::string& own_digest(const std::string& path);

@@ -29,9 +29,10 @@ std::vector<Worse> grown(const std::string& kernel, const json& before, const js
     for (const char* figure : {"worst", "typical"}) {
       if (!o[figure].is_number() || !then->contains(figure) || !(*then)[figure].is_number()) continue;
       const double was = (*then)[figure].get<double>(), is = o[figure].get<double>();
-      // A median needs the cases that evidence must have. One of 0 says that most cases were exact: that fewer are now is no
-      // growth, and of an error where there was none the worst speaks.
-      if (figure == "typical"sv && (was == 0 || std::min(o.value("cases", 0), then->value("cases", 0)) < kLeastDraws)) continue;
+      // A median needs the cases that evidence must have. One of 0 says that most cases were exact: that fewer are now
+      // is no growth, and of an error where there was none the worst speaks.
+      if (figure == "typical"sv && (was == 0 || std::min(o.value("cases", 0), then->value("cases", 0)) < kLeastDraws))
+        continue;
       if (is > 0 && is >= kWorse * was) list.push_back({kernel, o["id"].get<std::string>(), figure, was, is});
     }
   }

@@ -22,10 +22,10 @@ bool is_word(char c) {
 }
 
 /// Longest first. CUDA's brackets of a launch are tokens.
-constexpr std::array kOperators = {
-    "%:%:"sv, "->*"sv, "..."sv, "<<<"sv, "<<="sv, "<=>"sv, ">>="sv, ">>>"sv, "!="sv, "##"sv, "%:"sv, "%="sv, "%>"sv, "&&"sv,
-    "&="sv,   "*="sv,  "++"sv,  "+="sv,  "--"sv,  "-="sv,  "->"sv,  ".*"sv,  "/="sv, "::"sv, ":>"sv, "<%"sv, "<:"sv, "<<"sv,
-    "<="sv,   "=="sv,  ">="sv,  ">>"sv,  "^="sv,  "|="sv,  "||"sv};
+constexpr std::array kOperators = {"%:%:"sv, "->*"sv, "..."sv, "<<<"sv, "<<="sv, "<=>"sv, ">>="sv, ">>>"sv, "!="sv,
+                                   "##"sv,   "%:"sv,  "%="sv,  "%>"sv,  "&&"sv,  "&="sv,  "*="sv,  "++"sv,  "+="sv,
+                                   "--"sv,   "-="sv,  "->"sv,  ".*"sv,  "/="sv,  "::"sv,  ":>"sv,  "<%"sv,  "<:"sv,
+                                   "<<"sv,   "<="sv,  "=="sv,  ">="sv,  ">>"sv,  "^="sv,  "|="sv,  "||"sv};
 
 /// The text with lines joined where a backslash ends one, and the place of each character before that.
 class Joined {
@@ -161,9 +161,12 @@ class Lexer {
     constexpr std::array kPrefixes = {"L"sv, "u"sv, "U"sv, "u8"sv};
     constexpr std::array kRaw = {"R"sv, "LR"sv, "uR"sv, "UR"sv, "u8R"sv};
     if (behind == '"' && std::ranges::find(kRaw, name) != kRaw.end()) return literal(true);
-    if ((behind == '"' || behind == '\'') && std::ranges::find(kPrefixes, name) != kPrefixes.end()) return literal(false);
+    if ((behind == '"' || behind == '\'') && std::ranges::find(kPrefixes, name) != kPrefixes.end())
+      return literal(false);
     // Whether a macro takes arguments is decided by space.
-    if (behind == '(' && previous_is(1, {"define"}) && tokens_.size() >= 2 && tokens_[tokens_.size() - 2].kind == Kind::directive) ++at_;
+    if (behind == '(' && previous_is(1, {"define"}) && tokens_.size() >= 2 &&
+        tokens_[tokens_.size() - 2].kind == Kind::directive)
+      ++at_;
     return {Kind::plain, text_.substr(begin_, at_ - begin_)};
   }
 
@@ -225,42 +228,49 @@ std::string value_of(const std::string& literal) {
     const bool hex = literal[i + 1] == 'x';
     const std::size_t digits = i + (hex ? 2 : 1);
     std::size_t end = digits;
-    const auto belongs = [&](char c) { return hex ? is_digit(c) || "abcdefABCDEF"sv.find(c) != std::string_view::npos : c >= '0' && c <= '7'; };
+    const auto belongs = [&](char c) {
+      return hex ? is_digit(c) || "abcdefABCDEF"sv.find(c) != std::string_view::npos : c >= '0' && c <= '7';
+    };
     while (end < literal.size() && belongs(literal[end]) && (hex || end < digits + 3)) ++end;
     if (end == digits) {
       value += literal[++i];
     } else {
-      value += static_cast<char>(std::stoul("0" + literal.substr(digits, std::min<std::size_t>(end - digits, 6)), nullptr, hex ? 16 : 8));
+      value += static_cast<char>(
+          std::stoul("0" + literal.substr(digits, std::min<std::size_t>(end - digits, 6)), nullptr, hex ? 16 : 8));
       i = end - 1;
     }
   }
   return value;
 }
 
-/// Keys of contracts that say in words what others state.
-constexpr std::array kWords = {"says"sv, "summary"sv, "sources"sv};
-/// Keys whose maps are lists of names.
-constexpr std::array kLists = {"dims"sv, "params"sv, "tensors"sv, "gradients"sv};
+/// Keys whose maps are of names, which may be any word; those whose order counts come first.
+constexpr std::array kNames = {"dims"sv, "params"sv, "tensors"sv, "gradients"sv, "shapes"sv,  "equations"sv,
+                               "pins"sv, "dim"sv,    "param"sv,   "shape"sv,     "strides"sv, "value"sv};
+constexpr std::size_t kOrdered = 5;
 
-void append(std::string& out, std::string_view piece) { out.append(std::to_string(piece.size())).append(1, ':').append(piece); }
+void append(std::string& out, std::string_view piece) {
+  out.append(std::to_string(piece.size())).append(1, ':').append(piece);
+}
 
-std::string loaded(const YAML::Node& node, bool list) {
+/// What stands under a key; the document's is empty.
+std::string loaded(const YAML::Node& node, std::string_view under, bool named = false) {
   std::string out;
   if (node.IsScalar()) {
     append(out += 's', node.Scalar());
   } else if (node.IsSequence()) {
     out += '[';
-    for (const auto& item : node) append(out, loaded(item, false));
+    for (const auto& item : node) append(out, loaded(item, "an item"));
   } else if (node.IsMap()) {
+    const auto at = named ? kNames.end() : std::ranges::find(kNames, under);
     std::vector<std::string> entries;
     for (const auto& entry : node) {
       const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
-      if (!list && std::ranges::find(kWords, key) != kWords.end()) continue;
+      if (at == kNames.end() && (key == "says" || (under.empty() && (key == "summary" || key == "sources")))) continue;
       std::string& text = entries.emplace_back();
-      append(text, loaded(entry.first, false));
-      append(text, loaded(entry.second, !list && std::ranges::find(kLists, key) != kLists.end()));
+      append(text, loaded(entry.first, "a key"));
+      append(text, loaded(entry.second, key, at != kNames.end()));
     }
-    if (!list) std::ranges::sort(entries);
+    if (at >= kNames.begin() + kOrdered) std::ranges::sort(entries);
     out += '{';
     for (const std::string& entry : entries) append(out, entry);
   } else {
@@ -280,7 +290,8 @@ std::string misleading(std::string_view text) {
     if (!text.substr(at).starts_with("\r\n")) return "a carriage return that ends no line";
   for (std::size_t at = text.find('\\'); at != std::string_view::npos; at = text.find('\\', at + 1)) {
     const std::size_t end = text.find_first_not_of(" \t\v\f", at + 1);
-    if (end != at + 1 && end != std::string_view::npos && (text[end] == '\n' || text[end] == '\r')) return "a backslash with space behind it that ends a line";
+    if (end != at + 1 && end != std::string_view::npos && (text[end] == '\n' || text[end] == '\r'))
+      return "a backslash with space behind it that ends a line";
   }
   return "";
 }
@@ -369,7 +380,7 @@ std::string python_text(std::string_view text) {
 std::string yaml_text(const std::string& text) {
   try {
     std::string out;
-    for (const YAML::Node& document : YAML::LoadAll(text)) append(out, loaded(document, false));
+    for (const YAML::Node& document : YAML::LoadAll(text)) append(out, loaded(document, ""));
     return out;
   } catch (const YAML::Exception&) {
     return text;

@@ -1,5 +1,5 @@
-// What a source says, without how it is written down: tokens of code and of CMake, YAML and JSON as loaded. Comments and
-// the space between tokens are no part of it.
+// What a source says, without how it is written down: tokens of code and of CMake, YAML and JSON as loaded. Comments
+// and the space between tokens are no part of it.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ struct Token {
   bool first = false;  ///< on its line
 };
 
-/// Tokens of C++, CUDA or GLSL, by the longest match. Lines that a backslash joins are one; raw strings keep their bytes.
+/// Tokens of C++, CUDA or GLSL, by the longest match. A backslash joins lines; raw strings keep their bytes.
 std::vector<Token> code_tokens(std::string_view text);
 
 /// Why a compiler may see other tokens in this text than code_tokens() does; empty: it cannot.
@@ -37,8 +37,9 @@ std::vector<Token> cmake_tokens(std::string_view text);
 /// Python without comments, empty lines and space at the ends of lines.
 std::string python_text(std::string_view text);
 
-/// YAML as loaded: keys in order, scalars as written. Without the keys `says`, `summary` and `sources`, which explain. Maps
-/// of dims, params, tensors and gradients keep their order and all names: arguments are in that order.
+/// YAML as loaded: keys in any order, scalars as written. Without what explains: `summary` and `sources` of the
+/// document, `says` anywhere. Maps of names keep all of them, and dims, params, tensors, gradients and shapes keep
+/// their order: arguments and draws have it.
 std::string yaml_text(const std::string& text);
 
 /// JSON as loaded.

@@ -38,7 +38,8 @@ struct Options {
 std::map<std::string, falsify::Subject> select(const Options& o) {
   const auto expect_need = [](const std::string& option, Backend backend) {
     if (!falsify::needs_evidence(backend))
-      throw InputError(option, "needs no evidence: the gate falsifies kernels of this back end itself", "attest kernels of cuda or vulkan");
+      throw InputError(option, "needs no evidence: the gate falsifies kernels of this back end itself",
+                       "attest kernels of cuda or vulkan");
   };
   if (!o.backend.empty()) expect_need("--backend " + o.backend, backend_from(o.backend));
   if (!o.kernel.empty()) expect_need("--kernel " + o.kernel, kernel(o.kernel).backend);
@@ -46,7 +47,8 @@ std::map<std::string, falsify::Subject> select(const Options& o) {
   std::map<std::string, falsify::Subject> chosen;
   for (falsify::Subject& s : falsify::subjects()) {
     const bool registered = std::ranges::any_of(kernels(), [&](const Kernel& k) { return k.id == s.id; });
-    if (!registered || !falsify::needs_evidence(s.backend) || (!o.kernel.empty() && s.id != o.kernel) || (!o.backend.empty() && name(s.backend) != o.backend))
+    if (!registered || !falsify::needs_evidence(s.backend) || (!o.kernel.empty() && s.id != o.kernel) ||
+        (!o.backend.empty() && name(s.backend) != o.backend))
       continue;
     if (o.ops.empty() || std::ranges::find(o.ops, s.op) != o.ops.end()) chosen.emplace(s.id, std::move(s));
   }
@@ -66,12 +68,14 @@ std::set<std::string> write(const Options& o, std::vector<nlohmann::json> eviden
   const fs::path folder = o.out.empty() ? fs::path(o.root) / falsify::kEvidenceFolder : fs::path(o.out);
   std::map<std::string, std::map<std::string, std::string>> lines_of;
   for (nlohmann::json& e : evidence) {
-    const std::string kernel = e["kernel"].get<std::string>(), path = (folder / falsify::evidence_file(kernel)).string();
+    const std::string kernel = e["kernel"].get<std::string>(),
+                      path = (folder / falsify::evidence_file(kernel)).string();
     auto& lines = lines_of[path];
     if (lines.empty() && fs::exists(path)) {
       const falsify::EvidenceLines old = falsify::evidence_lines(files::read(path, "name a file of evidence that `assay attest` wrote"));
       if (!old.flaws.empty())
-        throw InputError(fmt::format("{}:{}", path, old.flaws[0].first), old.flaws[0].second, "remove the line, or the file, which is then written anew");
+        throw InputError(fmt::format("{}:{}", path, old.flaws[0].first), old.flaws[0].second,
+                         "remove the line, or the file, which is then written anew");
       for (const auto& [other, line] : old.of_kernel) lines[other] = line.text;
     }
     if (!o.key.empty()) e["signature"] = falsify::sign(falsify::signed_text(e), o.key);
@@ -106,8 +110,10 @@ int run(const Options& o) {
   const auto devices = local_devices({used.begin(), used.end()});
   for (const auto& [id, subject] : chosen)
     if (o.out.empty() && devices.at(subject.backend).here && devices.at(subject.backend).on_processor)
-      throw InputError("assay attest", fmt::format("the device of {} runs on the processor, and evidence is of a GPU", name(subject.backend)),
-                       "--out DIR writes what it comes to elsewhere");
+      throw InputError(
+          "assay attest",
+          fmt::format("the device of {} runs on the processor, and evidence is of a GPU", name(subject.backend)),
+          "--out DIR writes what it comes to elsewhere");
   const falsify::Environment environment = local_environment(devices.at(Backend::vulkan));
   falsify::CampaignOptions options;
   options.cases = o.cases;
@@ -151,8 +157,8 @@ int run(const Options& o) {
   if (o.json) fmt::print("{}\n", report.dump(1));
   else fmt::print("{}{} of {} kernels attested\n", falsify::table(report), attested, chosen.size());
   if (signal != 0) {
-    fmt::print(stderr, "assay: interrupted by SIG{} after {} of {} kernels; what is said and written is of these\n", sigabbrev_np(signal), finished,
-               chosen.size());
+    fmt::print(stderr, "assay: interrupted by SIG{} after {} of {} kernels; what is said and written is of these\n",
+               sigabbrev_np(signal), finished, chosen.size());
     return 128 + signal;
   }
   if (falsify::report_failed(report)) return kFalsified;
@@ -164,8 +170,8 @@ int run(const Options& o) {
 
 Command add_attest(Parser& parser) {
   using namespace attest_command;
-  auto command = parser.command("attest",
-                                "Write evidence of campaigns on this machine's devices, for `assay gate` elsewhere");
+  auto command =
+      parser.command("attest", "Write evidence of campaigns on this machine's devices, for `assay gate` elsewhere");
   auto o = std::make_shared<Options>();
   command.option("OP", o->ops, "Operations (all of them by default)");
   command.option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");

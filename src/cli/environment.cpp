@@ -18,7 +18,8 @@ namespace {
 std::string blas() {
   using Config = char*();
   if (auto* config = reinterpret_cast<Config*>(dlsym(RTLD_DEFAULT, "openblas_get_config"))) {
-    const std::string words = config();  // "OpenBLAS 0.3.21 DYNAMIC_ARCH ... Haswell MAX_THREADS=64": the processor is not the library's
+    const std::string words =
+        config();  // "OpenBLAS 0.3.21 DYNAMIC_ARCH ... Haswell MAX_THREADS=64": the processor is not the library's
     return words.substr(0, words.find(' ', words.find(' ') + 1));
   }
   Dl_info place{};
@@ -43,7 +44,8 @@ falsify::Environment local_environment(const LocalDevice& vulkan) {
     add("OPENBLAS_CORETYPE", type == nullptr || *type == '\0' ? "unset" : type);
     add("blas", std::move(library));
   }
-  if (vulkan.here) add("vulkan-driver", vulkan.driver.empty() ? falsify::name_and_driver(vulkan.description).second : vulkan.driver);
+  if (vulkan.here)
+    add("vulkan-driver", vulkan.driver.empty() ? falsify::name_and_driver(vulkan.description).second : vulkan.driver);
   return here;
 }
 

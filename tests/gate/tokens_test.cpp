@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <random>
 
 namespace assay::falsify {
@@ -20,7 +21,8 @@ Words code(const std::string& text) { return words(code_tokens(text)); }
 Words cmake(const std::string& text) { return words(cmake_tokens(text)); }
 
 TEST(Code, IsTakenByTheLongestMatch) {
-  EXPECT_EQ(code("a+++b- -c->*d<<=e>>>f"), (Words{"a", "++", "+", "b", "-", "-", "c", "->*", "d", "<<=", "e", ">>>", "f"}));
+  EXPECT_EQ(code("a+++b- -c->*d<<=e>>>f"),
+            (Words{"a", "++", "+", "b", "-", "-", "c", "->*", "d", "<<=", "e", ">>>", "f"}));
   EXPECT_EQ(code("f<<<1,2>>>(x)"), (Words{"f", "<<<", "1", ",", "2", ">>>", "(", "x", ")"}));
   EXPECT_EQ(code("A<::B>x<:0:>"), (Words{"A", "<", "::", "B", ">", "x", "<:", "0", ":>"}));
   EXPECT_NE(code("a+ +b"), code("a++b"));
@@ -97,10 +99,50 @@ struct Random {
   const std::string& of(const Words& list) { return list[below(list.size())]; }
 };
 
-const Words kTokens = {"a",    "b9",   "int",     "_x",     "operator", "1",      "0x1.8p+3",  "1'000",    ".5f",   "\"s\"",     "\"//\"",
-                       "'\"'", "u8\"/*\"", "R\"(//\n\\\n)\"", "R\"d( )\" )d\"_x", "+",    "++",     "+=",        "->",       "->*",   "<<<",       ">>>",
-                       "::",   "<:",   "%>",      "...",    "<=>",      "/",      "*",         "%",        "#",     "&&",        "L'x'",
-                       "{",    "}",    "(",       ")",      ";",        ",",      "import_x",  "\xc3\xa4", "==",    "!",         "~"};
+const Words kTokens = {"a",
+                       "b9",
+                       "int",
+                       "_x",
+                       "operator",
+                       "1",
+                       "0x1.8p+3",
+                       "1'000",
+                       ".5f",
+                       "\"s\"",
+                       "\"//\"",
+                       "'\"'",
+                       "u8\"/*\"",
+                       "R\"(//\n\\\n)\"",
+                       "R\"d( )\" )d\"_x",
+                       "+",
+                       "++",
+                       "+=",
+                       "->",
+                       "->*",
+                       "<<<",
+                       ">>>",
+                       "::",
+                       "<:",
+                       "%>",
+                       "...",
+                       "<=>",
+                       "/",
+                       "*",
+                       "%",
+                       "#",
+                       "&&",
+                       "L'x'",
+                       "{",
+                       "}",
+                       "(",
+                       ")",
+                       ";",
+                       ",",
+                       "import_x",
+                       "\xc3\xa4",
+                       "==",
+                       "!",
+                       "~"};
 
 std::vector<Line> random_code(Random& random) {
   std::vector<Line> lines;
@@ -125,7 +167,8 @@ std::string written(const std::vector<Line>& lines, Random& random) {
   std::string text;
   for (const Line& line : lines) {
     if (line.directive) text += random.of({"\n", "\n /* a */ ", "// x\n  "});
-    for (std::size_t i = 0; i < line.tokens.size(); ++i) text += line.tokens[i] + random.of(line.directive || random.below(2) == 0 ? within : between);
+    for (std::size_t i = 0; i < line.tokens.size(); ++i)
+      text += line.tokens[i] + random.of(line.directive || random.below(2) == 0 ? within : between);
     text += line.directive ? random.of({"\n", "// end\n", "/**/\n"}) : random.of(between);
   }
   return text;
@@ -149,8 +192,9 @@ TEST(CodeProperty, SpaceAndCommentsChangeNothingAndEveryTokenDoes) {
 }
 
 TEST(CMake, HasWordsArgumentsAndComments) {
-  EXPECT_EQ(cmake("set(a b) # c\n#[[ x\n) ]] f(\"a # b\" [=[ # ]] ]=] -DX=\"a b\" \\# ${c})"),
-            (Words{"set", "(", "a", "b", ")", "f", "(", "\"a # b\"", "[=[ # ]] ]=]", "-DX=\"a b\"", "\\#", "${c}", ")"}));
+  EXPECT_EQ(
+      cmake("set(a b) # c\n#[[ x\n) ]] f(\"a # b\" [=[ # ]] ]=] -DX=\"a b\" \\# ${c})"),
+      (Words{"set", "(", "a", "b", ")", "f", "(", "\"a # b\"", "[=[ # ]] ]=]", "-DX=\"a b\"", "\\#", "${c}", ")"}));
   EXPECT_NE(cmake("f(\"a b\")"), cmake("f(a b)"));
   EXPECT_NE(cmake("f(\"a;b\")"), cmake("f(a;b)"));
   EXPECT_EQ(cmake_tokens("f(\"a\")")[2].kind, Kind::string);
@@ -166,7 +210,8 @@ TEST(Python, LosesItsComments) {
 
 TEST(Yaml, IsHashedAsLoaded) {
   EXPECT_EQ(yaml_text("a: 1  # why\nb: [x, 'y']\n"), yaml_text("b:\n  - \"x\"\n  - y\n\na:   1\n"));
-  EXPECT_EQ(yaml_text("op: f\nsummary: s\nsources: [t]\nrequires: [{id: X, says: u}]"), yaml_text("op: f\nrequires: [{id: X}]"));
+  EXPECT_EQ(yaml_text("op: f\nsummary: s\nsources: [t]\nrequires: [{id: X, says: u}]"),
+            yaml_text("op: f\nrequires: [{id: X}]"));
   EXPECT_NE(yaml_text("a: 1"), yaml_text("a: 1.0"));
   EXPECT_NE(yaml_text("a: [b, c]"), yaml_text("a: [c, b]"));
   EXPECT_NE(yaml_text("a: [b, c]"), yaml_text("a: ['b, c']"));
@@ -178,6 +223,14 @@ TEST(Yaml, ArgumentsKeepTheirOrderAndTheirNames) {
   EXPECT_NE(yaml_text("tensors: {a: {role: in}, b: {role: in}}"), yaml_text("tensors: {b: {role: in}, a: {role: in}}"));
   EXPECT_EQ(yaml_text("tensors: {a: {role: in, says: x}}"), yaml_text("tensors: {a: {says: y, role: in}}"));
   EXPECT_NE(yaml_text("tensors: {sources: {role: in}}"), yaml_text("tensors: {sources: {role: out}}"));
+  EXPECT_NE(yaml_text("tensors: {says: {role: in, says: x}}"), yaml_text("tensors: {says: {role: out, says: x}}"));
+  EXPECT_NE(yaml_text("dims: {dims: {says: x, max: 1}}"), yaml_text("dims: {dims: {says: x, max: 2}}"));
+  EXPECT_EQ(yaml_text("dims: {dims: {says: x, max: 1}}"), yaml_text("dims: {dims: {max: 1, says: y}}"))
+      << "a dim of that name is no list of dims";
+  EXPECT_NE(yaml_text("requires: [{violate: {shape: {says: '[m]'}}}]"),
+            yaml_text("requires: [{violate: {shape: {says: '[n]'}}}]"));
+  EXPECT_NE(yaml_text("exp: {sources: 1}"), yaml_text("exp: {sources: 2}"));
+  EXPECT_EQ(yaml_text("pins: {a: {by: 1}, b: {by: 2}}"), yaml_text("pins: {b: {by: 2}, a: {by: 1}}"));
 }
 
 TEST(Json, IsHashedAsLoaded) {
