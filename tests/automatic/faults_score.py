@@ -20,6 +20,8 @@ for path in glob.glob(os.path.join(source, 'falsify/mutation/faults/*/*.yaml')):
 run = subprocess.run([assay, 'mutants', '--faults', '--json', '--quiet'], capture_output=True, text=True)
 report = json.loads(run.stdout)
 found = {m['mutant']: (m['class'], m['fault']) for m in report['mutants']}
+if len(found) < len(report['mutants']):
+    sys.exit('two mutants have one id: rename the fault, or take it out of falsify/mutants')
 if found != wanted:
     sys.exit(f'the lists and the mutants differ: {sorted(set(found.items()) ^ set(wanted.items()))}')
 survivors = [m['mutant'] for m in report['mutants'] if m['status'] != 'killed']
