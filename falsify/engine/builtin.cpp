@@ -12,8 +12,6 @@
 namespace assay::falsify::builtin {
 namespace {
 
-Tier strictest(const OpDescriptor& op) { return op.copies ? Tier::bits : Tier::worst_case; }
-
 /// Another shape of the same operation: every dim changed where its range allows it.
 std::vector<Index> other_dims(const Trial& trial) {
   std::vector<Index> dims = trial.the_case().dims;

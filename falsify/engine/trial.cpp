@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "falsify/engine/draw.hpp"
-
 namespace assay::falsify {
 namespace {
 
@@ -36,17 +34,9 @@ std::vector<int> tensors_without(const OpDescriptor& op, Role role) {
   return found;
 }
 
-/// The call before: other dims, and other parameters, which a kernel may have kept as well.
-Problem prelude(const OpDescriptor& op, const Kernel& kernel, const Case& c) {
-  Case before = c;
-  Random random(derive(c.seed, "prelude"));
-  before.dims = c.prelude;
-  for (int attempt = 0; attempt < 10 && before.params == c.params; ++attempt) before.params = draw_params(op, random);
-  before.values.clear();
-  return make_problem(op, before, kernel.arithmetic, kernel.storage);
-}
-
 }  // namespace
+
+Tier strictest(const OpDescriptor& op) { return op.copies ? Tier::bits : Tier::worst_case; }
 
 std::vector<int> outputs_of(const OpDescriptor& op) { return tensors_without(op, Role::in); }
 std::vector<int> inputs_of(const OpDescriptor& op) { return tensors_without(op, Role::out); }
@@ -65,12 +55,17 @@ Problem Trial::problem(std::vector<Index> dims) const {
   return make_problem(op_, c, kernel_.arithmetic, kernel_.storage);
 }
 
+Stage Trial::stage(const Problem& problem, Poison poison) const {
+  Case placed = case_;
+  if (kernel_.backend == Backend::vulkan) placed.placement = Placement::sentinels;  // buffers have no fences there
+  return {worker_.arena(), problem, placed, poison};
+}
+
 Run Trial::run(const Problem& problem, Poison poison, contract::Level level) {
   expect_quiet();
   last_.reset();
-  Case placed = case_;
-  if (kernel_.backend == Backend::vulkan) placed.placement = Placement::sentinels;  // buffers have no fences there
-  const Stage& stage = last_.emplace(worker_.arena(), problem, placed, poison);
+  calls_.push_back({problem, poison, {}});
+  const Stage& stage = last_.emplace(this->stage(problem, poison));
   const Reply reply = worker_.run(op_, kernel_, problem.dims, problem.params, stage.tensors(), level);
   std::optional<std::string> damage;
   Run run;
@@ -78,7 +73,10 @@ Run Trial::run(const Problem& problem, Poison poison, contract::Level level) {
     for (int t : outputs_of(*problem.op)) run.outputs.push_back(stage.read(t));
     damage = stage.damage();
   }
-  if (reply.status == Reply::Status::done && !damage) return run;
+  if (reply.status == Reply::Status::done && !damage) {
+    calls_.back().run = run;
+    return run;
+  }
   last_.reset();
   if (damage) throw Interrupted{Outcome::falsify(structural("out of bounds", *damage))};
   interrupt(reply);
@@ -123,16 +121,20 @@ Outcome Trial::against_oracle(Tier tier, const Problem& problem, const Run& run)
   return outcome;
 }
 
-Outcome try_obligation(Check check, const OpDescriptor& op, const Kernel& kernel, const Case& c, Worker& worker) {
+Outcome try_obligation(Check check, const OpDescriptor& op, const Kernel& kernel, const Case& c, Worker& worker, Explain explain) {
+  worker.set_order(c.order);
   Trial trial(op, kernel, c, worker);
+  Outcome outcome;
   try {
-    if (!c.prelude.empty()) trial.run(prelude(op, kernel, c));
-    const Outcome outcome = check(trial);
+    if (!c.prelude.empty()) trial.run(make_problem(op, prelude_of(op, c), kernel.arithmetic, kernel.storage));
+    trial.forget_calls();
+    outcome = check(trial);
     trial.expect_quiet();
-    return outcome;
   } catch (const Interrupted& interrupted) {
-    return interrupted.outcome;
+    outcome = interrupted.outcome;
   }
+  if (explain == Explain::yes && outcome.finding) trial.explain(*outcome.finding);
+  return outcome;
 }
 
 }  // namespace assay::falsify

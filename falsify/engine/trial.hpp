@@ -64,16 +64,40 @@ class Trial {
   /// Compares every output of a run with the oracle.
   Outcome against_oracle(Tier tier, const Problem& problem, const Run& run) const;
 
+  /// The calls so far are none of the check's.
+  void forget_calls() { calls_.clear(); }
+  /// Has the finding name the call that failed, the element of that call, and what was not written (failed_call.cpp).
+  void explain(Finding& finding);
+
  private:
+  /// A call that was made, and its outputs if it returned.
+  struct Made {
+    Problem problem;
+    Poison poison;
+    std::optional<Run> run;
+  };
+  Stage stage(const Problem& problem, Poison poison) const;
+  /// The number of the call that failed in `calls_`; makes `finding` one of that call alone where it is wrong by itself.
+  std::size_t find_failed(Finding& finding, bool& alone) const;
+  /// The finding's element holds what it held before the call, whatever that was.
+  bool not_written(const Made& made, const Finding& finding);
+
   const OpDescriptor& op_;
   const Kernel& kernel_;
   const Case& case_;
   Worker& worker_;
   std::optional<Stage> last_;  ///< of the last run that went well
+  std::vector<Made> calls_;
 };
 
-/// Runs one check on one case. A prelude in the case is run first.
-Outcome try_obligation(Check check, const OpDescriptor& op, const Kernel& kernel, const Case& c, Worker& worker);
+/// Runs one check on one case. A prelude in the case is run first. An explained finding (Trial::explain) costs an oracle for each
+/// call that the check made.
+enum class Explain { no, yes };
+Outcome try_obligation(Check check, const OpDescriptor& op, const Kernel& kernel, const Case& c, Worker& worker,
+                       Explain explain = Explain::no);
+
+/// The tier by which an operation's results are compared with the oracle.
+Tier strictest(const OpDescriptor& op);
 
 /// Indices of the outputs (or inputs) of an operation, in contract order; what is read and overwritten is both.
 std::vector<int> outputs_of(const OpDescriptor& op);

@@ -20,6 +20,7 @@
 #include "core/errors.hpp"
 #include "falsify/engine/contain.hpp"
 #include "falsify/engine/leave.hpp"
+#include "runtime/cuda_host/thread_order.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -223,6 +224,7 @@ void Worker::start(bool host) {
 
 void Worker::serve(int channel) {
   for (const OpDescriptor* op : operations()) std::ranges::fill(op->counters(), 0);
+  if (order_ != 0) setenv(cuda_host::kThreadOrder, std::to_string(order_).c_str(), 1);
   const pid_t self = getpid();
   const std::size_t at_first = data_bytes();
   constexpr std::uint64_t kSeldom = 16;  // after the first calls: asking takes as long as a small call
