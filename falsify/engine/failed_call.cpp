@@ -115,7 +115,7 @@ std::size_t Trial::find_failed(Finding& finding, bool& alone) const {
   return last;
 }
 
-bool Trial::not_written(const Made& made, const Finding& finding) {
+bool Trial::not_written(Made made, const Finding& finding) {
   const std::size_t output = output_named(op_, finding.tensor);
   if (output == outputs_of(op_).size() || !made.run) return false;
   const int tensor = outputs_of(op_)[output];
@@ -129,8 +129,7 @@ bool Trial::not_written(const Made& made, const Finding& finding) {
   // Eight bits may agree by chance: over other contents they do not.
   const Poison other = made.poison == Poison::nan ? Poison::finite : Poison::nan;
   try {
-    const Problem problem = made.problem;  // `calls_` grows
-    const Run again = run(problem, other);
+    const Run again = run(made.problem, other);
     last_.reset();
     return held(other, again.outputs[output][at]);
   } catch (const Interrupted&) {

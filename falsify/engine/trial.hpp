@@ -80,7 +80,7 @@ class Trial {
   /// The number of the call that failed in `calls_`; makes `finding` one of that call alone where it is wrong by itself.
   std::size_t find_failed(Finding& finding, bool& alone) const;
   /// The finding's element holds what it held before the call, whatever that was.
-  bool not_written(const Made& made, const Finding& finding);
+  bool not_written(Made made, const Finding& finding);
 
   const OpDescriptor& op_;
   const Kernel& kernel_;
