@@ -41,8 +41,8 @@ void keep_few_columns(Problem& problem, Random& random) {
 
 /// y and logsumexp as the forward pass would have saved them; what was planted in them stays.
 void attention_backward::consistent(Problem& problem, Strategy strategy, Random& random) {
-  sensible_heads(problem, strategy, random);
-  if (strategy != Strategy::directed && random.chance(0.8)) bring_scores_together(problem);
+  sensible_heads(problem, strategy, random, false);
+  if (strategy != Strategy::directed && strategy != Strategy::runs && random.chance(0.8)) bring_scores_together(problem);
   if (strategy == Strategy::directed && random.chance(0.3)) keep_few_columns(problem, random);
   const auto widened_view = [&](int tensor) {
     std::vector<double> values;

@@ -90,7 +90,7 @@ void attention_decode::sensible(Problem& problem, Strategy strategy, Random& ran
     if (full || random.chance(0.3)) length = static_cast<float>(a.capacity - 1);
     else if (random.chance(0.1)) length = 0;
   }
-  if (strategy != Strategy::directed) return;
+  if (strategy != Strategy::directed && strategy != Strategy::runs) return;
   Problem whole = as_attention(problem);
   sensible_heads(whole, strategy, random);
   problem.values[kQ] = whole.values[0];

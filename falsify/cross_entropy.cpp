@@ -23,6 +23,7 @@ void cross_entropy::inputs(Problem& problem, Strategy strategy, Random& random) 
   for (float& w : problem.values[kWeights]) w = random.chance(0.05) ? 0.0F : std::fabs(w);
   if (strategy == Strategy::directed)
     direct_logits(problem.values[kLogits], problem.values[kTargets], problem.dims[0], problem.dims[1], random);
+  if (strategy == Strategy::runs) tile_rows(problem.values[kLogits], problem.dims[0], problem.dims[1], random);
 }
 
 Outcome cross_entropy::shift(Trial& trial) {

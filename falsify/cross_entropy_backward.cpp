@@ -22,6 +22,7 @@ void cross_entropy_backward::inputs(Problem& problem, Strategy strategy, Random&
   for (float& w : problem.values[kWeights]) w = random.chance(0.05) ? 0.0F : std::fabs(w);
   if (strategy == Strategy::directed)
     direct_logits(problem.values[kLogits], problem.values[kTargets], rows, classes, random);
+  if (strategy == Strategy::runs) tile_rows(problem.values[kLogits], rows, classes, random);
   if (strategy == Strategy::nonfinite && random.chance(0.5)) return;
   double weight = 0;
   for (Index i = 0; i < rows; ++i) {

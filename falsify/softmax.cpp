@@ -13,6 +13,7 @@ namespace assay::falsify {
 /// row, so that online kernels rescale at every tile; ties; logits of the largest magnitude; wide logits; masked entries; few
 /// entries that matter, apart, so that an error of each shows however long the row is.
 void softmax::extreme(Problem& problem, Strategy strategy, Random& random) {
+  if (strategy == Strategy::runs) tile_rows(problem.values[0], problem.dims[0], problem.dims[1], random);
   if (strategy != Strategy::directed) return;
   const Index rows = problem.dims[0], n = problem.dims[1];
   for (Index i = 0; i < rows; ++i) {

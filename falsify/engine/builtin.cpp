@@ -6,21 +6,24 @@
 
 #include "falsify/audit/confirm.hpp"
 #include "falsify/audit/judge.hpp"
+#include "falsify/engine/joint.hpp"
 #include "falsify/engine/obligation.hpp"
 #include "falsify/engine/trial.hpp"
 
 namespace assay::falsify::builtin {
 namespace {
 
-/// Another shape of the same operation: every dim changed where its range allows it.
+/// Another shape of the same operation: every dim changed where its range allows it. One of a joint shape is smaller.
 std::vector<Index> other_dims(const Trial& trial) {
   std::vector<Index> dims = trial.the_case().dims;
   Random random = trial.random("other dims");
+  const bool joint = is_joint(trial.op(), dims);
   for (std::size_t d = 0; d < dims.size(); ++d) {
     const DimInfo& info = trial.op().dims[d];
     const Index step = random.between(1, 7);
     const Index by = step * info.multiple;
-    dims[d] = dims[d] + by <= info.max ? dims[d] + by : std::max(info.min, dims[d] - by);
+    if (joint) dims[d] = std::max(std::max<Index>(info.min, 1), dims[d] - by);
+    else dims[d] = dims[d] + by <= info.max ? dims[d] + by : std::max(info.min, dims[d] - by);
   }
   make_valid(trial.op(), dims);
   return dims;

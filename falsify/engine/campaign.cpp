@@ -143,7 +143,7 @@ class Campaign {
   }
 
   Floor& floor() {
-    if (!floor_) floor_.emplace(op_, obligations_, options_.seed, options_.largest);
+    if (!floor_) floor_.emplace(op_, obligations_, options_.seed, drawn_for());
     return *floor_;
   }
   std::vector<Coverage> covered(Coverage ObligationResult::* which) const {
@@ -180,8 +180,9 @@ class Campaign {
       result_.shortfall = {refused, fmt::format("{}: {}", refusing->info->id, refusing->reason)};
   }
 
+  DrawnFor drawn_for() const { return {.largest = options_.largest, .in_blocks = runs_blocks(kernel_.backend), .dims = options_.dims}; }
   Case drawn(std::size_t o, int number) const {
-    return draw(op_, *obligations_[o]->info, options_.seed, static_cast<std::uint64_t>(number), options_.largest).value();
+    return draw(op_, *obligations_[o]->info, options_.seed, static_cast<std::uint64_t>(number), drawn_for()).value();
   }
 
   void one_case(std::size_t o, int number) {

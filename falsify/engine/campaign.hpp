@@ -26,6 +26,7 @@ struct CampaignOptions {
   bool shrink = true;
   std::string only;                              ///< one obligation id; empty: all
   Index largest = 0;                             ///< dims of `by: large` cases, as DrawSpec::largest
+  std::vector<Index> dims{};                     ///< of every case: an extent for each dim, kDrawnSmall for one drawn small; empty: any
 };
 
 enum class Verdict {

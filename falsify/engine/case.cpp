@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kStrategyNames[] = {"one_hot",      "distinct_index", "exact_integers", "gaussian",
                                                "same_sign",    "cancellation",   "graded",         "dominant",
                                                "subnormal",    "huge",           "signed_zeros",   "directed",
-                                               "nonfinite"};
+                                               "nonfinite",    "runs"};
 static_assert(std::size(kStrategyNames) == kStrategies);
 constexpr std::string_view kLayoutNames[] = {"tight", "padded", "offset", "mixed"};
 static_assert(std::size(kLayoutNames) == kLayouts);
@@ -144,6 +144,7 @@ std::string describe(const OpDescriptor& op, const Case& c) {
   std::string text = describe_extents(op, c.dims, c.params);
   text += fmt::format("{} {}, {}, {}, seed {}", text.empty() ? "" : ",", c.values.empty() ? name(c.strategy) : "explicit values",
                       name(c.layout), name(c.placement), c.seed);
+  if (c.region >= 0) text += fmt::format(", {}", op.shapes[static_cast<std::size_t>(c.region)].name);
   if (c.order != 0) text += fmt::format(", thread order {}", c.order);
   if (!c.prelude.empty()) {
     const Case before = prelude_of(op, c);

@@ -28,8 +28,9 @@ enum class Strategy {
   signed_zeros,   ///< half the elements are +0 or -0
   directed,       ///< the operation's own: where its formula is most sensitive (falsify/<op>.cpp)
   nonfinite,      ///< Gaussian and zeros of both signs, with single NaN, +Inf or -Inf planted
+  runs,           ///< along each row stretches of 1 to 256 elements that count for nothing, or alone for something; in joint shapes
 };
-inline constexpr int kStrategies = 13;
+inline constexpr int kStrategies = 14;
 std::string_view name(Strategy strategy);
 
 /// How tensors lie in memory.

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "falsify/engine/draw.hpp"
-
 namespace assay::falsify {
 namespace {
 
@@ -25,12 +23,6 @@ std::string names_of(std::uint32_t bits) {
   return text + (bits != 0 ? ", ..." : "");
 }
 
-template <class Op>
-std::string region_name(const Op& op, int region) {
-  if constexpr (requires { op.shapes; }) return std::string(op.shapes[static_cast<std::size_t>(region)].name);
-  else return std::to_string(region);
-}
-
 }  // namespace
 
 void Coverage::add(const OpDescriptor& op, const Case& c) {
@@ -42,11 +34,11 @@ void Coverage::add(const OpDescriptor& op, const Case& c) {
     if (t.role != Role::in) elements += static_cast<double>(t.shape(c.dims).size());
 }
 
-Floor::Floor(const OpDescriptor& op, std::span<const Obligation* const> obligations, std::uint64_t seed, Index largest)
+Floor::Floor(const OpDescriptor& op, std::span<const Obligation* const> obligations, std::uint64_t seed, const DrawnFor& drawn_for)
     : op_(op), obligations_(obligations.begin(), obligations.end()), whole_(obligations.size()) {
   for (std::size_t o = 0; o < obligations.size(); ++o)
     for (int number = 0; number < kDefaultCases; number += draw_spec(obligations[o]->info->by).every)
-      whole_[o].add(op, draw(op, *obligations[o]->info, seed, static_cast<std::uint64_t>(number), largest).value());
+      whole_[o].add(op, draw(op, *obligations[o]->info, seed, static_cast<std::uint64_t>(number), drawn_for).value());
 }
 
 int Floor::least_cases(std::size_t obligation) const {
@@ -94,11 +86,12 @@ std::string Floor::lacks(std::span<const Coverage> covered, const std::vector<bo
     if (const auto missing = whole_[o].placements & ~covered[o].placements; missing != 0)
       return fmt::format("{} had no case with {}", id, names_of<Placement>(missing));
   }
-  for (int region = 0; region < 64; ++region) {
+  for (int region = 0; region < static_cast<int>(op_.shapes.size()); ++region) {
     const Lack lack = lack_of(region, covered, counts);
+    const std::string_view shapes = op_.shapes[static_cast<std::size_t>(region)].name;
     if (lack.few())
-      return fmt::format("{} of {} obligations had a case of the shapes '{}'", lack.had, std::min(lack.drawn, 2), region_name(op_, region));
-    if (lack.oracle) return fmt::format("no obligation with an oracle had a case of the shapes '{}'", region_name(op_, region));
+      return fmt::format("{} of {} obligations had a case of the shapes '{}'", lack.had, std::min(lack.drawn, 2), shapes);
+    if (lack.oracle) return fmt::format("no obligation with an oracle had a case of the shapes '{}'", shapes);
   }
   if (const double reached = depth(covered, counts); reached < kLeastDepth)
     return fmt::format("{:.0f}% of the elements of a default campaign, of which a third is the least", 100 * reached);

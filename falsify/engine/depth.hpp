@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "falsify/engine/case.hpp"
+#include "falsify/engine/draw.hpp"
 #include "falsify/engine/obligation.hpp"
 
 namespace assay::falsify {
@@ -32,7 +33,7 @@ struct Coverage {
 /// region under two obligations, one of which compares with an oracle or a certificate; and a third of all elements.
 class Floor {
  public:
-  Floor(const OpDescriptor& op, std::span<const Obligation* const> obligations, std::uint64_t seed, Index largest);
+  Floor(const OpDescriptor& op, std::span<const Obligation* const> obligations, std::uint64_t seed, const DrawnFor& drawn_for = {});
 
   /// What is missing, in a few words; empty: nothing. `counts` leaves out obligations that are not applicable.
   std::string lacks(std::span<const Coverage> covered, const std::vector<bool>& counts) const;

@@ -35,6 +35,18 @@ Problem make_problem(const OpDescriptor& op, const Case& c, const Arithmetic& ar
 std::vector<float> make_values(const Shape& shape, Strategy strategy, bool wide, int exact_bits, Index longest,
                                Random& random);
 
+/// A stretch of 1 to 256 places among n, at the beginning, the end or in between: mostly what lies in it counts for nothing, at times it
+/// alone counts. So a whole tile has nothing that does: the first, the last, or all but one.
+class Runs {
+ public:
+  Runs(Index n, Random& random);
+  bool counts(Index place) const { return (begin_ <= place && place < end_) == inside_; }
+
+ private:
+  Index begin_, end_;
+  bool inside_;
+};
+
 /// True where at most one evaluation result exists: every sum is exact in any order.
 constexpr bool is_exact(Strategy strategy) {
   return strategy == Strategy::one_hot || strategy == Strategy::distinct_index ||

@@ -41,7 +41,7 @@ TEST(Floor, IsReachedByTheDefaultCampaignOfEveryOperation) {
   for (const OpDescriptor* op : operations()) {
     const std::vector<const Obligation*> list = all_of(op->name);
     const std::vector<bool> counts(list.size(), true);
-    const Floor floor(*op, list, 1, 0);
+    const Floor floor(*op, list, 1);
     EXPECT_EQ(floor.lacks(covered(op->name, kDefaultCases), counts), "") << op->name;
     EXPECT_NE(floor.lacks(covered(op->name, 5), counts), "") << op->name;
     EXPECT_DOUBLE_EQ(floor.depth(covered(op->name, kDefaultCases), counts), 1) << op->name;
@@ -51,7 +51,7 @@ TEST(Floor, IsReachedByTheDefaultCampaignOfEveryOperation) {
 TEST(Floor, NamesTheStrategyAndThePlacementThatAreMissing) {
   const std::vector<const Obligation*> list = all_of("matmul");
   const std::vector<bool> counts(list.size(), true);
-  const Floor floor(operation("matmul"), list, 1, 0);
+  const Floor floor(operation("matmul"), list, 1);
   const auto without = [&](auto drop) {
     return floor.lacks(covered("matmul", kDefaultCases, [&](const Obligation& o, const Case& c) { return o.info->by != "differential" || !drop(c); }), counts);
   };
@@ -62,7 +62,7 @@ TEST(Floor, NamesTheStrategyAndThePlacementThatAreMissing) {
 TEST(Floor, AsksForAThirdOfTheElements) {
   const std::vector<const Obligation*> list = all_of("matmul");
   const std::vector<bool> counts(list.size(), true);
-  const Floor floor(operation("matmul"), list, 1, 0);
+  const Floor floor(operation("matmul"), list, 1);
   std::vector<Coverage> all = covered("matmul", kDefaultCases);
   for (Coverage& c : all) c.elements *= 0.34;
   EXPECT_EQ(floor.lacks(all, counts), "");
@@ -74,7 +74,7 @@ TEST(Floor, AsksForAThirdOfTheElements) {
 TEST(Floor, AsksForJointShapesUnderTwoObligations) {
   const std::vector<const Obligation*> list = all_of("matmul");
   const std::vector<bool> counts(list.size(), true);
-  const Floor floor(operation("matmul"), list, 1, 0);
+  const Floor floor(operation("matmul"), list, 1);
   std::vector<Coverage> all = covered("matmul", kDefaultCases);
   const std::uint64_t regions = std::ranges::max(all, {}, &Coverage::regions).regions;
   if (regions == 0) GTEST_SKIP() << "matmul draws no joint shapes";

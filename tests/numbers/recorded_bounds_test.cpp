@@ -455,7 +455,7 @@ TEST_P(OfReferences, AreRecorded) {
   std::vector<Problem> problems;
   for (const Obligation& o : obligations(op.name)) {
     for (std::uint64_t n = problems.size(); n < problems.size() + 200; ++n) {
-      const Case c = draw(op, *o.info, 13, n, 20).value();
+      const Case c = draw(op, *o.info, 13, n, {.largest = 20}).value();
       Index elements = 0, largest = 0;
       for (const TensorInfo& t : op.tensors)
         elements += t.shape(c.dims).size(), largest = std::max(largest, t.shape(c.dims).size());
