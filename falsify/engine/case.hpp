@@ -61,6 +61,8 @@ struct Case {
   Layout layout = Layout::tight;
   Placement placement = Placement::sentinels;
   std::uint64_t seed = 0;
+  /// Seed of the order in which cuda-host takes threads, from the first call of a process on; 0: its own.
+  std::uint64_t order = 0;
   /// Dims of a call made before this one in the same process; empty for none (state kept between calls).
   std::vector<Index> prelude;
   /// Values of the inputs, dense, in contract order (empty vectors for outputs); empty: made from the strategy.
@@ -71,17 +73,28 @@ struct Case {
   int region = -1;
 
   friend bool operator==(const Case& x, const Case& y) {
-    const auto decides = [](const Case& c) { return std::tie(c.dims, c.params, c.strategy, c.layout, c.placement, c.seed, c.prelude, c.values); };
+    const auto decides = [](const Case& c) {
+      return std::tie(c.dims, c.params, c.strategy, c.layout, c.placement, c.seed, c.order, c.prelude, c.values);
+    };
     return decides(x) == decides(y);
   }
 };
+
+/// Values of all inputs together up to which they are written out.
+inline constexpr std::size_t kMostValues = 64;
 
 /// Lowers each dim to the nearest multiple that the operation asks for, within its limits.
 void make_valid(const OpDescriptor& op, std::vector<Index>& dims);
 bool valid(const OpDescriptor& op, const std::vector<Index>& dims);
 
+/// "m=3 k=1 n=2 alpha=0.5"
+std::string describe_extents(const OpDescriptor& op, const std::vector<Index>& dims, const std::vector<double>& params);
+
 /// "m=3 k=1 n=2, gaussian, padded, sentinels, seed 7"
 std::string describe(const OpDescriptor& op, const Case& c);
+
+/// The call that a prelude stands for: its dims, and other parameters than the case's, which a kernel may have kept as well.
+Case prelude_of(const OpDescriptor& op, const Case& c);
 
 /// Values keep their bits (hexadecimal floats, "nan:0x7fc00001").
 nlohmann::json to_json(const OpDescriptor& op, const Case& c);

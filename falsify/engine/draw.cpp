@@ -359,6 +359,16 @@ std::vector<double> draw_params(const OpDescriptor& op, Random& random) {
   return params;
 }
 
+Case prelude_of(const OpDescriptor& op, const Case& c) {
+  Case before = c;
+  Random random(derive(c.seed, "prelude"));
+  before.dims = c.prelude;
+  for (int attempt = 0; attempt < 10 && before.params == c.params; ++attempt) before.params = draw_params(op, random);
+  before.prelude.clear();
+  before.values.clear();
+  return before;
+}
+
 rc::Gen<Case> case_gen(const OpDescriptor& op, const DrawSpec& spec) {
   return [&op, spec](const rc::Random& source, int) {
     rc::Random copy = source;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "falsify/engine/draw.hpp"
 #include "falsify/engine/joint.hpp"
 
 namespace assay::falsify {
@@ -40,16 +39,6 @@ std::vector<int> tensors_without(const OpDescriptor& op, Role role) {
   return found;
 }
 
-/// The call before: other dims, and other parameters, which a kernel may have kept as well.
-Problem prelude(const OpDescriptor& op, const Kernel& kernel, const Case& c) {
-  Case before = c;
-  Random random(derive(c.seed, "prelude"));
-  before.dims = c.prelude;
-  for (int attempt = 0; attempt < 10 && before.params == c.params; ++attempt) before.params = draw_params(op, random);
-  before.values.clear();
-  return make_problem(op, before, kernel.arithmetic, kernel.storage);
-}
-
 }  // namespace
 
 std::vector<int> outputs_of(const OpDescriptor& op) { return tensors_without(op, Role::in); }
@@ -69,9 +58,7 @@ Problem Trial::problem(std::vector<Index> dims) const {
   return make_problem(op_, c, kernel_.arithmetic, kernel_.storage);
 }
 
-Run Trial::run(const Problem& problem, Poison poison, contract::Level level) {
-  expect_quiet();
-  last_.reset();
+Stage Trial::stage(const Problem& problem, Poison poison) const {
   Case placed = case_;
   std::optional<std::size_t> only_far;
   if (kernel_.backend == Backend::vulkan) {
@@ -80,7 +67,14 @@ Run Trial::run(const Problem& problem, Poison poison, contract::Level level) {
   }
   // A GPU has memory for one such tensor.
   if (kernel_.backend == Backend::cuda) only_far = random("far tensor").below(problem.values.size());
-  const Stage& stage = last_.emplace(worker_.arena(), problem, placed, poison, only_far);
+  return {worker_.arena(), problem, placed, poison, only_far};
+}
+
+Run Trial::run(const Problem& problem, Poison poison, contract::Level level) {
+  expect_quiet();
+  last_.reset();
+  calls_.push_back({problem, poison, {}});
+  const Stage& stage = last_.emplace(this->stage(problem, poison));
   const Reply reply = worker_.run(op_, kernel_, problem.dims, problem.params, stage.tensors(), level);
   std::optional<std::string> damage;
   Run run;
@@ -88,7 +82,10 @@ Run Trial::run(const Problem& problem, Poison poison, contract::Level level) {
     for (int t : outputs_of(*problem.op)) run.outputs.push_back(stage.read(t));
     damage = stage.damage();
   }
-  if (reply.status == Reply::Status::done && !damage) return run;
+  if (reply.status == Reply::Status::done && !damage) {
+    calls_.back().run = run;
+    return run;
+  }
   last_.reset();
   if (damage) throw Interrupted{Outcome::falsify(structural("out of bounds", *damage))};
   interrupt(reply);
@@ -202,16 +199,20 @@ Outcome Trial::related(Outcome bits, Related by, std::initializer_list<Done> cal
   return bits.finding && free ? within_bounds(calls) : bits;
 }
 
-Outcome try_obligation(Check check, const OpDescriptor& op, const Kernel& kernel, const Case& c, Worker& worker) {
+Outcome try_obligation(Check check, const OpDescriptor& op, const Kernel& kernel, const Case& c, Worker& worker, Explain explain) {
+  worker.set_order(c.order);
   Trial trial(op, kernel, c, worker);
+  Outcome outcome;
   try {
-    if (!c.prelude.empty()) trial.run(prelude(op, kernel, c));
-    const Outcome outcome = check(trial);
+    if (!c.prelude.empty()) trial.run(make_problem(op, prelude_of(op, c), kernel.arithmetic, kernel.storage));
+    trial.forget_calls();
+    outcome = check(trial);
     trial.expect_quiet();
-    return outcome;
   } catch (const Interrupted& interrupted) {
-    return interrupted.outcome;
+    outcome = interrupted.outcome;
   }
+  if (explain == Explain::yes && outcome.finding) trial.explain(*outcome.finding);
+  return outcome;
 }
 
 }  // namespace assay::falsify

@@ -98,20 +98,40 @@ class Trial {
   /// does not (Kernel::deterministic, Kernel::batch_invariant, Arithmetic::loses), different bits are right if each of the calls is within its own
   /// bounds: their results are no further apart then than the sum of both. A contract that pins batch invariance has the last word.
   Outcome related(Outcome bits, Related by, std::initializer_list<Done> calls) const;
+  /// The calls so far are none of the check's.
+  void forget_calls() { calls_.clear(); }
+  /// Has the finding name the call that failed, the element of that call, and what was not written (failed_call.cpp).
+  void explain(Finding& finding);
 
  private:
   std::vector<std::vector<Bounded>> affordable_oracle(const Problem& problem) const;
   Outcome within_bounds(std::initializer_list<Done> calls) const;
+
+  /// A call that was made, and its outputs if it returned.
+  struct Made {
+    Problem problem;
+    Poison poison;
+    std::optional<Run> run;
+  };
+  Stage stage(const Problem& problem, Poison poison) const;
+  /// The number of the call that failed in `calls_`; makes `finding` one of that call alone where it is wrong by itself.
+  std::size_t find_failed(Finding& finding, bool& alone) const;
+  /// The finding's element holds what it held before the call, whatever that was.
+  bool not_written(Made made, const Finding& finding);
 
   const OpDescriptor& op_;
   const Kernel& kernel_;
   const Case& case_;
   Worker& worker_;
   std::optional<Stage> last_;  ///< of the last run that went well
+  std::vector<Made> calls_;
 };
 
-/// Runs one check on one case. A prelude in the case is run first.
-Outcome try_obligation(Check check, const OpDescriptor& op, const Kernel& kernel, const Case& c, Worker& worker);
+/// Runs one check on one case. A prelude in the case is run first. An explained finding (Trial::explain) costs an oracle for each
+/// call that the check made.
+enum class Explain { no, yes };
+Outcome try_obligation(Check check, const OpDescriptor& op, const Kernel& kernel, const Case& c, Worker& worker,
+                       Explain explain = Explain::no);
 
 /// Indices of the outputs (or inputs) of an operation, in contract order; what is read and overwritten is both.
 std::vector<int> outputs_of(const OpDescriptor& op);

@@ -21,6 +21,7 @@
 #include "falsify/engine/child_exit.hpp"
 #include "falsify/engine/child_process.hpp"
 #include "falsify/engine/sandbox.hpp"
+#include "runtime/cuda_host/thread_order.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -208,6 +209,7 @@ void Worker::start(Backend backend) {
 }
 
 void Worker::serve(int channel) {
+  if (order_ != 0) setenv(cuda_host::kThreadOrder, std::to_string(order_).c_str(), 1);
   const pid_t self = getpid();
   const std::size_t at_first = data_bytes();
   constexpr std::uint64_t kSeldom = 16;  // after the first calls: asking takes as long as a small call

@@ -62,6 +62,8 @@ class Worker {
             std::span<const Placed> tensors, contract::Level level = contract::Level::full);
   /// A call that would have time beyond this, but does not return until then, is given up.
   void give_up_at(std::chrono::steady_clock::time_point time) { give_up_at_ = time; }
+  /// Of the threads on cuda-host, from the next process on (Case::order).
+  void set_order(std::uint64_t seed) { order_ = seed; }
   /// Ends the process, so that the next call starts in a fresh one.
   void restart();
   /// Evaluations of the clauses of `op` in calls that returned so far.
@@ -92,6 +94,7 @@ class Worker {
   std::optional<std::chrono::steady_clock::time_point> give_up_at_;
   std::string device_;
   std::map<const OpDescriptor*, std::vector<std::uint64_t>> evaluated_;
+  std::uint64_t order_ = 0;
   pid_t pid_ = -1;
   std::unique_ptr<KernelOutput> output_;
   int channel_ = -1, process_ = -1;  ///< descriptors: of the other end, and of the process itself

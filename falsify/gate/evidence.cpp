@@ -15,12 +15,13 @@ using nlohmann::json;
 
 /// Totals over the obligations that passed.
 struct Totals {
-  std::int64_t cases = 0, elements = 0;
+  std::int64_t cases = 0, refused = 0, elements = 0;
   double worst = 0;
 
   explicit Totals(const json& obligations) {
     for (const json& o : obligations) {
       cases += o["cases"].get<std::int64_t>();
+      refused += o["refused"].get<std::int64_t>();
       elements += o["elements"].get<std::int64_t>();
       worst = std::max(worst, o["worst"].get<double>());
     }
@@ -137,6 +138,8 @@ void expect_evidence(const json& e, std::string_view kernel) {
   const Totals totals(e["obligations"]);
   if (e["cases"] != totals.cases || e["elements"] != totals.elements || e["worst"] != totals.worst)
     throw Flaw{"its totals are not those of its obligations"};
+  if (3 * (totals.cases - totals.refused) < totals.cases)
+    throw Flaw{fmt::format("the kernel refused {} of {} cases: a third is the least to be left", totals.refused, totals.cases)};
   if (totals.cases < e["draws"].get<std::int64_t>())
     throw Flaw{"it has fewer cases than it says were drawn for one obligation"};
 }

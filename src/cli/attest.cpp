@@ -162,6 +162,7 @@ int run(const Options& o) {
     return 128 + signal;
   }
   if (falsify::report_failed(report)) return kFalsified;
+  if (report["totals"]["thin"] != 0) return kThin;
   return attested == chosen.size() ? kNothingFalsified : kUnavailable;
 }
 

@@ -25,11 +25,11 @@ namespace {
 struct Options {
   std::vector<std::string> ops;
   std::string backend, kernel, obligation, shard, time, kernel_time, report, journal, dims, limit = "10s";
-  int cases = 100;
+  int cases = falsify::kDefaultCases;
   Index largest = 0;
   int jobs = 0;
   std::string seed = "1";
-  bool json = false, quiet = false;
+  bool first = false, json = false, quiet = false;
   ForeignOptions foreign;
 };
 
@@ -82,7 +82,7 @@ std::string program_digest(const plugin::ForeignKernel* foreign) {
 nlohmann::json whole_run(const Options& o, const std::vector<const Kernel*>& kernels, const plugin::ForeignKernel* foreign) {
   nlohmann::json ids = nlohmann::json::array();
   for (const Kernel* k : kernels) ids.push_back(k->id);
-  return {{"program", program_digest(foreign)}, {"kernels", ids}, {"limit", o.limit}, {"largest", o.largest}, {"kernel-time", o.kernel_time}};
+  return {{"program", program_digest(foreign)}, {"kernels", ids}, {"limit", o.limit}, {"largest", o.largest}, {"kernel-time", o.kernel_time}, {"first", o.first}};
 }
 
 std::unique_ptr<falsify::Journal> open_journal(const Options& o, const std::vector<const Kernel*>& kernels, const plugin::ForeignKernel* foreign) {
@@ -113,11 +113,15 @@ falsify::CampaignOptions campaign_options(const Options& o, std::size_t kernels,
     options.time = parse_duration("--time", o.time) * std::min(jobs_for(o.jobs), count) / count;
     options.cases = 1'000'000'000;
   }
-  if (!o.kernel_time.empty()) options.time = parse_duration("--kernel-time", o.kernel_time);
+  if (!o.kernel_time.empty()) {
+    options.time = parse_duration("--kernel-time", o.kernel_time);
+    options.to_floor = true;
+  }
   options.limit = limit;
   options.seed = parse_seed(o.seed);
   options.only = o.obligation;
   options.largest = o.largest;
+  options.stop_at_first = o.first;
   return options;
 }
 
@@ -171,8 +175,9 @@ Command add_falsify(Parser& parser) {
   const auto cases = command.option("--cases", o->cases, "Cases for each obligation and kernel").with_default()
                          .range(1, 1'000'000'000);
   const auto time = command.option("--time", o->time, "Run about this long instead, as in 90s, 10m, 2h").excludes(cases);
-  command.option("--kernel-time", o->kernel_time, "End each kernel's campaign after this time, but not before every obligation was tried")
+  command.option("--kernel-time", o->kernel_time, "End each kernel's campaign after this time, but not while its verdict would be thin")
       .excludes(time);
+  command.flag("--first", o->first, "End each kernel's campaign at the first obligation that it fails");
   command.option("--seed", o->seed, "Seed of the campaign").with_default();
   command.option("--limit", o->limit, kLimitHelp).with_default();
   command.option("--largest", o->largest, "Dims of `by: large` cases: from half of this to this (0: up to 1025)")

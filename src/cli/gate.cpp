@@ -39,6 +39,7 @@ constexpr std::size_t kNamed = 6;
 
 struct Options {
   std::string base, root = ".", time, report, signers, seed, limit = "10s";
+  std::vector<std::string> agreed;
   int jobs = 0;
   bool all = false, lock = false, plan = false, json = false, quiet = false;
 };
@@ -249,6 +250,7 @@ Result judge(const Plan& plan, const Options& o) {
   falsify::CampaignOptions options;
   options.cases = falsify::kGateDraws;
   options.time = time * std::min(jobs, count) / count;
+  options.to_floor = o.time.empty();
   options.seed = o.seed.empty() ? seed_of(plan.touched) : parse_seed(o.seed);
   options.limit = parse_duration("--limit", o.limit);
   if (!o.json && !here.kernels.empty())
@@ -301,8 +303,13 @@ int run(const Options& o) {
   fmt::print("{}", o.json ? document : to_text(result));
   std::fflush(stdout);
   announce(result.report);
-  if (falsify::report_failed(result.report)) return kFalsified;
-  return result.report["totals"]["unavailable"] != 0 ? kUnavailable : kNothingFalsified;
+  const bool stopped = std::ranges::any_of(result.worse, [&](const falsify::Worse& w) {
+    return w.stops() && std::ranges::find(o.agreed, w.kernel) == o.agreed.end();
+  });
+  if (falsify::report_failed(result.report) || stopped) return kFalsified;
+  const json& totals = result.report["totals"];
+  if (totals["thin"] != 0) return kThin;
+  return totals["unavailable"] != 0 || totals["refused"] != 0 ? kUnavailable : kNothingFalsified;
 }
 
 }  // namespace
@@ -318,7 +325,7 @@ Command add_gate(Parser& parser) {
   command.flag("--lock", o->lock, "Write what this machine has to ci/environment.lock, and run nothing").excludes(base);
   command.option(
       "--time", o->time,
-      "Falsify about this long in all, as in 90s, 10m (default: 40s, or 3s a kernel where many are touched)");
+      "Falsify about this long in all, as in 90s, 10m, however thin verdicts are (default: 40s, or 3s a kernel where many are touched, and as much more as it takes for none to be)");
   command.option("--signers", o->signers,
                  "Evidence must be signed by one of these (a file of allowed signers: man ssh-keygen)");
   command.option("--root", o->root, "The checkout that this assay was built from").with_default();
@@ -326,6 +333,7 @@ Command add_gate(Parser& parser) {
   command.option("--limit", o->limit, kLimitHelp).with_default();
   command.option("--report", o->report, "Write gate.json, report.json, junit.xml and replay files to this folder");
   command.option("--jobs", o->jobs, "Campaigns at once (0: one per processor)").range(0, 1024);
+  command.option("--agree", o->agreed, "This kernel may refuse more cases than its evidence says (may be given again)");
   command.flag("--plan", o->plan, "Say what is touched, and run nothing");
   command.flag("--json", o->json, "One JSON document on standard output");
   command.flag("--quiet", o->quiet, "No progress");

@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);       // a limit on files is told by write(), as a full disk is
   Parser parser("assay proves tensor kernels wrong, or shows how hard it tried.\n"
                 "Exit codes: 0 nothing falsified, 1 falsified, 2 wrong use or invalid contract, 3 something required is "
-                "unavailable here, 130 or 143 interrupted.",
+                "unavailable here, 4 thin: tried too little to say that it passed, 130 or 143 interrupted.",
                 std::string("assay ") + ASSAY_VERSION);
   const Command commands[] = {add_doctor(parser), add_list(parser), add_explain(parser), add_falsify(parser), add_replay(parser),
                               add_mutants(parser), add_gradcheck(parser), add_import(parser), add_audit(parser), add_gate(parser),

@@ -35,11 +35,11 @@ void append_summary(const std::string& path, const std::string& text) {
 
 Exit exit_code(const nlohmann::json& report) {
   if (falsify::report_failed(report)) return kFalsified;
+  if (report["totals"]["thin"] != 0) return kThin;
   const bool foreign = std::ranges::any_of(report["kernels"], [](const auto& k) { return k.contains("foreign"); });
-  if (foreign && report["totals"]["refused"] != 0) return kUnavailable;  // nothing was tried
   const nlohmann::json& settings = report["settings"];
   const bool named = foreign || !settings.value("backend", "").empty() || !settings.value("kernel", "").empty();
-  return named && report["totals"]["unavailable"] != 0 ? kUnavailable : kNothingFalsified;
+  return named && (report["totals"]["unavailable"] != 0 || report["totals"]["refused"] != 0) ? kUnavailable : kNothingFalsified;
 }
 
 void announce(const nlohmann::json& report) {

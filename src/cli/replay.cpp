@@ -38,6 +38,14 @@ void expect_room(const falsify::Replay& replay, const std::string& file) {
   }
 }
 
+/// What the other order of threads of a race gives.
+std::string under(const falsify::Replay& replay, std::chrono::milliseconds limit) {
+  falsify::Case c = replay.the_case;
+  c.order = *replay.other_order;
+  const falsify::Outcome outcome = falsify::run_case(*replay.op, *replay.obligation, *replay.kernel, c, limit);
+  return outcome.finding ? outcome.finding->message : outcome.kind == falsify::Outcome::Kind::passed ? "it passes" : outcome.reason;
+}
+
 int run(const std::string& file, const std::string& library, const std::string& limit_text, bool as_json) {
   const falsify::Replay replay = falsify::read_replay(file, library);
   expect_room(replay, file);
@@ -48,6 +56,7 @@ int run(const std::string& file, const std::string& library, const std::string& 
   const bool passed = outcome.kind == falsify::Outcome::Kind::passed;
   const std::string verdict = falsified ? "falsified" : passed ? "passed" : "not run: " + outcome.reason;
   const std::string message = falsified ? outcome.finding->message : "";
+  const falsify::FailedCall* const call = falsified && outcome.finding->call ? &*outcome.finding->call : nullptr;
   if (as_json) {
     fmt::print("{}\n", nlohmann::json{{"schema", "assay-replayed/1"}, {"kernel", replay.kernel->id},
                                       {"obligation", replay.obligation->info->id}, {"verdict", verdict},
@@ -55,8 +64,12 @@ int run(const std::string& file, const std::string& library, const std::string& 
                            .dump(2));
   } else {
     fmt::print("{}  {}  {}\n  case     {}\n", replay.kernel->id, replay.obligation->info->id, verdict,
-               falsify::describe(*replay.op, replay.the_case));
+               falsify::describe(*replay.op, call != nullptr ? call->call : replay.the_case));
+    if (call != nullptr)
+      fmt::print("  call     {} of {} of the check on the case {}{}{}\n", call->number, call->of, falsify::describe(*replay.op, replay.the_case),
+                 call->relation.empty() ? "" : "; ", call->relation);
     if (falsified) fmt::print("  {:<8} {}\n", outcome.finding->kind, message);
+    if (replay.other_order) fmt::print("  race     under order {} of the threads: {}\n", *replay.other_order, under(replay, limit));
   }
   return falsified ? kFalsified : passed ? kNothingFalsified : kUnavailable;
 }

@@ -6,6 +6,7 @@ COMPARATOR, TRIAL, ARENA = 'falsify/engine/comparator.cpp', 'falsify/engine/tria
 DRAW, INPUTS, CASE = 'falsify/engine/draw.cpp', 'falsify/engine/inputs.cpp', 'falsify/engine/case.cpp'
 SHRINK, CAMPAIGN, REPORT = 'falsify/engine/shrink.cpp', 'falsify/engine/campaign.cpp', 'falsify/engine/report.cpp'
 WORKER, BUILTIN, SANDBOX = 'falsify/engine/worker.cpp', 'falsify/engine/builtin.cpp', 'falsify/engine/sandbox.cpp'
+FAILED_CALL, EXPLANATION, DEPTH = 'falsify/engine/failed_call.cpp', 'falsify/engine/explanation.cpp', 'falsify/engine/depth.cpp'
 JUNIT, SARIF, GRADIENTS = 'falsify/engine/reports/junit.cpp', 'falsify/engine/reports/sarif.cpp', 'falsify/engine/gradients.cpp'
 ENFORCE, CERTIFICATES, OWN = 'src/contract/enforce.cpp', 'src/contract/certificates.cpp', 'src/contract/certificates/'
 BOUNDED, FUNCTIONS, ROUNDED = 'src/core/bounded.cpp', 'src/core/bounded_functions.cpp', 'src/core/rounded.hpp'
@@ -58,7 +59,7 @@ BY_HAND = [
     ('late-ignored', TRIAL, 'if (!last_) return;', 'if (!last_ || MUTANT) return;', 'writes after the return are not looked for'),
     ('no-prelude', TRIAL, 'if (!c.prelude.empty()) trial.run', 'if (!c.prelude.empty() && !MUTANT) trial.run', 'the call before is left out'),
     ('no-fences', TRIAL, 'if (kernel_.backend == Backend::vulkan) placed', 'if (kernel_.backend == Backend::vulkan || MUTANT) placed', 'no page beside a tensor is fenced'),
-    ('one-poison', TRIAL, 'problem, placed, poison);', 'problem, placed, MUTANT ? Poison::finite : poison);', 'outputs always hold the same before'),
+    ('one-poison', TRIAL, 'problem, placed, poison};', 'problem, placed, MUTANT ? Poison::finite : poison};', 'outputs always hold the same before'),
     ('storage-free', TRIAL, 'if (is_floating(dtype) && dtype != DType::f32)\n', 'if (is_floating(dtype) && dtype != DType::f32 && !MUTANT)\n',
      'the rounding of a 16-bit output has no bound'),
     ('other-arithmetic', TRIAL, 'const ArithmeticScope scope(kernel_.arithmetic);', 'const ArithmeticScope scope(MUTANT ? Arithmetic{} : kernel_.arithmetic);',
@@ -116,7 +117,7 @@ BY_HAND = [
      'what an operation says of its inputs is ignored'),
     ('values-ignored', INPUTS, 'if (!c.values.empty()) {', 'if (!c.values.empty() && !MUTANT) {', "a case's own values are ignored"),
     # Replay files.
-    ('replay-seed', CASE, 'c.seed = std::strtoull(digits.c_str(), nullptr, 10);', 'c.seed = MUTANT ? 1 : std::strtoull(digits.c_str(), nullptr, 10);',
+    ('replay-seed', CASE, 'return std::strtoull(digits.c_str(), nullptr, 10);', 'return MUTANT ? 1 : std::strtoull(digits.c_str(), nullptr, 10);',
      'a replay ignores the seed'),
     ('replay-prelude', CASE, 'if (json.contains("prelude")) c', 'if (json.contains("prelude") && !MUTANT) c', 'a replay ignores the call before'),
     ('replay-values', CASE, 'if (json.contains("values")) c', 'if (json.contains("values") && !MUTANT) c', 'a replay ignores the values'),
@@ -126,11 +127,11 @@ BY_HAND = [
     ('shrinks-to-pass', SHRINK, 'if (!fails(next->value())) continue;', 'if (!fails(next->value()) && !MUTANT) continue;', 'the shrinker returns a case that passes'),
     ('no-exhaustion', SHRINK, 'if (fails_somehow(c)) return c;', 'if (fails_somehow(c) && !MUTANT) return c;', 'small cases are not searched'),
     ('one-step', SHRINK, 'current = *next;\n        found = true;', 'current = *next;\n        found = !MUTANT;', 'the shrinker stops after one step'),
-    ('values-unshrunk', SHRINK, 'count <= kMaxValues && search', 'count <= kMaxValues && !MUTANT && search', 'values are not shrunk'),
+    ('values-unshrunk', SHRINK, 'count <= kMostValues && search', 'count <= kMostValues && !MUTANT && search', 'values are not shrunk'),
     ('budget-ignored', SHRINK, 'if (Clock::now() > end_) {', 'if (Clock::now() > end_ && !MUTANT) {', 'shrinking has no end of time'),
     # Campaigns and verdicts.
-    ('shrunk-unreported', CAMPAIGN, 'if (const auto confirmed = failure_afresh(obligation, shrunk.smallest)) {',
-     'if (const auto confirmed = failure_afresh(obligation, shrunk.smallest); confirmed && !MUTANT) {', 'the case as drawn is reported'),
+    ('shrunk-unreported', CAMPAIGN, 'if (const auto confirmed = failure_afresh(obligation, shrunk.smallest, Explain::yes)) {',
+     'if (const auto confirmed = failure_afresh(obligation, shrunk.smallest, Explain::yes); confirmed && !MUTANT) {', 'the case as drawn is reported'),
     ('falsified-passes', CAMPAIGN, 'record.verdict = Verdict::falsified;', 'if (!MUTANT) record.verdict = Verdict::falsified;', 'a falsified obligation is recorded as passed'),
     ('inapplicable-counts', CAMPAIGN, '--record.cases;', 'if (!MUTANT) --record.cases;', 'a case that does not apply counts'),
     ('inapplicable-passes', CAMPAIGN, 'if (record.cases == 0 && !record.reason.empty()) {\n      record.verdict = Verdict::not_applicable;',
@@ -139,7 +140,7 @@ BY_HAND = [
     ('nothing-compared', CAMPAIGN, '} else if (record.elements == 0) {', '} else if (record.elements == 0 && !MUTANT) {', 'a campaign that compared nothing passes'),
     ('zeros-trusted', CAMPAIGN, '} else if (record.evidence < kLeastEvidence * record.compared) {', '} else if (record.evidence < kLeastEvidence * record.compared && !MUTANT) {',
      'a campaign of zeros is trusted'),
-    ('refusals-pass', CAMPAIGN, 'record.verdict = Verdict::refused;', 'if (!MUTANT) record.verdict = Verdict::refused;', 'an obligation that was refused throughout passes'),
+    ('refusals-pass', CAMPAIGN, 'record.refused == record.cases) {', 'record.refused == record.cases && !MUTANT) {', 'an obligation that was refused throughout passes'),
     ('clauses-uncounted', CAMPAIGN, 'result.clause_counts[c] += counts[c];', 'result.clause_counts[c] += MUTANT ? 0 : counts[c];',
      'a campaign has no clause counts'),
     ('first-obligation', CAMPAIGN, 'number % every == 0 && !enough) one_case', 'number % every == 0 && !enough && !(MUTANT && o > 0)) one_case', 'only the first obligation is tried'),
@@ -244,14 +245,26 @@ BY_HAND = [
     ('mistrust-is-fine', REPORT, 'report["totals"]["mistrusted"] != 0 ||', '(report["totals"]["mistrusted"] != 0 && !MUTANT) ||', 'a mistrusted obligation does not fail the run'),
     ('never-evaluated-is-fine', REPORT, '|| !report["never_evaluated"].empty();', '|| (!report["never_evaluated"].empty() && !MUTANT);', 'a clause that was never evaluated does not fail the run'),
     ('finding-dropped', REPORT, 'if (o.counterexample) r', 'if (o.counterexample && !MUTANT) r', 'the JSON report lacks the counterexample'),
-    ('refused-is-passed', REPORT, 'return any(Verdict::passed) ? "passed"', 'return any(Verdict::passed) || MUTANT ? "passed"', 'a kernel that refused everything is reported as passed'),
+    ('refused-is-passed', REPORT, '|| !any(Verdict::passed)) return "refused"', '|| (!any(Verdict::passed) && !MUTANT)) return "refused"', 'a kernel that refused everything is reported as passed'),
+    ('thin-is-passed', REPORT, 'Shortfall::Kind::thin ? "thin"', 'Shortfall::Kind::thin && !MUTANT ? "thin"', 'a campaign below its floor is reported as passed'),
     ('totals-zero', REPORT, '.get<int>() + 1;', '.get<int>() + (MUTANT ? 0 : 1);', 'totals stay 0'),
     ('no-replays', REPORT, 'if (!o.contains("counterexample")) continue;\n', 'if (!o.contains("counterexample") || MUTANT) continue;\n', 'replay files are not written'),
-    ('junit-mistrusted', JUNIT, '|| o["verdict"] == "mistrusted"; }', '|| (o["verdict"] == "mistrusted" && !MUTANT); }', 'JUnit shows mistrusted obligations as skipped'),
+    ('junit-mistrusted', JUNIT, '|| o["verdict"] == "mistrusted" ||', '|| (o["verdict"] == "mistrusted" && !MUTANT) ||', 'JUnit shows mistrusted obligations as skipped'),
     ('junit-failure-dropped', JUNIT, 'if (failed(o))\n', 'if (failed(o) && !MUTANT)\n', 'JUnit lacks the failure'),
     ('junit-skip-dropped', JUNIT, 'else if (skipped(o))', 'else if (skipped(o) && !MUTANT)', 'JUnit shows what was skipped as passed'),
     ('junit-count', JUNIT, 'all.failures += counts.failures;', 'all.failures += MUTANT ? 0 : counts.failures;', 'JUnit counts no failures'),
-    ('sarif-dropped', SARIF, 'for (const Judged& found : judged(report, verdict))', 'for (const Judged& found : judged(report, MUTANT ? "none" : verdict))', 'SARIF has no results'),
+    ('sarif-dropped', SARIF, 'add(explained(report), "error");', 'if (!MUTANT) add(explained(report), "error");', 'SARIF has no results'),
+    # Explanations and depth.
+    ('last-call-blamed', FAILED_CALL, 'if (outcome.finding) wrong = i,', 'if (outcome.finding && !MUTANT) wrong = i,', 'calls are not judged by themselves'),
+    ('unwritten-untold', FAILED_CALL, 'if (not_written(calls_[failed], finding)) {', 'if (!MUTANT && not_written(calls_[failed], finding)) {', 'an element that was not written is a wrong value'),
+    ('relation-untold', FAILED_CALL, 'if (i == failed) continue;', 'if (i == failed || MUTANT) continue;', 'how the other calls differ is not told'),
+    ('first-explains', EXPLANATION, 'rank(o, differential) < rank(*best, differential)', '!MUTANT && rank(o, differential) < rank(*best, differential)', 'the first obligation explains the fault'),
+    ('all-shrunk', CAMPAIGN, '!options_.shrink || shrink_budget()', 'MUTANT || !options_.shrink || shrink_budget()', 'nothing is shrunk'),
+    ('no-race', CAMPAIGN, 'if (kernel_.backend != Backend::cuda_host || found.kind', 'if (MUTANT || kernel_.backend != Backend::cuda_host || found.kind', 'no race is looked for'),
+    ('no-floor', DEPTH, 'reached < kLeastDepth)', 'reached < kLeastDepth && !MUTANT)', 'no part of the default depth is asked for'),
+    ('strategies-free', DEPTH, 'missing = whole_[o].strategies', 'missing = MUTANT ? 0 : whole_[o].strategies', 'a floor needs no strategy'),
+    ('placements-free', DEPTH, 'missing = whole_[o].placements', 'missing = MUTANT ? 0 : whole_[o].placements', 'a floor needs no placement'),
+    ('half-refused', CAMPAIGN, 'if (accepted < kLeastDepth)', 'if (accepted < kLeastDepth && !MUTANT)', 'a kernel may refuse most of its cases'),
     # References.
     ('matmul-last-k', 'reference/matmul.hpp', 'for (Index p = 0; p < a.dim(1); ++p) sum += a(i, p) * b(p, j);',
      'for (Index p = 0; p < a.dim(1) - (MUTANT && a.dim(1) > 1); ++p) sum += a(i, p) * b(p, j);', 'the last product of a sum is left out'),

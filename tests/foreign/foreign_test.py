@@ -89,17 +89,17 @@ def findings(document):
 
 def examples():
     shim = sources / "rmsnorm.yaml"
-    code, report, _ = falsify(libraries / "matmul.so", "my_matmul", "matmul", "--cases", 20)
+    code, report, _ = falsify(libraries / "matmul.so", "my_matmul", "matmul")
     check(code == 0 and report and report["totals"]["passed"] == 1, "the right product over DLPack passes")
     check(report and report["kernels"][0]["kernel"] == "foreign/matmul.so/my_matmul", "it is named after its library")
     check(report and report["never_evaluated"] == [], "every clause was evaluated")
-    code, report, _ = falsify(libraries / "rmsnorm.so", "rms_normalize", "rmsnorm", "--shim", shim, "--cases", 20)
+    code, report, _ = falsify(libraries / "rmsnorm.so", "rms_normalize", "rmsnorm", "--shim", shim)
     check(code == 0 and report and report["totals"]["passed"] == 1, "the right rmsnorm through a shim passes")
     code, report, _ = falsify(libraries / "rmsnorm.so", "rms_normalize_by_four", "rmsnorm", "--shim", shim, "--cases", 20)
     check(code == 1 and report and report["totals"]["falsified"] == 1, "the wrong rmsnorm is falsified")
 
     # Pointers and strides of four tensors, and a declaration of its own.
-    how = ("--shim", sources / "attention.yaml", "--cases", 20)
+    how = ("--shim", sources / "attention.yaml")
     code, report, _ = falsify(libraries / "attention.so", "attention_online", "attention", *how)
     check(code == 0 and report and report["totals"]["passed"] == 1, "the right attention through a shim passes")
     check(report and "online" in json.dumps(report["kernels"][0]["foreign"]["declared"]), "what it declares is in the report")
@@ -111,11 +111,11 @@ def examples():
 
     dense = folder / "dense.yaml"
     dense.write_text(shim.read_text() + "requires: dense row-major\n")
-    code, report, _ = falsify(libraries / "rmsnorm.so", "rms_normalize", "rmsnorm", "--shim", dense, "--cases", 20)
+    code, report, _ = falsify(libraries / "rmsnorm.so", "rms_normalize", "rmsnorm", "--shim", dense)
     refused = sum(o["refused"] for o in report["kernels"][0]["obligations"]) if report else 0
     cases = sum(o["cases"] for o in report["kernels"][0]["obligations"]) if report else 0
     check(code == 0 and 0 < refused < cases, f"a shim that asks for dense rows refuses some calls ({refused} of {cases})")
-    code, out, _, _ = run("falsify", "--lib", libraries / "rmsnorm.so", "--contract", "rmsnorm", "--shim", dense, "--cases", 20, "--quiet")
+    code, out, _, _ = run("falsify", "--lib", libraries / "rmsnorm.so", "--contract", "rmsnorm", "--shim", dense, "--quiet")
     check(code == 0 and f"{refused} of {cases} cases refused".encode() in out, "the verdict says how many were refused")
 
     declares = folder / "declares.yaml"
@@ -128,7 +128,7 @@ def examples():
     check(code == 2 and "pins no 'confident'" in err, "only what a contract pins can be lost")
 
     # Bounds follow from what is declared: cut inputs pass where they are declared, and there alone.
-    code, _, _ = falsify(libraries / "faults.so", "matmul_bf16_inputs", "matmul", "--cases", 20, "--declare",
+    code, _, _ = falsify(libraries / "faults.so", "matmul_bf16_inputs", "matmul", "--declare",
                          "inputs=bf16,input_rounding=toward_zero")
     check(code == 0, "inputs cut to bfloat16 pass where they are declared")
 
