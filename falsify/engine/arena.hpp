@@ -69,8 +69,7 @@ class Stage {
   /// tensor so, and the others tight.
   Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison, std::optional<std::size_t> only_far = {});
   ~Stage();
-  Stage(const Stage&) = delete;
-  Stage& operator=(const Stage&) = delete;
+  Stage(Stage&&) = default;
 
   std::span<const Placed> tensors() const { return placed_; }
   /// Values of a tensor now, dense and row-major.
