@@ -145,7 +145,7 @@ BY_HAND = [
      'a campaign has no clause counts'),
     ('unavailable-passes', CAMPAIGN, 'record.verdict = Verdict::unavailable;\n', 'record.verdict = MUTANT ? Verdict::passed : Verdict::unavailable;\n', 'a device that is missing is no verdict'),
     ('first-obligation', CAMPAIGN, 'number % every == 0 && !enough) one_case', 'number % every == 0 && !enough && !(MUTANT && o > 0)) one_case', 'only the first obligation is tried'),
-    ('campaign-seed', CAMPAIGN, 'draw(op_, *obligation.info, options_.seed,', 'draw(op_, *obligation.info, MUTANT ? 1 : options_.seed,', "the campaign's seed is ignored"),
+    ('campaign-seed', CAMPAIGN, 'draw(op_, *obligations_[o]->info, options_.seed,', 'draw(op_, *obligations_[o]->info, MUTANT ? 1 : options_.seed,', "the campaign's seed is ignored"),
     ('hangs-forever', CAMPAIGN, '|| hangs_ == kMostHangs;', '|| (!MUTANT && hangs_ == kMostHangs);', 'a kernel that hangs is tried on and on'),
     # Workers.
     ('counts-forgotten', WORKER, 'tally.ended[i] += tally.running[i];', 'tally.ended[i] += MUTANT ? 0 : tally.running[i];', 'clause counts of ended workers are lost'),
