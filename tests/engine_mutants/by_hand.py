@@ -144,7 +144,7 @@ BY_HAND = [
     ('clauses-uncounted', CAMPAIGN, 'result.clause_counts[c] += counts[c];', 'result.clause_counts[c] += MUTANT ? 0 : counts[c];',
      'a campaign has no clause counts'),
     ('first-obligation', CAMPAIGN, 'number % every == 0 && !enough) one_case', 'number % every == 0 && !enough && !(MUTANT && o > 0)) one_case', 'only the first obligation is tried'),
-    ('campaign-seed', CAMPAIGN, 'draw(op_, *obligation.info, options_.seed,', 'draw(op_, *obligation.info, MUTANT ? 1 : options_.seed,', "the campaign's seed is ignored"),
+    ('campaign-seed', CAMPAIGN, 'draw(op_, *obligations_[o]->info, options_.seed,', 'draw(op_, *obligations_[o]->info, MUTANT ? 1 : options_.seed,', "the campaign's seed is ignored"),
     ('hangs-forever', CAMPAIGN, '|| hangs_ == kMostHangs;', '|| (!MUTANT && hangs_ == kMostHangs);', 'a kernel that hangs is tried on and on'),
     # Workers.
     ('counts-forgotten', WORKER, 'evaluated[i] += op.counters()', '(MUTANT ? evaluated[i] = 0 : evaluated[i]) += op.counters()', 'clause counts of calls before are lost'),
