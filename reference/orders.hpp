@@ -47,7 +47,8 @@ inline Bounded product_of_four(const Bounded& a, const Bounded& b, const Bounded
   return all;
 }
 
-/// keep a + take b, keep + take = 1; correct kernels also evaluate a + take (b - a) and, where take is not below 1/2, b - keep (b - a).
+/// keep a + take b, keep + take = 1; correct kernels also evaluate a + take (b - a) and, where take is not below 1/2, b - keep (b - a), or
+/// (b - keep b) + keep a with the difference fused, which rounds as a product does.
 template <class T>
 T weighted_mean(const T& keep, const T& a, const T& take, const T& b) {
   Sum<T> sum;
@@ -75,8 +76,9 @@ inline Bounded weighted_mean(const Bounded& keep, const Bounded& a, const Bounde
     const auto with = [&](double of_a, double of_b) { return std::fabs(keep.value) * of_a + std::fabs(take.value) * of_b + own; };
     return Bounded(other.value, with(a.error, b.error), with(a.statistical, b.statistical), other.may_overflow);
   };
-  const Bounded both = either_order(first, with_errors(below));
-  return from_above ? either_order(both, with_errors(above)) : both;
+  Bounded all = either_order(first, with_errors(below));
+  all.may_overflow |= std::isinf(b.value);  // less itself
+  return from_above ? either_order(all, with_errors(above)) : all;
 }
 
 /// a x / y: the product first, or the quotient.

@@ -54,7 +54,7 @@ State attend(Index from, Index to, Index d, float scale, const Choices& by, Scor
     if (largest == -INFINITY) continue;
     const float grown = (largest - s.shift) * (by.base2 ? constant : kLog2e);
     if (by.lazy == 0 || !(grown <= static_cast<float>(by.lazy))) {
-      const float factor = s.shift == -INFINITY ? 0 : power(s.shift, largest);
+      const float factor = s.shift == -INFINITY ? 0 : by.base2 ? std::exp2((s.shift - largest) * constant) : std::exp(s.shift - largest);
       s.sum *= factor;
       for (float& x : s.mean) x = s.shift == -INFINITY ? 0 : x * factor;
       s.shift = largest;

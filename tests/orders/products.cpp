@@ -1,10 +1,9 @@
-// Matrix products: split sums, three products of TF32, narrow accumulators, adapters, NF4.
+// Matrix products: split sums, three products of TF32, adapters, NF4.
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <vector>
 
-#include "core/half.hpp"
 #include "core/nf4.hpp"
 #include "ops/lora_linear.hpp"
 #include "ops/matmul.hpp"
@@ -64,16 +63,6 @@ struct ThreeProducts {
   }
 };
 
-/// Held in binary16 after each addition.
-struct HalfAccumulator {
-  template <class X, class Y>
-  float operator()(Index k, X x, Y y) const {
-    float sum = 0;
-    for (Index p = 0; p < k; ++p) sum = widen(to_half(std::fma(x(p), y(p), sum)));
-    return sum;
-  }
-};
-
 /// The adapter scaled: its product with B, or its factor before.
 template <bool scaled_before>
 void lora(const LoraLinearArgs& a) {
@@ -121,7 +110,6 @@ void nf4_gemv(const Nf4MatmulNtArgs& a) {
 Orders product_orders() {
   return {order<MatmulArgs>("matmul", "CUTLASS", "include/cutlass/gemm/kernel/gemm_splitk_parallel.h", "sums of 32 terms, then their sum", product(Split<32>{})),
           order<MatmulArgs>("matmul", "CUTLASS", "include/cutlass/gemm/warp/mma_tensor_op_fast_f32.h", "three products of TF32", product(ThreeProducts{}), {.inputs = Format::tf32x3}),
-          order<MatmulArgs>("matmul", "ggml", "ggml/src/ggml-cuda/ggml-cuda.cu, CUBLAS_COMPUTE_16F", "accumulator of binary16", product(HalfAccumulator{}), {.accumulator = Format::f16}),
           order<LoraLinearArgs>("lora_linear", "PEFT", "src/peft/tuners/lora/layer.py, Linear.forward", "B (A x) scaled, then added", lora<false>),
           order<LoraLinearArgs>("lora_linear", "Unsloth", "unsloth/kernels/utils.py, matmul_lora", "A x scaled first", lora<true>),
           order<Nf4DequantizeArgs>("nf4_dequantize", "bitsandbytes", "csrc/kernels.cu, kDequantizeBlockwise", "entry times absmax", dequantize),
