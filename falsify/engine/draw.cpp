@@ -187,7 +187,11 @@ void reach_any_extent(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
   const std::size_t chosen = long_dims[in_turn % long_dims.size()];
   const DimInfo& info = op.dims[chosen];
   Index least = std::max<Index>(info.min, 64), most = spec.oracle_use != OracleUse::whole ? info.max : info.max / 2;
-  if (seldom && most > Index{1} << 16) least = (Index{1} << 15) + 1, most = std::min(most, random.chance(0.5) ? (Index{1} << 16) + 2 : most);
+  if (seldom && most > Index{1} << 15) {
+    const Index limit = random.chance(0.7) && most >= Index{1} << 16 ? Index{1} << 16 : Index{1} << 15;
+    least = std::min(limit + random.between(-1, 2), most);
+    if (random.chance(0.7)) most = std::min(least + random.between(0, 63), most);
+  }
   const auto affordable = [&] {
     const bool few_blocks = seldom || !spec.in_blocks || blocks_of(op, c.dims) <= kMostBlocks;
     return few_blocks && case_cost(op, c.dims, spec.in_blocks, spec.oracle_use) <= (!seldom ? kUsual : spec.in_blocks ? kSeldomInBlocks : kSeldom);
