@@ -340,8 +340,8 @@ def campaigns():
     git("revert", "--no-edit", "HEAD")
     done = gate("--time", "4s", "--report", folder / "report", base="HEAD~1")
     kernels = {k["kernel"]: k for k in done.json["report"]["kernels"]}
-    check(done.returncode == 0 and set(kernels) == of("softmax/cpu/"), f"a right kernel: {done.returncode}, {set(kernels)}, {done.stderr}")
-    check(all(k["status"] == "passed" and sum(o["cases"] for o in k["obligations"]) > 0 for k in kernels.values()), "its campaigns ran")
+    check(done.returncode in (0, 4) and set(kernels) == of("softmax/cpu/"), f"a right kernel: {done.returncode}, {set(kernels)}, {done.stderr}")
+    check(all(k["status"] in ("passed", "thin") and sum(o["cases"] for o in k["obligations"]) > 0 for k in kernels.values()), "its campaigns ran")
     check(done.seconds < 4 + 20 * SLACK, f"4 s became {done.seconds:.1f} s")
     for name in ("gate.json", "report.json", "junit.xml"):
         check((folder / "report" / name).is_file(), f"--report wrote no {name}")
