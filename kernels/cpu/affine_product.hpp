@@ -13,11 +13,12 @@ inline void multiply_openblas(const AffineProduct& x, Device&) { openblas_gemm(g
 inline void multiply_tiled(const AffineProduct& x, Device&) { tiled_gemm(gemm_call(x)); }
 inline void multiply_dispatch(const AffineProduct& x, Device&) { dispatch_gemm(gemm_call(x)); }
 
-/// Why OpenBLAS cannot take matrices of these strides; extents are those of contracts, at most 16384.
+/// Why OpenBLAS cannot take matrices of these extents and strides.
 template <class... T>
 std::optional<std::string> openblas_refuses(const View<T>&... matrices) {
   GemmCall call;
-  call.ldc = std::max({leading_dimension(matrices)...});
+  call.m = 1;
+  call.ldc = std::max({std::max<Index>(matrices.dim(0), 1) * leading_dimension(matrices)...});
   return openblas_refusal(call);
 }
 

@@ -81,7 +81,7 @@ inline GemmCall gemm_call(const AffineProduct& x) {
 /// cblas_sgemm with alpha = scale, and beta = 1 where something is added. Error at most k·u·|A|·|B| element by element, in
 /// OpenBLAS's own order; the scale and the addend cost one rounding each.
 void openblas_gemm(const GemmCall& call);
-/// Why OpenBLAS cannot take the call: its integers are 32 bits.
+/// Why OpenBLAS cannot take the call: its integers and some of its offsets have 32 bits.
 std::optional<std::string> openblas_refusal(const GemmCall& call);
 
 /// Register tiles in Highway SIMD, on the best instruction set of this processor; one thread. Each element is summed

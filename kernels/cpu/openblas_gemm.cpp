@@ -9,9 +9,11 @@
 namespace assay::cpu {
 
 std::optional<std::string> openblas_refusal(const GemmCall& call) {
-  const Index largest = std::max({call.m, call.k, call.n, call.a.ld, call.b.ld, call.ldc, call.addend_ld});
+  // Its small products scatter to offsets of 32 bits (vscatterdps in sgemm_small_kernel of SkylakeX).
+  const Index a_rows = call.a.transposed ? call.k : call.m, b_rows = call.b.transposed ? call.n : call.k;
+  const Index largest = std::max({call.m, call.k, call.n, a_rows * call.a.ld, b_rows * call.b.ld, call.m * call.ldc});
   if (largest <= INT_MAX) return std::nullopt;
-  return fmt::format("OpenBLAS counts in 32-bit integers: an extent or leading dimension of {} is too large", largest);
+  return fmt::format("OpenBLAS counts in 32-bit integers: {} elements from the first row to behind the last are too many", largest);
 }
 
 void openblas_gemm(const GemmCall& call) {

@@ -172,7 +172,7 @@ TEST_F(StageTest, LayoutsAndPlacementsAreWhatTheyAreNamedFor) {
     by_columns += layout == Layout::mixed && strides[0] < strides[1];
   });
   EXPECT_EQ(unaligned, stages / kPlacements / 2);
-  EXPECT_EQ(padded, stages / kLayouts);
+  EXPECT_EQ(padded, stages / kNearLayouts);
   EXPECT_GT(spread, 0);
   EXPECT_GT(by_columns, 0);
 }

@@ -64,7 +64,7 @@ TEST(Case, IsDescribedWithAllThatDeterminesIt) {
   Case c = sample();
   c.dims = {2, 1, 3};
   EXPECT_EQ(describe(operation("matmul"), c),
-            "m=2 k=1 n=3, explicit values, mixed, page_start, seed 18446744073709551615, after a call with dims 3, 4, 5");
+            "m=2 k=1 n=3, explicit values, mixed, page_start, seed 18446744073709551615, after a call with m=3 k=4 n=5");
   c.prelude.clear();
   c.values.clear();
   c.seed = 5;
@@ -234,7 +234,7 @@ TEST(CaseJson, ASeedHasUpToTwentyDigits) {
 TEST(CaseJson, NamesThatAreUnknownAreAnsweredWithThoseThatAre) {
   json file = steps({1, 4, 1});
   file["layout"] = "loose";
-  EXPECT_EQ(said(file), (std::vector<std::string>{"file.layout", "has \"loose\", which names nothing known", "use one of tight, padded, offset, mixed"}));
+  EXPECT_EQ(said(file), (std::vector<std::string>{"file.layout", "has \"loose\", which names nothing known", "use one of tight, padded, offset, mixed, far_rows"}));
   file = steps({1, 4, 1});
   file["placement"] = 1;
   EXPECT_EQ(said(file), (std::vector<std::string>{"file.placement", "has 1, which names nothing known", "use one of sentinels, page_end, page_start"}));

@@ -176,8 +176,9 @@ TEST(Verdicts, EveryRunOfAKernelThatMayVaryIsHeldToItsBounds) {
     if (float* const c = first_of(call); c != nullptr && ++calls % 3 == 0) *c += 1 + std::fabs(*c);
   });
   Kernel well = with("matmul/cpu/naive", right);
-  EXPECT_EQ(found(after_nan, "frame"), "bits");
-  EXPECT_EQ(found(third, "determinism"), "bits");
+  // The call that is wrong by itself explains why two calls differ.
+  EXPECT_EQ(found(after_nan, "frame"), "value");
+  EXPECT_EQ(found(third, "determinism"), "value");
   after_nan.deterministic = third.deterministic = well.deterministic = false;
   EXPECT_EQ(found(after_nan, "frame"), "value");
   EXPECT_EQ(found(third, "determinism"), "value");
@@ -500,7 +501,7 @@ TEST(Verdicts, AKernelIsJudgedByTheArithmeticThatItDeclares) {
 TEST(Verdicts, ACampaignThatComparedNothingIsMistrusted) {
   CampaignOptions options;
   options.cases = 1;
-  options.only = "FALSIFY-MM-002";
+  options.only = "FALSIFY-MM-005";  // the first case of some others is a joint shape
   bool met = false;
   for (options.seed = 1; options.seed < 300 && !met; ++options.seed) {
     const ObligationResult o = run_campaign(operation("matmul"), kernel("matmul/cpu/naive"), options).obligations.front();
@@ -515,7 +516,7 @@ TEST(Verdicts, ACampaignThatComparedNothingIsMistrusted) {
 /// Where the time is up and nothing has been compared yet, a few cases more are tried.
 TEST(Verdicts, ACampaignThatComparedNothingIsTriedOnWhenTheTimeIsUp) {
   CampaignOptions options;
-  options.only = "FALSIFY-MM-002";
+  options.only = "FALSIFY-MM-005";
   std::int64_t elements = 1;
   for (options.seed = 0; elements > 0 && ++options.seed < 300;) {
     options.cases = 1;

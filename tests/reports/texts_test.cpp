@@ -188,7 +188,7 @@ TEST(Table, SaysWhyAKernelWasNotTried) {
             })),
             std::string("kernel      cases   elements  err/bound  seconds  verdict\n"
                         "absent          2          0          0      1.2  unavailable: no device\n"
-                        "unwilling       3          0          0      1.2  refused: n is odd\n"
+                        "unwilling       3          0          0      1.2  refused: n is odd (3 of 3 cases refused)\n"
                         "tried           3          5          0      1.2  passed\n") +
                 kTotals);
 }

@@ -62,7 +62,8 @@ std::string table(const json& report) {
     text += fmt::format("{:<{}}  {:>6}  {:>9}  {:>9}  {:>7.1f}  {}\n", k["kernel"].get<std::string>(), width, cases,
                         short_count(static_cast<double>(elements)), figure(worst), k["seconds"].get<double>(), verdict);
   }
-  for (const Judged& found : explained(report)) text += finding_text(found.kernel, found.obligation);
+  for (const Judged& found : explained(report))
+    if (found.obligation.contains("counterexample")) text += finding_text(found.kernel, found.obligation);
   text += findings;
   for (const json& id : report["never_evaluated"])
     text += fmt::format("\nNEVER EVALUATED {}: a clause that no run reaches proves nothing\n", id.get<std::string>());
