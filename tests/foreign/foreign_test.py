@@ -123,7 +123,8 @@ def examples():
     for said, more in ((True, ()), (False, ("--declare", "batch_invariant=yes"))):
         code, report, _ = falsify(libraries / "rmsnorm.so", "rms_normalize", "rmsnorm", "--shim", declares, "--cases", 4, *more)
         heard = report and "batch_invariant=no" in report["kernels"][0]["foreign"]["declared"]
-        check(code == 0 and heard == said, f"what a shim declares is heard, and the command line has the last word ({more})")
+        # Four cases are too few for a verdict (exit 4).
+        check(code == 4 and heard == said, f"what a shim declares is heard, and the command line has the last word ({more}): exit {code}")
     code, _, err, _ = run("falsify", "--lib", libraries / "rmsnorm.so", "--contract", "rmsnorm", "--shim", shim, "--declare", "loses=confident")
     check(code == 2 and "pins no 'confident'" in err, "only what a contract pins can be lost")
 
@@ -156,20 +157,22 @@ def planted():
         check(codes and all(c == 1 for c in codes), f"{symbol}: every replay file reproduces with the library elsewhere ({codes})")
 
 
-# What each may end as: exit code, and the kinds of findings of which one must be there.
-CRASH, ERROR, WRONG = (1, {"crash"}), (1, {"error"}), (1, {"value", "class", "bits"})
+# What each may end as: exit codes, and the kinds of findings of which one must be there; none: nothing may be found.
+CRASH, ERROR, WRONG = ({1}, {"crash"}), ({1}, {"error"}), ({1}, {"value", "class", "bits"})
+# Nothing was wrong, and how deep a campaign comes in its second, to "passed" or to "thin", is up to the machine.
+CLEAN = ({0, 4}, set())
 HOSTILE = {
-    "right": (0, None), "prints": (0, None), "wrong": None, "refuses_all": (3, None), "reports_error": ERROR,
-    "faults": CRASH, "loops": (1, {"hang"}), "exits": CRASH, "exits_at_once": CRASH, "aborts": CRASH, "raises": CRASH,
-    "stops": (1, {"hang"}), "overflows_stack": CRASH, "throws": ERROR, "throws_int": CRASH, "closes_all": CRASH,
-    "closes_all_and_loops": CRASH, "jumps": (None, None),
-    "overruns_1": (1, {"crash", "out of bounds"}), "overruns_4096": (1, {"crash", "out of bounds"}), "overruns_1000000": CRASH,
-    "writes_input": (1, {"out of bounds"}), "leaks": CRASH,
-    "forks": (0, None), "forks_and_dies": CRASH, "forks_and_returns_twice": (0, None), "forks_grandchildren": CRASH,
+    "right": CLEAN, "prints": CLEAN, "wrong": None, "refuses_all": ({3}, set()), "reports_error": ERROR,
+    "faults": CRASH, "loops": ({1}, {"hang"}), "exits": CRASH, "exits_at_once": CRASH, "aborts": CRASH, "raises": CRASH,
+    "stops": ({1}, {"hang"}), "overflows_stack": CRASH, "throws": ERROR, "throws_int": CRASH, "closes_all": CRASH,
+    "closes_all_and_loops": CRASH, "jumps": ({0, 1, 4}, None)  # where it ends nobody knows; that it gives a verdict is what counts,
+    "overruns_1": ({1}, {"crash", "out of bounds"}), "overruns_4096": ({1}, {"crash", "out of bounds"}), "overruns_1000000": CRASH,
+    "writes_input": ({1}, {"out of bounds"}), "leaks": CRASH,
+    "forks": CLEAN, "forks_and_dies": CRASH, "forks_and_returns_twice": CLEAN, "forks_grandchildren": CRASH,
     "kills_the_judge": WRONG, "writes_to_the_oracle": WRONG,
-    "rounds_up": ERROR, "flushes": ERROR, "writes_later": (1, {"late write", "out of bounds", "value", "class", "bits"}),
-    "forges_answer": (1, {"value", "class", "unwritten", "bits"}), "overwrites_mailbox": WRONG,
-    "fills_mailbox": (1, {"error"}), "claims_invalid": (1, {"error"}),
+    "rounds_up": ERROR, "flushes": ERROR, "writes_later": ({1}, {"late write", "out of bounds", "value", "class", "bits"}),
+    "forges_answer": ({1}, {"value", "class", "not written", "bits"}), "overwrites_mailbox": WRONG,
+    "fills_mailbox": ({1}, {"error"}), "claims_invalid": ({1}, {"error"}),
 }
 # Wrong, and then an attack on what judges it: denied, the wrong result alone is left, and no other finding. In brackets, what
 # `assay doctor` must say of this system for the attack to be denied.
@@ -184,15 +187,17 @@ ATTACKS = {
 NOBODY = 65534
 
 
-def attempt(library, symbol, exit_code, kinds, user=None):
+def attempt(library, symbol, exit_codes, kinds, user=None):
     code, report, seconds = falsify(library, symbol, "scale", "--time", f"{TIME}s", "--limit", "500ms", user=user)
     found = {f["kind"] for f in findings(report)} if report else set()
     name = symbol if user is None else f"{symbol} as {user}"
     print(f"  {name:<40} exit {code}  {seconds:4.1f} s  {sorted(found)}", flush=True)
     check(report is not None, f"{name}: the reports are whole")
-    # Where `jumps` ends nobody knows; that it gives a verdict is what counts.
-    check(code == exit_code or (exit_code is None and code in (0, 1)), f"{name}: exit {code}, not {exit_code}")
-    check(kinds is None or kinds & found, f"{name}: one of {kinds}, not {found}")
+    check(code in exit_codes, f"{name}: exit {code}, not one of {exit_codes}")
+    check(kinds is None or kinds & found or kinds == found, f"{name}: one of {kinds}, not {found}")
+    if (exit_codes, kinds) == CLEAN and report:
+        told = {o["id"]: o["verdict"] for o in report["kernels"][0]["obligations"]}
+        check(set(told.values()) == {"passed"}, f"{name}: each obligation was tried and held: {told}")
     check(seconds <= TIME + SLACK, f"{name}: a verdict after {seconds:.1f} s")
     left = left_behind()
     check(not left, f"{name} leaves {left}")
@@ -230,7 +235,7 @@ def attacks():
             continue
         for user in users:
             shutil.rmtree(folder / "reports", ignore_errors=True)
-            _, found = attempt(library, symbol, 1, {"value"}, user=user)
+            _, found = attempt(library, symbol, {1}, {"value"}, user=user)
             check(found <= WRONG[1], f"{symbol} as {user}: its attack was denied, which {found - WRONG[1]} tells otherwise")
 
 
