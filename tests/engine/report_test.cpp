@@ -139,7 +139,7 @@ TEST(Table, AKernelsLineAddsUpItsObligations) {
   // What fails says little of how near to its bound a right kernel comes; what was never tried has one reason.
   EXPECT_EQ(row(of_kernel("x/cpu/wrong", "falsified", {obligation("falsified", 1, 0, "inf"), obligation("mistrusted", 1, 0, 0.9), obligation("passed", 1, 0, 0.25)})),
             "x/cpu/wrong 3 3000 0.25 1.2 falsified");
-  EXPECT_EQ(row(of_kernel("x/cpu/never", "refused", {obligation("refused", 2, 2), obligation("not applicable", 0, 0)})), "x/cpu/never 2 2000 0 1.2 refused: why");
+  EXPECT_EQ(row(of_kernel("x/cpu/never", "refused", {obligation("refused", 2, 2), obligation("not applicable", 0, 0)})), "x/cpu/never 2 2000 0 1.2 refused: why (2 of 2 cases refused)");
   EXPECT_EQ(row(of_kernel("x/cuda/away", "unavailable", {obligation("unavailable", 0, 0)})), "x/cuda/away 0 0 0 1.2 unavailable: why");
 }
 

@@ -165,7 +165,7 @@ HOSTILE = {
     "right": CLEAN, "prints": CLEAN, "wrong": None, "refuses_all": ({3}, set()), "reports_error": ERROR,
     "faults": CRASH, "loops": ({1}, {"hang"}), "exits": CRASH, "exits_at_once": CRASH, "aborts": CRASH, "raises": CRASH,
     "stops": ({1}, {"hang"}), "overflows_stack": CRASH, "throws": ERROR, "throws_int": CRASH, "closes_all": CRASH,
-    "closes_all_and_loops": CRASH, "jumps": ({0, 1, 4}, None)  # where it ends nobody knows; that it gives a verdict is what counts,
+    "closes_all_and_loops": CRASH, "jumps": ({0, 1, 4}, None),  # where it ends nobody knows; a verdict is what counts
     "overruns_1": ({1}, {"crash", "out of bounds"}), "overruns_4096": ({1}, {"crash", "out of bounds"}), "overruns_1000000": CRASH,
     "writes_input": ({1}, {"out of bounds"}), "leaks": CRASH,
     "forks": CLEAN, "forks_and_dies": CRASH, "forks_and_returns_twice": CLEAN, "forks_grandchildren": CRASH,
