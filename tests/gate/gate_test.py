@@ -453,7 +453,7 @@ def with_field(evidence, path, value):
 
 
 # Fields whose edit nothing but a signature shows, once the digest was made anew: what the figures themselves do not contradict.
-ONLY_SIGNED = {"arithmetic", "device", "driver", "build", "draws", "environment", "seeds", "obligations.refused", "obligations.nonzero", "obligations.worst",
+ONLY_SIGNED = {"arithmetic", "device", "driver", "build", "draws", "environment", "seeds", "obligations.nonzero", "obligations.worst",
                "obligations.typical", "obligations.reason"}
 
 
