@@ -19,6 +19,12 @@ namespace assay::falsify {
 /// What outputs hold before the kernel runs; each element differs from its neighbours.
 enum class Poison { finite, nan };
 
+/// What some outputs hold before the call in place of poison, and whether they may change.
+struct Preset {
+  std::vector<std::vector<float>> values{};  ///< by tensor, dense; empty: poison
+  std::vector<bool> frozen{};                ///< by tensor: the kernel must not touch it; empty: none is
+};
+
 /// One tensor in the arena. All offsets and sizes in bytes from the arena's base.
 struct Placed {
   std::size_t region = 0;        ///< first byte of the region that belongs to this tensor
@@ -52,7 +58,7 @@ class Arena {
 class Stage {
  public:
   /// Lays out the problem and fills it; throws Unavailable if the arena cannot hold it.
-  Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison);
+  Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison, Preset preset = {});
 
   std::span<const Placed> tensors() const { return placed_; }
   /// Values of a tensor now, dense and row-major.
@@ -60,6 +66,8 @@ class Stage {
   /// One sentence if anything outside the outputs changed: a sentinel, a gap between rows, an input.
   /// Overwrites the tensors: read outputs before, and ask once.
   std::optional<std::string> damage() const;
+  /// No output has an element that changed; there are such elements.
+  bool untouched() const;
   /// One sentence if anything was written since damage() found nothing. Needs no problem any more.
   std::optional<std::string> late_damage() const;
 
@@ -72,8 +80,13 @@ class Stage {
   std::optional<std::size_t> written_word(const Placed& placed) const;
   void place(Placed& placed, const TensorInfo& info, const Case& c, Random& random, std::size_t& cursor);
 
+  /// What an element held before the call.
+  std::uint32_t held_bits(std::size_t tensor, Index offset, Index dense) const;
+
   Arena& arena_;
   const Problem& problem_;
+  Preset preset_;
+  Poison poison_;
   const OpDescriptor& op_;
   std::vector<Placed> placed_;
   std::uint64_t key_;

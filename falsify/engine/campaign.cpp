@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "falsify/engine/admit.hpp"
 #include "falsify/engine/draw.hpp"
 #include "falsify/engine/percentile.hpp"
 #include "falsify/engine/trial.hpp"
@@ -126,7 +127,7 @@ class Campaign {
     const Obligation& obligation = *obligations_[o];
     const auto begin = Clock::now();
     const rc::Shrinkable<Case> drawn =
-        draw(op_, *obligation.info, options_.seed, static_cast<std::uint64_t>(number), options_.largest);
+        admitted(op_, kernel_, draw(op_, *obligation.info, options_.seed, static_cast<std::uint64_t>(number), options_.largest));
     const Case c = drawn.value();
     ++total_;
     Outcome outcome;

@@ -2,17 +2,24 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "falsify/engine/draw.hpp"
+#include "runtime/limits.hpp"
 
 namespace assay::falsify {
 namespace {
 
 Finding structural(std::string kind, std::string message) { return {std::move(kind), std::move(message), "", {}, 0, 0, 0}; }
 
-/// A reply other than `done` ends the check.
-[[noreturn]] void interrupt(const Reply& reply) {
+/// A reply other than `done` ends the check. `advice`: of a kernel that has never returned as one does.
+[[noreturn]] void interrupt(const Reply& reply, std::string_view advice) {
   using Status = Reply::Status;
   Outcome outcome;
+  const auto went_wrong = [&](std::string_view how) {
+    const std::string text = fmt::format("{}: {}", how, reply.detail);
+    return advice.empty() ? text : fmt::format("{} ({})", advice, text);
+  };
   switch (reply.status) {
     case Status::refused:
       outcome.kind = Outcome::Kind::refused;
@@ -21,9 +28,9 @@ Finding structural(std::string kind, std::string message) { return {std::move(ki
     case Status::unavailable: throw Unavailable("the kernel's device", reply.detail);
     case Status::invalid: throw InvalidCase(reply.detail);
     case Status::violated: outcome = Outcome::falsify(structural("contract", reply.detail)); break;
-    case Status::failed: outcome = Outcome::falsify(structural("error", "the call failed: " + reply.detail)); break;
-    case Status::crashed: outcome = Outcome::falsify(structural("crash", "the kernel crashed: " + reply.detail)); break;
-    case Status::hung: outcome = Outcome::falsify(structural("hang", "the kernel did not return: " + reply.detail)); break;
+    case Status::failed: outcome = Outcome::falsify(structural("error", went_wrong("the call failed"))); break;
+    case Status::crashed: outcome = Outcome::falsify(structural("crash", went_wrong("the kernel crashed"))); break;
+    case Status::hung: outcome = Outcome::falsify(structural("hang", went_wrong("the kernel did not return"))); break;
     case Status::done: throw std::logic_error("interrupted by a normal return");
   }
   throw Interrupted{outcome};
@@ -43,7 +50,8 @@ Problem prelude(const OpDescriptor& op, const Kernel& kernel, const Case& c) {
   before.dims = c.prelude;
   for (int attempt = 0; attempt < 10 && before.params == c.params; ++attempt) before.params = draw_params(op, random);
   before.values.clear();
-  return make_problem(op, before, kernel.arithmetic, kernel.storage);
+  before = admitted(op, kernel, std::move(before));
+  return keep_to(op, kernel, make_problem(op, before, kernel.arithmetic, kernel.storage));
 }
 
 }  // namespace
@@ -55,23 +63,63 @@ Problem Trial::problem(Strategy strategy) const {
   Case c = case_;
   c.strategy = strategy;
   c.values.clear();
-  return make_problem(op_, c, kernel_.arithmetic, kernel_.storage);
+  return keep_to(op_, kernel_, make_problem(op_, c, kernel_.arithmetic, kernel_.storage));
 }
 
 Problem Trial::problem(std::vector<Index> dims) const {
   Case c = case_;
   c.dims = std::move(dims);
   c.values.clear();
-  return make_problem(op_, c, kernel_.arithmetic, kernel_.storage);
+  c = admitted(op_, kernel_, std::move(c));
+  return keep_to(op_, kernel_, make_problem(op_, c, kernel_.arithmetic, kernel_.storage));
+}
+
+Case Trial::placed() const {
+  Case placed = case_;
+  if (kernel_.backend == Backend::vulkan) placed.placement = Placement::sentinels;  // buffers have no fences there
+  return placed;
+}
+
+Preset Trial::preset(const Problem& problem) const {
+  Preset preset;
+  if (kernel_.limits == nullptr) return preset;
+  const Limits& limits = *kernel_.limits;
+  if (limits.absent.empty() && limits.starts_as.empty() && limits.zeroed.empty()) return preset;
+  preset.values.resize(op_.tensors.size());
+  preset.frozen.resize(op_.tensors.size());
+  for (const auto& [output, input] : limits.starts_as)
+    preset.values[static_cast<std::size_t>(output)] = problem.values[static_cast<std::size_t>(input)];
+  for (const int output : limits.zeroed)
+    preset.values[static_cast<std::size_t>(output)].assign(static_cast<std::size_t>(problem.shape(output).size()), 0.0F);
+  if (limits.absent.empty()) return preset;
+  // What the kernel does not give is right from the beginning, for certificates and for relations between calls.
+  const auto want = oracle(problem);
+  const std::vector<int> outputs = outputs_of(op_);
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    if (std::ranges::find(limits.absent, outputs[o]) == limits.absent.end()) continue;
+    const auto t = static_cast<std::size_t>(outputs[o]);
+    for (const Bounded& x : want[o]) preset.values[t].push_back(static_cast<float>(x.value));
+    preset.frozen[t] = true;
+  }
+  return preset;
 }
 
 Run Trial::run(const Problem& problem, Poison poison, contract::Level level) {
   expect_quiet();
   last_.reset();
-  Case placed = case_;
-  if (kernel_.backend == Backend::vulkan) placed.placement = Placement::sentinels;  // buffers have no fences there
-  const Stage& stage = last_.emplace(worker_.arena(), problem, placed, poison);
+  if (const auto why = outside(kernel_, problem)) {
+    Outcome outcome = Outcome::not_applicable("it takes a call that the kernel does not: " + *why);
+    // What is drawn, or tried on the way to a smaller case, is the kernel's to refuse; a relation's other call is the relation's need.
+    if (problem.dims == case_.dims && problem.params == case_.params) outcome.kind = Outcome::Kind::refused, outcome.reason = *why;
+    throw Interrupted{outcome};
+  }
+  const Stage& stage = last_.emplace(worker_.arena(), problem, placed(), poison, preset(problem));
+  const bool knows_how = worker_.has_returned();
   const Reply reply = worker_.run(op_, kernel_, problem.dims, problem.params, stage.tensors(), level);
+  if (!knows_how && !kernel_.advice.empty() && reply.status == Reply::Status::done && stage.untouched()) {
+    last_.reset();
+    throw Interrupted{Outcome::falsify(structural("error", fmt::format("{} (it returned, and wrote no output)", kernel_.advice)))};
+  }
   std::optional<std::string> damage;
   Run run;
   if (reply.status == Reply::Status::done) {
@@ -81,7 +129,24 @@ Run Trial::run(const Problem& problem, Poison poison, contract::Level level) {
   if (reply.status == Reply::Status::done && !damage) return run;
   last_.reset();
   if (damage) throw Interrupted{Outcome::falsify(structural("out of bounds", *damage))};
-  interrupt(reply);
+  interrupt(reply, knows_how ? "" : kernel_.advice);
+}
+
+std::optional<Outcome> Trial::reject(const Problem& problem, std::string_view what) {
+  expect_quiet();
+  last_.reset();
+  Preset preset;
+  preset.frozen.assign(op_.tensors.size(), true);
+  const Stage stage(worker_.arena(), problem, placed(), Poison::finite, preset);
+  if (!worker_.forbids(op_, kernel_, problem.dims, problem.params, stage.tensors())) return std::nullopt;
+  const Reply reply = worker_.run(op_, kernel_, problem.dims, problem.params, stage.tensors(), contract::Level::off);
+  const auto fails = [&](std::string_view how) {
+    return Outcome::falsify(structural("contract", fmt::format("it says that it rejects {}, and {}", what, how)));
+  };
+  if (reply.status == Reply::Status::done) return fails("took the call");
+  if (reply.status != Reply::Status::refused && reply.status != Reply::Status::failed) return fails(reply.detail);
+  if (const auto damage = stage.damage()) return fails("refused, but " + *damage);
+  return Outcome{};
 }
 
 void Trial::expect_quiet() const {

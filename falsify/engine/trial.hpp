@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/bounded.hpp"
+#include "falsify/engine/admit.hpp"
 #include "falsify/engine/comparator.hpp"
 #include "falsify/engine/inputs.hpp"
 #include "falsify/engine/obligation.hpp"
@@ -41,7 +42,7 @@ class Trial {
   Random random(std::string_view purpose) const { return Random(derive(case_.seed, purpose)); }
 
   /// The call of the case.
-  Problem problem() const { return make_problem(op_, case_, kernel_.arithmetic, kernel_.storage); }
+  Problem problem() const { return keep_to(op_, kernel_, make_problem(op_, case_, kernel_.arithmetic, kernel_.storage)); }
   /// The same dims with values by another strategy.
   Problem problem(Strategy strategy) const;
   /// A call with other dims; values by the case's strategy.
@@ -53,6 +54,15 @@ class Trial {
   /// check that is being tried.
   Run run(const Problem& problem, Poison poison, contract::Level level = contract::Level::pre);
   Run run(const Problem& problem) { return run(problem, case_.seed & 1 ? Poison::nan : Poison::finite); }
+  /// The same beside work of other threads.
+  Run run(const Problem& problem, Beside beside) {
+    worker_.beside(beside);
+    return run(problem);
+  }
+
+  /// Runs the kernel on a call that the contract forbids and that it says it rejects: it must say so, and touch nothing. Nothing where
+  /// the call is not forbidden.
+  std::optional<Outcome> reject(const Problem& problem, std::string_view what);
 
   /// The bounded oracle, under the arithmetic that the kernel declares. Computed in this process, after
   /// the kernel, out of its reach.
@@ -65,6 +75,11 @@ class Trial {
   Outcome against_oracle(Tier tier, const Problem& problem, const Run& run) const;
 
  private:
+  /// What the kernel's limits say that outputs hold before a call.
+  Preset preset(const Problem& problem) const;
+  /// Placement that the device and the kernel allow.
+  Case placed() const;
+
   const OpDescriptor& op_;
   const Kernel& kernel_;
   const Case& case_;

@@ -16,10 +16,12 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/errors.hpp"
 #include "falsify/engine/contain.hpp"
 #include "falsify/engine/leave.hpp"
+#include "falsify/engine/load.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -141,6 +143,7 @@ struct Worker::Mailbox {
   const OpDescriptor* op;  ///< null: only the device is asked for
   const Kernel* kernel;
   contract::Level level;
+  Beside beside;
   std::size_t dims, params, tensors;
   Index dim[kMaxExtents];
   double param[kMaxExtents];
@@ -241,7 +244,10 @@ void Worker::serve(int channel) {
       Device& d = assay::device(kernel.backend);
       device_is_here = true;
       if (op == nullptr) set_text(m.device, d.description());
-      else run_on(d, *op, kernel, call, arena_, fences, placed);
+      else {
+        const LoadScope load(m.beside == Beside::load && d.host_visible());
+        run_on(d, *op, kernel, call, arena_, fences, placed);
+      }
       m.status = Reply::Status::done;
     } catch (const Unavailable& e) {
       // A device that is here and lacks something for this call (memory, a limit) passes this one call on.
@@ -371,12 +377,18 @@ std::optional<std::string> invalid(const OpDescriptor& op, const Kernel& kernel,
 
 }  // namespace
 
+std::optional<std::string> Worker::forbids(const OpDescriptor& op, const Kernel& kernel, std::span<const Index> dims,
+                                           std::span<const double> params, std::span<const Placed> tensors) const {
+  return invalid(op, kernel, dims, params, tensors, arena_.base());
+}
+
 Reply Worker::run(const OpDescriptor& op, const Kernel& kernel, std::span<const Index> dims,
                   std::span<const double> params, std::span<const Placed> tensors, contract::Level level) {
   if (dims.size() > kMaxExtents || params.size() > kMaxExtents || tensors.size() > kMaxExtents ||
       op.clauses.size() > kMaxClauses)
     throw std::logic_error("worker mailbox: more dims, params, tensors or clauses than it holds");
-  if (const auto what = invalid(op, kernel, dims, params, tensors, arena_.base())) return {Reply::Status::invalid, *what};
+  if (level != contract::Level::off)
+    if (const auto what = forbids(op, kernel, dims, params, tensors)) return {Reply::Status::invalid, *what};
   const std::chrono::milliseconds allowed = kernel.backend == Backend::cuda_host ? kInTurn * limit_ : limit_;
   std::chrono::milliseconds limit = allowed;
   if (give_up_at_) {
@@ -390,6 +402,7 @@ Reply Worker::run(const OpDescriptor& op, const Kernel& kernel, std::span<const 
   m.kernel = &kernel;
   m.detail[0] = '\0';
   m.level = level;
+  m.beside = std::exchange(beside_, Beside::nothing);
   m.dims = dims.size(), m.params = params.size(), m.tensors = tensors.size();
   std::ranges::copy(dims, m.dim);
   std::ranges::copy(params, m.param);
@@ -398,6 +411,7 @@ Reply Worker::run(const OpDescriptor& op, const Kernel& kernel, std::span<const 
   if (reply.status == Reply::Status::hung && limit < allowed) throw TimeIsUp{};
   if (reply.status == Reply::Status::invalid)
     reply = {Reply::Status::failed, "its process calls the call invalid, which it is not: the engine's memory was overwritten"};
+  has_returned_ = has_returned_ || reply.status == Reply::Status::done || reply.status == Reply::Status::refused;
   if (pid_ >= 0) tallies()[&op].running.assign(m.counts, m.counts + op.clauses.size());
   // A device that has failed may fail every later call too: those are not to be blamed on their cases.
   if (reply.status == Reply::Status::failed) restart();

@@ -33,6 +33,9 @@ struct Reply {
   std::string detail;  ///< the reason, clause text, error, or signal
 };
 
+/// What goes on in the process while a call of a host back end runs: `load`, threads that keep its processors busy, off and on.
+enum class Beside { nothing, load };
+
 /// A call was cut short by give_up_at(): nothing is known about it.
 struct TimeIsUp {};
 
@@ -51,9 +54,16 @@ class Worker {
 
   /// Runs the kernel behind its contract, at the level given, on tensors placed in the arena. Both must have
   /// existed when the process started, as registered ones have: call restart() before the first use of another.
-  /// Throws TimeIsUp.
+  /// At level off the contract is not asked: the call may be one that it forbids. Throws TimeIsUp.
   Reply run(const OpDescriptor& op, const Kernel& kernel, std::span<const Index> dims, std::span<const double> params,
             std::span<const Placed> tensors, contract::Level level = contract::Level::full);
+  /// What the contract's requires clauses have against a call, evaluated in this process.
+  std::optional<std::string> forbids(const OpDescriptor& op, const Kernel& kernel, std::span<const Index> dims,
+                                     std::span<const double> params, std::span<const Placed> tensors) const;
+  /// Of the next call alone.
+  void beside(Beside what) { beside_ = what; }
+  /// A call of a kernel under test has returned normally.
+  bool has_returned() const { return has_returned_; }
   /// A call that would have time beyond this, but does not return until then, is given up.
   void give_up_at(std::chrono::steady_clock::time_point time) { give_up_at_ = time; }
   /// Ends the process, so that the next call starts in a fresh one.
@@ -84,6 +94,8 @@ class Worker {
   std::chrono::milliseconds limit_;
   std::optional<std::chrono::steady_clock::time_point> give_up_at_;
   std::string device_;
+  bool has_returned_ = false;
+  Beside beside_ = Beside::nothing;
   pid_t pid_ = -1;
   int channel_ = -1, process_ = -1;  ///< descriptors: of the other end, and of the process itself
 };

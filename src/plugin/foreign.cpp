@@ -1,5 +1,6 @@
 #include "plugin/foreign.hpp"
 
+#include <algorithm>
 #include <cfenv>
 #include <cstring>
 #include <filesystem>
@@ -17,6 +18,10 @@
 
 namespace assay::plugin {
 namespace {
+
+constexpr std::string_view kAdvice =
+    "without a shim a function is called with one argument, an assay_call (assay/plugin.h): if it has arguments of its own, say which in a "
+    "shim and give it by --shim FILE";
 
 /// Rounding mode and treatment of subnormals of this thread: what a called function must leave alone.
 struct Controls {
@@ -42,6 +47,19 @@ class KeptEnvironment {
   Controls controls_;
 };
 
+/// Only what has values that the contract forbids can be rejected.
+void expect_rejectable(const OpDescriptor& op, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const auto tensor = std::ranges::find(op.tensors, name, &TensorInfo::name);
+    const auto dim = std::ranges::find(op.dims, name, &DimInfo::name);
+    if (dim != op.dims.end() && dim->min > 0) continue;
+    if (std::ranges::find(op.params, name, &ParamInfo::name) != op.params.end()) continue;
+    if (tensor == op.tensors.end() || tensor->least == nullptr)
+      throw InputError("rejects", "'" + name + "' is no param of " + std::string(op.name) + ", no dim that cannot be 0, and no tensor whose values its contract limits",
+                       "`assay explain " + std::string(op.name) + "` prints them");
+  }
+}
+
 }  // namespace
 
 std::string id_of(const Source& source) {
@@ -66,14 +84,23 @@ ForeignKernel::ForeignKernel(const OpDescriptor& op, Source source) : op_(op), s
              .storage = declaration.storage,
              .deterministic = declaration.deterministic,
              .source = source_.library,
-             .summary = source_.shader ? "a shader of a SPIR-V file" : "a kernel of a shared library"};
+             .summary = source_.shader ? "a shader of a SPIR-V file" : "a kernel of a shared library",
+             .limits = &limits_};
   if (source_.shader) {
     kernel_.run = [this](const Call& call, Device& device) { shader_runner().run(*module_, *map_, op_, call, device); };
     kernel_.refuse = [this](const Call& call) { return map_->refuse(op_, call); };
+    limits_ = map_->push.limits();
     return;
   }
   kernel_.run = [this](const Call& call, Device& device) { run(call, device); };
-  if (shim_) kernel_.refuse = [this](const Call& call) { return shim_->refuse(op_, call); };
+  if (!shim_) {
+    kernel_.advice = kAdvice;
+  } else {
+    kernel_.refuse = [this](const Call& call) { return shim_->refuse(op_, call); };
+    limits_ = shim_->limits();
+  }
+  limits_.rejects.insert(limits_.rejects.end(), declaration.rejects.begin(), declaration.rejects.end());
+  expect_rejectable(op, limits_.rejects);
 }
 
 void ForeignKernel::read_shader() {
@@ -97,14 +124,15 @@ void ForeignKernel::run(const Call& call, Device& device) {
   bool left_changed = false;
   {
     const KeptEnvironment kept;
-    status = shim_ ? shim_->call(function_, call, stream_of(device), message, sizeof message)
+    status = shim_ ? shim_->call(function_, op_, call, device, message, sizeof message)
                    : call_dlpack(function_, op_, call, device, message, sizeof message);
     left_changed = kept.changed();
   }
   message[sizeof message - 1] = '\0';
   const std::string said = message[0] != '\0' ? message : "it gave no reason";
   if (status == ASSAY_REFUSED) throw Unavailable(id_, said);
-  if (status != ASSAY_DONE) throw std::runtime_error(said + " (status " + std::to_string(status) + ")");
+  if (status != ASSAY_DONE)
+    throw std::runtime_error(shim_ ? said : said + " (status " + std::to_string(status) + ")");
   if (left_changed)
     throw std::runtime_error(
         "it returned with another rounding mode or treatment of subnormals than it was called with");
