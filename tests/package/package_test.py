@@ -71,6 +71,21 @@ def install():
         check((prefix / name).is_file(), f"{name} is not installed")
 
 
+def install_without_tests():
+    """As `ci/falsify` leaves a build: the command alone, no object of a test."""
+    script, alone = (build / "cmake_install.cmake").read_text(), folder / "alone"
+    check("assay_tests.dir" in script, "cmake_install.cmake names the objects of the tests")
+    (folder / "alone.cmake").write_text(script.replace("assay_tests.dir", "assay_tests_not_built.dir"))
+    status, said = run(f"cmake -DCMAKE_INSTALL_PREFIX={alone} -P {folder}/alone.cmake", folder)
+    check(status == 0, f"cmake --install without test objects: {said[-2000:]}")
+    own = folder / "without_tests"
+    own.mkdir()
+    (own / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.25)\nproject(own LANGUAGES CXX)\nfind_package(assay REQUIRED)\n"
+                                        "assay_add_tests(tests operations)\n")
+    status, said = run(f"CMAKE_PREFIX_PATH={alone} cmake -G Ninja -S {own} -B {own}/build", folder)
+    check(status != 0 and "was installed without its test objects" in re.sub(r"\s+", " ", said), f"find_package without test objects: {said[-2000:]}")
+
+
 def clone():
     """A fresh clone of the project as a repository of its own."""
     shutil.copytree(source / "tests/package/project", folder / "origin")
@@ -192,6 +207,7 @@ def cuda_host():
 
 try:
     install()
+    install_without_tests()
     clone()
     walk_through()
     nothing_of_the_sources()
