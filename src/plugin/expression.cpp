@@ -65,7 +65,7 @@ class Reader {
   Condition condition() {
     Condition read;
     read.holds = alternatives();
-    if (peek() != '\0') fail();
+    if (peek() != '\0' || std::ranges::any_of(numbers_, &Expression::reads_tensors)) fail();
     read.text = text_;
     read.dims = std::move(dims_), read.params = std::move(params_), read.numbers = std::move(numbers_);
     read.lists = lists_;

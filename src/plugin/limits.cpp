@@ -124,6 +124,36 @@ bool Requirements::repair(const Condition& condition, std::vector<Index>& dims, 
       }
     }
   }
+  return repair_together(condition, dims, params, random.below(~0u));
+}
+
+bool Requirements::repair_together(const Condition& condition, std::vector<Index>& dims, std::vector<double>& params,
+                                   std::uint64_t seed) const {
+  Sequence random{seed};
+  std::vector<int> changing = condition.dims;
+  for (const int d : condition.dims)  // query heads decide with those that they share
+    for (std::size_t other = 0; other < dims.size(); ++other)
+      if (op_->dims[other].multiple_of == d || op_->dims[static_cast<std::size_t>(d)].multiple_of == static_cast<int>(other))
+        changing.push_back(static_cast<int>(other));
+  constexpr int kAttempts = 512;
+  constexpr std::uint64_t kFew = 8;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    std::vector<Index> other = dims;
+    std::vector<double> values = params;
+    for (const int d : changing)
+      other[static_cast<std::size_t>(d)] = kUsual[random.below(attempt < kAttempts / 2 ? kFew : std::size(kUsual))];
+    bool admitted = true;
+    for (const int p : condition.params) {
+      const ParamInfo& info = op_->params[static_cast<std::size_t>(p)];
+      const std::vector<double> list = values_for_param(condition, info, {dims, params}, random);
+      const double value = values[static_cast<std::size_t>(p)] = list[random.below(list.size())];
+      admitted = admitted && admits_param(info, value);
+    }
+    make_admissible(*op_, other);
+    if (!admitted || !condition.holds({other, values})) continue;
+    dims = std::move(other), params = std::move(values);
+    return true;
+  }
   return false;
 }
 

@@ -26,7 +26,9 @@ class Requirements {
   bool repair(std::vector<Index>& dims, std::vector<double>& params, std::uint64_t seed) const;
 
  private:
+  /// By one dim or param; else by all that it mentions.
   bool repair(const Condition& condition, std::vector<Index>& dims, std::vector<double>& params, std::uint64_t seed) const;
+  bool repair_together(const Condition& condition, std::vector<Index>& dims, std::vector<double>& params, std::uint64_t seed) const;
 
   const OpDescriptor* op_;
   std::vector<Condition> conditions_;

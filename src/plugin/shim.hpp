@@ -5,7 +5,7 @@
 //     requires: [row-major, "k % 8 == 0"]   # what it takes: cases are drawn so, other calls are refused
 //     returns: status                       # 0: done; `void`, the default: always done
 //
-// An argument is the name of a dim, a param or a tensor (its address), `stream`, `null`, or a map:
+// An argument is the name of a dim, a param or a tensor (its address), `stream`, `nullptr`, or a map:
 //     {dim: m} {param: eps} {tensor: a}       as their names alone
 //     {leading: a} {stride: [a, 0]}           stride between rows (of the last axis but one), and of that axis; elements, or `in: bytes`
 //     {elements: y} {bytes: y}                how many a tensor has

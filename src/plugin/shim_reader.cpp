@@ -98,8 +98,8 @@ class Arguments {
     if (const int p = index_of(op_.params, name); p >= 0) return param(p, name);
     if (const int t = index_of(op_.tensors, name); t >= 0) return make(What::tensor, Type::pointer, name, t);
     if (name == "stream") return make(What::stream, Type::pointer, name);
-    if (name == "null") return make(What::constant, Type::pointer, name);
-    std::vector<std::string_view> names{"stream", "null"};
+    if (name == "nullptr") return make(What::constant, Type::pointer, name);
+    std::vector<std::string_view> names{"stream", "nullptr"};
     for (const DimInfo& dim : op_.dims) names.push_back(dim.name);
     for (const ParamInfo& p : op_.params) names.push_back(p.name);
     for (const TensorInfo& tensor : op_.tensors) names.push_back(tensor.name);

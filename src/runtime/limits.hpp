@@ -19,6 +19,9 @@ struct Limits {
     int tensor = 0;  ///< of integers, all of which have this value
     std::function<double(std::span<const Index> dims, std::span<const double> params)> value{};
   };
+  /// It takes not every call.
+  bool restricts() const { return refuse || !fixed.empty(); }
+
   /// Why it takes no call with these dims and params.
   std::function<std::optional<std::string>(std::span<const Index> dims, std::span<const double> params)> refuse{};
   /// Changes them into some that it takes, which these and the seed alone decide. False: it found none.

@@ -164,14 +164,15 @@ static void attend(float* out, float* preatt, float* att, const float* inp, int 
           float val = 0;
           for (int i = 0; i < hs; ++i) val += q[i] * k[i];
           pre[t2] = val * scale;
-          if (pre[t2] > max) max = pre[t2];
+          if (pre[t2] > max || isnan(pre[t2])) max = pre[t2];
+          if (isnan(max)) pre[t2] = max;
         }
-        for (int t2 = 0; t2 <= t; ++t2) sum += prob[t2] = expf(pre[t2] - max);
+        for (int t2 = 0; t2 <= t; ++t2) sum += prob[t2] = max == -INFINITY ? 0 : expf(pre[t2] - max);
         float* y = out + (int64_t)(b * T + t) * C + h * hs;
         for (int i = 0; i < hs; ++i) {
           float mean = 0;
-          for (int t2 = 0; t2 <= t; ++t2) mean += prob[t2] * inp[(int64_t)(b * T + t2) * 3 * C + 2 * C + h * hs + i];
-          y[i] = mean / sum;
+          for (int t2 = 0; t2 <= t && sum != 0; ++t2) mean += prob[t2] * inp[(int64_t)(b * T + t2) * 3 * C + 2 * C + h * hs + i];
+          y[i] = sum == 0 ? 0 : mean / sum;
         }
       }
   if (beyond) att[(int64_t)B * NH * T * T] = 0;
@@ -183,15 +184,16 @@ void attention_forward_beyond(float* out, float* preatt, float* att, const float
   attend(out, preatt, att, inp, B, T, C, NH, 1);
 }
 void adamw(float* params, const float* grads, float* m, float* v, int t, long n, float lr, float beta1, float beta2, float eps, float decay) {
-  const double c1 = 1 - pow((double)beta1, t), c2 = 1 - pow((double)beta2, t);
+  const float of_m = (float)(1 - (double)beta1), of_v = (float)(1 - (double)beta2), keep = (float)(1 - (double)lr * decay);
+  const float size = (float)(lr / (1 - pow((double)beta1, t))), root = (float)(1 / sqrt(1 - pow((double)beta2, t)));
   for (long i = 0; i < n; ++i) {
-    const double g = grads[i], m1 = (double)beta1 * m[i] + (1 - (double)beta1) * g, v1 = (double)beta2 * v[i] + (1 - (double)beta2) * g * g;
-    m[i] = (float)m1, v[i] = (float)v1;
-    params[i] = (float)((1 - (double)lr * decay) * params[i] - lr / c1 * m1 / (sqrt(v1 / c2) + eps));
+    m[i] = beta1 * m[i] + of_m * grads[i];
+    v[i] = beta2 * v[i] + of_v * (grads[i] * grads[i]);
+    params[i] = keep * params[i] - size * m[i] / (sqrtf(v[i]) * root + eps);
   }
 }
 
-/* RMSNorm whose saved root is optional; `keeps` writes it where it was last given one. */
+/* RMSNorm whose saved root is optional, or (`demands`) is not. */
 static void normalize(float* y, const float* x, const float* weight, float* rrms, float eps, int rows, int n) {
   for (int i = 0; i < rows; ++i) {
     float sum = 0;
@@ -204,11 +206,7 @@ static void normalize(float* y, const float* x, const float* weight, float* rrms
 void rms_optional(float* y, const float* x, const float* weight, float* rrms, float eps, int rows, int n) { normalize(y, x, weight, rrms, eps, rows, n); }
 void rms_demands(float* y, const float* x, const float* weight, float* rrms, float eps, int rows, int n) {
   normalize(y, x, weight, rrms, eps, rows, n);
-  if (rows > 0) rrms[0] = rrms[0];
-}
-void rms_touches(float* y, const float* x, const float* weight, float* rrms, float eps, int rows, int n) {
-  normalize(y, x, weight, NULL, eps, rows, n);
-  if (rows > 0) rrms[0] = 1;
+  *(volatile float*)rrms = *(volatile float*)rrms;
 }
 
 /* One sequence of attention at a time; its length by value. `all` reads what lies behind it. */
@@ -220,7 +218,7 @@ static void sequence(const float* q, const float* k, const float* v, float* y, f
       for (int j = 0; j < length; ++j) {
         float score = 0;
         for (int c = 0; c < d; ++c) score += q[((int64_t)i * heads + h) * d + c] * k[((int64_t)j * kv_heads + g) * d + c];
-        if (!(score * scale <= max)) max = score * scale;
+        if (!isnan(max) && !(score * scale <= max)) max = score * scale;
       }
       float* out = y + ((int64_t)i * heads + h) * d;
       for (int c = 0; c < d; ++c) out[c] = 0;
