@@ -20,9 +20,10 @@ double product_of(const std::vector<Index>& dims) {
   return product;
 }
 
-/// Halves dims, the largest first, as long as the kernel takes what comes of it.
-void reduce(const OpDescriptor& op, const Kernel& kernel, Case& c, double most) {
+/// Halves dims, the largest first, as long as the kernel takes what comes of it. Those that are `kept` stay.
+void reduce(const OpDescriptor& op, const Kernel& kernel, Case& c, double most, const std::vector<int>& kept) {
   std::vector<bool> stuck(c.dims.size(), false);
+  for (const int d : kept) stuck[static_cast<std::size_t>(d)] = true;
   while (product_of(c.dims) > most) {
     std::size_t largest = c.dims.size();
     for (std::size_t d = 0; d < c.dims.size(); ++d)
@@ -51,7 +52,9 @@ Case admitted(const OpDescriptor& op, const Kernel& kernel, Case c) {
   if (!limits.repair || !c.values.empty()) return c;
   Case changed = c;
   if (!limits.repair(changed.dims, changed.params, derive(c.seed, "admitted"))) return c;
-  reduce(op, kernel, changed, std::max(product_of(c.dims), kUsual));
+  const double most = std::max(product_of(c.dims), kUsual);
+  reduce(op, kernel, changed, most, limits.listed);
+  reduce(op, kernel, changed, most, {});
   return changed;
 }
 

@@ -77,7 +77,7 @@ Outcome rejections(Trial& trial, const Problem& problem) {
 }
 
 /// Of the further runs, those beside work that takes processors from the kernel's threads.
-constexpr int kLoadedRuns = 2;
+constexpr int kLoadedRuns = 4;
 
 /// Runs of the same input beyond two: the order in which threads come to add shows in few of them. As many as cost about the same for
 /// every size. Threads of a device are taken in turn on cuda-host, in an order that the case decides.
@@ -87,7 +87,7 @@ int further_runs(const Trial& trial, const Problem& problem) {
   for (const Index dim : problem.dims) work *= static_cast<double>(std::max<Index>(dim, 1));
   for (std::size_t t = 0; t < problem.values.size(); ++t) work += 4 * static_cast<double>(problem.shape(static_cast<int>(t)).size());
   constexpr double kWork = 1 << 17;
-  constexpr int kMost = 8;
+  constexpr int kMost = 12;
   return std::clamp(static_cast<int>(kWork / work), 1, kMost);
 }
 

@@ -53,7 +53,7 @@ bool admits_param(const ParamInfo& info, double value) {
 
 /// Values for a dim in order of preference.
 std::vector<double> values_for_dim(const Condition& condition, const Scope& scope, Index now, Sequence& random) {
-  std::vector<double> listed, near, far;
+  std::vector<double> listed, far;
   for (const Expression& number : condition.numbers)
     for (const double beside : {0.0, 1.0, -1.0}) (condition.lists && beside == 0 ? listed : far).push_back(number.value(scope) + beside);
   if (!listed.empty()) std::ranges::rotate(listed, listed.begin() + static_cast<std::ptrdiff_t>(random.below(listed.size())));
@@ -61,9 +61,9 @@ std::vector<double> values_for_dim(const Condition& condition, const Scope& scop
     listed.assign(std::begin(kUsual), std::end(kUsual));
     for (std::size_t i = listed.size(); i > 1; --i) std::swap(listed[i - 1], listed[random.below(i)]);
   }
-  for (Index away = 1; away <= kNear; ++away)
-    for (const Index sign : {-1, 1}) near.push_back(static_cast<double>(now + sign * away));
-  listed.insert(listed.end(), near.begin(), near.end());
+  if (!condition.lists)
+    for (Index away = 1; away <= kNear; ++away)
+      for (const Index sign : {-1, 1}) listed.push_back(static_cast<double>(now + sign * away));
   listed.insert(listed.end(), far.begin(), far.end());
   return listed;
 }
@@ -82,6 +82,13 @@ std::vector<double> values_for_param(const Condition& condition, const ParamInfo
 
 bool Requirements::mentions(int param) const {
   return std::ranges::any_of(conditions_, [&](const Condition& c) { return std::ranges::find(c.params, param) != c.params.end(); });
+}
+
+std::vector<int> Requirements::listed() const {
+  std::vector<int> dims;
+  for (const Condition& c : conditions_)
+    if (c.lists) dims.insert(dims.end(), c.dims.begin(), c.dims.end());
+  return dims;
 }
 
 std::optional<std::string> Requirements::refuse(std::span<const Index> dims, std::span<const double> params) const {

@@ -18,6 +18,8 @@ class Requirements {
 
   /// A condition is about this param.
   bool mentions(int param) const;
+  /// Dims of which a list says the values.
+  std::vector<int> listed() const;
   bool any() const { return nonempty_ || !conditions_.empty(); }
   /// The condition that does not hold.
   std::optional<std::string> refuse(std::span<const Index> dims, std::span<const double> params) const;

@@ -236,6 +236,7 @@ Limits Shim::limits() const {
   Limits limits;
   if (requirements && requirements->any()) {
     const Requirements& required = *requirements;
+    limits.listed = required.listed();
     limits.refuse = [required](auto dims, auto params) { return required.refuse(dims, params); };
     limits.repair = [required](auto& dims, auto& params, std::uint64_t seed) { return required.repair(dims, params, seed); };
   }
