@@ -109,8 +109,10 @@ Run Trial::run(const Problem& problem, Poison poison, contract::Level level) {
   last_.reset();
   if (const auto why = outside(kernel_, problem)) {
     Outcome outcome = Outcome::not_applicable("it takes a call that the kernel does not: " + *why);
-    // What is drawn, or tried on the way to a smaller case, is the kernel's to refuse; a relation's other call is the relation's need.
-    if (problem.dims == case_.dims && problem.params == case_.params) outcome.kind = Outcome::Kind::refused, outcome.reason = *why;
+    // What is drawn, or tried on the way to a smaller case, is the kernel's to refuse; other calls and values are a relation's need.
+    const bool drawn = problem.dims == case_.dims && problem.params == case_.params;
+    if (drawn && kernel_.limits->refuse && kernel_.limits->refuse(problem.dims, problem.params))
+      outcome.kind = Outcome::Kind::refused, outcome.reason = *why;
     throw Interrupted{outcome};
   }
   const Stage& stage = last_.emplace(worker_.arena(), problem, placed(), poison, preset(problem));

@@ -134,7 +134,7 @@ def verdicts():
     expect(0, "build/myassay mutants --quiet", "4 killed, 0 survived")
     # The project's own contract judges functions of shared libraries, too.
     (project / "f.c").write_text("void f(float* y, long rows, long n) { for (long i = 0; i < rows * n; ++i) y[i] = 0; }\n")
-    (project / "f.yaml").write_text("args: [y, {dim: rows, as: int64}, {dim: n, as: int64}]\nrequires: dense row-major\n")
+    (project / "f.yaml").write_text("args: [y, {dim: rows, as: int64}, {dim: n, as: int64}]\nrequires: [dense rows, eps == 1.0e-5]\n")
     expect(0, "cc -shared -fPIC -o f.so f.c")
     expect(1, "build/myassay falsify --lib f.so --symbol f --contract layer_norm --shim f.yaml --cases 10 --quiet", "1 falsified")
     expect(3, "build/myassay falsify --spv f.spv --bindings f.yaml --contract layer_norm", "built without the Vulkan back end")
