@@ -32,7 +32,8 @@ void reduce(const OpDescriptor& op, const Kernel& kernel, Case& c, double most, 
     Case smaller = c;
     smaller.dims[largest] = std::max(op.dims[largest].min, c.dims[largest] / 2);
     make_valid(op, smaller.dims);
-    if (kernel.limits->repair(smaller.dims, smaller.params, derive(c.seed, "admitted")) && product_of(smaller.dims) < product_of(c.dims))
+    if (kernel.limits->repair(smaller.dims, smaller.params, derive(c.seed, "admitted")) &&
+        product_of(smaller.dims) < product_of(c.dims))
       c = std::move(smaller);
     else stuck[largest] = true;
   }
@@ -46,8 +47,9 @@ Case admitted(const OpDescriptor& op, const Kernel& kernel, Case c) {
   const bool padded = c.layout == Layout::padded || c.layout == Layout::mixed;
   const bool offset = c.layout == Layout::offset || c.layout == Layout::mixed;
   if (limits.dense || limits.aligned)
-    c.layout = padded && !limits.dense ? (offset && !limits.aligned ? Layout::mixed : Layout::padded)
-               : offset && !limits.aligned ? Layout::offset : Layout::tight;
+    c.layout = padded && !limits.dense     ? (offset && !limits.aligned ? Layout::mixed : Layout::padded)
+               : offset && !limits.aligned ? Layout::offset
+                                           : Layout::tight;
   if (limits.aligned && c.placement == Placement::page_end) c.placement = Placement::page_start;
   if (!limits.repair || !c.values.empty()) return c;
   Case changed = c;

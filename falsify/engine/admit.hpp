@@ -1,4 +1,5 @@
-// Keeps cases and calls to what a kernel takes (Limits, runtime/registry.hpp): they are changed instead of being refused.
+// Keeps cases and calls to what a kernel takes (Limits, runtime/registry.hpp): they are changed instead of being
+// refused.
 #pragma once
 
 #include <rapidcheck/Shrinkable.h>
@@ -12,8 +13,8 @@
 
 namespace assay::falsify {
 
-/// The case, changed as little as the kernel's limits ask for; a pure function of the case. It multiplies out to no more than before,
-/// or than a usual case does. One that cannot be changed so stays, and is refused.
+/// The case, changed as little as the kernel's limits ask for; a pure function of the case. It multiplies out to no
+/// more than before, or than a usual case does. One that cannot be changed so stays, and is refused.
 Case admitted(const OpDescriptor& op, const Kernel& kernel, Case c);
 /// The same for a case and all that it shrinks to.
 rc::Shrinkable<Case> admitted(const OpDescriptor& op, const Kernel& kernel, rc::Shrinkable<Case> c);

@@ -3,8 +3,8 @@
 
 namespace assay::falsify {
 
-/// While it lives and `on` is true, one thread for each of a few processors of this process works for some microseconds, yields, and
-/// works again. The threads begin with the first such scope and stay asleep between scopes.
+/// While it lives and `on` is true, one thread for each of a few processors of this process works for some
+/// microseconds, yields, and works again. The threads begin with the first such scope and stay asleep between scopes.
 class LoadScope {
  public:
   explicit LoadScope(bool on);

@@ -43,7 +43,9 @@ template <class E, class Of>
 Key choice(std::string_view name, std::string_view says, Words<E> table, Of of) {
   std::vector<std::string_view> words;
   for (const auto& [value, word] : table) words.push_back(word);
-  return {name, kept(joined(words)), says,
+  return {name,
+          kept(joined(words)),
+          says,
           [table, of](const Declaration& d) {
             const E value = of(const_cast<Declaration&>(d));
             return std::string(std::ranges::find(table, value, &std::pair<E, std::string_view>::first)->second);
@@ -63,7 +65,8 @@ Key number(std::string_view name, std::string_view says, int least, Of of) {
             constexpr int kLargest = 1 << 20;
             int value = 0;
             const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-            const bool good = error == std::errc{} && end == text.data() + text.size() && value >= least && value <= kLargest;
+            const bool good =
+                error == std::errc{} && end == text.data() + text.size() && value >= least && value <= kLargest;
             if (good) of(d) = value;
             return good;
           }};
@@ -82,23 +85,46 @@ const std::vector<Key>& keys() {
   static const auto answers = Words<bool>{{false, "no"}, {true, "yes"}};
   static const auto roundings = Words<Rounding>{{Rounding::nearest, "nearest"}, {Rounding::toward_zero, "toward_zero"}};
   static const std::vector<Key> table{
-      choice("inputs", "format to which products round their factors", formats, [](Declaration& d) -> auto& { return d.arithmetic.inputs; }),
-      choice("input_rounding", "how they are rounded to it", roundings, [](Declaration& d) -> auto& { return d.arithmetic.input_rounding; }),
-      choice("accumulator", "format in which sums are kept", formats, [](Declaration& d) -> auto& { return d.arithmetic.accumulator; }),
-      choice("accumulation", "how each addition rounds", roundings, [](Declaration& d) -> auto& { return d.arithmetic.accumulation; }),
-      number("block", "terms that one addition takes at once, as tensor cores add them", 1, [](Declaration& d) -> auto& { return d.arithmetic.block; }),
-      choice("flush_to_zero", "subnormal numbers may become 0", answers, [](Declaration& d) -> auto& { return d.arithmetic.flushes_subnormals; }),
-      choice("fma", "products may be added without being rounded", answers, [](Declaration& d) -> auto& { return d.arithmetic.fuses_products; }),
-      choice("functions", "whose exp, log, sin ... are called, and so how accurate they are", named({c_library, highway, cuda, cuda_exp2, vulkan, octant}),
-             [](Declaration& d) -> auto& { return d.arithmetic.functions; }),
-      number("online_tile", "keys after which an online softmax may rescale what it has summed; 0: it never does", 0,
-             [](Declaration& d) -> auto& { return d.arithmetic.online_tile; }),
-      choice("storage", "format of the tensors that the contract calls `storage`", named({DType::f32, DType::f16, DType::bf16}),
-             [](Declaration& d) -> auto& { return d.storage; }),
-      choice("deterministic", "the same call gives the same bits again", answers, [](Declaration& d) -> auto& { return d.deterministic; }),
-      choice("backend", "where it runs; cuda-host: a .cu file compiled for the CPU", named({Backend::cpu, Backend::cuda_host, Backend::cuda}),
-             [](Declaration& d) -> auto& { return d.backend; }),
-      {"rejects", "NAME+NAME", "tensors of integers, params and dims whose forbidden values it refuses, touching nothing: it is called with some",
+      choice(
+          "inputs", "format to which products round their factors", formats,
+          [](Declaration & d) -> auto& { return d.arithmetic.inputs; }),
+      choice(
+          "input_rounding", "how they are rounded to it", roundings,
+          [](Declaration & d) -> auto& { return d.arithmetic.input_rounding; }),
+      choice(
+          "accumulator", "format in which sums are kept", formats,
+          [](Declaration & d) -> auto& { return d.arithmetic.accumulator; }),
+      choice(
+          "accumulation", "how each addition rounds", roundings,
+          [](Declaration & d) -> auto& { return d.arithmetic.accumulation; }),
+      number(
+          "block", "terms that one addition takes at once, as tensor cores add them", 1,
+          [](Declaration & d) -> auto& { return d.arithmetic.block; }),
+      choice(
+          "flush_to_zero", "subnormal numbers may become 0", answers,
+          [](Declaration & d) -> auto& { return d.arithmetic.flushes_subnormals; }),
+      choice(
+          "fma", "products may be added without being rounded", answers,
+          [](Declaration & d) -> auto& { return d.arithmetic.fuses_products; }),
+      choice(
+          "functions", "whose exp, log, sin ... are called, and so how accurate they are",
+          named({c_library, highway, cuda, cuda_exp2, vulkan, octant}),
+          [](Declaration & d) -> auto& { return d.arithmetic.functions; }),
+      number(
+          "online_tile", "keys after which an online softmax may rescale what it has summed; 0: it never does", 0,
+          [](Declaration & d) -> auto& { return d.arithmetic.online_tile; }),
+      choice(
+          "storage", "format of the tensors that the contract calls `storage`",
+          named({DType::f32, DType::f16, DType::bf16}), [](Declaration & d) -> auto& { return d.storage; }),
+      choice(
+          "deterministic", "the same call gives the same bits again", answers,
+          [](Declaration & d) -> auto& { return d.deterministic; }),
+      choice(
+          "backend", "where it runs; cuda-host: a .cu file compiled for the CPU",
+          named({Backend::cpu, Backend::cuda_host, Backend::cuda}), [](Declaration & d) -> auto& { return d.backend; }),
+      {"rejects", "NAME+NAME",
+       "tensors of integers, params and dims whose forbidden values it refuses, touching nothing: it is called with "
+       "some",
        [](const Declaration& d) { return fmt::to_string(fmt::join(d.rejects, "+")); },
        [](Declaration& d, std::string_view text) {
          d.rejects.clear();
@@ -130,7 +156,8 @@ void declare_one(Declaration& declaration, std::string_view item, const std::str
   given.push_back(name);
   if (!key->set(declaration, value))
     throw InputError(where, fmt::format("{} cannot be '{}'", name, value),
-                     key->words.empty() ? fmt::format("write {}={}, {}", name, key->values, key->says) : contract::suggestion(value, key->words));
+                     key->words.empty() ? fmt::format("write {}={}, {}", name, key->values, key->says)
+                                        : contract::suggestion(value, key->words));
 }
 
 }  // namespace

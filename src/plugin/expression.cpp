@@ -175,14 +175,16 @@ class Reader {
     numbers_.insert(numbers_.end(), values.begin(), values.end());
     lists_ = true;
     return [of, values](const Scope& s) {
-      return std::ranges::any_of(values, [&](const Expression& v) { return compare("==", of.value(s), v.value(s), of.whole && v.whole); });
+      return std::ranges::any_of(
+          values, [&](const Expression& v) { return compare("==", of.value(s), v.value(s), of.whole && v.whole); });
     };
   }
 
   Expression binary(char sign, const Expression& left, const Expression& right) {
     const bool whole = left.whole && right.whole;
-    return {[l = left.value, r = right.value, sign, whole](const Scope& s) { return arithmetic(sign, l(s), r(s), whole); },
-            "", whole, left.reads_tensors || right.reads_tensors};
+    return {
+        [l = left.value, r = right.value, sign, whole](const Scope& s) { return arithmetic(sign, l(s), r(s), whole); },
+        "", whole, left.reads_tensors || right.reads_tensors};
   }
   Expression sum() {
     Expression left = product();
@@ -260,7 +262,8 @@ class Reader {
     std::erase(name, ' ');
     at_ = end;
     const auto found = std::ranges::find(op_.tensors, name, &TensorInfo::name);
-    if (found == op_.tensors.end()) node_.fail(fmt::format("'{}' is no tensor of {}", name, op_.name), "give the name of one");
+    if (found == op_.tensors.end())
+      node_.fail(fmt::format("'{}' is no tensor of {}", name, op_.name), "give the name of one");
     const auto t = static_cast<std::size_t>(found - op_.tensors.begin());
     int axis = 0;
     if (word == "stride") {

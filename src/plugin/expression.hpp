@@ -1,8 +1,8 @@
-// Numbers and conditions of shims and maps: "(rows + 63) / 64", "elements(y)", "scale == 1 / sqrt(d)", "d in [64, 128]".
+// Numbers and conditions of shims and maps: "(rows + 63) / 64", "elements(y)", "scale == 1 / sqrt(d)", "k in [8, 16]".
 //
-// Numbers, dims, params, + - * / % and brackets; sqrt(x), min(x, y), max(x, y); elements(y), bytes(y) and stride(y, axis)
-// of a tensor of the call. Whole numbers divide as in C; a param, a number with a point and sqrt are real. Conditions are
-// comparisons (also 1 <= d <= 64), `x in [64, 128]`, `and`, `or`, `not` and brackets.
+// Numbers: dims, params, + - * / % and brackets; sqrt(x), min(x, y), max(x, y); elements(y), bytes(y) and
+// stride(y, axis) of a tensor of the call. Whole numbers divide as in C; a param, a number with a point and sqrt are
+// real. Conditions: comparisons (also 1 <= d <= 64), `x in [64, 128]`, `and`, `or`, `not` and brackets.
 #pragma once
 
 #include <functional>
@@ -30,7 +30,7 @@ inline Scope scope_of(const Call& call) { return {call.dims, call.params, call.t
 struct Expression {
   std::function<double(const Scope&)> value;  ///< NaN: a division by 0
   std::string text;
-  bool whole = true;               ///< its values are whole numbers
+  bool whole = true;  ///< its values are whole numbers
   bool reads_tensors = false;
 };
 

@@ -20,7 +20,8 @@ namespace assay::plugin {
 namespace {
 
 constexpr std::string_view kAdvice =
-    "without a shim a function is called with one argument, an assay_call (assay/plugin.h): if it has arguments of its own, say which in a "
+    "without a shim a function is called with one argument, an assay_call (assay/plugin.h): if it has arguments of its "
+    "own, say which in a "
     "shim and give it by --shim FILE";
 
 /// Rounding mode and treatment of subnormals of this thread: what a called function must leave alone.
@@ -55,7 +56,9 @@ void expect_rejectable(const OpDescriptor& op, const std::vector<std::string>& n
     if (dim != op.dims.end() && dim->min > 0) continue;
     if (std::ranges::find(op.params, name, &ParamInfo::name) != op.params.end()) continue;
     if (tensor == op.tensors.end() || tensor->least == nullptr)
-      throw InputError("rejects", "'" + name + "' is no param of " + std::string(op.name) + ", no dim that cannot be 0, and no tensor whose values its contract limits",
+      throw InputError("rejects",
+                       "'" + name + "' is no param of " + std::string(op.name) +
+                           ", no dim that cannot be 0, and no tensor whose values its contract limits",
                        "`assay explain " + std::string(op.name) + "` prints them");
   }
 }
@@ -131,8 +134,7 @@ void ForeignKernel::run(const Call& call, Device& device) {
   message[sizeof message - 1] = '\0';
   const std::string said = message[0] != '\0' ? message : "it gave no reason";
   if (status == ASSAY_REFUSED) throw Unavailable(id_, said);
-  if (status != ASSAY_DONE)
-    throw std::runtime_error(shim_ ? said : said + " (status " + std::to_string(status) + ")");
+  if (status != ASSAY_DONE) throw std::runtime_error(shim_ ? said : said + " (status " + std::to_string(status) + ")");
   if (left_changed)
     throw std::runtime_error(
         "it returned with another rounding mode or treatment of subnormals than it was called with");

@@ -12,8 +12,10 @@ namespace {
 constexpr int kRounds = 24;
 /// As far from a dim's value is looked for another; beyond, at the numbers of the condition.
 constexpr Index kNear = 1024;
-/// Extents at which kernels break. A limit moves half of the dims to one of them, else most would stand at the limit itself.
-constexpr Index kUsual[] = {1, 2, 3, 5, 8, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 96, 100, 127, 128, 129, 192, 256, 257, 320, 512, 1024};
+/// Extents at which kernels break. A limit moves half of the dims to one of them, else most would stand at the limit
+/// itself.
+constexpr Index kUsual[] = {1,  2,  3,  5,   8,   15,  16,  17,  31,  32,  33,  48,  63,
+                            64, 65, 96, 100, 127, 128, 129, 192, 256, 257, 320, 512, 1024};
 
 /// SplitMix64.
 struct Sequence {
@@ -42,8 +44,8 @@ void make_admissible(const OpDescriptor& op, std::vector<Index>& dims) {
 
 bool admits_dim(const OpDescriptor& op, std::size_t d, const std::vector<Index>& dims, double value) {
   const DimInfo& info = op.dims[d];
-  return value == std::floor(value) && value >= static_cast<double>(info.min) && value <= static_cast<double>(info.max) &&
-         static_cast<Index>(value) % step_of(op, d, dims) == 0;
+  return value == std::floor(value) && value >= static_cast<double>(info.min) &&
+         value <= static_cast<double>(info.max) && static_cast<Index>(value) % step_of(op, d, dims) == 0;
 }
 
 bool admits_param(const ParamInfo& info, double value) {
@@ -55,8 +57,10 @@ bool admits_param(const ParamInfo& info, double value) {
 std::vector<double> values_for_dim(const Condition& condition, const Scope& scope, Index now, Sequence& random) {
   std::vector<double> listed, far;
   for (const Expression& number : condition.numbers)
-    for (const double beside : {0.0, 1.0, -1.0}) (condition.lists && beside == 0 ? listed : far).push_back(number.value(scope) + beside);
-  if (!listed.empty()) std::ranges::rotate(listed, listed.begin() + static_cast<std::ptrdiff_t>(random.below(listed.size())));
+    for (const double beside : {0.0, 1.0, -1.0})
+      (condition.lists && beside == 0 ? listed : far).push_back(number.value(scope) + beside);
+  if (!listed.empty())
+    std::ranges::rotate(listed, listed.begin() + static_cast<std::ptrdiff_t>(random.below(listed.size())));
   if (!condition.lists && random.below(2) == 0) {
     listed.assign(std::begin(kUsual), std::end(kUsual));
     for (std::size_t i = listed.size(); i > 1; --i) std::swap(listed[i - 1], listed[random.below(i)]);
@@ -68,20 +72,25 @@ std::vector<double> values_for_dim(const Condition& condition, const Scope& scop
   return listed;
 }
 
-std::vector<double> values_for_param(const Condition& condition, const ParamInfo& info, const Scope& scope, Sequence& random) {
+std::vector<double> values_for_param(const Condition& condition, const ParamInfo& info, const Scope& scope,
+                                     Sequence& random) {
   std::vector<double> values(info.choices.begin(), info.choices.end());
   for (const Expression& number : condition.numbers) values.push_back(number.value(scope));
-  if (!values.empty()) std::ranges::rotate(values, values.begin() + static_cast<std::ptrdiff_t>(random.below(values.size())));
+  if (!values.empty())
+    std::ranges::rotate(values, values.begin() + static_cast<std::ptrdiff_t>(random.below(values.size())));
   values.push_back(info.typical);
-  for (int i = 0; i < 64; ++i) values.push_back(info.min + (info.max - info.min) * static_cast<double>(random.below(1 << 20)) / (1 << 20));
-  for (double& value : values) value = info.integer ? std::round(value) : static_cast<double>(static_cast<float>(value));
+  for (int i = 0; i < 64; ++i)
+    values.push_back(info.min + (info.max - info.min) * static_cast<double>(random.below(1 << 20)) / (1 << 20));
+  for (double& value : values)
+    value = info.integer ? std::round(value) : static_cast<double>(static_cast<float>(value));
   return values;
 }
 
 }  // namespace
 
 bool Requirements::mentions(int param) const {
-  return std::ranges::any_of(conditions_, [&](const Condition& c) { return std::ranges::find(c.params, param) != c.params.end(); });
+  return std::ranges::any_of(conditions_,
+                             [&](const Condition& c) { return std::ranges::find(c.params, param) != c.params.end(); });
 }
 
 std::vector<int> Requirements::listed() const {
@@ -97,7 +106,8 @@ std::optional<std::string> Requirements::refuse(std::span<const Index> dims, std
     if (!condition.holds(scope)) return fmt::format("its shim requires {}", condition.text);
   if (nonempty_)
     for (const TensorInfo& tensor : op_->tensors)
-      if (tensor.shape(dims).size() == 0) return fmt::format("its shim requires tensors with elements, and {} has none", tensor.name);
+      if (tensor.shape(dims).size() == 0)
+        return fmt::format("its shim requires tensors with elements, and {} has none", tensor.name);
   return std::nullopt;
 }
 
@@ -140,7 +150,8 @@ bool Requirements::repair_together(const Condition& condition, std::vector<Index
   std::vector<int> changing = condition.dims;
   for (const int d : condition.dims)  // query heads decide with those that they share
     for (std::size_t other = 0; other < dims.size(); ++other)
-      if (op_->dims[other].multiple_of == d || op_->dims[static_cast<std::size_t>(d)].multiple_of == static_cast<int>(other))
+      if (op_->dims[other].multiple_of == d ||
+          op_->dims[static_cast<std::size_t>(d)].multiple_of == static_cast<int>(other))
         changing.push_back(static_cast<int>(other));
   constexpr int kAttempts = 512;
   constexpr std::uint64_t kFew = 8;
@@ -169,7 +180,8 @@ bool Requirements::repair(std::vector<Index>& dims, std::vector<double>& params,
   for (int round = 0; round < kRounds; ++round) {
     if (!refuse(dims, params)) return true;
     if (nonempty_)
-      for (std::size_t d = 0; d < dims.size(); ++d) dims[d] = std::max(dims[d], std::max(op_->dims[d].min, op_->dims[d].multiple));
+      for (std::size_t d = 0; d < dims.size(); ++d)
+        dims[d] = std::max(dims[d], std::max(op_->dims[d].min, op_->dims[d].multiple));
     for (const Condition& condition : conditions_)
       if (!condition.holds(Scope{dims, params})) repair(condition, dims, params, random.below(~0u));
     make_admissible(*op_, dims);

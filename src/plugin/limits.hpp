@@ -1,4 +1,5 @@
-// What a shim requires of calls (`requires: [d in [64, 128], k % 8 == 0]`): which it takes, and which of those is near another.
+// What a shim requires of calls (`requires: [d in [64, 128], k % 8 == 0]`): which it takes, and which of those is near
+// another.
 #pragma once
 
 #include <memory>
@@ -23,14 +24,16 @@ class Requirements {
   bool any() const { return nonempty_ || !conditions_.empty(); }
   /// The condition that does not hold.
   std::optional<std::string> refuse(std::span<const Index> dims, std::span<const double> params) const;
-  /// As Limits::repair (runtime/registry.hpp): what holds already stays, a dim moves as little as needed, except that the values of
-  /// a list have equal chances.
+  /// As Limits::repair (runtime/registry.hpp): what holds already stays, a dim moves as little as needed, except that
+  /// the values of a list have equal chances.
   bool repair(std::vector<Index>& dims, std::vector<double>& params, std::uint64_t seed) const;
 
  private:
   /// By one dim or param; else by all that it mentions.
-  bool repair(const Condition& condition, std::vector<Index>& dims, std::vector<double>& params, std::uint64_t seed) const;
-  bool repair_together(const Condition& condition, std::vector<Index>& dims, std::vector<double>& params, std::uint64_t seed) const;
+  bool repair(const Condition& condition, std::vector<Index>& dims, std::vector<double>& params,
+              std::uint64_t seed) const;
+  bool repair_together(const Condition& condition, std::vector<Index>& dims, std::vector<double>& params,
+                       std::uint64_t seed) const;
 
   const OpDescriptor* op_;
   std::vector<Condition> conditions_;

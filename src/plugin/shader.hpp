@@ -6,9 +6,9 @@
 //     specialization: [64]                       # constants with the ids 0, 1, ...
 //     requires: [dense rows, "n % 4 == 0"]       # what it takes, as in a shim
 //
-// Push constants are written like the arguments of a shim (shim.hpp): dims, params, strides, numbers and constants, int32 or
-// float. Each buffer begins at its tensor's first element and holds its strides; every tensor has one, and f16, bf16
-// and u8 lie in it as they are. The entry point is `main`.
+// Push constants are written like the arguments of a shim (shim.hpp): dims, params, strides, numbers and constants,
+// int32 or float. Each buffer begins at its tensor's first element and holds its strides; every tensor has one, and
+// f16, bf16 and u8 lie in it as they are. The entry point is `main`.
 #pragma once
 
 #include <array>

@@ -44,7 +44,8 @@ ShaderMap ShaderMap::read(const OpDescriptor& op, const std::string& text, const
   map.push = Shim::read_arguments(op, fields, fields.find("push"));
   using What = Shim::What;
   for (const Shim::Argument& a : map.push.arguments)
-    if ((a.type != Shim::Type::int32 && a.type != Shim::Type::real32) || a.by_address || a.what == What::index || a.what == What::value)
+    if ((a.type != Shim::Type::int32 && a.type != Shim::Type::real32) || a.by_address || a.what == What::index ||
+        a.what == What::value)
       fields.require("push").fail(fmt::format("{} takes no 4 bytes", a.text),
                                   "push constants are dims, params, strides, numbers and constants, as int32 or float");
   const Node& groups = fields.require("groups");
@@ -53,7 +54,8 @@ ShaderMap ShaderMap::read(const OpDescriptor& op, const std::string& text, const
   for (const Node& axis : axes) {
     map.groups.push_back(read_expression(op, axis, "count of workgroups"));
     if (!map.groups.back().whole)
-      axis.fail(fmt::format("'{}' is no count of workgroups", axis.text().value), "write dims and whole numbers with + - * / % and brackets");
+      axis.fail(fmt::format("'{}' is no count of workgroups", axis.text().value),
+                "write dims and whole numbers with + - * / % and brackets");
   }
   if (const Node* constants = fields.find("specialization"))
     for (const Node& item : constants->items())

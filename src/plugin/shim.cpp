@@ -37,7 +37,9 @@ union Value {
 
 const Tensor& tensor_at(const Call& call, int index) { return call.tensors[static_cast<std::size_t>(index)]; }
 
-bool is_integer(Type type) { return type == Type::int32 || type == Type::int64 || type == Type::size || type == Type::character; }
+bool is_integer(Type type) {
+  return type == Type::int32 || type == Type::int64 || type == Type::size || type == Type::character;
+}
 
 /// An integer type of the function holds the number.
 bool fits(double number, Type type) {
@@ -114,7 +116,8 @@ struct Lent {
 double first_of(const Tensor& tensor, Device& device) {
   std::uint32_t bits = 0;
   device.download(&bits, tensor.data, size_of(tensor.dtype));
-  return tensor.dtype == DType::i32 ? static_cast<double>(static_cast<std::int32_t>(bits)) : static_cast<double>(std::bit_cast<float>(bits));
+  return tensor.dtype == DType::i32 ? static_cast<double>(static_cast<std::int32_t>(bits))
+                                    : static_cast<double>(std::bit_cast<float>(bits));
 }
 
 /// The tensors one after the other along an axis, dense, as the host holds them.
@@ -138,9 +141,11 @@ std::vector<std::byte> joined(const std::vector<int>& tensors, int axis, const C
       for (int a = axis; a < tensor.shape.rank(); ++a) inner *= tensor.shape[a];
       for (Index e = 0; e < inner; ++e) {
         Index rest = e, offset = 0;
-        for (int a = tensor.shape.rank() - 1; a >= axis; --a) offset += rest % tensor.shape[a] * tensor.strides[a], rest /= tensor.shape[a];
+        for (int a = tensor.shape.rank() - 1; a >= axis; --a)
+          offset += rest % tensor.shape[a] * tensor.strides[a], rest /= tensor.shape[a];
         rest = o;
-        for (int a = axis - 1; a >= 0; --a) offset += rest % tensor.shape[a] * tensor.strides[a], rest /= tensor.shape[a];
+        for (int a = axis - 1; a >= 0; --a)
+          offset += rest % tensor.shape[a] * tensor.strides[a], rest /= tensor.shape[a];
         const std::byte* from = held[i].data() + static_cast<std::size_t>(offset) * unit;
         bytes.insert(bytes.end(), from, from + unit);
       }
@@ -156,9 +161,11 @@ void lend(const Shim& shim, Lent& lent) {
     } else if (a.what == What::joined) {
       lent.memory.emplace_back(lent.device, a.text, joined(a.tensors, a.axis, lent.whole, lent.device));
     } else if (a.what == What::sequence) {
-      const double first = lent.whole.params[static_cast<std::size_t>(a.index)], count = a.expression.value(scope_of(lent.whole));
+      const double first = lent.whole.params[static_cast<std::size_t>(a.index)],
+                   count = a.expression.value(scope_of(lent.whole));
       std::vector<std::int32_t> numbers(static_cast<std::size_t>(std::max(0.0, count)));
-      for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::int32_t>(first) + static_cast<std::int32_t>(i);
+      for (std::size_t i = 0; i < numbers.size(); ++i)
+        numbers[i] = static_cast<std::int32_t>(first) + static_cast<std::int32_t>(i);
       const auto bytes = std::as_bytes(std::span(numbers));
       lent.memory.emplace_back(lent.device, a.text, std::vector(bytes.begin(), bytes.end()));
     }
@@ -186,7 +193,8 @@ std::vector<Step> steps_of(const Shim& shim, const OpDescriptor& op, const Call&
       for (std::size_t t = 0; t < op.tensors.size(); ++t) {
         const Shape one = op.tensors[t].shape(ones), two = op.tensors[t].shape(other);
         for (int axis = 0; axis < one.rank(); ++axis)
-          if (two[axis] == one[axis] + 1) steps.push_back({loop, t, axis, std::max<Index>(1, call.dims[looped] / std::max<Index>(1, call.dims[d]))});
+          if (two[axis] == one[axis] + 1)
+            steps.push_back({loop, t, axis, std::max<Index>(1, call.dims[looped] / std::max<Index>(1, call.dims[d]))});
       }
     }
   }
@@ -238,10 +246,14 @@ Limits Shim::limits() const {
     const Requirements& required = *requirements;
     limits.listed = required.listed();
     limits.refuse = [required](auto dims, auto params) { return required.refuse(dims, params); };
-    limits.repair = [required](auto& dims, auto& params, std::uint64_t seed) { return required.repair(dims, params, seed); };
+    limits.repair = [required](auto& dims, auto& params, std::uint64_t seed) {
+      return required.repair(dims, params, seed);
+    };
   }
   for (const Fixed& f : fixed)
-    limits.fixed.push_back({f.tensor, [value = f.value.value](auto dims, auto params) { return value(Scope{dims, params}); }});
+    limits.fixed.push_back({f.tensor, [value = f.value.value](auto dims, auto params) {
+                              return value(Scope{dims, params});
+                            }});
   limits.dense = dense;
   limits.aligned = alignment > 1;
   limits.absent = absent;
@@ -260,7 +272,9 @@ int Shim::call(void* function, const OpDescriptor& op, const Call& whole, Device
   static_assert(sizeof(std::size_t) == sizeof(std::uint64_t));
   std::vector<ffi_type*> types;
   for (const Argument& a : arguments) types.push_back(a.by_address ? &ffi_type_pointer : ffi_type_of(a.type));
-  ffi_type* const returned = returns_status ? &ffi_type_sint32 : returned_tensor >= 0 ? ffi_type_of(returned_type) : &ffi_type_void;
+  ffi_type* const returned = returns_status         ? &ffi_type_sint32
+                             : returned_tensor >= 0 ? ffi_type_of(returned_type)
+                                                    : &ffi_type_void;
   ffi_cif interface;
   if (ffi_prep_cif(&interface, FFI_DEFAULT_ABI, static_cast<unsigned>(types.size()), returned, types.data()) != FFI_OK)
     throw std::logic_error("libffi takes no call of these types");
@@ -286,7 +300,9 @@ int Shim::call(void* function, const OpDescriptor& op, const Call& whole, Device
       if (a.what == What::index) n = static_cast<double>(lent.indices[static_cast<std::size_t>(a.index)]);
       if (a.what == What::value) n = first_of(tensor_at(part, a.index), device);
       values[i] = value_of(n, a.type);
-      if (a.what == What::tensor) values[i].pointer = std::ranges::find(absent, a.index) != absent.end() ? nullptr : tensor_at(part, a.index).data;
+      if (a.what == What::tensor)
+        values[i].pointer =
+            std::ranges::find(absent, a.index) != absent.end() ? nullptr : tensor_at(part, a.index).data;
       if (a.what == What::text && a.type == Type::pointer) values[i].pointer = const_cast<char*>(a.text.c_str());
       if (a.what == What::stream) values[i].pointer = stream_of(device);
       if (a.what == What::workspace || a.what == What::joined || a.what == What::sequence)

@@ -75,7 +75,8 @@ Shape shape_of(const TensorInfo& tensor, const OpDescriptor& op) {
 }
 
 constexpr std::string_view kOneThing =
-    "give one of dim, param, tensor, leading, stride, elements, bytes, product, expression, constant, text, workspace, joined, "
+    "give one of dim, param, tensor, leading, stride, elements, bytes, product, expression, constant, text, workspace, "
+    "joined, "
     "sequence, index and value, and `as` beside it";
 
 /// The arguments of one shim.
@@ -113,8 +114,9 @@ class Arguments {
 
   /// An argument written as a map: one key says what it is, `as` its type.
   Argument derived(const Node& node) const {
-    const Fields fields(node, {"dim", "param", "tensor", "leading", "stride", "in", "elements", "bytes", "product", "expression", "constant",
-                               "text", "workspace", "joined", "axis", "sequence", "count", "index", "value", "as"});
+    const Fields fields(node, {"dim",   "param",    "tensor",     "leading",  "stride", "in",        "elements",
+                               "bytes", "product",  "expression", "constant", "text",   "workspace", "joined",
+                               "axis",  "sequence", "count",      "index",    "value",  "as"});
     Argument argument = untyped(fields, node);
     const Node* as = fields.find("as");
     std::size_t keys = as == nullptr ? 1 : 2;
@@ -129,8 +131,10 @@ class Arguments {
 
   Argument untyped(const Fields& fields, const Node& node) const {
     const Type integers = defaults_.integers;
-    if (const Node* dim = fields.find("dim")) return make(What::dim, integers, dim->text().value, require_index(op_.dims, *dim, "dim"));
-    if (const Node* name = fields.find("param")) return param(require_index(op_.params, *name, "param"), name->text().value);
+    if (const Node* dim = fields.find("dim"))
+      return make(What::dim, integers, dim->text().value, require_index(op_.dims, *dim, "dim"));
+    if (const Node* name = fields.find("param"))
+      return param(require_index(op_.params, *name, "param"), name->text().value);
     if (const Node* tensor = fields.find("tensor"))
       return make(What::tensor, Type::pointer, tensor->text().value, require_index(op_.tensors, *tensor, "tensor"));
     if (const Node* tensor = fields.find("leading")) return unit(leading(*tensor), fields);
@@ -157,11 +161,13 @@ class Arguments {
     }
     if (const Node* list = fields.find("joined")) return joined(*list, fields.require("axis"));
     if (const Node* first = fields.find("sequence")) {
-      Argument a = make(What::sequence, Type::pointer, "the sequence from " + first->text().value, require_index(op_.params, *first, "param"));
+      Argument a = make(What::sequence, Type::pointer, "the sequence from " + first->text().value,
+                        require_index(op_.params, *first, "param"));
       a.expression = read_expression(op_, fields.require("count"));
       return a;
     }
-    if (const Node* dim = fields.find("index")) return make(What::index, integers, "the index of " + dim->text().value, require_index(op_.dims, *dim, "dim"));
+    if (const Node* dim = fields.find("index"))
+      return make(What::index, integers, "the index of " + dim->text().value, require_index(op_.dims, *dim, "dim"));
     if (const Node* tensor = fields.find("value")) {
       const int t = require_index(op_.tensors, *tensor, "tensor");
       const DType dtype = op_.tensors[static_cast<std::size_t>(t)].dtype;
@@ -202,7 +208,8 @@ class Arguments {
     const auto tensor = static_cast<std::size_t>(require_index(op_.tensors, node, "tensor"));
     Argument a = make(What::number, defaults_.integers, fmt::format("{} of {}", what, node.text().value));
     a.expression.value = [tensor, bytes = what == "bytes"](const Scope& s) {
-      return static_cast<double>(s.tensors[tensor].shape.size()) * (bytes ? static_cast<double>(size_of(s.tensors[tensor].dtype)) : 1);
+      return static_cast<double>(s.tensors[tensor].shape.size()) *
+             (bytes ? static_cast<double>(size_of(s.tensors[tensor].dtype)) : 1);
     };
     return a;
   }
@@ -228,8 +235,10 @@ class Arguments {
       const int t = require_index(op_.tensors, node, "tensor");
       const TensorInfo& tensor = op_.tensors[static_cast<std::size_t>(t)];
       if (tensor.role != Role::in) node.fail(fmt::format("{} is an output", tensor.name), "join inputs");
-      if (!a.tensors.empty() && (rank(t) != rank(a.tensors[0]) || tensor.dtype != op_.tensors[static_cast<std::size_t>(a.tensors[0])].dtype))
-        node.fail(fmt::format("{} has another rank or type than what it is joined to", tensor.name), "join tensors of one rank and type");
+      if (!a.tensors.empty() &&
+          (rank(t) != rank(a.tensors[0]) || tensor.dtype != op_.tensors[static_cast<std::size_t>(a.tensors[0])].dtype))
+        node.fail(fmt::format("{} has another rank or type than what it is joined to", tensor.name),
+                  "join tensors of one rank and type");
       a.tensors.push_back(t);
       a.text += " " + std::string(tensor.name);
     }
@@ -241,10 +250,12 @@ class Arguments {
     const Type type = named.type;
     const bool letter = argument.what == What::text && type == Type::character && !named.by_address;
     const bool null = argument.what == What::constant && argument.number == 0 && !named.by_address;
-    if (((type == Type::pointer) != (argument.type == Type::pointer) && !null && !letter) || (named.by_address && argument.type == Type::pointer))
+    if (((type == Type::pointer) != (argument.type == Type::pointer) && !null && !letter) ||
+        (named.by_address && argument.type == Type::pointer))
       node.fail(fmt::format("{} cannot be passed as {}", argument.text, node.text().value),
                 "addresses are pointers, numbers are numbers; only the constant 0 is both");
-    const bool whole = argument.what == What::param      ? holds_integers(op_.params[static_cast<std::size_t>(argument.index)])
+    const bool whole = argument.what == What::param
+                           ? holds_integers(op_.params[static_cast<std::size_t>(argument.index)])
                        : argument.what == What::constant ? argument.number == std::floor(argument.number)
                        : argument.what == What::number   ? argument.expression.whole
                                                          : true;
@@ -278,7 +289,8 @@ std::optional<Shim::Fixed> fixed_values(const OpDescriptor& op, const Node& node
   std::erase(name, ' ');
   const int tensor = index_of(op.tensors, name);
   if (tensor < 0) return std::nullopt;
-  if (op.tensors[static_cast<std::size_t>(tensor)].dtype != DType::i32 || op.tensors[static_cast<std::size_t>(tensor)].role != Role::in)
+  if (op.tensors[static_cast<std::size_t>(tensor)].dtype != DType::i32 ||
+      op.tensors[static_cast<std::size_t>(tensor)].role != Role::in)
     node.fail(fmt::format("{} is no input of integers", name), "only their values can be required");
   const Node value = Node::parse("value: \"" + text.substr(equals + 2) + "\"", "", "a value");
   try {
@@ -297,7 +309,8 @@ void require(Shim& shim, std::vector<Condition>& conditions, bool& nonempty, con
     shim.alignment = std::max(shim.alignment, static_cast<std::size_t>(std::stoi(word.substr(11))));
   else if (word.find_first_of("<>=") == word.npos && word.find(" in ") == word.npos)
     node.fail(fmt::format("'requires' cannot be '{}'", word),
-              "write a condition such as \"k % 8 == 0\" or \"d in [64, 128]\", or one of: row-major, dense rows, no empty tensors, aligned to 16 "
+              "write a condition such as \"k % 8 == 0\" or \"d in [64, 128]\", or one of: row-major, dense rows, no "
+              "empty tensors, aligned to 16 "
               "bytes, aligned to 32 bytes, aligned to 64 bytes");
   else if (auto fixed = fixed_values(op, node)) shim.fixed.push_back(std::move(*fixed));
   else conditions.push_back(read_condition(op, node));
@@ -314,7 +327,8 @@ void read_requirements(Shim& shim, const OpDescriptor& op, const Node& node) {
   for (const DimInfo& dim : op.dims) dims.push_back(std::clamp<Index>(8, dim.min, dim.max));
   for (const ParamInfo& param : op.params) params.push_back(param.typical);
   if (!shim.requirements->repair(dims, params, 1))
-    node.fail(fmt::format("no call of {} was found that it admits ({} never holds)", op.name, shim.requirements->refuse(dims, params).value_or("it")),
+    node.fail(fmt::format("no call of {} was found that it admits ({} never holds)", op.name,
+                          shim.requirements->refuse(dims, params).value_or("it")),
               "require what the contract's dims and params can satisfy");
 }
 
@@ -338,33 +352,42 @@ class Keys {
     for (const Argument& a : shim_.arguments) {
       if (a.what != What::index) continue;
       const auto loop = std::ranges::find(shim_.loops, a.index);
-      if (loop == shim_.loops.end()) fields_.require("args").fail(a.text + " belongs to no loop", "add the dim to `loop`");
+      if (loop == shim_.loops.end())
+        fields_.require("args").fail(a.text + " belongs to no loop", "add the dim to `loop`");
     }
     for (Argument& a : shim_.arguments)  // of a dim; from here on of its loop
-      if (a.what == What::index) a.index = static_cast<int>(std::ranges::find(shim_.loops, a.index) - shim_.loops.begin());
+      if (a.what == What::index)
+        a.index = static_cast<int>(std::ranges::find(shim_.loops, a.index) - shim_.loops.begin());
   }
 
   /// What the contract has and the shim says nothing about would be falsified for no fault of the function's.
   void expect_all_named(const Node& args) const {
     for (std::size_t t = 0; t < op_.tensors.size(); ++t) {
       const auto index = static_cast<int>(t);
-      const bool given = std::ranges::any_of(shim_.arguments, [&](const Argument& a) { return a.what == What::tensor && a.index == index; });
-      if (op_.tensors[t].role == Role::in || given || shim_.returned_tensor == index || std::ranges::find(shim_.absent, index) != shim_.absent.end()) continue;
-      args.fail(fmt::format("no argument is the output '{}'", op_.tensors[t].name), fmt::format("add it, or `absent: [{}]` if the function does not give it", op_.tensors[t].name));
+      const bool given = std::ranges::any_of(
+          shim_.arguments, [&](const Argument& a) { return a.what == What::tensor && a.index == index; });
+      if (op_.tensors[t].role == Role::in || given || shim_.returned_tensor == index ||
+          std::ranges::find(shim_.absent, index) != shim_.absent.end())
+        continue;
+      args.fail(fmt::format("no argument is the output '{}'", op_.tensors[t].name),
+                fmt::format("add it, or `absent: [{}]` if the function does not give it", op_.tensors[t].name));
     }
     for (std::size_t p = 0; p < op_.params.size(); ++p)
       if (!names_param(p))
         args.fail(fmt::format("no argument is the param '{}'", op_.params[p].name),
-                  fmt::format("add it, or the value that the function always has: `requires: {} == {}`", op_.params[p].name, op_.params[p].typical));
+                  fmt::format("add it, or the value that the function always has: `requires: {} == {}`",
+                              op_.params[p].name, op_.params[p].typical));
   }
 
  private:
   bool names_param(std::size_t p) const {
     const auto index = static_cast<int>(p);
-    return std::ranges::any_of(shim_.arguments, [&](const Argument& a) {
-             return ((a.what == What::param || a.what == What::sequence) && a.index == index) ||
-                    (a.what == What::number && a.text.find(op_.params[p].name) != a.text.npos);
-           }) || (shim_.requirements && shim_.requirements->mentions(index));
+    return std::ranges::any_of(shim_.arguments,
+                               [&](const Argument& a) {
+                                 return ((a.what == What::param || a.what == What::sequence) && a.index == index) ||
+                                        (a.what == What::number && a.text.find(op_.params[p].name) != a.text.npos);
+                               }) ||
+           (shim_.requirements && shim_.requirements->mentions(index));
   }
 
   int output(const Node& node) const {
@@ -376,9 +399,11 @@ class Keys {
 
   void in_place(const std::string& name, const Node& from) {
     const int y = index_of(op_.tensors, name), x = require_index(op_.tensors, from, "tensor");
-    if (y < 0 || op_.tensors[static_cast<std::size_t>(y)].role != Role::out) from.fail(fmt::format("'{}' is no output of {}", name, op_.name), "write in_place: {output: input}");
+    if (y < 0 || op_.tensors[static_cast<std::size_t>(y)].role != Role::out)
+      from.fail(fmt::format("'{}' is no output of {}", name, op_.name), "write in_place: {output: input}");
     const TensorInfo &to = op_.tensors[static_cast<std::size_t>(y)], &of = op_.tensors[static_cast<std::size_t>(x)];
-    if (of.role != Role::in || to.dtype != of.dtype || to.storage != of.storage || !(shape_of(to, op_) == shape_of(of, op_)))
+    if (of.role != Role::in || to.dtype != of.dtype || to.storage != of.storage ||
+        !(shape_of(to, op_) == shape_of(of, op_)))
       from.fail(fmt::format("{} cannot hold {}", name, of.name), "name an input of the output's shape and type");
     shim_.in_place.emplace_back(y, x);
   }
@@ -386,7 +411,8 @@ class Keys {
   void rejects(const Node& node) {
     const std::string name = node.text().value;
     if (index_of(op_.tensors, name) < 0 && index_of(op_.params, name) < 0 && index_of(op_.dims, name) < 0)
-      node.fail(fmt::format("'{}' is no tensor, param or dim of {}", name, op_.name), "name what has values that the contract forbids");
+      node.fail(fmt::format("'{}' is no tensor, param or dim of {}", name, op_.name),
+                "name what has values that the contract forbids");
     shim_.rejects.push_back(name);
   }
 
@@ -395,8 +421,10 @@ class Keys {
       if (node->is_map()) {
         const Fields what(*node, {"value", "as"});
         shim_.returned_tensor = output(what.require("value"));
-        if (op_.tensors[static_cast<std::size_t>(shim_.returned_tensor)].dtype != DType::f32) node->fail("that output holds no floats", "only floats can be returned");
-        if (const Node* as = what.find("as")) shim_.returned_type = as->one_of({"float", "double"}).value == "double" ? Type::real64 : Type::real32;
+        if (op_.tensors[static_cast<std::size_t>(shim_.returned_tensor)].dtype != DType::f32)
+          node->fail("that output holds no floats", "only floats can be returned");
+        if (const Node* as = what.find("as"))
+          shim_.returned_type = as->one_of({"float", "double"}).value == "double" ? Type::real64 : Type::real32;
       } else {
         shim_.returns_status = node->one_of({"void", "status"}).value == "status";
       }
@@ -454,7 +482,8 @@ Shim Shim::read_arguments(const OpDescriptor& op, const Fields& fields, const No
 
 Shim Shim::read(const OpDescriptor& op, const std::string& text, const std::string& label) {
   const Node root = Node::parse(readable(text), label, "the shim");
-  const Fields fields(root, {"symbol", "args", "integers", "reals", "requires", "loop", "in_place", "absent", "zeroed", "rejects", "returns", "done", "refused"});
+  const Fields fields(root, {"symbol", "args", "integers", "reals", "requires", "loop", "in_place", "absent", "zeroed",
+                             "rejects", "returns", "done", "refused"});
   Shim shim = read_arguments(op, fields, &fields.require("args"));
   shim.symbol = fields.text_or("symbol", "");
   Keys keys(op, fields, shim);

@@ -58,7 +58,9 @@ std::optional<std::string> Workspace::damage() const {
   std::vector<std::byte> now(filled_.size());
   device_.download(now.data(), static_cast<std::byte*>(address()) - kGuard, now.size());
   const auto differ = [&](std::size_t begin, std::size_t end) {
-    const auto at = [](const std::vector<std::byte>& v, std::size_t i) { return v.begin() + static_cast<std::ptrdiff_t>(i); };
+    const auto at = [](const std::vector<std::byte>& v, std::size_t i) {
+      return v.begin() + static_cast<std::ptrdiff_t>(i);
+    };
     return !std::equal(at(now, begin), at(now, end), at(filled_, begin));
   };
   if (differ(0, kGuard)) return fmt::format("it wrote before the {} bytes of {}", bytes_, name_);

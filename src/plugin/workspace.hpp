@@ -12,7 +12,8 @@ namespace assay::plugin {
 
 class Workspace {
  public:
-  /// A workspace. It holds NaN in every second call and large numbers in the others: who reads it first computes otherwise.
+  /// A workspace. It holds NaN in every second call and large numbers in the others: who reads it first computes
+  /// otherwise.
   Workspace(Device& device, std::string name, std::size_t bytes);
   /// Contents that must not change.
   Workspace(Device& device, std::string name, std::vector<std::byte> contents);

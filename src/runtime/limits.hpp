@@ -26,13 +26,13 @@ struct Limits {
   std::function<std::optional<std::string>(std::span<const Index> dims, std::span<const double> params)> refuse{};
   /// Changes them into some that it takes, which these and the seed alone decide. False: it found none.
   std::function<bool(std::vector<Index>& dims, std::vector<double>& params, std::uint64_t seed)> repair{};
-  std::vector<int> listed{};                         ///< dims of which it takes a few values
+  std::vector<int> listed{};  ///< dims of which it takes a few values
   std::vector<Fixed> fixed{};
-  bool dense = false, aligned = false;               ///< tensors without gaps; on boundaries of 64 bytes
-  std::vector<int> absent{};                         ///< outputs that it does not give and must not touch
-  std::vector<std::pair<int, int>> starts_as{};      ///< outputs that hold an input when they are handed over (in place)
-  std::vector<int> zeroed{};                         ///< outputs that hold zeros when they are handed over (it adds to them)
-  std::vector<std::string> rejects{};                ///< tensors, params and dims whose forbidden values it refuses, touching nothing
+  bool dense = false, aligned = false;           ///< tensors without gaps; on boundaries of 64 bytes
+  std::vector<int> absent{};                     ///< outputs that it does not give and must not touch
+  std::vector<std::pair<int, int>> starts_as{};  ///< outputs that hold an input when they are handed over (in place)
+  std::vector<int> zeroed{};           ///< outputs that hold zeros when they are handed over (it adds to them)
+  std::vector<std::string> rejects{};  ///< tensors, params and dims whose forbidden values it refuses, touching nothing
 };
 
 }  // namespace assay
