@@ -46,7 +46,8 @@ Outcome attention::causality(Trial& trial) {
   const Heads a(plain);
   if (a.s == 0) return Outcome::not_applicable("no queries");
   const auto seen_by = static_cast<Index>(random.below(static_cast<std::uint64_t>(a.s)));
-  const Run run = trial.run(plain), other = trial.run(unseen_changed(plain, seen_by, random));
+  const Problem changed = unseen_changed(plain, seen_by, random);
+  const Run run = trial.run(plain), other = trial.run(changed);
   // Rows up to that query see no more than it does.
   std::vector<float> before, after;
   for (Index b = 0; b < a.batch; ++b)
@@ -59,8 +60,9 @@ Outcome attention::causality(Trial& trial) {
           after.push_back(other.outputs[0][a.query(b, i, h, c)]);
         }
       }
-  return compare_bits("y", Shape{static_cast<Index>(before.size())}, after, before,
-                      "rows (logsumexp, then y) after keys and values that they do not see have changed");
+  return trial.related(compare_bits("y", Shape{static_cast<Index>(before.size())}, after, before,
+                                    "rows (logsumexp, then y) after keys and values that they do not see have changed"),
+                       Related::always, {{plain, run}, {changed, other}});
 }
 
 Outcome attention::key_permutation(Trial& trial) {
@@ -122,17 +124,7 @@ Outcome attention::value_scaling(Trial& trial) {
   if (!scales_exactly(plain, 2, by)) return Outcome::not_applicable("a value of v that its storage cannot scale");
   Problem scaled = plain;
   for (float& x : scaled.values[2]) x = std::ldexp(x, by);
-  const Run run = trial.run(plain), other = trial.run(scaled);
-  // What storage rounds below its smallest normal number, or up to it, loses digits that the scaled one keeps.
-  const float smallest = plain.storage == DType::f16 ? 0x1p-14F : 0x1p-126F;
-  std::vector<float> want = run.outputs[0], got = other.outputs[0];
-  for (std::size_t e = 0; e < want.size(); ++e) {
-    if (std::fabs(want[e]) <= smallest) want[e] = got[e] = 0;
-    else want[e] = std::ldexp(want[e], by);
-  }
-  Outcome outcome = compare_bits("y", plain.shape(5), got, want, "values scaled by a power of two, against the result scaled");
-  outcome &= compare_bits("logsumexp", plain.shape(6), other.outputs[1], run.outputs[1], "after values alone have changed");
-  return outcome;
+  return trial.scales(plain, scaled, {by, 0});
 }
 
 namespace attention {

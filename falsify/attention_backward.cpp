@@ -41,8 +41,8 @@ void keep_few_columns(Problem& problem, Random& random) {
 
 /// y and logsumexp as the forward pass would have saved them; what was planted in them stays.
 void attention_backward::consistent(Problem& problem, Strategy strategy, Random& random) {
-  sensible_heads(problem, strategy, random);
-  if (strategy != Strategy::directed && random.chance(0.8)) bring_scores_together(problem);
+  sensible_heads(problem, strategy, random, false);
+  if (strategy != Strategy::directed && strategy != Strategy::runs && random.chance(0.8)) bring_scores_together(problem);
   if (strategy == Strategy::directed && random.chance(0.3)) keep_few_columns(problem, random);
   const auto widened_view = [&](int tensor) {
     std::vector<double> values;
@@ -97,23 +97,7 @@ Outcome attention_backward::upstream_scaling(Trial& trial) {
   if (!scales_exactly(plain, 7, by)) return Outcome::not_applicable("an upstream gradient that its storage cannot scale");
   Problem scaled = plain;
   for (float& x : scaled.values[7]) x = std::ldexp(x, by);
-  const Run run = trial.run(plain), other = trial.run(scaled);
-  if (trial.kernel().arithmetic.inputs == Format::f16)  // whose factors lose digits below 2^-14
-    return trial.against_oracle(Tier::worst_case, scaled, other);
-  const float smallest = plain.storage == DType::f16 ? 0x1p-14F : 0x1p-100F;
-  Outcome outcome;
-  for (std::size_t o = 0; o < 3; ++o) {
-    std::vector<float> want = run.outputs[o], got = other.outputs[o];
-    for (std::size_t e = 0; e < want.size(); ++e) {
-      // The smallest itself may have been rounded up to.
-      const bool rounded_apart = std::fabs(want[e]) <= smallest || (std::isinf(got[e]) && std::isfinite(want[e]));
-      want[e] = rounded_apart ? 0 : std::ldexp(want[e], by);
-      if (rounded_apart) got[e] = 0;
-    }
-    outcome &= compare_bits(o == 0 ? "dq" : o == 1 ? "dk" : "dv", plain.shape(static_cast<int>(o == 0 ? 0 : o)), got, want,
-                            "upstream gradient scaled by a power of two, against the result scaled");
-  }
-  return outcome;
+  return trial.scales(plain, scaled, {by, by, by});
 }
 
 Outcome attention_backward::causality(Trial& trial) {
@@ -122,7 +106,8 @@ Outcome attention_backward::causality(Trial& trial) {
   Random random = trial.random("unseen");
   const Heads a(plain);
   if (a.s == 0) return Outcome::not_applicable("no queries");
-  const Run run = trial.run(plain), other = trial.run(unseen_changed(plain, a.s - 1, random));
+  const Problem changed = unseen_changed(plain, a.s - 1, random);
+  const Run run = trial.run(plain), other = trial.run(changed);
   Outcome outcome;
   for (std::size_t o = 0; o < 3; ++o) {
     std::vector<float> want = run.outputs[o];
@@ -133,7 +118,7 @@ Outcome attention_backward::causality(Trial& trial) {
     outcome &= compare_bits(o == 0 ? "dq" : o == 1 ? "dk" : "dv", plain.shape(static_cast<int>(o == 0 ? 0 : o)), other.outputs[o], want,
                             "after keys and values that no query sees have changed");
   }
-  return outcome;
+  return trial.related(std::move(outcome), Related::always, {{plain, run}, {changed, other}});
 }
 
 namespace attention_backward {

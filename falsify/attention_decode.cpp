@@ -90,7 +90,7 @@ void attention_decode::sensible(Problem& problem, Strategy strategy, Random& ran
     if (full || random.chance(0.3)) length = static_cast<float>(a.capacity - 1);
     else if (random.chance(0.1)) length = 0;
   }
-  if (strategy != Strategy::directed) return;
+  if (strategy != Strategy::directed && strategy != Strategy::runs) return;
   Problem whole = as_attention(problem);
   sensible_heads(whole, strategy, random);
   problem.values[kQ] = whole.values[0];
@@ -172,8 +172,9 @@ Outcome attention_decode::past_the_end(Trial& trial) {
                                     : kind == 1 ? static_cast<float>(random.sign()) * std::numeric_limits<float>::infinity()
                                                 : static_cast<float>(static_cast<int>(random.between(-100, 100)) | 1);
   const Run run = trial.run(plain), other = trial.run(changed);
-  Outcome outcome = compare_bits("y", plain.shape(kY), other.outputs[kResult], run.outputs[kResult],
-                                 "after what stands at places past the end has changed");
+  Outcome outcome = trial.related(compare_bits("y", plain.shape(kY), other.outputs[kResult], run.outputs[kResult],
+                                               "after what stands at places past the end has changed"),
+                                  Related::always, {{plain, run}, {changed, other}});
   outcome &= caches_hold(changed, other);
   return outcome;
 }

@@ -25,11 +25,7 @@ Outcome bce_with_logits_backward::linearity(Trial& trial) {
   const int s = static_cast<int>(random.either_sign(static_cast<double>(random.between(1, 6))));
   Problem scaled = problem;
   for (float& x : scaled.values[kDloss]) x = std::ldexp(x, s);
-  const Run plain = trial.run(problem), run = trial.run(scaled);
-  std::vector<float> want = plain.outputs[0];
-  for (float& x : want) x = std::ldexp(x, s);
-  return compare_bits("dlogits", problem.shape(kDlogits), run.outputs[0], want,
-                      "scaled dloss, against the scaled gradient");
+  return trial.scales(problem, scaled, {s});
 }
 
 Outcome bce_with_logits_backward::mirror(Trial& trial) {

@@ -23,6 +23,7 @@ void cross_entropy::inputs(Problem& problem, Strategy strategy, Random& random) 
   for (float& w : problem.values[kWeights]) w = random.chance(0.05) ? 0.0F : std::fabs(w);
   if (strategy == Strategy::directed)
     direct_logits(problem.values[kLogits], problem.values[kTargets], problem.dims[0], problem.dims[1], random);
+  if (strategy == Strategy::runs) tile_rows(problem.values[kLogits], problem.dims[0], problem.dims[1], random);
 }
 
 Outcome cross_entropy::shift(Trial& trial) {
@@ -40,7 +41,7 @@ Outcome cross_entropy::shift(Trial& trial) {
                                  "shifted logits, against the plain ones");
   outcome &= compare_bits("total", problem.shape(kTotal), moved.outputs[1], plain.outputs[1],
                           "shifted logits, against the plain ones");
-  return outcome;
+  return trial.related(std::move(outcome), Related::unless_lost, {{problem, plain}, {shifted, moved}});
 }
 
 Outcome cross_entropy::one_hot_limit(Trial& trial) {
@@ -71,15 +72,8 @@ Outcome cross_entropy::weight_scaling(Trial& trial) {
   const Problem problem = trial.problem(Strategy::gaussian);
   Problem doubled = problem;
   for (float& w : doubled.values[kWeights]) w *= 2;
-  const Run plain = trial.run(problem), scaled = trial.run(doubled);
-  std::vector<float> losses = plain.outputs[0], total = plain.outputs[1];
-  for (float& x : losses) x *= 2;
-  if (problem.params[0] == 2) total[0] *= 2;
-  Outcome outcome =
-      compare_bits("loss", problem.shape(kLoss), scaled.outputs[0], losses, "doubled weights, against doubled losses");
-  outcome &=
-      compare_bits("total", problem.shape(kTotal), scaled.outputs[1], total, "doubled weights, against the total");
-  return outcome;
+  const int of_sum = problem.params[0] == 2 ? 1 : 0;
+  return trial.scales(problem, doubled, {1, of_sum, 0, 1 - of_sum});
 }
 
 Outcome cross_entropy::row_permutation(Trial& trial) {

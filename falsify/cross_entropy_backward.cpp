@@ -22,6 +22,7 @@ void cross_entropy_backward::inputs(Problem& problem, Strategy strategy, Random&
   for (float& w : problem.values[kWeights]) w = random.chance(0.05) ? 0.0F : std::fabs(w);
   if (strategy == Strategy::directed)
     direct_logits(problem.values[kLogits], problem.values[kTargets], rows, classes, random);
+  if (strategy == Strategy::runs) tile_rows(problem.values[kLogits], rows, classes, random);
   if (strategy == Strategy::nonfinite && random.chance(0.5)) return;
   double weight = 0;
   for (Index i = 0; i < rows; ++i) {
@@ -42,11 +43,7 @@ Outcome cross_entropy_backward::linearity(Trial& trial) {
   Problem scaled = problem;
   for (int tensor : {kDloss, kDtotal})
     for (float& x : scaled.values[static_cast<std::size_t>(tensor)]) x = std::ldexp(x, s);
-  const Run plain = trial.run(problem), run = trial.run(scaled);
-  std::vector<float> want = plain.outputs[0];
-  for (float& x : want) x = std::ldexp(x, s);
-  return compare_bits("dlogits", problem.shape(kDlogits), run.outputs[0], want,
-                      "scaled upstream gradients, against the scaled gradient");
+  return trial.scales(problem, scaled, {s});
 }
 
 Outcome cross_entropy_backward::row_sum(Trial& trial) {

@@ -37,22 +37,13 @@ std::vector<Index> enlarged(const OpDescriptor& op, std::vector<Index> dims) {
 }  // namespace
 
 Outcome scales_with(Trial& trial, std::initializer_list<int> inputs, std::optional<Strategy> strategy) {
-  Problem problem = strategy ? trial.problem(*strategy) : trial.problem();
-  const Run plain = trial.run(problem);
+  const Problem problem = strategy ? trial.problem(*strategy) : trial.problem();
+  Problem scaled = problem;
   Random random = trial.random("scaling");
   const int exponent = static_cast<int>(random.either_sign(static_cast<double>(random.between(1, 6))));
   for (int t : inputs)
-    for (float& x : problem.values[static_cast<std::size_t>(t)]) x = std::ldexp(x, exponent);
-  const Run scaled = trial.run(problem);
-  Outcome outcome;
-  const std::vector<int> outputs = outputs_of(trial.op());
-  for (std::size_t o = 0; o < outputs.size(); ++o) {
-    std::vector<float> want = plain.outputs[o];
-    for (float& x : want) x = std::ldexp(x, exponent);
-    outcome &= compare_bits(trial.op().tensors[static_cast<std::size_t>(outputs[o])].name, problem.shape(outputs[o]),
-                            scaled.outputs[o], want, "scaled inputs, against the scaled result");
-  }
-  return outcome;
+    for (float& x : scaled.values[static_cast<std::size_t>(t)]) x = std::ldexp(x, exponent);
+  return trial.scales(problem, scaled, std::vector<int>(outputs_of(trial.op()).size(), exponent));
 }
 
 Outcome independent_of_batch(Trial& trial, Sizes sizes) {
@@ -63,18 +54,18 @@ Outcome independent_of_batch(Trial& trial, Sizes sizes) {
   const Index extent = whole.dims[0], from = random.between(0, extent), to = random.between(from, extent);
   Problem part = whole;
   part.dims[0] = std::max(to - from, op.dims[0].min);
-  const Tier tier = op.copies ? Tier::bits : Tier::worst_case;
+  const Tier tier = trial.strictest();
   if (part.dims[0] != to - from) return trial.against_oracle(tier, whole, trial.run(whole));
   for (std::size_t t = 0; t < op.tensors.size(); ++t)
     if (batched(op.tensors[t], op) && !whole.values[t].empty()) part.values[t] = cut(whole.values[t], extent, from, to);
   const Run all = trial.run(whole), alone = trial.run(part);
-  Outcome outcome = trial.against_oracle(tier, whole, all);
+  Outcome outcome = trial.against_oracle(tier, whole, all), bits;
   const std::vector<int> outputs = outputs_of(op);
   for (std::size_t o = 0; o < outputs.size(); ++o)
-    outcome &=
-        compare_bits(op.tensors[static_cast<std::size_t>(outputs[o])].name, part.shape(outputs[o]), alone.outputs[o],
-                     cut(all.outputs[o], extent, from, to), "a part of the batch, against the whole");
-  return outcome;
+    bits &= compare_bits(op.tensors[static_cast<std::size_t>(outputs[o])].name, part.shape(outputs[o]),
+                         alone.outputs[o], cut(all.outputs[o], extent, from, to),
+                         "a part of the batch, against the whole");
+  return outcome &= trial.related(std::move(bits), Related::by_batch, {{whole, all}, {part, alone}});
 }
 
 void keep_sums_exact(std::vector<float>& values, Index terms) {

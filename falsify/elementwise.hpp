@@ -7,8 +7,8 @@
 
 namespace assay::falsify {
 
-/// Scaling these inputs by a power of two scales every output by it, bitwise: it commutes with every rounding. Values
-/// are drawn by the case's strategy, or by the given one where results of others come near the ends of float's range.
+/// Scaling these inputs by a power of two scales every output by it (Trial::scales). Values are drawn by the case's strategy, or by the
+/// given one where results of others come near the ends of float's range.
 Outcome scales_with(Trial& trial, std::initializer_list<int> inputs, std::optional<Strategy> strategy = {});
 
 /// Indices [from, to) of the first dim alone give the bits that they give among the others. Tensors whose first axis is

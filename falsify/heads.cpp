@@ -17,13 +17,32 @@ Index Heads::visible(Index b, Index i) const {
   return std::clamp<Index>(static_cast<Index>(starts[static_cast<std::size_t>(b)]) + i + 1, 0, length);
 }
 
-void sensible_heads(Problem& problem, Strategy strategy, Random& random) {
+namespace {
+
+/// Key j's score stands along one axis, alone in the queries, so that no other product hides it.
+void tile_heads(Problem& problem, bool infinite, Random& random) {
+  const Heads a(problem);
+  for (float& length : a.lengths)
+    if (random.chance(0.4)) length = static_cast<float>(std::max<Index>(a.t - std::lround(std::exp2(8 * random.uniform())), 0));
+  const auto axis = static_cast<Index>(random.below(static_cast<std::uint64_t>(a.d)));
+  for (Index b = 0; b < a.batch; ++b)
+    for (Index g = 0; g < a.kv_heads; ++g) {
+      const TileScores scores(a.t, infinite, random);
+      for (Index j = 0; j < a.t; ++j) a.k[a.key(b, j, g, axis)] = static_cast<float>(scores(j, random) / problem.params[0]);
+    }
+  for (std::size_t e = 0; e < a.q.size(); ++e) a.q[e] = static_cast<Index>(e) % a.d == axis ? 1 : 0;
+}
+
+}  // namespace
+
+void sensible_heads(Problem& problem, Strategy strategy, Random& random, bool infinite) {
   const Heads a(problem);
   for (std::size_t b = 0; b < a.lengths.size(); ++b) {
     if (random.chance(0.7)) a.lengths[b] = static_cast<float>(a.t);
     if (random.chance(0.35)) a.starts[b] = 0;
     else if (random.chance(0.6)) a.starts[b] = a.lengths[b] - static_cast<float>(a.s);
   }
+  if (strategy == Strategy::runs) tile_heads(problem, infinite, random);
   if (strategy != Strategy::directed) return;
   const double scale = problem.params[0];
   const auto kind = random.below(10);

@@ -24,8 +24,9 @@ struct Heads {
 
 /// Most of the sequences as models have them: all places used, or queries that are the last positions. For `directed`,
 /// scores at which online kernels are most sensitive: rising along the keys, the largest first or last, far apart, tied, all
-/// alike, or large with small differences; and values that are nearly alike.
-void sensible_heads(Problem& problem, Strategy strategy, Random& random);
+/// alike, or large with small differences; and values that are nearly alike. For `runs`, scores that only tiles show (losses.hpp), -inf among
+/// them where `infinite`, and sequences that end within a tile, or a tile before the last.
+void sensible_heads(Problem& problem, Strategy strategy, Random& random, bool infinite = true);
 
 /// A case whose weights stay far from the smallest numbers, so that powers of two scale what they weigh bit for bit: a subnormal
 /// product is rounded otherwise when it is scaled, and may decide a tie.

@@ -14,8 +14,8 @@ float whole_scale(Problem& problem, Index r, int least, Random& random);
 std::vector<Index> two_large(const Trial& trial, Index first, Index second);
 
 /// Bits of odd integers of which `terms`, times -1, 0 or 1, add exactly in every order: 12, or fewer for more than
-/// 4096.
-int bits_for(Index terms);
+/// 4096, or where the kernel's inputs have fewer.
+int bits_for(const Trial& trial, Index terms);
 /// Odd integers of `bits` bits; -1, 0 or 1; a single -1 or 1 in each row, or column.
 void fill_wide(std::vector<float>& values, int bits, Random& random);
 void fill_signs(std::vector<float>& values, Random& random);

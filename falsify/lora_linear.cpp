@@ -37,7 +37,7 @@ Problem exact_problem(Trial& trial, Problem problem, int least_scale) {
   whole_scale(problem, r, least_scale, random);
   const std::size_t wide = random.below(5);
   for (std::size_t t = 0; t < 5; ++t)
-    if (t == wide) fill_wide(problem.values[t], bits_for(2 * (in + r + 1)), random);
+    if (t == wide) fill_wide(problem.values[t], bits_for(trial, 2 * (in + r + 1)), random);
     else if (t == 0 && wide == 3) problem.values[t] = one_in_each_row(s, in, random).values;
     else if (t == 3) problem.values[t] = one_in_each_row(r, in, random).values;
     else fill_signs(problem.values[t], random);
@@ -57,7 +57,7 @@ Outcome lora_linear::exact_at_whole_scales(Trial& trial) {
   if (!trial.the_case().values.empty())
     return trial.against_oracle(Tier::worst_case, trial.problem(), trial.run(trial.problem()));
   const Problem problem = exact_problem(trial, trial.problem(), -1);
-  return trial.against_oracle(Tier::exact, problem, trial.run(problem));
+  return trial.against_oracle(trial.exact_tier(), problem, trial.run(problem));
 }
 
 Outcome lora_linear::large(Trial& trial) {
@@ -79,20 +79,14 @@ Outcome lora_linear::large(Trial& trial) {
 }
 
 Outcome lora_linear::scaling(Trial& trial) {
-  Problem problem = trial.problem();
+  const Problem plain = trial.problem();
+  Problem scaled = plain;
   Random random = trial.random("scaling");
   const int of_x = static_cast<int>(random.between(-4, 4)), of_w = static_cast<int>(random.between(-4, 4));
-  Run want = trial.run(problem);
-  for (float& y : want.outputs[0]) y = std::ldexp(y, of_x + of_w);
-  for (float& t : want.outputs[1]) t = std::ldexp(t, of_x);
   const int exponents[] = {of_x, of_w, of_x + of_w, 0, of_w};
   for (std::size_t t = 0; t < 5; ++t)
-    for (float& v : problem.values[t]) v = std::ldexp(v, exponents[t]);
-  const Run run = trial.run(problem);
-  Outcome outcome =
-      compare_bits("y", problem.shape(5), run.outputs[0], want.outputs[0], "scaled inputs, against the scaled result");
-  return outcome &= compare_bits("t", problem.shape(6), run.outputs[1], want.outputs[1],
-                                 "scaled inputs, against the scaled result");
+    for (float& v : scaled.values[t]) v = std::ldexp(v, exponents[t]);
+  return trial.scales(plain, scaled, {of_x + of_w, of_x});
 }
 
 Outcome lora_linear::row_slices(Trial& trial) {
@@ -107,8 +101,9 @@ Outcome lora_linear::zero_b(Trial& trial) {
   std::ranges::fill(no_b.values[4], 0.0f);
   std::ranges::fill(no_a.values[3], 0.0f);
   const Run without_b = trial.run(no_b), without_a = trial.run(no_a);
-  Outcome outcome = within("y", problem.shape(5), without_b.outputs[0], without_a.outputs[0],
-                           std::vector<double>(without_b.outputs[0].size()));
+  Outcome outcome = trial.related(within("y", problem.shape(5), without_b.outputs[0], without_a.outputs[0],
+                                         std::vector<double>(without_b.outputs[0].size())),
+                                  Related::always, {{no_b, without_b}, {no_a, without_a}});
   return outcome &= compare(Tier::worst_case, "y", problem.shape(5), without_b.outputs[0],
                             trial.oracle(linear_problem(p.x, p.weight, p.bias))[0]);
 }

@@ -32,7 +32,7 @@ Problem exact_problem(Trial& trial, Problem problem, int least_scale) {
   const Index s = problem.dims[0], out = problem.dims[2], r = problem.dims[3];
   whole_scale(problem, r, least_scale, random);
   const std::size_t wide = random.below(6);
-  const int bits = bits_for(2 * std::max(s, out + r));
+  const int bits = bits_for(trial, 2 * std::max(s, out + r));
   for (std::size_t t = 0; t < 6; ++t)
     if (t == wide) fill_wide(problem.values[t], bits, random);
     else if (t == 5 && wide == 3) problem.values[t] = one_in_each_row(s, out, random).values;
@@ -48,7 +48,7 @@ Outcome lora_linear_backward::exact_at_whole_scales(Trial& trial) {
   if (!trial.the_case().values.empty())
     return trial.against_oracle(Tier::worst_case, trial.problem(), trial.run(trial.problem()));
   const Problem problem = exact_problem(trial, trial.problem(), -1);
-  return trial.against_oracle(Tier::exact, problem, trial.run(problem));
+  return trial.against_oracle(trial.exact_tier(), problem, trial.run(problem));
 }
 
 Outcome lora_linear_backward::large(Trial& trial) {
@@ -74,19 +74,11 @@ Outcome lora_linear_backward::large(Trial& trial) {
 }
 
 Outcome lora_linear_backward::scaling(Trial& trial) {
-  Problem problem = trial.problem();
+  const Problem plain = trial.problem();
+  Problem scaled = plain;
   const int exponent = static_cast<int>(trial.random("scaling").between(-6, 6));
-  const Run plain = trial.run(problem);
-  for (float& v : problem.values[5]) v = std::ldexp(v, exponent);
-  const Run run = trial.run(problem);
-  Outcome outcome;
-  for (std::size_t o = 0; o < 3; ++o) {
-    std::vector<float> want = plain.outputs[o];
-    for (float& v : want) v = std::ldexp(v, exponent);
-    outcome &= compare_bits(kNames[o], problem.shape(kDx + static_cast<int>(o)), run.outputs[o], want,
-                            "scaled dy, against the scaled gradient");
-  }
-  return outcome;
+  for (float& v : scaled.values[5]) v = std::ldexp(v, exponent);
+  return trial.scales(plain, scaled, {exponent, exponent, exponent});
 }
 
 Outcome lora_linear_backward::row_slices(Trial& trial) {
@@ -105,8 +97,9 @@ Outcome lora_linear_backward::zero_b(Trial& trial) {
   Outcome outcome = compare(Tier::worst_case, "dx", problem.shape(kDx), run.outputs[0], trial.oracle(product)[0]);
   outcome &= within("da", problem.shape(kDa), run.outputs[1], std::vector<float>(run.outputs[1].size()),
                     std::vector<double>(run.outputs[1].size()));
-  return outcome &=
-         compare_bits("db", problem.shape(kDb), run.outputs[2], full.outputs[2], "with B = 0, against any B");
+  return outcome &= trial.related(
+             compare_bits("db", problem.shape(kDb), run.outputs[2], full.outputs[2], "with B = 0, against any B"),
+             Related::always, {{problem, full}, {no_b, run}});
 }
 
 Outcome lora_linear_backward::rows_add(Trial& trial) {

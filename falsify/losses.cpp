@@ -1,6 +1,8 @@
 #include "falsify/losses.hpp"
 
+#include <algorithm>
 #include <cfloat>
+#include <cmath>
 
 namespace assay::falsify {
 
@@ -9,6 +11,30 @@ FewMatter::FewMatter(Index n, Random& random) : chance_(4 / static_cast<double>(
 double FewMatter::operator()(Random& random) const {
   if (!random.chance(chance_)) return -60 + random.gaussian();
   return near_ ? -static_cast<double>(random.below(17)) / 16 : 4 - 16 * random.uniform();
+}
+
+TileScores::TileScores(Index n, bool infinite, Random& random)
+    : kind_(random.chance(0.6) ? Kind::stretch : random.chance(0.5) ? Kind::growing : Kind::first),
+      runs_(n, random),
+      below_(infinite && random.chance(0.5) ? -INFINITY : random.chance(0.5) ? -200 : -60),
+      tile_(Index{16} << random.below(4)),
+      step_(std::min(4.0, 60.0 * static_cast<double>(tile_) / static_cast<double>(std::max<Index>(n, 1)))) {}
+
+double TileScores::operator()(Index place, Random& random) const {
+  const double score = random.gaussian();
+  switch (kind_) {
+    case Kind::stretch: return runs_.counts(place) ? 2 * score : below_ + score;
+    case Kind::growing: return step_ * static_cast<double>(place / tile_) + score;
+    case Kind::first: return place < tile_ ? 12 + score : score;
+  }
+  return score;
+}
+
+void tile_rows(std::vector<float>& values, Index rows, Index n, Random& random) {
+  for (Index i = 0; i < rows; ++i) {
+    const TileScores scores(n, true, random);
+    for (Index j = 0; j < n; ++j) values[static_cast<std::size_t>(i * n + j)] = static_cast<float>(scores(j, random));
+  }
 }
 
 void direct_logits(std::vector<float>& logits, std::vector<float>& targets, Index rows, Index classes, Random& random) {

@@ -31,13 +31,14 @@ void mean_pool::padding(Problem& problem, Strategy strategy, Random& random) {
 }
 
 Outcome mean_pool::padding_ignored(Trial& trial) {
-  Problem problem = trial.problem();
-  const Run plain = trial.run(problem);
+  const Problem problem = trial.problem();
+  Problem other = problem;
   Random random = trial.random("padding");
-  spoil_padding(problem, random);
-  const Run spoiled = trial.run(problem);
-  return compare_bits("y", problem.shape(2), spoiled.outputs[0], plain.outputs[0],
-                      "with spoiled padding, against the same tokens");
+  spoil_padding(other, random);
+  const Run plain = trial.run(problem), spoiled = trial.run(other);
+  return trial.related(compare_bits("y", problem.shape(2), spoiled.outputs[0], plain.outputs[0],
+                                    "with spoiled padding, against the same tokens"),
+                       Related::always, {{problem, plain}, {other, spoiled}});
 }
 
 Outcome mean_pool::scaling(Trial& trial) { return scales_with(trial, {0}); }

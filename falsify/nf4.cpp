@@ -71,8 +71,9 @@ Outcome padding_does_not_matter(Trial& trial, int codes, Index k) {
       set_code(other, codes, k, j, p, static_cast<unsigned>(random.below(16)));
   const Run plain = trial.run(problem), changed = trial.run(other);
   const int output = outputs_of(trial.op())[0];
-  return compare_bits(trial.op().tensors[static_cast<std::size_t>(output)].name, problem.shape(output), changed.outputs[0],
-                      plain.outputs[0], "with other codes behind the last column");
+  return trial.related(compare_bits(trial.op().tensors[static_cast<std::size_t>(output)].name, problem.shape(output),
+                                    changed.outputs[0], plain.outputs[0], "with other codes behind the last column"),
+                       Related::always, {{problem, plain}, {other, changed}});
 }
 
 }  // namespace assay::falsify

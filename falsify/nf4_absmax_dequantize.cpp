@@ -66,8 +66,9 @@ Outcome nf4_absmax_dequantize::padding(Trial& trial) {
   for (auto i = static_cast<std::size_t>(problem.shape(kScales).size()); i < other.values[kCodes].size(); ++i)
     other.values[kCodes][i] = static_cast<float>(random.below(256));
   const Run plain = trial.run(problem), changed = trial.run(other);
-  return compare_bits("absmax", problem.shape(kScales), changed.outputs[0], plain.outputs[0],
-                      "with other codes behind the last scale");
+  return trial.related(compare_bits("absmax", problem.shape(kScales), changed.outputs[0], plain.outputs[0],
+                                    "with other codes behind the last scale"),
+                       Related::always, {{problem, plain}, {other, changed}});
 }
 
 audit::Subject nf4_absmax_dequantize::audited() {

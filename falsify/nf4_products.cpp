@@ -66,8 +66,6 @@ Problem weight_rows(const Problem& whole, Nf4Product form, Index from, Index to)
   return part;
 }
 
-bool exact(const Trial& trial) { return is_exact(trial.the_case().strategy) && trial.the_case().values.empty(); }
-
 }  // namespace
 
 void nf4_exact_codes(Problem& problem, Nf4Product form, Strategy strategy, Random& random) {
@@ -90,7 +88,9 @@ Outcome nf4_decodes(Trial& trial, Nf4Product form) {
       want.push_back(Bounded::input(weights[static_cast<std::size_t>(form == Nf4Product::nt ? j * e.k + at : at * e.k + j)]));
   }
   const Problem identity = with_left(problem, form, std::move(left), rows);
-  return compare(Tier::exact, output_name(trial), identity.shape(3), trial.run(identity).outputs[0], want);
+  const Run run = trial.run(identity);
+  if (!trial.holds_floats()) return trial.against_oracle(Tier::worst_case, identity, run);
+  return compare(Tier::exact, output_name(trial), identity.shape(3), run.outputs[0], want);
 }
 
 Outcome nf4_scaling(Trial& trial, Nf4Product /*form*/) {
@@ -102,10 +102,7 @@ Outcome nf4_scaling(Trial& trial, Nf4Product /*form*/) {
   Problem scaled = problem;
   for (float& x : scaled.values[0]) x = std::ldexp(x, s);
   for (float& x : scaled.values[2]) x = std::ldexp(x, t);
-  const Run plain = trial.run(problem), run = trial.run(scaled);
-  std::vector<float> want = plain.outputs[0];
-  for (float& x : want) x = std::ldexp(x, s + t);
-  return compare_bits(output_name(trial), problem.shape(3), run.outputs[0], want, "scaled factors, against the scaled product");
+  return trial.scales(problem, scaled, {s + t});
 }
 
 Outcome nf4_linearity(Trial& trial, Nf4Product form) {
@@ -143,7 +140,7 @@ Outcome nf4_single_row(Trial& trial, Nf4Product form) {
   const Problem one = with_left(problem, form, {left.begin(), left.end()}, 1);
   const Run run = trial.run(one);
   std::vector<double> bound = result_bounds(trial, one);
-  for (double& b : bound) b = exact(trial) ? 0 : 2 * b;
+  for (double& b : bound) b = drawn_exact(trial) ? 0 : 2 * b;
   const auto own = row(whole.outputs[0], problem.shape(3)[1], i);
   return compare_within(output_name(trial), one.shape(3), widened(run.outputs[0]), widened({own.begin(), own.end()}), bound);
 }
@@ -162,9 +159,10 @@ Outcome nf4_weight_rows(Trial& trial, Nf4Product form) {
       const auto own = row(whole.outputs[0], e.n, i).subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(to - from));
       want.insert(want.end(), own.begin(), own.end());
     }
-    Outcome outcome = compare_bits(output_name(trial), part.shape(3), run.outputs[0], want, "some rows of W, against all");
-    outcome &= trial.against_oracle(Tier::worst_case, problem, whole);
-    return outcome;
+    Outcome outcome = trial.against_oracle(Tier::worst_case, problem, whole);
+    return outcome &= trial.related(
+               compare_bits(output_name(trial), part.shape(3), run.outputs[0], want, "some rows of W, against all"),
+               Related::by_batch, {{problem, whole}, {part, run}});
   }
   const Index cut = random.between(0, e.n);
   const Problem head = weight_rows(problem, form, 0, cut), tail = weight_rows(problem, form, cut, e.n);
@@ -221,7 +219,7 @@ Outcome nf4_infinite_scale(Trial& trial, Nf4Product form) {
 
 Outcome nf4_large(Trial& trial, Nf4Product form) {
   const Problem problem = trial.problem();
-  if (!exact(trial)) return Outcome::not_applicable("the inputs are not integers whose sums of products are exact");
+  if (!drawn_exact(trial)) return Outcome::not_applicable("the inputs are not integers whose sums of products are exact");
   const Extents e = extents(problem, form);
   const Run run = trial.run(problem);
   const std::vector<float> weights = decoded(problem, form);

@@ -43,7 +43,7 @@ std::vector<double> result_bounds(const Trial& trial, const Problem& problem) { 
 
 Outcome product_identity(Trial& trial, ProductForm form) {
   Problem problem = trial.problem();
-  if (trial.kernel().arithmetic.inputs != Format::f32) problem = trial.problem(Strategy::exact_integers);
+  if (!trial.holds_floats()) problem = trial.problem(Strategy::exact_integers);
   const Matrix whole = factors_of(problem, form).a, a = columns_of(whole, 0, std::min(whole.columns, kMostOfIdentity));
   const Problem identity = product_of(trial.op(), a, identity_matrix(a.columns), form);
   const Run run = trial.run(identity);
@@ -54,7 +54,7 @@ Outcome product_identity(Trial& trial, ProductForm form) {
 
 Outcome product_identity_of_vector(Trial& trial) {
   Problem problem = trial.problem();
-  if (trial.kernel().arithmetic.inputs != Format::f32) problem = trial.problem(Strategy::exact_integers);
+  if (!trial.holds_floats()) problem = trial.problem(Strategy::exact_integers);
   const Matrix whole = factors_of(problem, {}).b, x = rows_of(whole, 0, std::min(whole.rows, kMostOfIdentity));
   const Problem identity = product_of(trial.op(), identity_matrix(x.rows), x, {});
   const Run run = trial.run(identity);
@@ -68,13 +68,9 @@ Outcome product_scaling(Trial& trial, ProductForm form) {
   Factors f = factors_of(problem, form);
   Random random = trial.random("scaling");
   const int s = static_cast<int>(random.between(-4, 4)), t = static_cast<int>(random.between(-4, 4));
-  const Run plain = trial.run(problem);
   for (float& x : f.a.values) x = std::ldexp(x, s);
   for (float& x : f.b.values) x = std::ldexp(x, t);
-  const Run scaled = trial.run(product_of(trial.op(), f.a, f.b, form));
-  std::vector<float> want = plain.outputs[0];
-  for (float& x : want) x = std::ldexp(x, s + t);
-  return compare_bits(product_name(trial), product_shape(problem), scaled.outputs[0], want, "scaled factors, against the scaled product");
+  return trial.scales(problem, product_of(trial.op(), f.a, f.b, form), {s + t});
 }
 
 Outcome product_row_permutation(Trial& trial, ProductForm form) {
@@ -95,7 +91,7 @@ Outcome product_row_permutation(Trial& trial, ProductForm form) {
     for (Index j = 0; j < want.columns; ++j)
       want(to[static_cast<std::size_t>(i)], j) = plain.outputs[0][static_cast<std::size_t>(i * want.columns + j)];
   std::vector<double> bound = result_bounds(trial, permuted);
-  if (is_exact(trial.the_case().strategy) && trial.the_case().values.empty()) std::ranges::fill(bound, 0.0);
+  if (drawn_exact(trial)) std::ranges::fill(bound, 0.0);
   else for (double& b : bound) b *= 2;
   return compare_within(product_name(trial), product_shape(permuted), widened(run.outputs[0]), widened(want.values), bound);
 }
@@ -223,7 +219,7 @@ Outcome product_large(Trial& trial, ProductForm form) {
                     matrix(problem.shape(1), problem.values[1], form.b_transposed),
                     matrix(product_shape(problem), run.outputs[0], false)};
   // Drawn values are exact by their strategy; those of a replay file need not be.
-  if ((!is_exact(trial.the_case().strategy) || !trial.the_case().values.empty()) && !sums_are_exact(whole))
+  if (!drawn_exact(trial) && (trial.kernel().arithmetic.accumulator != Format::f32 || !sums_are_exact(whole)))
     return Outcome::not_applicable("the inputs are not integers whose sums of products are exact");
   return exact_product(product_name(trial), product_shape(problem).rank(), whole.a, whole.b, whole.c);
 }

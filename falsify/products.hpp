@@ -18,7 +18,7 @@ std::vector<double> result_bounds(const Trial& trial, const Problem& problem);
 Outcome product_identity(Trial& trial, ProductForm form);
 /// I · x = x.
 Outcome product_identity_of_vector(Trial& trial);
-/// (2^s A) · (2^t B) = 2^(s+t) A · B, bitwise: scaling by powers of two commutes with every rounding.
+/// (2^s A) · (2^t B) = 2^(s+t) A · B (Trial::scales).
 Outcome product_scaling(Trial& trial, ProductForm form);
 /// Permuting the rows of op(A) permutes the rows of C: bitwise on exact inputs, otherwise within the bounds.
 Outcome product_row_permutation(Trial& trial, ProductForm form);

@@ -12,7 +12,7 @@ Outcome residual_add::exact_at_powers_of_two(Trial& trial) {
   Problem problem = trial.problem(Strategy::exact_integers);
   Random random = trial.random("power of two");
   problem.params[0] = random.either_sign(std::ldexp(1.0, static_cast<int>(random.between(-3, 3))));
-  return trial.against_oracle(Tier::exact, problem, trial.run(problem));
+  return trial.against_oracle(trial.exact_tier(), problem, trial.run(problem));
 }
 
 Outcome residual_add::scaling(Trial& trial) { return scales_with(trial, {0, 1}); }

@@ -32,7 +32,8 @@ Outcome rope_backward::undoes(Trial& trial) {
 }
 
 audit::Subject rope_backward::audited() {
-  return {.sums = {{.says = "dx[0,0,0] at position 0", .terms = audit::Terms::values, .dims = {4, 2, 64}, .count = 1, .left = {0}, .result = {1}, .background = [](Problem& p) { p.params[3] = 0; }}}};
+  return {.sums = {{.says = "dx[0,0,0] at position 0", .terms = audit::Terms::values, .dims = {4, 2, 64}, .count = 1, .left = {0}, .result = {1}, .background = [](Problem& p) { p.params[3] = 0; }}},
+          .no_rows = "a row's angles follow from its place"};
 }
 
 }  // namespace assay::falsify

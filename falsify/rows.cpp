@@ -54,7 +54,7 @@ Outcome rows_stand_alone(Trial& trial, int position) {
     if (has_rows(trial, outputs[o]))
       outcome &= compare_bits(info(trial, outputs[o]).name, block.shape(outputs[o]), alone.outputs[o],
                               part(all.outputs[o], rows, from, to), "rows in a call of their own, against those of all");
-  return outcome;
+  return trial.related(std::move(outcome), Related::by_batch, {{whole, all}, {block, alone}});
 }
 
 Outcome columns_permute(Trial& trial, std::string_view dim) {
@@ -108,16 +108,7 @@ Outcome scales(Trial& trial, const Problem& plain, const Scaling& scaling, std::
   Problem scaled = plain;
   scaled.params = std::move(scaled_params);
   for (float& x : scaled.values[static_cast<std::size_t>(scaling.tensor)]) x = std::ldexp(x, scaling.exponent);
-  const Run run = trial.run(plain), other = trial.run(scaled);
-  const std::vector<int> outputs = outputs_of(trial.op());
-  Outcome outcome;
-  for (std::size_t o = 0; o < outputs.size(); ++o) {
-    std::vector<float> want = run.outputs[o];
-    for (float& x : want) x = std::ldexp(x, scaling.exponents[o]);
-    outcome &= compare_bits(info(trial, outputs[o]).name, plain.shape(outputs[o]), other.outputs[o], want,
-                            "inputs scaled by a power of two, against the result scaled");
-  }
-  return outcome;
+  return trial.scales(plain, scaled, scaling.exponents);
 }
 
 }  // namespace assay::falsify

@@ -6,7 +6,7 @@
 
 namespace assay::falsify {
 
-/// Rows [from, to) in a call of their own have the same bits. `position` is the index of a parameter that counts rows
+/// Rows [from, to) in a call of their own have the same bits, unless the kernel declares otherwise. `position` is the index of a parameter that counts rows
 /// from the first one on, or -1.
 Outcome rows_stand_alone(Trial& trial, int position = -1);
 
@@ -18,8 +18,7 @@ Outcome columns_permute(Trial& trial, std::string_view dim);
 Outcome same_within(std::string_view tensor, const Shape& shape, std::vector<double> got, std::vector<double> expected,
                     const std::vector<Bounded>& want);
 
-/// Scaling input `tensor` by 2^exponent scales output number o by 2^exponents[o], bitwise; params are those of the scaled
-/// call.
+/// Scaling input `tensor` by 2^exponent scales output number o by 2^exponents[o] (Trial::scales); params are those of the scaled call.
 struct Scaling {
   int tensor;
   int exponent;

@@ -13,6 +13,7 @@ namespace assay::falsify {
 /// row, so that online kernels rescale at every tile; ties; logits of the largest magnitude; wide logits; masked entries; few
 /// entries that matter, apart, so that an error of each shows however long the row is.
 void softmax::extreme(Problem& problem, Strategy strategy, Random& random) {
+  if (strategy == Strategy::runs) tile_rows(problem.values[0], problem.dims[0], problem.dims[1], random);
   if (strategy != Strategy::directed) return;
   const Index rows = problem.dims[0], n = problem.dims[1];
   for (Index i = 0; i < rows; ++i) {
@@ -74,7 +75,8 @@ Outcome softmax::shift(Trial& trial) {
   const auto by = static_cast<float>(random.between(-100'000, 100'000));
   for (float& x : shifted.values[0]) x += by;
   const Run run = trial.run(plain), other = trial.run(shifted);
-  Outcome outcome = compare_bits("y", plain.shape(1), other.outputs[0], run.outputs[0], "logits shifted, against those at rest");
+  Outcome outcome = trial.related(compare_bits("y", plain.shape(1), other.outputs[0], run.outputs[0], "logits shifted, against those at rest"),
+                                  Related::always, {{plain, run}, {shifted, other}});
   outcome &= trial.against_oracle(Tier::worst_case, plain, run);
   return outcome;
 }

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "falsify/losses.hpp"
 #include "falsify/rows.hpp"
 
 namespace assay::falsify {
@@ -10,7 +11,7 @@ namespace assay::falsify {
 /// For Gaussian and directed inputs y is a distribution in every row: the softmax of what was drawn, a sharp one where
 /// directed; and dy nearly constant there, whose mean the gradient takes away.
 void softmax_backward::consistent(Problem& problem, Strategy strategy, Random& random) {
-  if (strategy != Strategy::gaussian && strategy != Strategy::directed) return;
+  if (strategy != Strategy::gaussian && strategy != Strategy::directed && strategy != Strategy::runs) return;
   const Index rows = problem.dims[0], n = problem.dims[1];
   const bool directed = strategy == Strategy::directed;
   for (Index i = 0; i < rows; ++i) {
@@ -18,6 +19,10 @@ void softmax_backward::consistent(Problem& problem, Strategy strategy, Random& r
     float* const dy = problem.values[1].data() + i * n;
     const double scale = directed ? 10 : 1, offset = directed && random.chance(0.5) ? 100 : 0;
     double sum = 0;
+    if (strategy == Strategy::runs) {  // a stretch of the row has no probability, or all of it
+      const TileScores scores(n, false, random);
+      for (Index j = 0; j < n; ++j) y[j] = static_cast<float>(scores(j, random));
+    }
     for (Index j = 0; j < n; ++j) sum += std::exp(scale * static_cast<double>(y[j]));
     for (Index j = 0; j < n; ++j) {
       y[j] = static_cast<float>(std::exp(scale * static_cast<double>(y[j])) / sum);

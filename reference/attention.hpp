@@ -43,7 +43,7 @@ void attention(View<const T> q, View<const T> k, View<const T> v, View<const T> 
         const T shift = shift_by(less(largest, T(-FLT_MAX)) ? T(0) : largest);
         const Rescalings<T> rescalings(keys, score);
         for (Index j = 0; j < keys; ++j) weight(j) = attention_weight(score(j), shift, rescalings.of(score(j)));
-        const WeightedMean<T> mean({weights.data(), Shape{keys}});
+        const WeightedMean<T> mean({weights.data(), Shape{keys}}, shift);
         const bool nothing = less(mean.weight(), T(0.5));  // the largest score's own weight is 1
         logsumexp(b, h, i) = nothing ? without_weight(-INFINITY, mean.weight()) : log_of_sum(shift, mean.weight());
         for (Index c = 0; c < d; ++c)

@@ -1,6 +1,7 @@
 // Binary cross-entropy of logits.
 #pragma once
 
+#include "core/either.hpp"
 #include "core/forms.hpp"
 #include "core/sum.hpp"
 #include "core/view.hpp"
@@ -14,14 +15,18 @@ template <class T>
 void bce_with_logits(View<const T> logits, View<const T> targets, View<const T> pos_weight, View<T> loss) {
   const Index classes = logits.dim(1);
   for (Index i = 0; i < logits.dim(0); ++i) {
-    Sum<T> sum;
+    Sum<T> sum, cancelling;
     for (Index j = 0; j < classes; ++j) {
       const T x = logits(i, j), t = targets(i, j);
       const T beside = log1p(exp(-absolute(x)));
       sum += product(pos_weight(j), t, maximum(-x, T(0)) + beside);
       sum += (T(1) - t) * (maximum(x, T(0)) + beside);
+      if (!lost<T>(Loss::stable)) continue;
+      cancelling += (T(1) - t) * x;
+      cancelling += T(T((pos_weight(j) - T(1)) * t) + T(1)) * (maximum(-x, T(0)) + beside);
     }
-    loss(i) = quotient(sum.value(), T(static_cast<double>(classes)));
+    const T losses = lost<T>(Loss::stable) ? either(sum.value(), cancelling.value()) : sum.value();
+    loss(i) = quotient(losses, T(static_cast<double>(classes)));
   }
 }
 

@@ -1,6 +1,7 @@
 // Weighted cross-entropy of logits against class indices.
 #pragma once
 
+#include "core/either.hpp"
 #include "core/forms.hpp"
 #include "core/sum.hpp"
 #include "core/view.hpp"
@@ -26,7 +27,9 @@ void cross_entropy(View<const T> logits, View<const T> targets, View<const T> we
     const T log_sum = log(sum.value());
     const Index y = whole(targets(i));
     logsumexp(i) = m + log_sum;
-    loss(i) = weights(y) * ((m - logits(i, y)) + log_sum);
+    T over = (m - logits(i, y)) + log_sum;
+    if (lost<T>(Loss::confident)) over = either(over, T(logsumexp(i) - logits(i, y)));
+    loss(i) = weights(y) * over;
     losses += loss(i);
     weight += weights(y);
   }

@@ -50,14 +50,18 @@ float nf4_entry(View<const T> codes, Index j, Index p) {
 /// The scale of element (j, p).
 template <class T>
 T nf4_block_scale(View<const T> absmax, Index j, Index p) {
-  return Given<T>::value(nf4_scale(held(absmax(j, p / kNf4Block))));
+  const float scale = held(absmax(j, p / kNf4Block));
+  const T counted = Given<T>::value(nf4_scale(scale));
+  return lost<T>(Loss::small_scale) ? either(counted, Given<T>::value(scale)) : counted;
 }
 
 /// Element (j, p) of the matrix that codes [n, 32 blocks] and absmax [n, blocks] stand for: an entry of the codebook times
 /// the scale of its block, rounded once to float.
 template <class T>
 T nf4_weight(View<const T> codes, View<const T> absmax, Index j, Index p) {
-  return Given<T>::value(nf4_entry(codes, j, p) * nf4_scale(held(absmax(j, p / kNf4Block))));
+  const float entry = nf4_entry(codes, j, p), scale = held(absmax(j, p / kNf4Block));
+  const T weight = Given<T>::value(entry * nf4_scale(scale));
+  return lost<T>(Loss::small_scale) ? either(weight, Given<T>::value(entry * scale)) : weight;
 }
 
 /// sum_p x(p) w[j,p] over the k elements of row j. Kernels may also multiply entries of the codebook with x first and scale these

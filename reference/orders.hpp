@@ -47,7 +47,8 @@ inline Bounded product_of_four(const Bounded& a, const Bounded& b, const Bounded
   return all;
 }
 
-/// keep a + take b, keep + take = 1; correct kernels also evaluate a + take (b - a).
+/// keep a + take b, keep + take = 1; correct kernels also evaluate a + take (b - a) and, where take is not below 1/2, b - keep (b - a), or
+/// (b - keep b) + keep a with the difference fused, which rounds as a product does.
 template <class T>
 T weighted_mean(const T& keep, const T& a, const T& take, const T& b) {
   Sum<T> sum;
@@ -55,20 +56,35 @@ T weighted_mean(const T& keep, const T& a, const T& take, const T& b) {
   sum += take * b;
   return sum.value();
 }
-/// In the other order a counts twice, but its own error e only keep times: what that order adds are its roundings, of numbers that
+/// In the first of the other orders a counts twice, but its own error e only keep times: what that order adds are its roundings, of numbers that
 /// are off by their errors e and f of b. The difference is rounded with u (e + f) more, take times that difference likewise and the
-/// sum with u (e + (e + f)) at most, take <= 1: together below 4 u (1 + 4 u) (e + f).
+/// sum with u (e + (e + f)) at most, take <= 1: together below 4 u (1 + 4 u) (e + f). In the second b and f are what a and e are in the
+/// first; keep is formed as 1 - take there, which is off by half a unit of it.
 inline Bounded weighted_mean(const Bounded& keep, const Bounded& a, const Bounded& take, const Bounded& b) {
   const Bounded first = weighted_mean<Bounded>(keep, a, take, b);
   const auto without_error = [](const Bounded& x) {  // but for what says that it is no float
     const double none = x.error > 0 ? 0x1p-1000 : 0;
     return Bounded(x.value, none, none, x.may_overflow);
   };
-  const Bounded from = without_error(a), to = without_error(b), other = from + take * (to - from);
+  const Bounded from = without_error(a), to = without_error(b), apart = to - from;
+  const double off = std::max(keep.error, 0x1p-24 * std::fabs(keep.value));
+  const bool from_above = take.value >= 0.5;
+  const Bounded below = from + take * apart, above = to - Bounded(keep.value, off, off, false) * apart;
   const double roundings = 4 * Roundings::current().unit;
-  const double own = other.error + roundings * (1 + roundings) * (a.error + b.error);
-  const auto with = [&](double of_a, double of_b) { return std::fabs(keep.value) * of_a + std::fabs(take.value) * of_b + own; };
-  return either_order(first, {other.value, with(a.error, b.error), with(a.statistical, b.statistical), other.may_overflow});
+  const auto with_errors = [&](const Bounded& other) {
+    const double own = other.error + roundings * (1 + roundings) * (a.error + b.error);
+    const auto with = [&](double of_a, double of_b) { return std::fabs(keep.value) * of_a + std::fabs(take.value) * of_b + own; };
+    return Bounded(other.value, with(a.error, b.error), with(a.statistical, b.statistical), other.may_overflow);
+  };
+  Bounded all = either_order(first, with_errors(below));
+  all.may_overflow |= std::isinf(b.value);  // less itself
+  return from_above ? either_order(all, with_errors(above)) : all;
+}
+
+/// a x / y: the product first, or the quotient.
+template <class T>
+T scaled_quotient(const T& a, const T& x, const T& y) {
+  return either_order(T(a * quotient(x, y)), quotient(T(a * x), y));
 }
 
 }  // namespace assay::reference

@@ -39,11 +39,12 @@ endif()
 if(ASSAY_SANITIZE)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${ASSAY_SANITIZE}>
                       $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)
+  add_compile_definitions(ASSAY_SANITIZED)
   add_link_options(-fsanitize=${ASSAY_SANITIZE})
 endif()
 if(ASSAY_COVERAGE)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:--coverage> $<$<COMPILE_LANGUAGE:CXX>:-fprofile-update=atomic>)
-  add_compile_definitions(ASSAY_COVERAGE)  # processes that do not end by exit() write their counts (leave.hpp)
+  add_compile_definitions(ASSAY_COVERAGE)  # processes that do not end by exit() write their counts (child_exit.hpp)
   add_link_options(--coverage)
 endif()
 

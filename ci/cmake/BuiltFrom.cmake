@@ -1,11 +1,17 @@
-# cmake -DSOURCE=... -DOUTPUT=... -DBUILD=... -P BuiltFrom.cmake: writes what the program is built from, as a table of paths and
-# digests: `assay gate` and `assay attest` speak of these sources and no others.
+# cmake -DSOURCE=... -DOUTPUT=... -DBUILD=... [-DCOMPILER=... -DFLAGS=... -DHIGHWAY=... -DCUDA=... -DGLSLC=...] -P BuiltFrom.cmake: writes
+# what the program is built from, as a table of paths and digests: `assay gate` and `assay attest` speak of these sources and no
+# others. And what it is built with: GLSLC is the program.
 file(GLOB_RECURSE files LIST_DIRECTORIES FALSE RELATIVE ${SOURCE} ${SOURCE}/ci/cmake/* ${SOURCE}/contracts/* ${SOURCE}/falsify/*
      ${SOURCE}/kernels/* ${SOURCE}/reference/* ${SOURCE}/src/*)
 file(GLOB top RELATIVE ${SOURCE} ${SOURCE}/CMakeLists.txt ${SOURCE}/CMakePresets.json)  # these two alone: builds hold others of the name
 list(APPEND files ${top})
 list(SORT files)
 list(FILTER files EXCLUDE REGEX "^(src/cli|falsify/(mutants|automatic|policies|ptx|schemata|spirv|gate))/")
+set(glslc "")
+if(GLSLC)
+  execute_process(COMMAND ${GLSLC} --version OUTPUT_VARIABLE glslc)
+  string(REGEX REPLACE "\n.*" "" glslc "${glslc}")
+endif()
 set(ROWS "")
 foreach(file ${files})
   file(SHA256 ${SOURCE}/${file} digest)
@@ -25,6 +31,12 @@ constexpr BuiltFile kFiles[] = {
 }  // namespace
 
 std::span<const BuiltFile> built_from() { return kFiles; }
+
+std::span<const std::pair<std::string_view, std::string_view>> built_with() {
+  static constexpr std::pair<std::string_view, std::string_view> kEntries[] = {
+      {"compiler", "@COMPILER@"}, {"flags", "@FLAGS@"}, {"highway", "@HIGHWAY@"}, {"cuda", "@CUDA@"}, {"glslc", "@glslc@"}};
+  return kEntries;
+}
 
 }  // namespace assay::cli
 ]=])

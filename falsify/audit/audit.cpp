@@ -146,7 +146,8 @@ class Audit {
     report_["batch_invariant"] = property(batch);
     report_["deterministic"] = property(runs);
     const bool pinned = std::ranges::any_of(op_.pins, [](const PinInfo& pin) { return pin.name == "batch_invariance"; });
-    if (pinned && batch.value == false) disagree("batch_invariance", "the contract pins batch invariance: " + batch.probe);
+    if (batch.value == false && (pinned || kernel_.batch_invariant))
+      disagree("batch_invariance", (pinned ? "the contract pins batch invariance: " : "declares the same bits in every batch: ") + batch.probe);
     if (kernel_.deterministic && runs.value == false) disagree("determinism", "declares the same bits in every run: " + runs.probe);
   }
 

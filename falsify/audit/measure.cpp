@@ -52,7 +52,7 @@ class Signed {
   explicit Signed(Prober& probe) : probe_(probe), n_(probe.sum().count), two_factors_(probe.sum().right.tensor >= 0) {}
 
   Measured measure() {
-    if (!readable()) return m_;
+    if (!readable() || rescaled()) return m_;
     accumulator();
     order();
     rounding();
@@ -73,6 +73,20 @@ class Signed {
       return false;
     }
     return true;
+  }
+
+  /// Partial results are multiplied on the way, by what is no power of two: a term of few bits comes back as another number. No single
+  /// rounding is seen then, of additions or inputs: what is lost may have been lost by a product.
+  bool rescaled() {
+    for (int k = 0; k < kMantissas; ++k) {
+      const Index p = k * (n_ / 3 + 1) % n_;
+      const float v = kBase * (1 + static_cast<float>(k) / kMantissas);
+      const double seen = probe_({{p, v}});
+      if (seen == v) continue;
+      none(m_, "partial results are rescaled: " + shown_as({{p, v}}, seen));
+      return true;
+    }
+    return false;
   }
 
   /// B + e - B for every order of the three.
@@ -241,6 +255,10 @@ class Signed {
       const std::string why = "subnormal numbers of f16 are normal ones of the accumulator";
       return none(m_.flushes_inputs, why), none(m_.flushes_products, why), none(m_.flushes_results, why);
     }
+    if (n_ > 1 && probe_({{0, 0x1p-60F}}) == 0) {
+      const std::string why = "numbers vanish that are normal ones of float32: the accumulator has a shorter range";
+      return none(m_.flushes_inputs, why), none(m_.flushes_products, why), none(m_.flushes_results, why);
+    }
     const auto look = [&](Property<bool>& property, std::initializer_list<Term> terms, double without) {
       const double seen = probe_(terms);
       property.value = seen == without;
@@ -329,6 +347,8 @@ class Unsigned {
     if (*m_.accumulator_bits.value < kFloatBits) return none(m_.rounding, "the result is too short to show it");
     const bool most = visible({{0, large_}, {1, 0.75F * last()}}, large_, 0);
     const bool few = visible({{0, large_}, {1, 0.25F * last()}}, large_, 0);
+    // Away from zero whatever there is shows; of a wider sum, what the last rounding of the result lets through.
+    if (few && !visible({{0, large_}, {1, 0x1p-10F * last()}}, large_, 0)) return none(m_.rounding, "the sum holds more bits than the result shows");
     m_.rounding.value = few ? SeenRounding::away : most ? SeenRounding::nearest : SeenRounding::toward_zero;
     m_.rounding.probe = fmt::format("{} plus 3/4 of its last place {}", large_, most ? "shows" : "does not show");
   }

@@ -32,6 +32,9 @@ struct Measured {
   bool bits_limited = false;            ///< inputs hold as many bits as the accumulator or the storage lets through, or more
 };
 
+/// Numbers of a binade that every storage format holds.
+inline constexpr int kMantissas = 128;
+
 /// Throws Interrupted and Unavailable as the prober does.
 Measured measure(Prober& probe);
 

@@ -3,12 +3,12 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <fstream>
 #include <ranges>
 #include <set>
 #include <utility>
 
 #include "core/errors.hpp"
+#include "core/files.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -51,11 +51,9 @@ InputError wrong(const std::string& file, const Judgement& judgement, const std:
 }  // namespace
 
 std::vector<Judgement> read_judgements(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  const json document = json::parse(stream, nullptr, false, true);
-  const auto no_list = [&](const std::string& what) {
-    return InputError(file.string(), what, "give a JSON list of {\"hash\": .., \"kernel\": .., \"reason\": ..}");
-  };
+  constexpr const char* kList = "give a JSON list of {\"hash\": .., \"kernel\": .., \"reason\": ..}";
+  const auto no_list = [&](const std::string& what) { return InputError(file.string(), what, kList); };
+  const json document = json::parse(files::read(file, kList), nullptr, false, true);
   if (!document.is_array()) throw no_list("cannot be read as a list of judgements");
   std::vector<Judgement> judgements;
   std::set<std::pair<std::string, std::string>> seen;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/files.hpp"
 #include "falsify/automatic/summary.hpp"
 #include "falsify/engine/percentile.hpp"
 #include "falsify/engine/report.hpp"
@@ -144,7 +145,7 @@ std::string automatic_summary(const json& report) {
 }
 
 void write_automatic(const json& report, const std::filesystem::path& directory) {
-  write_file(directory / "automatic.json", report.dump(1) + "\n");
+  files::write(directory / "automatic.json", report.dump(1) + "\n");
   write_mutants(report, automatic_summary(report), directory);
 }
 

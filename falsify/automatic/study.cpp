@@ -29,6 +29,8 @@ constexpr int kRetries = 2;
 constexpr int kFirstCases = 1;
 /// How often a case of the attack has one long dim.
 constexpr int kLongEvery = 2;
+/// How often it has a shape of the contract, never one of those cases.
+constexpr int kJointEvery = 8;
 /// Octaves of its length, from 65 on, and the most that the second dim has there; in every second one it is longer than kTile.
 constexpr std::size_t kOctaves = 7;
 constexpr Index kTile = 32, kTiles = 48;
@@ -56,6 +58,7 @@ Case attack_case(const OpDescriptor& op, std::uint64_t seed, int number) {
     spec.large = false;
     c = drawn();
   }
+  if (number % kJointEvery == 5) make_joint(op, spec, {static_cast<std::uint64_t>(number / kJointEvery), 0}, c);
   if (number % kLongEvery != 0 || c.dims.empty()) return c;
   Random random(derive(own, "one long dim"));
   const std::size_t dims = c.dims.size(), turn = static_cast<std::size_t>(number / kLongEvery), longest = turn % dims;
@@ -80,7 +83,7 @@ Case attack_case(const OpDescriptor& op, std::uint64_t seed, int number) {
 /// The obligation could have drawn the case's inputs.
 bool applies(const Obligation& obligation, const Case& c) {
   const DrawSpec spec = draw_spec(obligation.info->by);
-  return (spec.directed && c.strategy == Strategy::directed) ||
+  return (spec.directed && (c.strategy == Strategy::directed || c.strategy == Strategy::runs)) ||
          std::ranges::find(spec.strategies, c.strategy) != spec.strategies.end();
 }
 
@@ -137,7 +140,7 @@ json complaint_of_original(const Kernel& original, const StudyOptions& options, 
   for (int number = 0; number < std::min(options.cases, kFirstCases); ++number)
     for (const Obligation& obligation : obligations(op.name)) {
       if (number % draw_spec(obligation.info->by).every != 0) continue;
-      const Case c = draw(op, *obligation.info, options.seed, static_cast<std::uint64_t>(number)).value();
+      const Case c = draw(op, *obligation.info, options.seed, static_cast<std::uint64_t>(number), {.in_blocks = runs_blocks(original.backend)}).value();
       const Outcome outcome = try_obligation(obligation.check, op, original, c, worker);
       if (outcome.kind == Outcome::Kind::falsified)
         return {{"by", obligation.info->id}, {"says", describe(op, c)}, {"why", "its original, built anew: " + outcome.finding->message}};
@@ -219,7 +222,7 @@ class Study {
     for (int number = begin; number < end; ++number)
       for (const Obligation& obligation : obligations(op_.name)) {
         if (number % draw_spec(obligation.info->by).every != 0) continue;
-        const Case c = draw(op_, *obligation.info, options_.seed, static_cast<std::uint64_t>(number)).value();
+        const Case c = draw(op_, *obligation.info, options_.seed, static_cast<std::uint64_t>(number), {.in_blocks = runs_blocks(right_.backend)}).value();
         ++cases_;
         if (decides(obligation, c, "campaign")) return true;
       }
@@ -322,7 +325,7 @@ class Study {
     c.seed = random.bits();
     c.strategy = op_.directed && random.chance(0.5) ? Strategy::directed : static_cast<Strategy>(random.below(kStrategies));
     if (c.strategy == Strategy::directed && !op_.directed) c.strategy = Strategy::gaussian;
-    if (random.chance(0.25)) c.layout = static_cast<Layout>(random.below(kLayouts));
+    if (random.chance(0.25)) c.layout = static_cast<Layout>(random.below(kNearLayouts));
     return c;
   }
 
@@ -340,7 +343,7 @@ class Study {
     for (const Obligation& obligation : obligations(op_.name))
       for (int number = 0; number < options_.cases; ++number) {
         if (number % draw_spec(obligation.info->by).every != 0) continue;
-        const Case c = draw(op_, *obligation.info, options_.seed, static_cast<std::uint64_t>(number)).value();
+        const Case c = draw(op_, *obligation.info, options_.seed, static_cast<std::uint64_t>(number), {.in_blocks = runs_blocks(right_.backend)}).value();
         if (!fails(obligation, wrong_, c)) continue;
         ids.push_back(obligation.info->id);
         break;

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "core/files.hpp"
 #include "falsify/engine/obligation.hpp"
 #include "falsify/engine/percentile.hpp"
 #include "falsify/engine/report.hpp"
@@ -114,8 +115,8 @@ std::string fault_of(const json& m) {
 }
 
 void write_mutants(const json& report, const std::string& summary, const std::filesystem::path& directory) {
-  write_file(directory / "mutants.html", mutants_page(report, summary));
-  write_file(directory / "junit.xml", junit_xml(suites(report)));
+  files::write(directory / "mutants.html", mutants_page(report, summary));
+  files::write(directory / "junit.xml", junit_xml(suites(report)));
 }
 
 }  // namespace assay::falsify

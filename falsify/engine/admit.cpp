@@ -6,13 +6,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "falsify/engine/joint.hpp"
 #include "runtime/limits.hpp"
 
 namespace assay::falsify {
 namespace {
 
 /// Up to this product of dims a case costs no more than many others.
-constexpr double kUsual = 1 << 15;
+constexpr double kUsualProduct = 1 << 15;
+/// Where some dims stay: a repair may have changed those.
+constexpr int kAttempts = 8;
 
 double product_of(const std::vector<Index>& dims) {
   double product = 1;
@@ -41,22 +44,44 @@ void reduce(const OpDescriptor& op, const Kernel& kernel, Case& c, double most, 
 
 }  // namespace
 
-Case admitted(const OpDescriptor& op, const Kernel& kernel, Case c) {
+Case admitted(const OpDescriptor& op, const Kernel& kernel, Case c, std::span<const Index> given) {
   if (kernel.limits == nullptr) return c;
   const Limits& limits = *kernel.limits;
   const bool padded = c.layout == Layout::padded || c.layout == Layout::mixed;
   const bool offset = c.layout == Layout::offset || c.layout == Layout::mixed;
-  if (limits.dense || limits.aligned)
+  if (limits.dense || (limits.aligned && c.layout != Layout::far_rows))
     c.layout = padded && !limits.dense     ? (offset && !limits.aligned ? Layout::mixed : Layout::padded)
                : offset && !limits.aligned ? Layout::offset
                                            : Layout::tight;
   if (limits.aligned && c.placement == Placement::page_end) c.placement = Placement::page_start;
   if (!limits.repair || !c.values.empty()) return c;
+  std::vector<int> stay;
+  for (std::size_t d = 0; d < given.size(); ++d)
+    if (given[d] != kDrawnSmall) stay.push_back(static_cast<int>(d));
   Case changed = c;
-  if (!limits.repair(changed.dims, changed.params, derive(c.seed, "admitted"))) return c;
-  const double most = std::max(product_of(c.dims), kUsual);
-  reduce(op, kernel, changed, most, limits.listed);
-  reduce(op, kernel, changed, most, {});
+  const auto repaired = [&] {
+    for (int attempt = 0; attempt < (stay.empty() ? 1 : kAttempts); ++attempt) {
+      changed = c;
+      const bool done =
+          limits.repair(changed.dims, changed.params, derive(c.seed + static_cast<std::uint64_t>(attempt), "admitted"));
+      const auto same = [&](int d) {
+        return changed.dims[static_cast<std::size_t>(d)] == c.dims[static_cast<std::size_t>(d)];
+      };
+      if (done && std::ranges::all_of(stay, same)) return true;
+    }
+    return false;
+  };
+  if (!repaired()) {
+    c.region = -1;
+    return c;
+  }
+  const double most = std::max(product_of(c.dims), kUsualProduct);
+  std::vector<int> kept = stay;
+  kept.insert(kept.end(), limits.listed.begin(), limits.listed.end());
+  reduce(op, kernel, changed, most, kept);
+  reduce(op, kernel, changed, most, stay);
+  if (changed.region >= 0 && !lies_in(op, op.shapes[static_cast<std::size_t>(changed.region)], changed.dims))
+    changed.region = -1;
   return changed;
 }
 

@@ -5,6 +5,7 @@
 #include <rapidcheck/Shrinkable.h>
 
 #include <optional>
+#include <span>
 #include <string>
 
 #include "falsify/engine/case.hpp"
@@ -14,8 +15,9 @@
 namespace assay::falsify {
 
 /// The case, changed as little as the kernel's limits ask for; a pure function of the case. It multiplies out to no
-/// more than before, or than a usual case does. One that cannot be changed so stays, and is refused.
-Case admitted(const OpDescriptor& op, const Kernel& kernel, Case c);
+/// more than before, or than a usual case does. Dims stay that are `given` (CampaignOptions::dims). One that cannot be
+/// changed so stays, and is refused. Case::region is left where the case is still of it and is taken.
+Case admitted(const OpDescriptor& op, const Kernel& kernel, Case c, std::span<const Index> given = {});
 /// The same for a case and all that it shrinks to.
 rc::Shrinkable<Case> admitted(const OpDescriptor& op, const Kernel& kernel, rc::Shrinkable<Case> c);
 

@@ -16,7 +16,13 @@ constexpr std::size_t kPage = 4096;
 constexpr std::size_t kWord = sizeof(float);
 constexpr std::size_t kAlignment = 64;
 
+/// Groups of rows of one tensor that may lie far apart: each is a mapping of its own in the worker.
+constexpr Index kMostPieces = 256;
+
 constexpr std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
+
+/// Alignment in bytes of a tensor and of its padded rows. Devices read packed bytes as words.
+std::size_t unit_of(DType dtype) { return dtype == DType::u8 ? kWord : size_of(dtype); }
 
 /// Calls f(offset in elements from element 0, position in dense row-major order).
 template <class F>
@@ -39,7 +45,7 @@ void for_each_element(const Shape& shape, const Shape& strides, F f) {
 /// `unit` elements.
 Shape draw_strides(const Shape& shape, Layout layout, bool any_strides, Index unit, Random& random) {
   Shape strides = row_major_strides(shape);
-  if (layout == Layout::tight || layout == Layout::offset || shape.rank() == 0) return strides;
+  if (layout == Layout::tight || layout == Layout::offset || layout == Layout::far_rows || shape.rank() == 0) return strides;
   const int inner = shape.rank() - 1;
   const bool spread = any_strides && (layout == Layout::mixed || shape.rank() == 1);
   const bool column_major = any_strides && layout == Layout::mixed && shape.rank() == 2 && random.chance(0.5);
@@ -129,16 +135,28 @@ const std::vector<float>* values_of(const Problem& problem, const Preset& preset
 }
 }  // namespace
 
-Arena::Arena(std::size_t bytes) : bytes_(round_up(bytes, kPage)) {
-  void* mapped = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+Arena::Arena(std::size_t bytes, std::size_t at_best) : bytes_(round_up(std::max(bytes, at_best), kPage)) {
+  const auto map = [this] { return mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0); };
+  void* mapped = map();
+  if (mapped == MAP_FAILED && at_best > bytes) {
+    bytes_ = round_up(bytes, kPage);
+    mapped = map();
+  }
   if (mapped == MAP_FAILED)
     throw Unavailable("shared memory", fmt::format("{} bytes could not be mapped: {}", bytes_, std::strerror(errno)));
   base_ = static_cast<std::byte*>(mapped);
 }
 Arena::~Arena() { munmap(base_, bytes_); }
 
-Stage::Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison, Preset preset)
-    : arena_(arena), problem_(problem), preset_(std::move(preset)), poison_(poison), op_(*problem.op), key_(derive(c.seed, poison == Poison::nan ? "nan" : "finite")) {
+Placed::Piece Placed::piece(std::size_t i) const {
+  if (pieces == 1) return {region, region + region_bytes};
+  const std::size_t begin = data + i * piece_step;
+  return {(begin - kPage) / kPage * kPage, round_up(begin + piece_bytes + kPage, kPage)};
+}
+
+Stage::Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison, Preset preset, std::optional<std::size_t> only_far)
+    : arena_(arena), problem_(problem), preset_(std::move(preset)), poison_(poison), op_(*problem.op),
+      key_(derive(c.seed, poison == Poison::nan ? "nan" : "finite")) {
   Random random(derive(c.seed, "layout"));
   std::size_t cursor = 0;
   for (std::size_t t = 0; t < problem.values.size(); ++t) {
@@ -147,14 +165,65 @@ Stage::Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison,
     placed.shape = problem.shape(static_cast<int>(t));
     placed.dtype = problem.dtype(static_cast<int>(t));
     placed.output = info.role != Role::in && (preset_.frozen.empty() || !preset_.frozen[t]);
-    place(placed, info, c, random, cursor);
+    const bool far = c.layout == Layout::far_rows && (!only_far || *only_far == t);
+    if (!far || !place_far(placed, random, cursor)) place(placed, info, c, random, cursor);
     placed_.push_back(placed);
     auto* words = reinterpret_cast<std::uint32_t*>(arena_.base());
-    for (std::size_t w = placed.region / kWord; w < (placed.region + placed.region_bytes) / kWord; ++w) words[w] = sentinel(key_, w);
+    for (std::size_t i = 0; i < placed.pieces; ++i) {
+      const Placed::Piece piece = placed.piece(i);
+      for (std::size_t w = piece.begin / kWord; w < piece.end / kWord; ++w) words[w] = sentinel(key_, w);
+    }
     if (const std::vector<float>* values = values_of(problem, preset_, t))
       fill(placed, [&](Index dense) { return bits_of(placed.dtype, (*values)[static_cast<std::size_t>(dense)]); });
     else if (poison == Poison::nan) fill(placed, [&](Index dense) { return poison_bits(placed.dtype, dense); });
   }
+}
+
+Stage::~Stage() {
+  // Pages of far rows are given back: other cases will not touch them again.
+  for (const Placed& placed : placed_)
+    for (std::size_t i = 0; placed.pieces > 1 && i < placed.pieces; ++i) {
+      const Placed::Piece piece = placed.piece(i);
+      madvise(arena_.base() + piece.begin, piece.size(), MADV_REMOVE);
+    }
+}
+
+bool Stage::place_far(Placed& placed, Random& random, std::size_t& cursor) const {
+  const Shape& shape = placed.shape;
+  const std::size_t size = size_of(placed.dtype);
+  const auto unit = static_cast<Index>(unit_of(placed.dtype) / size);
+  std::vector<int> axes;  // that can be far: there are two or more groups of rows, and not too many
+  Index groups = 1;
+  for (int axis = 0; axis + 1 < shape.rank() && shape.size() > 0; ++axis) {
+    groups *= shape[axis];
+    if (groups > kMostPieces) break;
+    if (shape[axis] > 1) axes.push_back(axis);
+  }
+  if (axes.empty()) return false;
+  const int far = axes[random.below(axes.size())];
+  groups = 1;
+  for (int axis = 0; axis <= far; ++axis) groups *= shape[axis];
+  // Beyond what 32 bits count, with a sign or without one.
+  const Index reach = (Index{1} << (random.chance(0.5) ? 31 : 32)) + random.between(0, 4096);
+  Shape strides = row_major_strides(shape);
+  const Index inside = strides[far];
+  strides[far] = (reach / (groups - 1) / unit + 1 + random.between(0, 64)) * unit;
+  const auto apart = static_cast<std::size_t>(strides[far] - inside) * size;
+  if (strides[far] < inside || apart < 4 * kPage) return false;  // pieces would meet
+  for (int axis = far - 1; axis >= 0; --axis) strides[axis] = strides[axis + 1] * shape[axis + 1];
+  Placed wide = placed;
+  wide.strides = strides;
+  wide.region = cursor + kPage;
+  wide.data = round_up(wide.region + kPage, kAlignment);
+  wide.pieces = static_cast<std::size_t>(groups);
+  wide.piece_step = static_cast<std::size_t>(strides[far]) * size;
+  wide.piece_bytes = static_cast<std::size_t>(inside) * size;
+  wide.region_bytes = wide.piece(wide.pieces - 1).end - wide.region;
+  const std::size_t end = wide.region + wide.region_bytes + kPage;
+  if (end > arena_.bytes()) return false;
+  placed = wide;
+  cursor = end;
+  return true;
 }
 
 template <class Bits>
@@ -165,8 +234,7 @@ void Stage::fill(const Placed& placed, Bits bits) {
 }
 
 void Stage::place(Placed& placed, const TensorInfo& info, const Case& c, Random& random, std::size_t& cursor) {
-  // Packed bytes are read as words by devices: they, and their rows where those are padded, stay aligned to one.
-  const std::size_t unit = placed.dtype == DType::u8 ? kWord : size_of(placed.dtype);
+  const std::size_t unit = unit_of(placed.dtype);
   placed.strides = draw_strides(placed.shape, c.layout, !info.unit_inner_stride,
                                 static_cast<Index>(unit / size_of(placed.dtype)), random);
   const View<float> view(nullptr, placed.shape, placed.strides);
@@ -263,13 +331,15 @@ bool Stage::untouched() const {
 
 std::optional<std::size_t> Stage::written_word(const Placed& placed) const {
   const auto* words = reinterpret_cast<const std::uint32_t*>(arena_.base());
-  const std::size_t begin = placed.region / kWord, end = (placed.region + placed.region_bytes) / kWord;
-  constexpr std::size_t kBlock = 256;  // regions are pages
-  for (std::size_t block = begin; block < end; block += kBlock) {
-    std::uint32_t differ = 0;
-    for (std::size_t w = block; w < block + kBlock; ++w) differ |= words[w] ^ sentinel(key_, w);
-    for (std::size_t w = block; differ != 0 && w < block + kBlock; ++w)
-      if (words[w] != sentinel(key_, w)) return w;
+  constexpr std::size_t kBlock = 256;  // pieces are pages
+  for (std::size_t i = 0; i < placed.pieces; ++i) {
+    const Placed::Piece piece = placed.piece(i);
+    for (std::size_t block = piece.begin / kWord; block < piece.end / kWord; block += kBlock) {
+      std::uint32_t differ = 0;
+      for (std::size_t w = block; w < block + kBlock; ++w) differ |= words[w] ^ sentinel(key_, w);
+      for (std::size_t w = block; differ != 0 && w < block + kBlock; ++w)
+        if (words[w] != sentinel(key_, w)) return w;
+    }
   }
   return std::nullopt;
 }

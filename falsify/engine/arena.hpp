@@ -27,6 +27,13 @@ struct Preset {
 
 /// One tensor in the arena. All offsets and sizes in bytes from the arena's base.
 struct Placed {
+  /// Whole pages that belong to the tensor: elements, padding, sentinels.
+  struct Piece {
+    std::size_t begin, end;
+    std::size_t size() const { return end - begin; }
+    bool operator==(const Piece&) const = default;
+  };
+
   std::size_t region = 0;        ///< first byte of the region that belongs to this tensor
   std::size_t region_bytes = 0;
   std::size_t data = 0;          ///< element (0, ..., 0)
@@ -36,12 +43,19 @@ struct Placed {
   bool output = false;           ///< its elements may change
   bool fence_before = false;     ///< the page before the region is inaccessible while the kernel runs
   bool fence_after = false;
+  std::size_t pieces = 1;        ///< above 1: only pages around so many groups of rows belong to the tensor (far_rows)
+  std::size_t piece_step = 0;    ///< bytes from one group of rows to the next
+  std::size_t piece_bytes = 0;   ///< from the first to the last byte of a group's elements
+
+  /// Piece i of the region, in the order of addresses.
+  Piece piece(std::size_t i) const;
 };
 
 /// A mapping shared with workers forked later. Pages cost memory once touched.
 class Arena {
  public:
-  explicit Arena(std::size_t bytes);
+  /// Maps `at_best` bytes where the system grants that many addresses, else `bytes`.
+  explicit Arena(std::size_t bytes, std::size_t at_best = 0);
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
@@ -57,8 +71,12 @@ class Arena {
 /// The tensors of one call laid out in an arena.
 class Stage {
  public:
-  /// Lays out the problem and fills it; throws Unavailable if the arena cannot hold it.
-  Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison, Preset preset = {});
+  /// Lays out the problem and fills it; throws Unavailable if the arena cannot hold it. With `only_far`, far_rows lays out that
+  /// tensor so, and the others tight.
+  Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison, Preset preset = {},
+        std::optional<std::size_t> only_far = {});
+  ~Stage();
+  Stage(Stage&&) = default;
 
   std::span<const Placed> tensors() const { return placed_; }
   /// Values of a tensor now, dense and row-major.
@@ -79,6 +97,8 @@ class Stage {
   /// The first word of a tensor's region that is not its sentinel.
   std::optional<std::size_t> written_word(const Placed& placed) const;
   void place(Placed& placed, const TensorInfo& info, const Case& c, Random& random, std::size_t& cursor);
+  /// Lays the tensor out with rows far apart, behind `cursor`. False: it has too few rows or too many, or there is no room.
+  bool place_far(Placed& placed, Random& random, std::size_t& cursor) const;
 
   /// What an element held before the call.
   std::uint32_t held_bits(std::size_t tensor, Index offset, Index dense) const;

@@ -6,6 +6,7 @@
 
 #include "falsify/audit/confirm.hpp"
 #include "falsify/audit/judge.hpp"
+#include "falsify/engine/joint.hpp"
 #include "falsify/engine/obligation.hpp"
 #include "falsify/engine/trial.hpp"
 #include "runtime/limits.hpp"
@@ -13,17 +14,17 @@
 namespace assay::falsify::builtin {
 namespace {
 
-Tier strictest(const OpDescriptor& op) { return op.copies ? Tier::bits : Tier::worst_case; }
-
-/// Another shape of the same operation: every dim changed where its range allows it.
+/// Another shape of the same operation: every dim changed where its range allows it. One of a joint shape is smaller.
 std::vector<Index> other_dims(const Trial& trial) {
   std::vector<Index> dims = trial.the_case().dims;
   Random random = trial.random("other dims");
+  const bool joint = is_joint(trial.op(), dims);
   for (std::size_t d = 0; d < dims.size(); ++d) {
     const DimInfo& info = trial.op().dims[d];
     const Index step = random.between(1, 7);
     const Index by = step * info.multiple;
-    dims[d] = dims[d] + by <= info.max ? dims[d] + by : std::max(info.min, dims[d] - by);
+    if (joint) dims[d] = std::max(std::max<Index>(info.min, 1), dims[d] - by);
+    else dims[d] = dims[d] + by <= info.max ? dims[d] + by : std::max(info.min, dims[d] - by);
   }
   make_valid(trial.op(), dims);
   return dims;
@@ -39,11 +40,12 @@ Outcome same_bits(const Trial& trial, const Problem& problem, const Run& got, co
   return outcome;
 }
 
-/// Calls with one value that the contract forbids, of each kind that the kernel says it rejects.
+/// Calls with one value that the contract forbids, of each kind that the kernel says it rejects, until one goes wrong.
 Outcome rejections(Trial& trial, const Problem& problem) {
   Outcome outcome;
   Random random = trial.random("forbidden");
   const auto try_one = [&](const Problem& bad, const std::string& what) {
+    if (outcome.kind != Outcome::Kind::passed) return;
     if (const auto judged = trial.reject(bad, what)) outcome &= *judged;
   };
   for (const std::string& name : trial.kernel().limits->rejects) {
@@ -97,25 +99,26 @@ Outcome frame(Trial& trial) {
   const Problem problem = trial.problem();
   const Run over_finite = trial.run(problem, Poison::finite);
   const Run over_nan = trial.run(problem, Poison::nan);
-  Outcome outcome = trial.against_oracle(strictest(trial.op()), problem, over_finite);
-  if (trial.kernel().deterministic)
-    outcome &= same_bits(trial, problem, over_nan, over_finite, "the result depends on what the output held before");
-  else
-    outcome &= trial.against_oracle(strictest(trial.op()), problem, over_nan);
-  if (trial.kernel().limits != nullptr && !trial.kernel().limits->rejects.empty()) outcome &= rejections(trial, problem);
+  Outcome outcome = trial.against_oracle(trial.strictest(), problem, over_finite);
+  outcome &= trial.related(same_bits(trial, problem, over_nan, over_finite, "the result depends on what the output held before"),
+                           Related::always, {{problem, over_finite}, {problem, over_nan}});
+  const Limits* const limits = trial.kernel().limits;
+  if (outcome.kind == Outcome::Kind::passed && limits != nullptr && !limits->rejects.empty()) outcome &= rejections(trial, problem);
   return outcome;
 }
 
 Outcome differential(Trial& trial) {
   const Problem problem = trial.problem();
   const Run run = trial.run(problem);
-  return trial.against_oracle(strictest(trial.op()), problem, run);
+  return trial.against_oracle(trial.strictest(), problem, run);
 }
 
 Outcome exact(Trial& trial) {
   const Problem problem = trial.problem();
   const Run run = trial.run(problem);
-  return trial.against_oracle(trial.op().copies ? Tier::bits : Tier::exact, problem, run);
+  // Values that were made simpler have no strategy: they stay exact in float32, and may not in less.
+  const bool drawn = problem.exact || trial.op().copies;
+  return trial.against_oracle(drawn ? trial.tier(problem) : trial.exact_tier(), problem, run);
 }
 
 Outcome statistical(Trial& trial) {
@@ -130,7 +133,7 @@ Outcome statistical(Trial& trial) {
 Outcome nonfinite(Trial& trial) {
   const Problem problem = trial.problem();
   const Run run = trial.run(problem);
-  return trial.against_oracle(strictest(trial.op()), problem, run);
+  return trial.against_oracle(trial.strictest(), problem, run);
 }
 
 Outcome determinism(Trial& trial) {
@@ -139,9 +142,10 @@ Outcome determinism(Trial& trial) {
   const Run first = trial.run(problem);
   const Run between = trial.run(other);
   const Run second = trial.run(problem);
-  Outcome outcome = trial.against_oracle(strictest(trial.op()), other, between);
-  if (!trial.kernel().deterministic) return outcome &= trial.against_oracle(strictest(trial.op()), problem, second);
-  outcome &= same_bits(trial, problem, second, first, "two runs on the same input differ");
+  Outcome outcome = trial.against_oracle(trial.strictest(), other, between);
+  outcome &= trial.related(same_bits(trial, problem, second, first, "two runs on the same input differ"), Related::always,
+                           {{problem, first}, {problem, second}});
+  if (!trial.kernel().deterministic) return outcome;
   const int more = further_runs(trial, problem);
   for (int run = 0; run < more && outcome.kind == Outcome::Kind::passed; ++run) {
     const bool loaded = run < kLoadedRuns;

@@ -26,6 +26,9 @@ constexpr double kLeastEvidence = 0.25;
 /// Rounds within which an obligation finds a case that is evidence, whatever the time.
 constexpr int kRoundsForEvidence = 20;
 
+/// Orders of threads that are tried beside the usual one.
+constexpr std::uint64_t kOrders = 8;
+
 /// Each hang costs several times the limit of a call; a kernel that hangs under one obligation does so under most.
 constexpr int kMostHangs = 2;
 
@@ -52,19 +55,28 @@ class Campaign {
     if (options_.time.count() > 0) deadline_ = begin_ + options_.time;
     const auto count = static_cast<std::int64_t>(obligations_.size()), planned = options_.cases * count;
     const auto open = [](const ObligationResult& o) { return o.verdict == Verdict::passed; };
+    rounds_ = stretch_.rounds;
     for (int number = stretch_.rounds; number < options_.cases && !stop_ && std::ranges::any_of(result_.obligations, open); ++number) {
       if (total_ - stretch_.total >= kStretch) end_stretch(number);
       for (std::size_t o = 0; o < obligations_.size() && !stop_; ++o) {
         const int every = draw_spec(obligations_[o]->info->by).every;
         ObligationResult& record = result_.obligations[o];
-        const bool enough = number > 0 && time_is_up() && !lacks_evidence(record);
+        const bool enough = number > 0 && time_is_up() && !lacks_evidence(record) && !reaches_for_floor(o, number);
+        skipped_ = skipped_ || enough;
         if (record.verdict == Verdict::passed && number % every == 0 && !enough) one_case(o, number);
         end_in_time(number);
         if (progress_) progress_(kernel_, number * count + static_cast<std::int64_t>(o) + 1, planned);
       }
+      if (!stop_) rounds_ = number + 1;
+      if (deadline_ && !floor_reached_ && missing(&ObligationResult::tried).empty()) {
+        floor_reached_ = true;
+        result_.floor_seconds = seconds_since(begin_);
+      }
     }
-    for (ObligationResult& o : result_.obligations) judge(o);
+    for (std::size_t o = 0; o < obligations_.size(); ++o) judge(o);
     set_aside();
+    if (!result_.falsified() && !result_.unavailable()) measure_depth();
+    explain();
     for (std::size_t o = 0; o < ratios_.size(); ++o) result_.obligations[o].typical = percentile(std::move(ratios_[o]), 0.5);
     return so_far();
   }
@@ -74,6 +86,7 @@ class Campaign {
     stretch_ = {.rounds = from.rounds, .total = from.total};
     total_ = from.total, hangs_ = from.hangs;
     result_ = from.so_far;
+    floor_reached_ = result_.floor_seconds > 0;
     result_.kernel = &kernel_;
     ratios_ = from.ratios;
     for (const auto& ratios : ratios_) saved_.push_back(ratios.size());
@@ -107,7 +120,13 @@ class Campaign {
     save_(checkpoint);
   }
 
-  bool time_is_up() const { return deadline_ && Clock::now() > *deadline_; }
+  /// For cases. Half of the time that is left when something has failed is for its explanation.
+  bool time_is_up() const { return deadline_ && Clock::now() > cases_until_.value_or(*deadline_); }
+  bool time_is_over() const { return time_is_up() && (!options_.to_floor || floor_reached_ || result_.falsified()); }
+  /// Once the time is up, nothing is run but what the floor lacks.
+  bool reaches_for_floor(std::size_t o, int number) {
+    return !time_is_over() && number < kDefaultCases && floor().adds(o, drawn(o, number), covered(&ObligationResult::tried), applicable());
+  }
   /// What has been compared is nothing, or mostly zeros.
   static bool lacks_evidence(const ObligationResult& record) {
     return record.verdict == Verdict::passed && record.cases > record.refused &&
@@ -118,23 +137,66 @@ class Campaign {
   /// evidence have a few rounds more. From then on calls are given up a second after the end.
   void end_in_time(int number) {
     if (!deadline_) return;
-    const bool early = number == 0 || (number < kRoundsForEvidence && std::ranges::any_of(result_.obligations, lacks_evidence));
+    const bool early = number == 0 || (options_.to_floor && !floor_reached_) || (number < kRoundsForEvidence && std::ranges::any_of(result_.obligations, lacks_evidence));
     if (early && !result_.falsified()) return worker_.give_up_at(Clock::time_point::max());
     worker_.give_up_at(*deadline_ + std::chrono::seconds(1));
-    stop_ = stop_ || time_is_up();
+    if (!cases_until_ && result_.falsified())
+      cases_until_ = *deadline_ - std::min<Clock::duration>((*deadline_ - Clock::now()) / 2, options_.shrink_budget);
+    stop_ = stop_ || time_is_over();
+  }
+
+  Floor& floor() {
+    if (!floor_) floor_.emplace(op_, obligations_, options_.seed, drawn_for(), &kernel_);
+    return *floor_;
+  }
+  std::vector<Coverage> covered(Coverage ObligationResult::* which) const {
+    std::vector<Coverage> list;
+    for (const ObligationResult& o : result_.obligations) list.push_back(o.*which);
+    return list;
+  }
+  /// Obligations of which no case applies to the kernel say nothing about its depth.
+  std::vector<bool> applicable() const {
+    std::vector<bool> list;
+    for (const ObligationResult& o : result_.obligations) list.push_back(o.cases > 0 || o.tried.cases == 0);
+    return list;
+  }
+  std::string missing(Coverage ObligationResult::* which) { return floor().lacks(covered(which), applicable()); }
+
+  /// What was tried is enough, or the campaign was thin; what the kernel accepted of it is enough, or it refuses.
+  void measure_depth() {
+    const bool whole = rounds_ >= kDefaultCases && !skipped_ && std::ranges::all_of(result_.obligations, [](const auto& o) { return o.refused == 0; });
+    if (whole) return;
+    using enum Shortfall::Kind;
+    const double tried = floor().depth(covered(&ObligationResult::tried), applicable()),
+                 accepted = floor().depth(covered(&ObligationResult::accepted), applicable());
+    result_.depth = std::min(1.0, accepted);
+    if (const std::string lacks = missing(&ObligationResult::tried); !lacks.empty()) {
+      result_.shortfall = {thin, fmt::format("{:.0f}% of the default depth: {}", 100 * std::min(1.0, tried), lacks)};
+      return;
+    }
+    const auto refusing = std::ranges::find(result_.obligations, Verdict::refused, &ObligationResult::verdict);
+    const auto some = std::ranges::find_if(result_.obligations, [](const ObligationResult& o) { return o.refused > 0; });
+    if (accepted < kLeastDepth)
+      result_.shortfall = {refused, fmt::format("{:.0f}% of the elements of a default campaign are left, of which a third is the least: {}",
+                                                100 * accepted, some->reason)};
+    else if (refusing != result_.obligations.end())
+      result_.shortfall = {refused, fmt::format("{}: {}", refusing->info->id, refusing->reason)};
+  }
+
+  DrawnFor drawn_for() const { return {.largest = options_.largest, .in_blocks = runs_blocks(kernel_.backend), .dims = options_.dims}; }
+  Case drawn(std::size_t o, int number) const {
+    return admitted(op_, kernel_, draw(op_, *obligations_[o]->info, options_.seed, static_cast<std::uint64_t>(number), drawn_for()).value(), options_.dims);
   }
 
   void one_case(std::size_t o, int number) {
     ObligationResult& record = result_.obligations[o];
     const Obligation& obligation = *obligations_[o];
     const auto begin = Clock::now();
-    const rc::Shrinkable<Case> drawn =
-        admitted(op_, kernel_, draw(op_, *obligation.info, options_.seed, static_cast<std::uint64_t>(number), options_.largest));
-    const Case c = drawn.value();
+    const Case c = drawn(o, number);
     ++total_;
     Outcome outcome;
     try {
-      outcome = try_obligation(obligation.check, op_, kernel_, c, worker_);
+      outcome = try_obligation(obligation.check, op_, kernel_, c, worker_, Explain::yes);
     } catch (const Unavailable& e) {
       record.verdict = Verdict::unavailable;
       record.reason = e.why;
@@ -147,6 +209,8 @@ class Campaign {
       return;
     }
     ++record.cases;
+    record.tried.add(op_, c);
+    if (outcome.kind != Outcome::Kind::refused) record.accepted.add(op_, c);
     record.elements += outcome.elements;
     record.nonzero += outcome.nonzero;
     if (outcome.elements > 0) {
@@ -167,7 +231,7 @@ class Campaign {
         record.verdict = Verdict::falsified;
         record.worst = std::max(record.worst, outcome.worst);
         hangs_ += outcome.finding->kind == "hang";
-        record.counterexample = examine(obligation, drawn, *outcome.finding);
+        record.counterexample = confirm(obligation, c, *outcome.finding);
         stop_ = stop_ || options_.stop_at_first || hangs_ == kMostHangs;
         break;
     }
@@ -176,68 +240,112 @@ class Campaign {
   }
 
   /// Fails in this worker, whatever it ran before.
-  std::optional<Finding> failure(const Obligation& obligation, const Case& c) {
+  std::optional<Finding> failure(const Obligation& obligation, const Case& c, Explain explain = Explain::no) {
+    const std::optional<Outcome> outcome = outcome_of(obligation, c, explain);
+    return outcome && outcome->kind == Outcome::Kind::falsified ? outcome->finding : std::nullopt;
+  }
+  std::optional<Finding> failure_afresh(const Obligation& obligation, const Case& c, Explain explain = Explain::no) {
+    worker_.restart();
+    return failure(obligation, c, explain);
+  }
+  /// Empty where there is none: the case is simpler than the contract admits, its process does not start again, or the time is up.
+  std::optional<Outcome> outcome_of(const Obligation& obligation, const Case& c, Explain explain) {
     try {
-      const Outcome outcome = try_obligation(obligation.check, op_, kernel_, c, worker_);
-      return outcome.kind == Outcome::Kind::falsified ? outcome.finding : std::nullopt;
+      return try_obligation(obligation.check, op_, kernel_, c, worker_, explain);
     } catch (const InvalidCase&) {
-      return std::nullopt;  // a simpler case that the contract does not admit is no counterexample
     } catch (const Unavailable&) {
-      return std::nullopt;  // its process does not start again
     } catch (const TimeIsUp&) {
       stop_ = true;
-      return std::nullopt;
     }
-  }
-  std::optional<Finding> failure_afresh(const Obligation& obligation, const Case& c) {
-    worker_.restart();
-    return failure(obligation, c);
+    return std::nullopt;
   }
 
-  /// Confirms the failure in a fresh process, alone or after another call, and shrinks it.
-  Counterexample examine(const Obligation& obligation, const rc::Shrinkable<Case>& drawn, const Finding& finding) {
-    Counterexample example{.first = drawn.value(), .smallest = drawn.value(), .finding = finding,
-                           .first_errors = finding.errors, .reproduction = {}, .number = total_};
+  /// Confirms the failure in a fresh process: alone, under another order of threads, or after another call.
+  Counterexample confirm(const Obligation& obligation, const Case& drawn, const Finding& finding) {
+    Counterexample example{.first = drawn, .smallest = drawn, .finding = finding, .first_errors = finding.errors, .reproduction = {},
+                           .number = total_};
     end_in_time(0);
-    rc::Shrinkable<Case> failing = drawn;
-    // With state kept between calls every candidate needs a process of its own.
-    bool fresh_each = false;
-    if (failure_afresh(obligation, drawn.value())) {
-      example.reproduction = "in a fresh process";
-    } else {
-      Case with_prelude = drawn.value();
-      with_prelude.prelude = previous_.empty() ? drawn.value().dims : previous_;
-      if (!stop_ && failure_afresh(obligation, with_prelude)) {
-        example.reproduction = "in a fresh process, after a call with other dims";
-        example.smallest = with_prelude;
-        fresh_each = true;
-        const DrawSpec spec = draw_spec(obligation.info->by);
-        failing = rc::shrinkable::shrinkRecur(with_prelude, [this, spec](const Case& x) {
-          return rc::seq::fromContainer(simpler(op_, spec, x));
-        });
-      } else {
-        constexpr int kAttempts = 20;
-        int failed = 0;
-        for (int i = 0; i < kAttempts && !stop_; ++i) failed += failure(obligation, drawn.value()).has_value();
-        example.reproduction = stop_ ? "once: the time had passed before it was tried again"
-                                     : fmt::format("{} of {} further runs: timing or earlier calls decide", failed, kAttempts);
-        return example;
-      }
-    }
-    if (!options_.shrink || stop_) return example;
-    const Fails fails = [&](const Case& c) {
-      return (fresh_each ? failure_afresh(obligation, c) : failure(obligation, c)).has_value();
+    const auto fails = [&](const Case& c, const std::string& how) {
+      if (stop_) return false;
+      const std::optional<Finding> again = failure_afresh(obligation, c, Explain::yes);
+      if (!again) return false;
+      example.smallest = c;
+      example.finding = *again;
+      example.reproduction = how;
+      return example.fails_again = true;
     };
+    if (fails(drawn, "in a fresh process")) return example;
+    Case again = drawn;
+    for (again.order = 1; kernel_.backend == Backend::cuda_host && again.order <= kOrders; ++again.order)
+      if (fails(again, "in a fresh process under this order of threads")) return example;
+    again.order = 0;
+    again.prelude = previous_.empty() ? drawn.dims : previous_;
+    const Case before = admitted(op_, kernel_, prelude_of(op_, again));
+    if (fails(again, fmt::format("in a fresh process after a call with {}", describe_extents(op_, before.dims, before.params)))) return example;
+    constexpr int kAttempts = 20;
+    int failed = 0;
+    for (int i = 0; i < kAttempts && !stop_; ++i) failed += failure(obligation, drawn).has_value();
+    example.reproduction = stop_ ? "once: the time had passed before it was tried again"
+                                 : fmt::format("{} of {} further runs: timing or earlier calls decide", failed, kAttempts);
+    return example;
+  }
+
+  /// Shrinks the failure that says most, and looks for a race in it.
+  void explain() {
+    const ObligationResult* const chosen = result_.explanation();
+    if (chosen == nullptr || !chosen->counterexample->fails_again || !options_.shrink || shrink_budget().count() == 0) return;
+    const std::size_t number = static_cast<std::size_t>(chosen - result_.obligations.data());
+    const Obligation& obligation = *obligations_[number];
+    ObligationResult& record = result_.obligations[number];
+    const auto begin = Clock::now();
+    shrink_example(obligation, *record.counterexample);
+    record.seconds += seconds_since(begin);
+  }
+
+  void shrink_example(const Obligation& obligation, Counterexample& example) {
+    stop_ = false;
+    example.race = race(obligation, example.smallest, example.finding);
+    const std::optional<std::uint64_t> other = example.race ? std::optional(example.race->other) : std::nullopt;
+    // With state kept between calls every candidate needs a process of its own; so does an order of threads.
+    const bool fresh_each = other || example.smallest.order != 0 || !example.smallest.prelude.empty();
+    const Fails fails = [&](const Case& c) {
+      if (stop_) return false;
+      const auto found = fresh_each ? failure_afresh(obligation, c, other ? Explain::yes : Explain::no) : failure(obligation, c);
+      return found && (!other || differs_under(obligation, c, *found, *other));
+    };
+    const DrawSpec spec = draw_spec(obligation.info->by);
+    const auto failing = admitted(op_, kernel_, rc::shrinkable::shrinkRecur(example.smallest, [this, spec](const Case& x) {
+      return rc::seq::fromContainer(simpler(op_, spec, x));
+    }));
     const Shrunk shrunk = shrink(op_, *obligation.info, failing, kernel_.arithmetic, fails, shrink_budget(), kernel_.storage);
     // What is reported must fail on its own: shrinking in a used worker could have led elsewhere.
-    if (const auto confirmed = failure_afresh(obligation, shrunk.smallest)) {
+    if (const auto confirmed = failure_afresh(obligation, shrunk.smallest, Explain::yes)) {
       example.smallest = shrunk.smallest;
       example.finding = *confirmed;
+      if (example.race) example.race = race(obligation, example.smallest, example.finding);
     }
     example.shrink_tried = shrunk.tried;
     example.shrink_seconds = shrunk.seconds;
     example.shrink_complete = shrunk.complete;
-    return example;
+  }
+
+  /// What the case comes to under another order of threads, where that is not what was found; empty: it is.
+  std::optional<std::string> differs_under(const Obligation& obligation, Case c, const Finding& found, std::uint64_t order) {
+    c.order = order;
+    worker_.restart();
+    const std::optional<Outcome> outcome = outcome_of(obligation, c, Explain::yes);
+    if (!outcome || outcome->kind == Outcome::Kind::refused || outcome->kind == Outcome::Kind::not_applicable) return std::nullopt;
+    if (outcome->kind == Outcome::Kind::passed) return "it passes";
+    // Where sums may be taken in any order, other bits are no race.
+    if (!kernel_.deterministic || outcome->finding->outputs == found.outputs) return std::nullopt;
+    return outcome->finding->message;
+  }
+  std::optional<Race> race(const Obligation& obligation, const Case& c, const Finding& found) {
+    if (kernel_.backend != Backend::cuda_host || found.kind == "hang") return std::nullopt;
+    for (std::uint64_t order = 0; order <= kOrders && !stop_; ++order)
+      if (order != c.order)
+        if (auto gives = differs_under(obligation, c, found, order)) return Race{c.order, order, std::move(*gives)};
+    return std::nullopt;
   }
 
   std::chrono::milliseconds shrink_budget() const {
@@ -246,7 +354,8 @@ class Campaign {
     return std::clamp(left, std::chrono::milliseconds(0), options_.shrink_budget);
   }
 
-  void judge(ObligationResult& record) const {
+  void judge(std::size_t number) {
+    ObligationResult& record = result_.obligations[number];
     if (record.verdict != Verdict::passed) return;
     if (record.cases == 0 && !record.reason.empty()) {
       record.verdict = Verdict::not_applicable;
@@ -256,6 +365,9 @@ class Campaign {
                                            : "the campaign ended before its first case";
     } else if (record.cases > 0 && record.refused == record.cases) {
       record.verdict = Verdict::refused;
+    } else if (const int least = record.refused > 0 ? floor().least_cases(number) : 0; record.cases >= least && record.cases - record.refused < least) {
+      record.verdict = Verdict::refused;
+      record.reason = fmt::format("{} of {} cases refused, of which {} are the least to be left: {}", record.refused, record.cases, least, record.reason);
     } else if (record.elements == 0) {
       record.verdict = Verdict::mistrusted;
       record.reason = "no output element was compared";
@@ -291,7 +403,10 @@ class Campaign {
   KernelResult result_;
   std::vector<std::vector<double>> ratios_;  ///< by obligation: largest error / bound of each passed case
   std::vector<Index> previous_;
-  std::optional<Clock::time_point> deadline_;
+  std::optional<Floor> floor_;
+  bool floor_reached_ = false, skipped_ = false;
+  int rounds_ = 0;   ///< that were run to their end
+  std::optional<Clock::time_point> deadline_, cases_until_;
   int total_ = 0;
   int hangs_ = 0;
   bool stop_ = false;
@@ -331,7 +446,7 @@ KernelResult run_campaign(const OpDescriptor& op, const Kernel& kernel, const Ca
 Outcome run_case(const OpDescriptor& op, const Obligation& obligation, const Kernel& kernel, const Case& c,
                  std::chrono::milliseconds limit) {
   Worker worker(limit);
-  return try_obligation(obligation.check, op, kernel, c, worker);
+  return try_obligation(obligation.check, op, kernel, c, worker, Explain::yes);
 }
 
 }  // namespace assay::falsify

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "falsify/engine/depth.hpp"
 #include "falsify/engine/obligation.hpp"
 #include "falsify/engine/shrink.hpp"
 #include "falsify/engine/worker.hpp"
@@ -15,8 +16,9 @@
 namespace assay::falsify {
 
 struct CampaignOptions {
-  int cases = 100;                               ///< of each obligation
+  int cases = kDefaultCases;                     ///< of each obligation
   std::chrono::milliseconds time{0};             ///< stop then, if all were tried or one failed; 0: no limit
+  bool to_floor = false;                         ///< but not before the floor (depth.hpp) is reached, or one failed
   std::uint64_t seed = 1;
   std::chrono::milliseconds limit{10'000};       ///< a case that takes longer is a hang
   std::chrono::milliseconds shrink_budget{10'000};
@@ -24,6 +26,7 @@ struct CampaignOptions {
   bool shrink = true;
   std::string only;                              ///< one obligation id; empty: all
   Index largest = 0;                             ///< dims of `by: large` cases, as DrawSpec::largest
+  std::vector<Index> dims{};                     ///< of every case: an extent for each dim, kDrawnSmall for one drawn small; empty: any
 };
 
 enum class Verdict {
@@ -31,14 +34,20 @@ enum class Verdict {
   falsified,
   mistrusted,      ///< nothing was compared, or mostly zeros: not evidence
   not_applicable,  ///< with the reason
-  refused,         ///< the kernel refused every case
+  refused,         ///< the kernel refused every case, or left fewer than it takes to draw each strategy and placement once
   unavailable,     ///< its device is not here
 };
 std::string_view name(Verdict verdict);
 
+/// Two orders of threads under which the same call gives different results (Case::order).
+struct Race {
+  std::uint64_t order = 0, other = 0;
+  std::string other_gives;  ///< "passes", or what is wrong there
+};
+
 struct Counterexample {
   Case first;               ///< as drawn
-  Case smallest;            ///< as shrunk
+  Case smallest;            ///< as shrunk, where it explains the kernel's failures (explanation); with what it takes to fail again
   Finding finding;          ///< of the smallest
   std::optional<ErrorMap> first_errors{};  ///< of the first, as Finding::errors
   std::string reproduction; ///< "in a fresh process", "after a call with other dims", or how often it failed
@@ -46,6 +55,8 @@ struct Counterexample {
   int shrink_tried = 0;
   double shrink_seconds = 0;
   bool shrink_complete = true;
+  bool fails_again = false;  ///< `smallest` does in a fresh process
+  std::optional<Race> race{};
 };
 
 struct ObligationResult {
@@ -61,7 +72,14 @@ struct ObligationResult {
   double worst = 0;         ///< largest error / bound
   double typical = 0;       ///< median over the passed cases of the largest error / bound in each
   double seconds = 0;
+  Coverage tried{}, accepted{};  ///< by all cases, and by those that the kernel did not refuse
   std::optional<Counterexample> counterexample;
+};
+
+/// What a kernel as a whole lacks to pass, where each of its obligations may have.
+struct Shortfall {
+  enum class Kind { none, thin, refused } kind = Kind::none;
+  std::string reason;
 };
 
 struct KernelResult {
@@ -70,9 +88,14 @@ struct KernelResult {
   std::vector<ObligationResult> obligations;
   std::vector<std::uint64_t> clause_counts;  ///< evaluations by clause of the contract
   double seconds = 0;
+  double depth = 1;                          ///< elements as a part of the default campaign's, 1 at most
+  double floor_seconds = 0;                  ///< until a timed campaign reached its floor; 0: it did not, or was not timed
+  Shortfall shortfall{};
 
   bool falsified() const;
-  /// Everything ran and nothing was falsified or mistrusted.
+  /// The falsified obligation that says most about the fault, which alone is shrunk; null where none was falsified.
+  const ObligationResult* explanation() const;
+  /// Everything ran and nothing was falsified or mistrusted, whatever the depth.
   bool clean() const;
   /// The kernel's device is not here.
   bool unavailable() const;

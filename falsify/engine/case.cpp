@@ -17,9 +17,9 @@ namespace {
 constexpr std::string_view kStrategyNames[] = {"one_hot",      "distinct_index", "exact_integers", "gaussian",
                                                "same_sign",    "cancellation",   "graded",         "dominant",
                                                "subnormal",    "huge",           "signed_zeros",   "directed",
-                                               "nonfinite"};
+                                               "nonfinite",    "runs"};
 static_assert(std::size(kStrategyNames) == kStrategies);
-constexpr std::string_view kLayoutNames[] = {"tight", "padded", "offset", "mixed"};
+constexpr std::string_view kLayoutNames[] = {"tight", "padded", "offset", "mixed", "far_rows"};
 static_assert(std::size(kLayoutNames) == kLayouts);
 constexpr std::string_view kPlacementNames[] = {"sentinels", "page_end", "page_start"};
 static_assert(std::size(kPlacementNames) == kPlacements);
@@ -64,6 +64,13 @@ const nlohmann::json& member(const nlohmann::json& json, const char* key, const 
   if (!json.is_object() || !json.contains(key))
     throw InputError(where, fmt::format("the key '{}' is missing", key), "replay files are written by `assay falsify`");
   return json.at(key);
+}
+
+std::uint64_t seed_from(const nlohmann::json& json, const std::string& where) {
+  const std::string digits = json.is_string() ? json.get<std::string>() : json.dump();
+  if (digits.empty() || digits.size() > 20 || digits.find_first_not_of("0123456789") != std::string::npos)
+    throw InputError(where, json.dump() + " is not a seed", "use a non-negative integer of 64 bits");
+  return std::strtoull(digits.c_str(), nullptr, 10);
 }
 
 std::vector<Index> dims_from(const OpDescriptor& op, const nlohmann::json& json, const std::string& where) {
@@ -125,14 +132,28 @@ bool valid(const OpDescriptor& op, const std::vector<Index>& dims) {
   return corrected == dims;
 }
 
-std::string describe(const OpDescriptor& op, const Case& c) {
+std::string describe_extents(const OpDescriptor& op, const std::vector<Index>& dims, const std::vector<double>& params) {
   std::string text;
-  for (std::size_t d = 0; d < c.dims.size(); ++d) text += fmt::format("{}={} ", op.dims[d].name, c.dims[d]);
-  for (std::size_t p = 0; p < c.params.size(); ++p) text += fmt::format("{}={} ", op.params[p].name, c.params[p]);
-  if (!text.empty()) text.back() = ',';
-  text += fmt::format(" {}, {}, {}, seed {}", c.values.empty() ? name(c.strategy) : "explicit values",
+  const auto add = [&](std::string_view name, auto value) { text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value); };
+  for (std::size_t d = 0; d < dims.size(); ++d) add(op.dims[d].name, dims[d]);
+  const auto shortest = [](double x) {  // of a float32, its own digits
+    const auto narrow = static_cast<float>(x);
+    return narrow == x ? fmt::to_string(narrow) : fmt::to_string(x);
+  };
+  for (std::size_t p = 0; p < params.size(); ++p) add(op.params[p].name, shortest(params[p]));
+  return text;
+}
+
+std::string describe(const OpDescriptor& op, const Case& c) {
+  std::string text = describe_extents(op, c.dims, c.params);
+  text += fmt::format("{} {}, {}, {}, seed {}", text.empty() ? "" : ",", c.values.empty() ? name(c.strategy) : "explicit values",
                       name(c.layout), name(c.placement), c.seed);
-  if (!c.prelude.empty()) text += fmt::format(", after a call with dims {}", fmt::join(c.prelude, ", "));
+  if (c.region >= 0) text += fmt::format(", {}", op.shapes[static_cast<std::size_t>(c.region)].name);
+  if (c.order != 0) text += fmt::format(", thread order {}", c.order);
+  if (!c.prelude.empty()) {
+    const Case before = prelude_of(op, c);
+    text += fmt::format(", after a call with {}", describe_extents(op, before.dims, before.params));
+  }
   return text;
 }
 
@@ -144,6 +165,7 @@ nlohmann::json to_json(const OpDescriptor& op, const Case& c) {
                       {"seed", std::to_string(c.seed)}};
   for (std::size_t p = 0; p < c.params.size(); ++p)
     json["params"][std::string(op.params[p].name)] = c.params[p];
+  if (c.order != 0) json["order"] = std::to_string(c.order);
   if (!c.prelude.empty()) json["prelude"] = dims_json(op, c.prelude);
   for (std::size_t t = 0; t < c.values.size(); ++t) {
     if (op.tensors[t].role == Role::out) continue;
@@ -166,11 +188,8 @@ Case case_from_json(const OpDescriptor& op, const nlohmann::json& json, const st
   c.strategy = parse_name<Strategy>(kStrategyNames, member(json, "strategy", where), where + ".strategy");
   c.layout = parse_name<Layout>(kLayoutNames, member(json, "layout", where), where + ".layout");
   c.placement = parse_name<Placement>(kPlacementNames, member(json, "placement", where), where + ".placement");
-  const nlohmann::json& seed = member(json, "seed", where);
-  const std::string digits = seed.is_string() ? seed.get<std::string>() : seed.dump();
-  if (digits.empty() || digits.size() > 20 || digits.find_first_not_of("0123456789") != std::string::npos)
-    throw InputError(where + ".seed", seed.dump() + " is not a seed", "use a non-negative integer of 64 bits");
-  c.seed = std::strtoull(digits.c_str(), nullptr, 10);
+  c.seed = seed_from(member(json, "seed", where), where + ".seed");
+  if (json.contains("order")) c.order = seed_from(json["order"], where + ".order");
   if (json.contains("prelude")) c.prelude = dims_from(op, json["prelude"], where + ".prelude");
   if (json.contains("values")) c.values = values_from(op, c, json["values"], where + ".values");
   return c;

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 
-
 namespace assay::falsify {
 namespace {
 
@@ -129,6 +128,13 @@ std::vector<Index> draw_dims(const OpDescriptor& op, const DrawSpec& spec, Rando
   return dims;
 }
 
+/// Seconds of a case in a joint shape, and of one that a whole oracle does not judge.
+constexpr double kMostOfJoint = 0.1, kMostOfSampled = 0.4;
+
+bool whole_tiles(const std::vector<Index>& dims) {
+  return std::ranges::all_of(dims, [](Index n) { return n < 4 || n % (n < 16 ? 4 : 16) == 0; });
+}
+
 constexpr Index kFarDims[] = {1030, 4160, 2049, 8200};
 
 /// One dim beyond what other cases draw, where 1024, 4096 or 8192 may be a kernel's limit, and few of all others, so that it costs
@@ -153,6 +159,58 @@ void reach_far(const OpDescriptor& op, const FarTurn& turn, Case& c) {
   make_valid(op, c.dims);
 }
 
+/// Anything up to `most`: every octave as likely, and every residue modulo 64 within it; or a power of two or a neighbour.
+Index any_extent(Index least, Index most, Random& random) {
+  const double octaves = std::log2(static_cast<double>(most) / static_cast<double>(least));
+  const double drawn = static_cast<double>(least) * std::exp2(octaves * random.uniform());
+  if (random.chance(0.5)) return std::clamp<Index>((Index{1} << std::lround(std::log2(drawn))) + random.between(-1, 1), least, most);
+  return std::clamp<Index>(static_cast<Index>(drawn) / 64 * 64 + random.between(0, 63), least, most);
+}
+
+constexpr double kMostBlocks = 16384;
+/// What a case with one extent of any size may take, in seconds: mostly, and once in so many turns, which is once in 96 cases, or in 384
+/// where a block costs as much as a hundred elements.
+constexpr double kUsual = 0.02, kSeldom = 0.15, kSeldomInBlocks = 1.2;
+constexpr std::uint64_t kSeldomEvery = 6, kSeldomEveryInBlocks = 24;
+
+/// One dim of any extent up to its maximum, in turn, and few of all others, or 1 where that is needed for the cost. Seldom it lies beyond
+/// what 15 or 16 bits hold, or a grid of 65535 blocks. Obligations of an operation's own may join two: half of the maximum is theirs.
+void reach_any_extent(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
+  const FarTurn& turn = *spec.extent;
+  std::vector<std::size_t> long_dims;
+  for (std::size_t d = 0; d < op.dims.size(); ++d)
+    if (op.dims[d].max > 128) long_dims.push_back(d);
+  if (long_dims.empty()) return;
+  Random random(derive(c.seed, "extent"));
+  const bool seldom = (turn.round + turn.obligation) % (spec.in_blocks ? kSeldomEveryInBlocks : kSeldomEvery) == 0;
+  const std::size_t in_turn = seldom ? random.below(long_dims.size()) : turn.obligation + turn.round;
+  const std::size_t chosen = long_dims[in_turn % long_dims.size()];
+  const DimInfo& info = op.dims[chosen];
+  Index least = std::max<Index>(info.min, 64), most = spec.oracle_use != OracleUse::whole ? info.max : info.max / 2;
+  if (seldom && most > Index{1} << 15) {
+    const Index limit = random.chance(0.7) && most >= Index{1} << 16 ? Index{1} << 16 : Index{1} << 15;
+    least = std::min(limit + random.between(-1, 2), most);
+    if (random.chance(0.7)) most = std::min(least + random.between(0, 63), most);
+  }
+  const auto affordable = [&] {
+    const bool few_blocks = seldom || !spec.in_blocks || blocks_of(op, c.dims) <= kMostBlocks;
+    return few_blocks && case_cost(op, c.dims, spec.in_blocks, spec.oracle_use) <= (!seldom ? kUsual : spec.in_blocks ? kSeldomInBlocks : kSeldom);
+  };
+  for (Index extent = any_extent(least, most, random);; extent = any_extent(least, most, random)) {
+    for (const Index few : {3, 1}) {
+      for (std::size_t d = 0; d < c.dims.size(); ++d)
+        c.dims[d] = d == chosen ? extent : std::clamp(random.between(1, few) * op.dims[d].multiple, op.dims[d].min, op.dims[d].max);
+      make_valid(op, c.dims);
+      if (affordable()) return;
+    }
+    if (extent <= least) {
+      if (least <= std::max<Index>(info.min, 1)) return;
+      least = std::max<Index>(info.min, 1);
+    }
+    most = std::max(least, extent - 1);
+  }
+}
+
 /// Whole tiles only: what kernels are tuned for, and often a path of its own (vector loads, no masks), which needs that of all
 /// dims and a dense layout at once.
 void keep_whole_tiles(const OpDescriptor& op, Case& c) {
@@ -171,11 +229,19 @@ Case draw_case(const OpDescriptor& op, const DrawSpec& spec, Random& random) {
   const std::size_t drawn = random.below(spec.strategies.size());
   c.strategy = spec.strategies[spec.turn ? *spec.turn % spec.strategies.size() : drawn];
   if (op.directed && spec.directed && random.chance(0.3)) c.strategy = Strategy::directed;
-  c.layout = static_cast<Layout>(random.below(kLayouts));
+  c.layout = static_cast<Layout>(random.below(kNearLayouts));
   c.placement = static_cast<Placement>(random.below(kPlacements));
   c.seed = random.bits();
   if (random.chance(1.0 / 6)) keep_whole_tiles(op, c);
   if (spec.far) reach_far(op, *spec.far, c);
+  if (spec.joint) make_joint(op, spec, *spec.joint, c);
+  if (spec.extent) reach_any_extent(op, spec, c);
+  if (!spec.dims.empty()) {
+    Random random(derive(c.seed, "dims"));
+    c.dims = joint_dims(op, spec.dims, random);
+    c.region = -1;
+  }
+  if (spec.far_rows) c.layout = Layout::far_rows, c.placement = Placement::sentinels;
   return c;
 }
 
@@ -215,22 +281,43 @@ void simplify_values(const OpDescriptor& op, const Case& c, std::vector<Case>& o
 
 }  // namespace
 
+void make_joint(const OpDescriptor& op, const DrawSpec& spec, const FarTurn& turn, Case& c) {
+  Random random(derive(c.seed, "joint"));
+  const std::size_t regions = op.shapes.size();
+  for (std::size_t next = 0; next < regions; ++next) {
+    const std::size_t region = (turn.round + turn.obligation + next) % regions;
+    const std::size_t shapes = shapes_in(op, op.shapes[region]), first = random.below(shapes);
+    for (std::size_t s = 0; s < shapes; ++s) {
+      std::vector<Index> dims = joint_dims(op, shape_at(op, op.shapes[region], (first + s) % shapes), random);
+      if (case_cost(op, dims, spec.in_blocks, spec.oracle_use) > (spec.oracle_use == OracleUse::whole ? kMostOfJoint : kMostOfSampled)) continue;
+      c.dims = std::move(dims);
+      c.region = static_cast<int>(region);
+      if (random.chance(0.5) && whole_tiles(c.dims)) c.layout = Layout::tight;
+      if (spec.directed && random.chance(1.0 / 3)) c.strategy = Strategy::runs;
+      return;
+    }
+  }
+}
+
 DrawSpec draw_spec(std::string_view by, Index largest) {
   using enum Strategy;
-  if (by == "exact") return {.strategies = {one_hot, distinct_index, exact_integers}};
+  if (by == "exact") return {.strategies = {one_hot, distinct_index, exact_integers}, .oracle_use = OracleUse::sample};
   if (by == "large")
-    return {.strategies = {exact_integers}, .volume = 1 << 21, .large = true, .largest = largest, .every = 10};
-  if (by == "statistical") return {.strategies = {gaussian}, .long_reductions = true};
-  if (by == "nonfinite") return {.strategies = {nonfinite}};
+    return {.strategies = {exact_integers}, .volume = 1 << 21, .large = true, .largest = largest, .every = 10, .oracle_use = OracleUse::none};
+  if (by == "statistical") return {.strategies = {gaussian}, .long_reductions = true, .oracle_use = OracleUse::sample};
+  if (by == "nonfinite") return {.strategies = {nonfinite}, .oracle_use = OracleUse::sample};
   if (by == "postconditions")
     return {.strategies = {one_hot, exact_integers, gaussian, same_sign, cancellation, graded, dominant, subnormal, huge,
                            signed_zeros, nonfinite},
-            .directed = true};
+            .directed = true,
+            .oracle_use = OracleUse::none};
   if (by == "differential")
     return {.strategies = {one_hot, distinct_index, exact_integers, gaussian, same_sign, cancellation, graded, dominant,
                            subnormal, huge, signed_zeros},
-            .directed = true};
-  return {.strategies = {exact_integers, gaussian, graded}, .directed = true};
+            .directed = true,
+            .oracle_use = OracleUse::sample};
+  const bool engines = by == "frame" || by == "determinism";
+  return {.strategies = {exact_integers, gaussian, graded}, .directed = true, .oracle_use = engines ? OracleUse::sample : OracleUse::whole};
 }
 
 std::vector<Case> simpler(const OpDescriptor& op, const DrawSpec& spec, const Case& c) {
@@ -248,6 +335,7 @@ std::vector<Case> simpler(const OpDescriptor& op, const DrawSpec& spec, const Ca
     for (Index value : smaller(c.dims[d], op.dims[d].min))
       with([&](Case& n) {
         n.dims[d] = value;
+        n.region = -1;
         make_valid(op, n.dims);
       });
   for (std::size_t p = 0; p < c.params.size(); ++p) {
@@ -275,6 +363,16 @@ std::vector<double> draw_params(const OpDescriptor& op, Random& random) {
   return params;
 }
 
+Case prelude_of(const OpDescriptor& op, const Case& c) {
+  Case before = c;
+  Random random(derive(c.seed, "prelude"));
+  before.dims = c.prelude;
+  for (int attempt = 0; attempt < 10 && before.params == c.params; ++attempt) before.params = draw_params(op, random);
+  before.prelude.clear();
+  before.values.clear();
+  return before;
+}
+
 rc::Gen<Case> case_gen(const OpDescriptor& op, const DrawSpec& spec) {
   return [&op, spec](const rc::Random& source, int) {
     rc::Random copy = source;
@@ -285,24 +383,40 @@ rc::Gen<Case> case_gen(const OpDescriptor& op, const DrawSpec& spec) {
   };
 }
 
-/// Every strategy has its turn, and in every twelfth round, another for each obligation, one dim is far. Sums of integers are exact
-/// however long they are, and cost little: there every fourth round.
+namespace {
+
+/// Every strategy has its turn. In every twelfth round one dim is far: sums of integers are exact however long they are, and cost little,
+/// so there in every fourth. In every sixteenth, or eighth where kernels run in blocks, the dims are a shape of the contract, and in every
+/// sixteenth one of them is anything. In every twenty-fourth, rows lie far apart. Each obligation has other rounds for these turns;
+/// modulo 4 they never meet.
 void take_turns(const OpDescriptor& op, const ObligationInfo& obligation, std::uint64_t seed, std::uint64_t number, DrawSpec& spec) {
   const bool exact = obligation.by == "exact";
-  const std::uint64_t every = exact ? 4 : 12, own = derive(seed, obligation.id);
+  const std::uint64_t own = derive(seed, obligation.id), strategies = spec.strategies.size();
   const auto same = [&](const ObligationInfo& o) { return o.id == obligation.id; };
   const auto which = static_cast<std::uint64_t>(std::ranges::find_if(op.obligations, same) - op.obligations.begin());
-  spec.turn = number + own % spec.strategies.size();
-  if (spec.large || (number + 5 * which) % every != every - 1) return;
-  spec.far = FarTurn{number / every, which};
+  spec.turn = number + own % strategies;
+  const std::uint64_t round = number / static_cast<std::uint64_t>(spec.every);  // of those in which the obligation is tried
+  const auto turn_of = [&](std::uint64_t every, std::uint64_t at) {
+    return (round + 5 * which) % every == at ? std::optional(FarTurn{round / every, which}) : std::nullopt;
+  };
+  const std::uint64_t far = exact ? 4 : 12;
+  if (!spec.large) spec.far = turn_of(far, far - 1);
+  if (!spec.large) spec.extent = turn_of(16, 10);
+  if (spec.largest == 0 && !op.shapes.empty()) spec.joint = spec.large ? turn_of(4, 1) : turn_of(spec.in_blocks ? 8 : 16, 5);
+  spec.far_rows = !spec.large && turn_of(24, 8).has_value();
   // Turns of strategies and dims must not keep step: three strategies would have the same one whenever a dim is far.
-  spec.turn = exact ? spec.strategies.size() - 1 : derive(own ^ number, "far") % spec.strategies.size();
+  if (spec.far) spec.turn = exact ? strategies - 1 : derive(own ^ number, "far") % strategies;
+  if (spec.joint || spec.extent) spec.turn = derive(own ^ number, "joint") % strategies;
 }
 
+}  // namespace
+
 rc::Shrinkable<Case> draw(const OpDescriptor& op, const ObligationInfo& obligation, std::uint64_t seed,
-                          std::uint64_t number, Index largest) {
+                          std::uint64_t number, const DrawnFor& drawn_for) {
   const std::uint64_t own = scramble(derive(seed, obligation.id) ^ number);
-  DrawSpec spec = draw_spec(obligation.by, largest);
+  DrawSpec spec = draw_spec(obligation.by, drawn_for.largest);
+  spec.in_blocks = drawn_for.in_blocks;
+  spec.dims = drawn_for.dims;
   take_turns(op, obligation, seed, number, spec);
   return case_gen(op, spec)(rc::Random(own), 0);
 }

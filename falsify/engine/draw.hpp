@@ -9,13 +9,21 @@
 #include <vector>
 
 #include "falsify/engine/case.hpp"
+#include "falsify/engine/joint.hpp"
 #include "falsify/engine/random.hpp"
 
 namespace assay::falsify {
 
-/// Whose turn it is: each obligation goes through the dims and how far they reach, in another order than the others.
+/// Whose turn it is: each obligation goes through the dims, or the regions, in another order than the others.
 struct FarTurn {
   std::uint64_t round = 0, obligation = 0;
+};
+
+/// What cases are drawn for, beside their obligation.
+struct DrawnFor {
+  Index largest = 0;       ///< as CampaignOptions has it
+  bool in_blocks = false;  ///< the kernel runs as a grid of blocks (runs_blocks): an average case costs more there, and shapes come oftener
+  std::vector<Index> dims{};  ///< as CampaignOptions has them: an extent for each dim or kDrawnSmall; empty: any
 };
 
 /// What an obligation wants drawn.
@@ -29,9 +37,15 @@ struct DrawSpec {
   int every = 1;                     ///< one case in so many rounds of a campaign
   std::optional<std::uint64_t> turn{};  ///< of the strategies: the one with this number, modulo how many there are; else drawn
   std::optional<FarTurn> far{};         ///< one dim is beyond 1024
+  std::optional<FarTurn> joint{};       ///< the dims are a shape of the contract
+  std::optional<FarTurn> extent{};      ///< one dim is anything up to its maximum
+  bool in_blocks = false;               ///< as DrawnFor has it
+  std::vector<Index> dims{};            ///< likewise
+  OracleUse oracle_use = OracleUse::whole;       ///< how the check compares large shapes with the oracle
+  bool far_rows = false;             ///< Layout::far_rows
 };
 
-/// The draw for an obligation's `by` name. `largest` as CampaignOptions has it.
+/// The draw for an obligation's `by` name.
 DrawSpec draw_spec(std::string_view by, Index largest = 0);
 
 /// Parameters: typical ones half the time, else any within their limits.
@@ -42,7 +56,10 @@ rc::Gen<Case> case_gen(const OpDescriptor& op, const DrawSpec& spec);
 
 /// The case number `number` of a campaign with this seed.
 rc::Shrinkable<Case> draw(const OpDescriptor& op, const ObligationInfo& obligation, std::uint64_t seed,
-                          std::uint64_t number, Index largest = 0);
+                          std::uint64_t number, const DrawnFor& drawn_for = {});
+
+/// Gives the case dims of the contract's region whose turn it is, or of the next one that has a shape a case can afford.
+void make_joint(const OpDescriptor& op, const DrawSpec& spec, const FarTurn& turn, Case& c);
 
 /// Simpler cases than this one, simplest first. Explicit values shrink toward 0, 1 and small integers with
 /// the dims fixed; otherwise dims, strategy and layout shrink.

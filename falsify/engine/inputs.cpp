@@ -108,11 +108,30 @@ void fill_dominant(Matrix& v, const Extents& e, Random& random) {
   }
 }
 
+/// Along each row what Runs says: zeros, or stretches 2^-40 of the rest.
+void fill_runs(Matrix& v, const Extents& e, Random& random) {
+  for (Index i = 0; i < e.rows; ++i) {
+    const Runs runs(e.columns, random);
+    const float dominated = random.chance(0.5) ? 0.0F : 0x1p-40F;
+    for (Index j = 0; j < e.columns; ++j)
+      v[static_cast<std::size_t>(i * e.columns + j)] = static_cast<float>(random.gaussian()) * (runs.counts(j) ? 1 : dominated);
+  }
+}
+
 void fill_scaled(Matrix& v, int exponent, Random& random) {
   for (float& x : v) x = static_cast<float>(std::ldexp(random.gaussian(), exponent));
 }
 
 }  // namespace
+
+Runs::Runs(Index n, Random& random) : begin_(0), end_(n), inside_(random.chance(0.25)) {
+  const Index length = std::min<Index>(n, std::lround(std::exp2(8 * random.uniform())));
+  switch (random.below(3)) {
+    case 0: end_ = length; break;
+    case 1: begin_ = n - length; break;
+    default: begin_ = random.between(0, n - length), end_ = begin_ + length;
+  }
+}
 
 std::vector<float> make_values(const Shape& shape, Strategy strategy, bool wide, int exact_bits, Index longest,
                                Random& random) {
@@ -166,6 +185,7 @@ std::vector<float> make_values(const Shape& shape, Strategy strategy, bool wide,
           v[at] = planted(random);
         }
       break;
+    case Strategy::runs: fill_runs(v, e, random); break;
   }
   return v;
 }
@@ -202,12 +222,14 @@ Problem make_problem(const OpDescriptor& op, const Case& c, const Arithmetic& ar
   const Index longest = c.dims.empty() ? 1 : *std::ranges::max_element(c.dims);
   const int stored_bits = storage == DType::f16 ? significand_bits(Format::f16)
                           : storage == DType::bf16 ? significand_bits(Format::bf16) : 12;
-  const int bits = std::min({12, significand_bits(arithmetic.inputs), stored_bits});
+  const int bits =
+      std::min({12, significand_bits(arithmetic.inputs), significand_bits(arithmetic.accumulator), stored_bits});
   problem.values.resize(op.tensors.size());
   if (!c.values.empty()) {
     problem.values = c.values;
     return problem;
   }
+  problem.exact = is_exact(c, arithmetic) && std::ranges::find(op.obligations, "exact", &ObligationInfo::by) != op.obligations.end();
   for (std::size_t t : inputs)
     problem.values[t] = is_floating(op.tensors[t].dtype)
                             ? make_values(op.tensors[t].shape(c.dims), c.strategy, t == wide, bits, longest, random)

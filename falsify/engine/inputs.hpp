@@ -18,6 +18,7 @@ struct Problem {
   /// +-2^24, u8, f16 and bf16 exactly.
   std::vector<std::vector<float>> values;
   DType storage = DType::f32;  ///< of the tensors whose format the contract leaves open
+  bool exact = false;          ///< drawn so that every order of evaluation gives the same bits
 
   Shape shape(int tensor) const { return op->tensors[static_cast<std::size_t>(tensor)].shape(dims); }
   DType dtype(int tensor) const {
@@ -35,10 +36,27 @@ Problem make_problem(const OpDescriptor& op, const Case& c, const Arithmetic& ar
 std::vector<float> make_values(const Shape& shape, Strategy strategy, bool wide, int exact_bits, Index longest,
                                Random& random);
 
+/// A stretch of 1 to 256 places among n, at the beginning, the end or in between: mostly what lies in it counts for nothing, at times it
+/// alone counts. So a whole tile has nothing that does: the first, the last, or all but one.
+class Runs {
+ public:
+  Runs(Index n, Random& random);
+  bool counts(Index place) const { return (begin_ <= place && place < end_) == inside_; }
+
+ private:
+  Index begin_, end_;
+  bool inside_;
+};
+
 /// True where at most one evaluation result exists: every sum is exact in any order.
 constexpr bool is_exact(Strategy strategy) {
   return strategy == Strategy::one_hot || strategy == Strategy::distinct_index ||
          strategy == Strategy::exact_integers;
+}
+/// The same of the case, in an accumulator of so many bits: sums of selected integers take all of float32's.
+inline bool is_exact(const Case& c, const Arithmetic& arithmetic) {
+  return c.values.empty() && is_exact(c.strategy) &&
+         (c.strategy != Strategy::exact_integers || arithmetic.accumulator == Format::f32);
 }
 
 }  // namespace assay::falsify

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -50,6 +51,8 @@ Journal::Journal(const std::filesystem::path& path, const json& campaign) : path
   if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
   file_ = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (file_ < 0) fail(path.string(), fmt::format("cannot be opened: {}", std::strerror(errno)), "name a file that can be written to");
+  struct stat info {};
+  if (fstat(file_, &info) != 0 || !S_ISREG(info.st_mode)) fail(path.string(), "is a pipe or a device", "name a file that can be written to");
   lock();
   const std::string text = read();
   const json head{{"schema", kJournalSchema}, {"campaign", campaign_}};

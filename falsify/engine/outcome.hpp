@@ -7,13 +7,22 @@
 #include <vector>
 
 #include "core/shape.hpp"
+#include "falsify/engine/case.hpp"
 #include "falsify/engine/error_map.hpp"
 
 namespace assay::falsify {
 
+/// The call that failed, where a check makes others as well, or not that of its case.
+struct FailedCall {
+  int number = 1, of = 1;  ///< among the calls of the check, the first of which is 1
+  Case call;               ///< its dims and params, and its values where they are few; the rest is the case's
+  std::string relation;    ///< how the other calls differ from it
+  bool alone = false;      ///< it is wrong by itself, whatever the others gave
+};
+
 /// Why a kernel is wrong: one sentence, and the element where there is one.
 struct Finding {
-  std::string kind;     ///< "value", "class", "bits", "unwritten", "out of bounds", "input changed", "crash", "hang", ...
+  std::string kind;     ///< "value", "class", "bits", "not written", "out of bounds", "crash", "hang", ...
   std::string message;  ///< one sentence with the figures
   std::string tensor;   ///< empty where no element is meant
   Shape index;
@@ -21,6 +30,8 @@ struct Finding {
   double want = 0;
   double bound = 0;
   std::optional<ErrorMap> errors{};  ///< of the whole output, where its elements were compared
+  std::optional<FailedCall> call{};  ///< empty: the only call, which is that of the case
+  std::uint64_t outputs = 0;         ///< hash of all outputs, where the finding was explained (try_obligation)
 };
 
 /// Result of checking one obligation on one case. A skip carries its reason and never counts as a pass.

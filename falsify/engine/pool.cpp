@@ -18,8 +18,8 @@
 #include <string>
 
 #include "falsify/engine/checkpoint.hpp"
-#include "falsify/engine/contain.hpp"
-#include "falsify/engine/leave.hpp"
+#include "falsify/engine/child_exit.hpp"
+#include "falsify/engine/child_process.hpp"
 #include "falsify/engine/report.hpp"
 
 namespace assay::falsify {
@@ -47,6 +47,8 @@ class SharedCounts {
   ~SharedCounts() { munmap(counters_, bytes_); }
   SharedCounts(const SharedCounts&) = delete;
   SharedCounts& operator=(const SharedCounts&) = delete;
+  /// In a driver: the processes that it starts have no part in them.
+  void keep_from_children() { madvise(counters_, bytes_, MADV_DONTFORK); }
   void set(std::size_t kernel, int done) { counters_[kernel].store(done, std::memory_order_relaxed); }
   std::int64_t value(std::size_t kernel) const { return counters_[kernel].load(std::memory_order_relaxed); }
 
@@ -201,6 +203,7 @@ std::vector<nlohmann::json> run_pool(std::span<const Kernel* const> all, const C
     const OpDescriptor& op = operation(k->op);
     Continuation how = journal != nullptr ? continuation(op, k->id, options, *journal) : Continuation{};
     tasks.push_back({std::string(k->id), [k, number, &op, &options, &cases, how = std::move(how)] {
+                       cases.keep_from_children();
                        const auto count = [&](const Kernel&, std::int64_t done, std::int64_t) { cases.set(number, done); };
                        return to_json(op, run_campaign(op, *k, options, count, how));
                      }});

@@ -11,8 +11,10 @@
 #include <cstring>
 
 #include "assay/plugin.h"
-#include "falsify/engine/contain.hpp"
-#include "falsify/engine/leave.hpp"
+#include "falsify/engine/child_exit.hpp"
+#include "falsify/engine/child_process.hpp"
+#include "falsify/engine/kernel_output.hpp"
+#include "falsify/engine/sandbox.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -38,13 +40,15 @@ std::string answer(const plugin::Source& source) {
 }
 
 /// Everything up to the end mark, the end of the stream or the limit.
-std::string receive(int pipe, std::chrono::milliseconds limit) {
+std::string receive(int pipe, KernelOutput& output, std::chrono::milliseconds limit) {
   const Clock::time_point end = Clock::now() + limit;
   std::string text;
   while (text.find(kEnd) == std::string::npos && text.size() < 2 * kLongest) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
-    pollfd fd{pipe, POLLIN, 0};
-    if (left.count() <= 0 || poll(&fd, 1, static_cast<int>(left.count())) == 0) break;
+    pollfd fds[] = {{pipe, POLLIN, 0}, {output.ours(), POLLIN, 0}};
+    if (left.count() <= 0 || poll(fds, 2, static_cast<int>(left.count())) == 0) break;
+    if (fds[1].revents != 0) output.pass_on();
+    if (fds[0].revents == 0) continue;
     char buffer[kLongest];
     const ssize_t n = read(pipe, buffer, sizeof buffer);
     if (n <= 0 && errno != EINTR) break;
@@ -67,14 +71,16 @@ std::string probe(const plugin::Source& source, std::chrono::milliseconds limit)
   expect_file(source.library);
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) throw Unavailable("probe process", std::strerror(errno));
+  KernelOutput output;
   const pid_t pid = fork_process();
   if (pid == 0) {
-    contain_process(ends[1], true);
+    enter_sandbox(ends[1], output.theirs(), Sandbox::host);
     const std::string text = answer(source);
     leave(write(ends[1], text.c_str(), text.size() + 1) < 0);
   }
   close(ends[1]);
-  const std::string text = receive(ends[0], limit);
+  output.close_theirs();
+  const std::string text = receive(ends[0], output, limit);
   close(ends[0]);
   const bool answered = text.find(kEnd) != std::string::npos;
   const bool hung = !answered && !has_ended(pid, 100);

@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
+#include <charconv>
 #include <cmath>
-#include <cstring>
-#include <fstream>
 #include <map>
 
+#include "core/files.hpp"
 #include "falsify/engine/reports/fields.hpp"
 #include "falsify/engine/reports/formats.hpp"
 #include "falsify/engine/reports/source_place.hpp"
@@ -38,7 +37,11 @@ json errors_json(const ErrorMap& map) {
           {"column_step", map.column_step}, {"relative", map.relative}, {"cells", cells}};
 }
 
-json finding_json(const Finding& f) {
+json call_json(const OpDescriptor& op, const FailedCall& call) {
+  return {{"number", call.number}, {"of", call.of}, {"case", to_json(op, call.call)}, {"relation", call.relation}, {"alone", call.alone}};
+}
+
+json finding_json(const OpDescriptor& op, const Finding& f) {
   json j{{"kind", f.kind}, {"message", f.message}};
   if (!f.tensor.empty()) {
     json index = json::array();
@@ -47,6 +50,7 @@ json finding_json(const Finding& f) {
               {"bound", number(f.bound)}});
   }
   if (f.errors) j["errors"] = errors_json(*f.errors);
+  if (f.call) j["call"] = call_json(op, *f.call);
   return j;
 }
 
@@ -57,13 +61,16 @@ json counterexample_json(const OpDescriptor& op, const KernelResult& result, con
          {"kernel", result.kernel->id},
          {"obligation", o.info->id},
          {"case", to_json(op, x.smallest)},
-         {"says", describe(op, x.smallest)},
+         {"says", describe(op, x.finding.call ? x.finding.call->call : x.smallest)},
          {"drawn", to_json(op, x.first)},
          {"drawn_says", describe(op, x.first)},
-         {"finding", finding_json(x.finding)},
+         {"finding", finding_json(op, x.finding)},
          {"reproduction", x.reproduction},
          {"number", x.number},
          {"shrink", {{"tried", x.shrink_tried}, {"seconds", x.shrink_seconds}, {"complete", x.shrink_complete}}}};
+  if (x.finding.call) j["made_of"] = describe(op, x.smallest);
+  if (x.race)
+    j["race"] = {{"order", std::to_string(x.race->order)}, {"other", std::to_string(x.race->other)}, {"other_gives", x.race->other_gives}};
   if (x.first_errors && x.first != x.smallest) j["drawn_errors"] = errors_json(*x.first_errors);
   return j;
 }
@@ -74,7 +81,8 @@ std::string status_of(const KernelResult& result) {
   };
   for (Verdict v : {Verdict::falsified, Verdict::unavailable, Verdict::mistrusted})
     if (any(v)) return std::string(name(v));
-  return any(Verdict::passed) ? "passed" : "refused";
+  if (result.shortfall.kind == Shortfall::Kind::refused || !any(Verdict::passed)) return "refused";
+  return result.shortfall.kind == Shortfall::Kind::thin ? "thin" : "passed";
 }
 
 std::string file_name(std::string_view kernel, std::string_view obligation) {
@@ -116,6 +124,11 @@ json to_json(const OpDescriptor& op, const KernelResult& result) {
          {"obligations", json::array()},
          {"clauses", json::array()}};
   if (!kernel.fault.empty()) j["fault"] = kernel.fault;
+  j["depth"] = result.depth;
+  if (result.floor_seconds > 0) j["floor_seconds"] = result.floor_seconds;
+  using enum Shortfall::Kind;
+  if ((result.shortfall.kind == thin && j["status"] == "thin") || (result.shortfall.kind == refused && j["status"] == "refused"))
+    j["reason"] = result.shortfall.reason;
   for (const ObligationResult& o : result.obligations) {
     json r{{"id", o.info->id},       {"claim", o.info->claim}, {"by", o.info->by}, {"if_fails", o.info->if_fails},
            {"verdict", name(o.verdict)}, {"cases", o.cases},   {"refused", o.refused}, {"elements", o.elements},
@@ -123,6 +136,11 @@ json to_json(const OpDescriptor& op, const KernelResult& result) {
     if (!o.reason.empty()) r["reason"] = o.reason;
     if (o.counterexample) r["counterexample"] = counterexample_json(op, result, o);
     j["obligations"].push_back(std::move(r));
+  }
+  if (const ObligationResult* best = result.explanation()) {
+    j["explanation"] = {{"obligation", best->info->id}, {"also_fails", json::array()}};
+    for (const ObligationResult& o : result.obligations)
+      if (o.counterexample && &o != best) j["explanation"]["also_fails"].push_back(o.info->id);
   }
   for (std::size_t c = 0; c < op.clauses.size() && c < result.clause_counts.size(); ++c)
     j["clauses"].push_back({{"id", op.clauses[c].id}, {"evaluated", result.clause_counts[c]}});
@@ -132,7 +150,7 @@ json to_json(const OpDescriptor& op, const KernelResult& result) {
 json make_report(std::vector<json> kernels, const json& settings, double seconds) {
   std::ranges::sort(kernels, {}, [](const json& k) { return k["kernel"].get<std::string>(); });
   json totals{{"kernels", kernels.size()}, {"cases", 0}, {"elements", 0}, {"falsified", 0}, {"mistrusted", 0},
-              {"refused", 0}, {"unavailable", 0}, {"passed", 0}, {"worst", 0.0}};
+              {"refused", 0}, {"unavailable", 0}, {"passed", 0}, {"thin", 0}, {"worst", 0.0}};
   for (const json& k : kernels) {
     totals[k["status"].get<std::string>()] = totals[k["status"].get<std::string>()].get<int>() + 1;
     for (const json& o : k["obligations"]) {
@@ -151,7 +169,7 @@ json make_report(std::vector<json> kernels, const json& settings, double seconds
   json report{{"schema", kReportSchema}, {"version", ASSAY_VERSION}, {"settings", settings},
               {"seconds", seconds},      {"totals", totals},         {"clauses", clauses},
               {"never_evaluated", never}, {"kernels", kernels}};
-  report["exit_code"] = report_failed(report) ? 1 : 0;
+  report["exit_code"] = report_failed(report) ? 1 : totals["thin"] != 0 ? 4 : 0;
   return report;
 }
 
@@ -159,21 +177,9 @@ bool report_failed(const json& report) {
   return report["totals"]["falsified"] != 0 || report["totals"]["mistrusted"] != 0 || !report["never_evaluated"].empty();
 }
 
-void write_file(const std::filesystem::path& path, const std::string& text) {
-  std::error_code error;
-  std::filesystem::create_directories(path.parent_path(), error);
-  errno = 0;
-  std::ofstream file(path);
-  file << text;
-  if (!file.flush())
-    throw InputError(path.string(),
-                     "the file could not be written" + (errno != 0 ? fmt::format(": {}", std::strerror(errno)) : ""),
-                     "name a directory that can be written to");
-}
-
 void expect_writable(const std::filesystem::path& directory) {
   const std::filesystem::path probe = directory / ".assay";
-  write_file(probe, "");
+  files::write(probe, "");
   std::error_code error;
   std::filesystem::remove(probe, error);
 }
@@ -186,17 +192,17 @@ void write_replays(json& report, const std::filesystem::path& directory) {
       json replay = o["counterexample"];
       replay.erase("drawn_errors");  // pictures are for reports
       replay["finding"].erase("errors");
-      write_file(path, replay.dump(2) + "\n");
+      files::write(path, replay.dump(2) + "\n");
       o["counterexample"]["file"] = path.string();
     }
 }
 
 void write_report(json& report, const std::filesystem::path& directory) {
   write_replays(report, directory / "replay");
-  write_file(directory / "report.json", report.dump(1) + "\n");
-  write_file(directory / "junit.xml", junit_xml(report));
-  write_file(directory / "assay.sarif", sarif(report));
-  write_file(directory / "report.html", html_page(report));
+  files::write(directory / "report.json", report.dump(1) + "\n");
+  files::write(directory / "junit.xml", junit_xml(report));
+  files::write(directory / "assay.sarif", sarif(report));
+  files::write(directory / "report.html", html_page(report));
 }
 
 void name_foreign(json& report, const plugin::Source& source) {
@@ -216,10 +222,9 @@ namespace {
 class ReplayFile {
  public:
   explicit ReplayFile(const std::filesystem::path& path) : path_(path.string()) {
-    std::ifstream file(path);
-    if (!file) fail("the file cannot be read");
+    const std::string text = files::read(path, "name a file written by `assay falsify`");
     try {
-      document_ = json::parse(file);
+      document_ = json::parse(text);
     } catch (const json::parse_error& e) {
       fail(fmt::format("is not JSON: {}", e.what()));
     }
@@ -277,6 +282,12 @@ Replay read_replay(const std::filesystem::path& path, const std::string& library
               fmt::format("`assay explain {}` lists them", replay.op->name));
   if (!file.document().contains("case")) file.fail("the key 'case' is missing");
   replay.the_case = case_from_json(*replay.op, file.document()["case"], path.string() + ": case");
+  if (file.document().contains("race")) {
+    const std::string order = file.text(file.document()["race"], "other");
+    std::uint64_t other = 0;
+    if (std::from_chars(order.data(), order.data() + order.size(), other).ec != std::errc{}) file.fail(fmt::format("'{}' is no order of threads", order));
+    replay.other_order = other;
+  }
   return replay;
 }
 

@@ -20,7 +20,7 @@ inline constexpr std::string_view kReplaySchema = "assay-replay/1";
 nlohmann::json to_json(const OpDescriptor& op, const KernelResult& result);
 
 /// The whole report of a run over several kernels: totals, and clauses that were never evaluated (not judged where
-/// settings["obligation"] names one obligation or settings["shard"] a shard). `exit_code` is 0 or 1, until a command that knows better sets it.
+/// settings["obligation"] names one obligation or settings["shard"] a shard). `exit_code` is 0, 1 or 4, until a command that knows better sets it.
 nlohmann::json make_report(std::vector<nlohmann::json> kernels, const nlohmann::json& settings, double seconds);
 
 /// A report as write_report() wrote it. Throws InputError naming the file, what is wrong in it and where, unless it is valid
@@ -35,9 +35,6 @@ bool report_failed(const nlohmann::json& report);
 
 /// For a terminal: one line per kernel, then each finding with its case and replay command.
 std::string table(const nlohmann::json& report);
-
-/// Writes a file, and the folders it is in. Throws InputError if it cannot be written.
-void write_file(const std::filesystem::path& path, const std::string& text);
 
 /// Throws InputError unless files can be written to the folder, which is made where it is missing: asked for before a
 /// campaign, not after it.
@@ -55,6 +52,7 @@ struct Replay {
   const Kernel* kernel = nullptr;
   const Obligation* obligation = nullptr;
   Case the_case;
+  std::optional<std::uint64_t> other_order{};  ///< of threads, where the finding is a race
   std::unique_ptr<plugin::ForeignKernel> foreign;  ///< owns `kernel`, where that is foreign
 };
 /// `library`, if not empty, takes the place of the foreign kernel's. Throws InputError naming the file, the key and the

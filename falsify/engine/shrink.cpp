@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "falsify/engine/draw.hpp"
 #include "falsify/engine/inputs.hpp"
@@ -13,11 +14,9 @@ namespace assay::falsify {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr Index kExhaustive = 4;  // dims up to here are searched completely
+constexpr Index kExhaustive = 4;  // dims up to here are searched completely, where the descent came so far
 constexpr int kSeeds = 2;         // draws of each strategy and layout in that search
-
-/// Where shrinking to explicit values stops to be readable.
-constexpr std::size_t kMaxValues = 64;
+constexpr std::chrono::seconds kExhaustiveTime{1};
 
 class Search {
  public:
@@ -26,7 +25,7 @@ class Search {
 
   bool fails(const Case& c) {
     if (Clock::now() > end_) {
-      complete = false;
+      complete = in_time_ = false;
       return false;
     }
     ++tried;
@@ -36,7 +35,7 @@ class Search {
   /// Greedy descent: the first shrink that still fails, until none does.
   Case descend(const rc::Shrinkable<Case>& from) {
     rc::Shrinkable<Case> current = from;
-    for (bool found = true; found && complete;) {
+    for (bool found = true; found && in_time_;) {
       found = false;
       auto shrinks = current.shrinks();
       while (auto next = shrinks.next()) {
@@ -49,8 +48,23 @@ class Search {
     return current.value();
   }
 
-  /// The failing case with the smallest dims (by sum, then first dim first) among all up to 4.
+  /// The failing case with the smallest dims (by sum, then first dim first) among all up to 4. A case that the descent left with a
+  /// larger dim needs one as a rule: there is nothing to search.
   Case exhaust(const Case& from) {
+    for (std::size_t d = 0; d < from.dims.size(); ++d)
+      if (from.dims[d] > kExhaustive * op_.dims[d].multiple) return from;
+    const Clock::time_point end = std::exchange(end_, std::min(end_, Clock::now() + kExhaustiveTime));
+    const Case found = search_small(from);
+    end_ = end;
+    in_time_ = Clock::now() <= end_;
+    return found;
+  }
+
+  int tried = 0;
+  bool complete = true;
+
+ private:
+  Case search_small(const Case& from) {
     std::vector<std::vector<Index>> candidates{{}};
     for (std::size_t d = 0; d < from.dims.size(); ++d) {
       std::vector<std::vector<Index>> longer;
@@ -71,19 +85,15 @@ class Search {
       Case c = from;
       c.dims = dims;
       if (fails_somehow(c)) return c;
-      if (!complete) break;
+      if (!in_time_) break;
     }
     return from;
   }
 
-  int tried = 0;
-  bool complete = true;
-
- private:
   bool fails_somehow(Case& c) {
     const std::uint64_t seed = c.seed;
     for (Strategy strategy : spec_.strategies)
-      for (int layout = 0; layout < kLayouts; ++layout)
+      for (int layout = 0; layout < kNearLayouts; ++layout)
         for (int placement = 0; placement < kPlacements; ++placement)
           for (int s = 0; s < kSeeds; ++s) {
             c.strategy = strategy;
@@ -99,6 +109,7 @@ class Search {
   const DrawSpec& spec_;
   const Fails& fails_;
   Clock::time_point end_;
+  bool in_time_ = true;
 };
 
 rc::Shrinkable<Case> shrinkable(const OpDescriptor& op, const DrawSpec& spec, const Case& c) {
@@ -123,7 +134,7 @@ Shrunk shrink(const OpDescriptor& op, const ObligationInfo& obligation, const rc
   fixed.values = make_problem(op, c, arithmetic, storage).values;
   std::size_t count = 0;
   for (const auto& list : fixed.values) count += list.size();
-  if (count > 0 && count <= kMaxValues && search.fails(fixed)) c = search.descend(shrinkable(op, spec, fixed));
+  if (count > 0 && count <= kMostValues && search.fails(fixed)) c = search.descend(shrinkable(op, spec, fixed));
   shrunk.smallest = c;
   shrunk.tried = search.tried;
   shrunk.complete = search.complete;

@@ -21,8 +21,8 @@ struct Shrunk {
   bool complete = true; ///< false where the time ran out first
 };
 
-/// Dims first: RapidCheck's shrinks, then every smaller combination of dims up to 4 with every strategy and
-/// layout; then values toward 0, 1 and small integers, with the dims fixed.
+/// Dims first: RapidCheck's shrinks; where they end with all dims up to 4, every smaller combination of dims with every strategy
+/// and layout, for a second at most; then values toward 0, 1 and small integers, with the dims fixed.
 Shrunk shrink(const OpDescriptor& op, const ObligationInfo& obligation, const rc::Shrinkable<Case>& failing,
               const Arithmetic& arithmetic, const Fails& fails, std::chrono::milliseconds budget,
               DType storage = DType::f32);

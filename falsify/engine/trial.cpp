@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 
-#include "falsify/engine/draw.hpp"
+#include "falsify/engine/joint.hpp"
 #include "runtime/limits.hpp"
 
 namespace assay::falsify {
@@ -43,15 +45,12 @@ std::vector<int> tensors_without(const OpDescriptor& op, Role role) {
   return found;
 }
 
-/// The call before: other dims, and other parameters, which a kernel may have kept as well.
-Problem prelude(const OpDescriptor& op, const Kernel& kernel, const Case& c) {
-  Case before = c;
-  Random random(derive(c.seed, "prelude"));
-  before.dims = c.prelude;
-  for (int attempt = 0; attempt < 10 && before.params == c.params; ++attempt) before.params = draw_params(op, random);
-  before.values.clear();
-  before = admitted(op, kernel, std::move(before));
-  return keep_to(op, kernel, make_problem(op, before, kernel.arithmetic, kernel.storage));
+/// The same call.
+bool same_bits_in(const Problem& a, const Problem& b) {
+  const auto bits = [](float x) { return std::bit_cast<std::uint32_t>(x); };
+  return a.dims == b.dims && a.params == b.params && std::ranges::equal(a.values, b.values, [&](const auto& x, const auto& y) {
+           return std::ranges::equal(x, y, {}, bits, bits);
+         });
 }
 
 }  // namespace
@@ -74,12 +73,6 @@ Problem Trial::problem(std::vector<Index> dims) const {
   return keep_to(op_, kernel_, make_problem(op_, c, kernel_.arithmetic, kernel_.storage));
 }
 
-Case Trial::placed() const {
-  Case placed = case_;
-  if (kernel_.backend == Backend::vulkan) placed.placement = Placement::sentinels;  // buffers have no fences there
-  return placed;
-}
-
 Preset Trial::preset(const Problem& problem) const {
   Preset preset;
   if (kernel_.limits == nullptr) return preset;
@@ -93,7 +86,8 @@ Preset Trial::preset(const Problem& problem) const {
     preset.values[static_cast<std::size_t>(output)].assign(static_cast<std::size_t>(problem.shape(output).size()), 0.0F);
   if (limits.absent.empty()) return preset;
   // What the kernel does not give is right from the beginning, for certificates and for relations between calls.
-  const auto want = oracle(problem);
+  if (!whole_ || !same_bits_in(whole_->first, problem)) whole_.emplace(problem, oracle(problem));
+  const std::vector<std::vector<Bounded>>& want = whole_->second;
   const std::vector<int> outputs = outputs_of(op_);
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     if (std::ranges::find(limits.absent, outputs[o]) == limits.absent.end()) continue;
@@ -102,6 +96,18 @@ Preset Trial::preset(const Problem& problem) const {
     preset.frozen[t] = true;
   }
   return preset;
+}
+
+Stage Trial::stage(const Problem& problem, Poison poison, Preset preset) const {
+  Case placed = case_;
+  std::optional<std::size_t> only_far;
+  if (kernel_.backend == Backend::vulkan) {
+    placed.placement = Placement::sentinels;  // buffers have no fences there
+    if (placed.layout == Layout::far_rows) placed.layout = Layout::padded;  // and hold less than 2^32 bytes
+  }
+  // A GPU has memory for one such tensor.
+  if (kernel_.backend == Backend::cuda) only_far = random("far tensor").below(problem.values.size());
+  return {worker_.arena(), problem, placed, poison, std::move(preset), only_far};
 }
 
 Run Trial::run(const Problem& problem, Poison poison, contract::Level level) {
@@ -115,7 +121,8 @@ Run Trial::run(const Problem& problem, Poison poison, contract::Level level) {
       outcome.kind = Outcome::Kind::refused, outcome.reason = *why;
     throw Interrupted{outcome};
   }
-  const Stage& stage = last_.emplace(worker_.arena(), problem, placed(), poison, preset(problem));
+  calls_.push_back({problem, poison, {}});
+  const Stage& stage = last_.emplace(this->stage(problem, poison));
   const bool knows_how = worker_.has_returned();
   const Reply reply = worker_.run(op_, kernel_, problem.dims, problem.params, stage.tensors(), level);
   if (!knows_how && !kernel_.advice.empty() && reply.status == Reply::Status::done && stage.untouched()) {
@@ -128,7 +135,10 @@ Run Trial::run(const Problem& problem, Poison poison, contract::Level level) {
     for (int t : outputs_of(*problem.op)) run.outputs.push_back(stage.read(t));
     damage = stage.damage();
   }
-  if (reply.status == Reply::Status::done && !damage) return run;
+  if (reply.status == Reply::Status::done && !damage) {
+    calls_.back().run = run;
+    return run;
+  }
   last_.reset();
   if (damage) throw Interrupted{Outcome::falsify(structural("out of bounds", *damage))};
   interrupt(reply, knows_how ? "" : kernel_.advice);
@@ -139,10 +149,11 @@ std::optional<Outcome> Trial::reject(const Problem& problem, std::string_view wh
   last_.reset();
   Preset preset;
   preset.frozen.assign(op_.tensors.size(), true);
-  const Stage stage(worker_.arena(), problem, placed(), Poison::finite, preset);
+  const Stage stage = this->stage(problem, Poison::finite, std::move(preset));
   if (!worker_.forbids(op_, kernel_, problem.dims, problem.params, stage.tensors())) return std::nullopt;
   const Reply reply = worker_.run(op_, kernel_, problem.dims, problem.params, stage.tensors(), contract::Level::off);
   const auto fails = [&](std::string_view how) {
+    calls_.push_back({problem, Poison::finite, {}});
     return Outcome::falsify(structural("contract", fmt::format("it says that it rejects {}, and {}", what, how)));
   };
   if (reply.status == Reply::Status::done) return fails("took the call");
@@ -180,8 +191,31 @@ std::vector<std::vector<Bounded>> Trial::oracle(const Problem& problem) const {
   return outputs;
 }
 
+/// The oracle of the call that has the sample's places alone, each of its values at the place it is of.
+std::vector<std::vector<Bounded>> Trial::affordable_oracle(const Problem& problem) const {
+  const auto sample = sample_of(*problem.op, problem.dims, random("sample"));
+  if (!sample) return oracle(problem);
+  Problem part = problem;
+  part.dims[sample->dim] = static_cast<Index>(sample->at.size());
+  const auto positions = [&](int t) { return sampled_positions(problem.op->tensors[static_cast<std::size_t>(t)], problem.dims, *sample); };
+  for (std::size_t t = 0; t < problem.values.size(); ++t) {
+    if (problem.values[t].empty()) continue;
+    part.values[t].clear();
+    for (const std::size_t at : positions(static_cast<int>(t))) part.values[t].push_back(problem.values[t][at]);
+  }
+  const auto judged = oracle(part);
+  std::vector<std::vector<Bounded>> want;
+  const std::vector<int> outputs = outputs_of(*problem.op);
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    std::vector<Bounded>& all = want.emplace_back(static_cast<std::size_t>(problem.shape(outputs[o]).size()), unjudged());
+    const std::vector<std::size_t> places = positions(outputs[o]);
+    for (std::size_t i = 0; i < places.size(); ++i) all[places[i]] = judged[o][i];
+  }
+  return want;
+}
+
 Outcome Trial::against_oracle(Tier tier, const Problem& problem, const Run& run) const {
-  const auto want = oracle(problem);
+  const auto want = affordable_oracle(problem);
   Outcome outcome;
   const std::vector<int> outputs = outputs_of(op_);
   for (std::size_t o = 0; o < outputs.size(); ++o)
@@ -190,16 +224,67 @@ Outcome Trial::against_oracle(Tier tier, const Problem& problem, const Run& run)
   return outcome;
 }
 
-Outcome try_obligation(Check check, const OpDescriptor& op, const Kernel& kernel, const Case& c, Worker& worker) {
-  Trial trial(op, kernel, c, worker);
-  try {
-    if (!c.prelude.empty()) trial.run(prelude(op, kernel, c));
-    const Outcome outcome = check(trial);
-    trial.expect_quiet();
+Outcome Trial::scales(const Problem& plain, const Problem& scaled, const std::vector<int>& exponents) {
+  const Run once = run(plain), again = run(scaled);
+  const std::initializer_list<Done> calls{{plain, once}, {scaled, again}};
+  const std::vector<int> outputs = outputs_of(op_);
+  std::vector<std::vector<float>> want = once.outputs;
+  for (std::size_t o = 0; o != want.size(); ++o)
+    for (float& x : want[o]) x = std::ldexp(x, exponents[o]);
+  const auto compared = [&](const std::vector<std::vector<float>>& got) {
+    Outcome outcome;
+    for (std::size_t o = 0; o != want.size(); ++o)
+      outcome &= compare_bits(op_.tensors[static_cast<std::size_t>(outputs[o])].name, plain.shape(outputs[o]), got[o], want[o],
+                              "inputs scaled by a power of two, against the result scaled");
     return outcome;
-  } catch (const Interrupted& interrupted) {
-    return interrupted.outcome;
+  };
+  Outcome outcome = related(compared(again.outputs), Related::always, calls);
+  if (!outcome.finding || !kernel_.deterministic) return outcome;
+  outcome = within_bounds(calls);
+  std::vector<std::vector<float>> got = again.outputs;
+  for (const Problem* problem : {&plain, &scaled}) {
+    const NormalRangeScope scope;
+    const auto bounds = oracle(*problem);
+    for (std::size_t o = 0; o != want.size(); ++o)
+      for (std::size_t i = 0; i < want[o].size(); ++i)
+        if (const Bounded& b = bounds[o][i]; b.may_overflow || !std::isfinite(b.value) || !std::isfinite(b.error))
+          got[o][i] = want[o][i] = 0;
   }
+  return outcome &= compared(got);
+}
+
+Outcome Trial::within_bounds(std::initializer_list<Done> calls) const {
+  Outcome outcome;
+  for (const Done& call : calls) outcome &= against_oracle(tier(call.problem), call.problem, call.run);
+  return outcome;
+}
+
+Tier Trial::strictest() const {
+  return op_.copies && kernel_.arithmetic.loses == Loss::nothing ? Tier::bits : Tier::worst_case;
+}
+
+Outcome Trial::related(Outcome bits, Related by, std::initializer_list<Done> calls) const {
+  const bool pinned = std::ranges::find(op_.pins, "batch_invariance", &PinInfo::name) != op_.pins.end();
+  const bool free = !kernel_.deterministic || (by == Related::by_batch && !kernel_.batch_invariant && !pinned) ||
+                    (by == Related::unless_lost && kernel_.arithmetic.loses != Loss::nothing);
+  return bits.finding && free ? within_bounds(calls) : bits;
+}
+
+Outcome try_obligation(Check check, const OpDescriptor& op, const Kernel& kernel, const Case& c, Worker& worker, Explain explain) {
+  worker.set_order(c.order);
+  Trial trial(op, kernel, c, worker);
+  Outcome outcome;
+  try {
+    if (!c.prelude.empty())
+      trial.run(keep_to(op, kernel, make_problem(op, admitted(op, kernel, prelude_of(op, c)), kernel.arithmetic, kernel.storage)));
+    trial.forget_calls();
+    outcome = check(trial);
+    trial.expect_quiet();
+  } catch (const Interrupted& interrupted) {
+    outcome = interrupted.outcome;
+  }
+  if (explain == Explain::yes && outcome.finding) trial.explain(*outcome.finding);
+  return outcome;
 }
 
 }  // namespace assay::falsify

@@ -19,9 +19,11 @@
 #include <utility>
 
 #include "core/errors.hpp"
-#include "falsify/engine/contain.hpp"
-#include "falsify/engine/leave.hpp"
+#include "falsify/engine/child_exit.hpp"
+#include "falsify/engine/child_process.hpp"
 #include "falsify/engine/load.hpp"
+#include "falsify/engine/sandbox.hpp"
+#include "runtime/cuda_host/thread_order.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -29,7 +31,8 @@ namespace {
 constexpr std::size_t kPage = 4096;
 /// A device's driver may take seconds to start, more while others start theirs: no fault of the kernel's.
 constexpr std::chrono::minutes kStartLimit{2};
-constexpr std::size_t kMaxClauses = 64;
+/// Addresses, hardly any of them with memory: room for ten tensors of 2^32 floats (Layout::far_rows).
+constexpr std::size_t kFarArena = std::size_t{180} << 30;
 constexpr std::size_t kMaxExtents = 16;
 
 template <std::size_t N>
@@ -47,6 +50,9 @@ std::string get_text(const char (&field)[N]) {
   return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
 }
 
+/// No driver of a device is in the process.
+bool on_host(Backend backend) { return backend == Backend::cpu || backend == Backend::cuda_host; }
+
 /// Each case frees what the next asks for, and new pages take longer than what is done with them.
 void keep_freed_memory() {
   mallopt(M_MMAP_MAX, 0);
@@ -56,13 +62,11 @@ void keep_freed_memory() {
 /// What is large has pages of its own, which are gone once it is freed: what a kernel uses after that is no more there. On a device it is
 /// the driver that allocates, and lavapipe does so for each workgroup: more of it stays.
 void give_freed_memory_back(Backend backend) {
-  const bool host = backend == Backend::cpu || backend == Backend::cuda_host;
+  const bool host = on_host(backend);
   mallopt(M_MMAP_MAX, 65536);
   mallopt(M_MMAP_THRESHOLD, host ? 128 << 10 : 32 << 20);
   mallopt(M_TRIM_THRESHOLD, host ? 128 << 10 : 64 << 20);
 }
-
-std::size_t end_of(const Placed& tensor) { return tensor.region + tensor.region_bytes; }
 
 void protect(const Arena& arena, std::size_t begin, std::size_t end, int access) {
   if (begin < end) mprotect(arena.base() + begin, end - begin, access);
@@ -76,32 +80,34 @@ class Fences {
   explicit Fences(const Arena& arena) : arena_(arena), reach_(arena.bytes()) {}
 
   void set(std::span<const Placed> tensors) {
-    std::vector<Gap> gaps;
+    std::vector<Placed::Piece> gaps;
     std::size_t end = 0;
-    for (const Placed& tensor : tensors) {  // in the order of their addresses
-      gaps.push_back({end, tensor.region});
-      end = end_of(tensor);
-    }
+    for (const Placed& tensor : tensors)  // in the order of their addresses
+      for (std::size_t i = 0; i < tensor.pieces; ++i) {
+        const Placed::Piece piece = tensor.piece(i);
+        gaps.push_back({end, piece.begin});
+        end = piece.end;
+      }
     gaps.push_back({end, std::max(end, reach_)});
     if (gaps == gaps_) return;
     protect(arena_, 0, end, PROT_READ | PROT_WRITE);
-    for (const Gap& gap : gaps) protect(arena_, gap.begin, gap.end, PROT_NONE);
+    for (const Placed::Piece& gap : gaps) protect(arena_, gap.begin, gap.end, PROT_NONE);
     reach_ = gaps.back().end = end;
     gaps_ = std::move(gaps);
   }
 
  private:
-  struct Gap {
-    std::size_t begin, end;
-    bool operator==(const Gap&) const = default;
-  };
   const Arena& arena_;
   std::size_t reach_;  ///< everything behind it is inaccessible
-  std::vector<Gap> gaps_;
+  std::vector<Placed::Piece> gaps_;
+};
+
+struct Refused {
+  std::string why;
 };
 
 /// Runs on tensors where they lie (host) or on copies of their whole regions, sentinels included (devices).
-void run_on(Device& device, const OpDescriptor& op, const Kernel& kernel, Call call, const Arena& arena, Fences& fences,
+void run_on(Device& device, const Kernel& kernel, Call call, const Arena& arena, Fences& fences,
             std::span<const Placed> placed) {
   fences.set(placed);
   std::byte* const base = arena.base();
@@ -112,16 +118,22 @@ void run_on(Device& device, const OpDescriptor& op, const Kernel& kernel, Call c
     if (!device.host_visible()) {
       const Fence fence = !device.has_fences() ? Fence::none : p.fence_before ? Fence::before : p.fence_after ? Fence::behind : Fence::none;
       buffers.push_back(device.allocate(p.region_bytes, fence));
-      device.upload(buffers.back().address(), base + p.region, p.region_bytes);
+      for (std::size_t i = 0; i < p.pieces; ++i) {
+        const Placed::Piece piece = p.piece(i);
+        device.upload(static_cast<std::byte*>(buffers.back().address()) + (piece.begin - p.region), base + piece.begin, piece.size());
+      }
       address = static_cast<std::byte*>(buffers.back().address()) + (p.data - p.region);
     }
     call.tensors[t] = {p.dtype, address, p.shape, p.strides};
   }
-  if (const auto why = refuses(kernel, call)) throw Unavailable(std::string(kernel.id), "\1" + *why);
-  op.checked(call, kernel, device);
+  if (const auto why = refuses(kernel, call)) throw Refused{*why};
+  kernel.run(call, device);
   device.synchronize();
   for (std::size_t t = 0; t < buffers.size(); ++t)
-    device.download(base + placed[t].region, buffers[t].address(), placed[t].region_bytes);
+    for (std::size_t i = 0; i < placed[t].pieces; ++i) {
+      const Placed::Piece piece = placed[t].piece(i);
+      device.download(base + piece.begin, static_cast<std::byte*>(buffers[t].address()) + (piece.begin - placed[t].region), piece.size());
+    }
   const std::vector<std::string> messages = device.take_messages();
   if (!messages.empty()) throw DeviceError("validation", fmt::format("{} messages", messages.size()), messages.front());
 }
@@ -140,9 +152,8 @@ std::string how_it_ended(int status, std::size_t kept) {
 }  // namespace
 
 struct Worker::Mailbox {
-  const OpDescriptor* op;  ///< null: only the device is asked for
+  bool only_device;  ///< is asked for, no call
   const Kernel* kernel;
-  contract::Level level;
   Beside beside;
   std::size_t dims, params, tensors;
   Index dim[kMaxExtents];
@@ -152,11 +163,10 @@ struct Worker::Mailbox {
   char detail[8192];
   char device[256];
   std::size_t kept;  ///< bytes that calls have added to the process's private memory, when it was last looked at
-  std::uint64_t counts[kMaxClauses];  ///< of this worker, for the op of the last call
 };
 
 Worker::Worker(std::chrono::milliseconds limit, std::size_t arena_bytes)
-    : arena_(arena_bytes), post_(kPage + sizeof(Mailbox) + kPage), mailbox_(reinterpret_cast<Mailbox*>(post_.base() + kPage)), limit_(limit) {
+    : arena_(arena_bytes, kFarArena), post_(kPage + sizeof(Mailbox) + kPage), mailbox_(reinterpret_cast<Mailbox*>(post_.base() + kPage)), limit_(limit) {
   keep_freed_memory();
   protect(post_, 0, kPage, PROT_NONE);
   protect(post_, post_.bytes() - kPage, post_.bytes(), PROT_NONE);
@@ -164,34 +174,9 @@ Worker::Worker(std::chrono::milliseconds limit, std::size_t arena_bytes)
 
 Worker::~Worker() { restart(); }
 
-namespace {
-/// Counts of ended workers, and the last seen of the running one.
-struct Tally {
-  std::vector<std::uint64_t> ended, running;
-};
-std::map<const OpDescriptor*, Tally>& tallies() {
-  static std::map<const OpDescriptor*, Tally> table;
-  return table;
-}
-
-/// The running worker has ended: what it had counted is added to the ended ones.
-void keep_counts() {
-  for (auto& [op, tally] : tallies()) {
-    tally.ended.resize(op->clauses.size());
-    for (std::size_t i = 0; i < tally.running.size(); ++i) tally.ended[i] += tally.running[i];
-    tally.running.clear();
-  }
-}
-}  // namespace
-
 std::vector<std::uint64_t> Worker::clause_counts(const OpDescriptor& op) const {
-  std::vector<std::uint64_t> total(op.clauses.size());
-  const Tally& tally = tallies()[&op];
-  for (std::size_t i = 0; i < total.size(); ++i) {
-    if (i < tally.ended.size()) total[i] += tally.ended[i];
-    if (i < tally.running.size()) total[i] += tally.running[i];
-  }
-  return total;
+  const auto at = evaluated_.find(&op);
+  return at != evaluated_.end() ? at->second : std::vector<std::uint64_t>(op.clauses.size());
 }
 
 void Worker::restart() {
@@ -199,8 +184,8 @@ void Worker::restart() {
   close_ends();
   await_counts(pid_);
   end_process(pid_);
+  output_.reset();
   pid_ = -1;
-  keep_counts();
 }
 
 void Worker::close_ends() {
@@ -209,23 +194,25 @@ void Worker::close_ends() {
   channel_ = process_ = -1;
 }
 
-void Worker::start(bool host) {
+void Worker::start(Backend backend) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     throw Unavailable("worker process", fmt::format("socketpair failed: {}", std::strerror(errno)));
+  output_ = std::make_unique<KernelOutput>();
   malloc_trim(0);  // what is free is not copied
   pid_ = fork_process();
   if (pid_ == 0) {
-    contain_process(ends[1], host);
+    enter_sandbox(ends[1], output_->theirs(), on_host(backend) ? Sandbox::host : Sandbox::device);
     serve(ends[1]);
   }
   close(ends[1]);
+  output_->close_theirs();
   channel_ = ends[0];
   process_ = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
 }
 
 void Worker::serve(int channel) {
-  for (const OpDescriptor* op : operations()) std::ranges::fill(op->counters(), 0);
+  if (order_ != 0) setenv(cuda_host::kThreadOrder, std::to_string(order_).c_str(), 1);
   const pid_t self = getpid();
   const std::size_t at_first = data_bytes();
   constexpr std::uint64_t kSeldom = 16;  // after the first calls: asking takes as long as a small call
@@ -233,39 +220,34 @@ void Worker::serve(int channel) {
   char byte;
   for (std::uint64_t calls = 0; read(channel, &byte, 1) == 1; ++calls) {
     Mailbox& m = *mailbox_;
-    const OpDescriptor* const op = m.op;
     const Kernel& kernel = *m.kernel;
     if (calls == 0) give_freed_memory_back(kernel.backend);
     const std::vector<Placed> placed(m.placed, m.placed + m.tensors);
     const Call call{{m.dim, m.dim + m.dims}, {m.param, m.param + m.params}, std::vector<Tensor>(m.tensors)};
     bool device_is_here = false;
     try {
-      contract::set_level(m.level);
       Device& d = assay::device(kernel.backend);
       device_is_here = true;
-      if (op == nullptr) set_text(m.device, d.description());
-      else {
+      if (m.only_device) {
+        set_text(m.device, d.description());
+      } else {
         const LoadScope load(m.beside == Beside::load && d.host_visible());
-        run_on(d, *op, kernel, call, arena_, fences, placed);
+        run_on(d, kernel, call, arena_, fences, placed);
       }
       m.status = Reply::Status::done;
+    } catch (const Refused& e) {
+      m.status = Reply::Status::refused;
+      set_text(m.detail, e.why);
     } catch (const Unavailable& e) {
       // A device that is here and lacks something for this call (memory, a limit) passes this one call on.
       m.status = device_is_here ? Reply::Status::refused : Reply::Status::unavailable;
-      set_text(m.detail, e.why.starts_with('\1') ? e.why.substr(1) : e.what());
-    } catch (const ContractViolation& e) {
-      m.status = e.kind == ContractViolation::Kind::precondition ? Reply::Status::invalid : Reply::Status::violated;
       set_text(m.detail, e.what());
     } catch (const std::exception& e) {
       m.status = Reply::Status::failed;
       set_text(m.detail, e.what());
     }
     if (getpid() != self) leave(0);  // a process that the kernel forked has returned from it
-    if (op != nullptr) {
-      if (calls < kSeldom || calls % kSeldom == 0) m.kept = std::max(data_bytes(), at_first) - at_first;
-      const std::span<const std::uint64_t> counts = op->counters();
-      std::copy_n(counts.begin(), std::min(counts.size(), kMaxClauses), m.counts);
-    }
+    if (calls < kSeldom || calls % kSeldom == 0) m.kept = std::max(data_bytes(), at_first) - at_first;
     if (write(channel, &byte, 1) != 1) break;
   }
   leave(0);
@@ -288,33 +270,37 @@ std::chrono::nanoseconds starved(pid_t process) {
 Reply Worker::wait(std::chrono::milliseconds limit) {
   using std::chrono::steady_clock;
   // Processes that the kernel started may hold the channel open after it has ended: that is asked for by itself.
-  pollfd fds[] = {{channel_, POLLIN, 0}, {process_, POLLIN, 0}};
-  int ready = 0;
+  pollfd fds[] = {{channel_, POLLIN, 0}, {process_, POLLIN, 0}, {output_->ours(), POLLIN, 0}};
+  bool ready = false;
   const auto wait_for = [&](std::chrono::nanoseconds time) {
-    do ready = poll(fds, 2, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(time).count()));
-    while (ready < 0 && errno == EINTR);
+    const auto until = steady_clock::now() + time;
+    do {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now()).count();
+      if (poll(fds, 3, static_cast<int>(std::max<std::int64_t>(left, 0))) > 0 && fds[2].revents != 0) output_->pass_on(), fds[2].fd = output_->ours();
+      ready = fds[0].revents != 0 || fds[1].revents != 0;
+    } while (!ready && steady_clock::now() < until);
   };
   // On a busy machine a call is not to blame for the time in which others run. Threads of its own may keep each other waiting,
   // though: hence an end to patience. Most calls end before it is worth asking how long they have waited.
   constexpr int kPatience = 5;
   const auto begin = steady_clock::now();
   wait_for(limit / 4);
-  const std::chrono::nanoseconds before = ready == 0 ? starved(pid_) : std::chrono::nanoseconds(0);
-  for (std::chrono::nanoseconds left = limit - limit / 4; ready == 0 && left.count() > 0;) {
+  const std::chrono::nanoseconds before = !ready ? starved(pid_) : std::chrono::nanoseconds(0);
+  for (std::chrono::nanoseconds left = limit - limit / 4; !ready && left.count() > 0;) {
     wait_for(left);
     const auto elapsed = steady_clock::now() - begin;
     left = std::min<std::chrono::nanoseconds>(limit - (elapsed - (starved(pid_) - before)), kPatience * limit - elapsed);
   }
-  if (ready == 0) {
+  if (!ready) {
     restart();
     return {Reply::Status::hung, fmt::format("no answer within {} ms", limit.count())};
   }
   char byte;
   if (fds[0].revents == 0 || read(channel_, &byte, 1) != 1) return ended();
   const Reply::Status status = mailbox_->status;
-  if (status < Reply::Status::done || status >= Reply::Status::hung || status == Reply::Status::crashed)
-    return {Reply::Status::failed, "its process answered what the engine never answers"};
-  return {status, get_text(mailbox_->detail)};
+  for (const Reply::Status known : {Reply::Status::done, Reply::Status::refused, Reply::Status::unavailable, Reply::Status::failed})
+    if (status == known) return {status, get_text(mailbox_->detail)};
+  return {Reply::Status::failed, "its process answered what the engine never answers"};
 }
 
 Reply Worker::ended() {
@@ -322,8 +308,8 @@ Reply Worker::ended() {
   const bool closed = !has_ended(pid_, kExit);
   const std::string how = how_it_ended(end_process(pid_), mailbox_->kept);
   close_ends();
+  output_.reset();
   pid_ = -1;
-  keep_counts();
   return {Reply::Status::crashed, closed ? "the channel to the engine was closed and the process ran on" : how};
 }
 
@@ -340,8 +326,9 @@ Reply Worker::ask(std::chrono::milliseconds limit) {
 }
 
 std::optional<Reply> Worker::start_device(const Kernel& kernel) {
-  start(kernel.backend == Backend::cpu);
+  start(kernel.backend);
   *mailbox_ = {};  // whatever the process before may have left there
+  mailbox_->only_device = true;
   mailbox_->kernel = &kernel;
   const Reply reply = ask(kStartLimit);
   if (reply.status == Reply::Status::done) {
@@ -354,41 +341,77 @@ std::optional<Reply> Worker::start_device(const Kernel& kernel) {
 
 namespace {
 
-/// What is false of the call's requires clauses, evaluated here: no kernel has a part in it.
-std::optional<std::string> invalid(const OpDescriptor& op, const Kernel& kernel, std::span<const Index> dims,
-                                   std::span<const double> params, std::span<const Placed> tensors, std::byte* base) {
+/// Checks in this process: at this level, requires clauses at least.
+class Checks {
+ public:
+  explicit Checks(contract::Level level) { contract::set_level(std::max(level, contract::Level::pre)); }
+  ~Checks() { contract::set_level(before_); }
+  Checks(const Checks&) = delete;
+  Checks& operator=(const Checks&) = delete;
+
+ private:
+  contract::Level before_ = contract::level();
+};
+
+/// A call has come to an end after which its outputs are not looked at.
+struct NoOutputs {};
+
+Call call_in(const Arena& arena, std::span<const Index> dims, std::span<const double> params, std::span<const Placed> tensors) {
   Call call{{dims.begin(), dims.end()}, {params.begin(), params.end()}, {}};
-  for (const Placed& t : tensors) call.tensors.push_back({t.dtype, base + t.data, t.shape, t.strides});
-  if (refuses_storage(kernel, call)) return std::nullopt;  // the worker says why
-  Kernel idle;
-  idle.op = kernel.op, idle.id = kernel.id, idle.storage = kernel.storage;
-  idle.run = [](const Call&, Device&) {};
-  const contract::Level before = contract::level();
-  std::optional<std::string> what;
-  try {
-    contract::set_level(contract::Level::pre);
-    op.checked(call, idle, assay::device(Backend::cpu));
-  } catch (const ContractViolation& e) {
-    what = e.what();
-  }
-  contract::set_level(before);
-  return what;
+  for (const Placed& t : tensors) call.tensors.push_back({t.dtype, arena.base() + t.data, t.shape, t.strides});
+  return call;
 }
 
 }  // namespace
 
 std::optional<std::string> Worker::forbids(const OpDescriptor& op, const Kernel& kernel, std::span<const Index> dims,
                                            std::span<const double> params, std::span<const Placed> tensors) const {
-  return invalid(op, kernel, dims, params, tensors, arena_.base());
+  const Call call = call_in(arena_, dims, params, tensors);
+  if (refuses_storage(kernel, call)) return std::nullopt;
+  Kernel idle = kernel;
+  idle.run = [](const Call&, Device&) {};
+  try {
+    const Checks checks(contract::Level::pre);
+    op.checked(call, idle, assay::device(Backend::cpu));
+  } catch (const ContractViolation& e) {
+    return e.what();
+  }
+  return std::nullopt;
 }
 
 Reply Worker::run(const OpDescriptor& op, const Kernel& kernel, std::span<const Index> dims,
                   std::span<const double> params, std::span<const Placed> tensors, contract::Level level) {
-  if (dims.size() > kMaxExtents || params.size() > kMaxExtents || tensors.size() > kMaxExtents ||
-      op.clauses.size() > kMaxClauses)
-    throw std::logic_error("worker mailbox: more dims, params, tensors or clauses than it holds");
-  if (level != contract::Level::off)
-    if (const auto what = forbids(op, kernel, dims, params, tensors)) return {Reply::Status::invalid, *what};
+  if (dims.size() > kMaxExtents || params.size() > kMaxExtents || tensors.size() > kMaxExtents)
+    throw std::logic_error("worker mailbox: more dims, params or tensors than it holds");
+  const Beside beside = std::exchange(beside_, Beside::nothing);
+  const Call call = call_in(arena_, dims, params, tensors);
+  if (const auto why = refuses_storage(kernel, call)) return {Reply::Status::refused, *why};
+  if (level == contract::Level::off) return run_there(kernel, dims, params, tensors, beside);
+  // The contract is checked here, around a kernel that runs there: no kernel has a part in what its contract says of it.
+  Reply reply;
+  Kernel there = kernel;
+  there.run = [&](const Call&, Device&) {
+    reply = run_there(kernel, dims, params, tensors, beside);
+    if (reply.status != Reply::Status::done) throw NoOutputs{};
+  };
+  const std::vector<std::uint64_t> before(op.counters().begin(), op.counters().end());
+  try {
+    const Checks checks(level);
+    op.checked(call, there, assay::device(Backend::cpu));
+  } catch (const NoOutputs&) {
+    return reply;
+  } catch (const ContractViolation& e) {
+    if (e.kind == ContractViolation::Kind::precondition) return {Reply::Status::invalid, e.what()};
+    reply = {Reply::Status::violated, e.what()};
+  }
+  std::vector<std::uint64_t>& evaluated = evaluated_[&op];
+  evaluated.resize(before.size());
+  for (std::size_t i = 0; i < before.size(); ++i) evaluated[i] += op.counters()[i] - before[i];
+  return reply;
+}
+
+Reply Worker::run_there(const Kernel& kernel, std::span<const Index> dims, std::span<const double> params, std::span<const Placed> tensors,
+                        Beside beside) {
   const std::chrono::milliseconds allowed = kernel.backend == Backend::cuda_host ? kInTurn * limit_ : limit_;
   std::chrono::milliseconds limit = allowed;
   if (give_up_at_) {
@@ -398,21 +421,17 @@ Reply Worker::run(const OpDescriptor& op, const Kernel& kernel, std::span<const 
   if (pid_ < 0)
     if (const auto missing = start_device(kernel)) return *missing;
   Mailbox& m = *mailbox_;
-  m.op = &op;
+  m.only_device = false;
   m.kernel = &kernel;
   m.detail[0] = '\0';
-  m.level = level;
-  m.beside = std::exchange(beside_, Beside::nothing);
+  m.beside = beside;
   m.dims = dims.size(), m.params = params.size(), m.tensors = tensors.size();
   std::ranges::copy(dims, m.dim);
   std::ranges::copy(params, m.param);
   std::ranges::copy(tensors, m.placed);
-  Reply reply = ask(limit);
+  const Reply reply = ask(limit);
   if (reply.status == Reply::Status::hung && limit < allowed) throw TimeIsUp{};
-  if (reply.status == Reply::Status::invalid)
-    reply = {Reply::Status::failed, "its process calls the call invalid, which it is not: the engine's memory was overwritten"};
   has_returned_ = has_returned_ || reply.status == Reply::Status::done || reply.status == Reply::Status::refused;
-  if (pid_ >= 0) tallies()[&op].running.assign(m.counts, m.counts + op.clauses.size());
   // A device that has failed may fail every later call too: those are not to be blamed on their cases.
   if (reply.status == Reply::Status::failed) restart();
   return reply;

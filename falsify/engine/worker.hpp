@@ -7,6 +7,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +16,7 @@
 
 #include "contract/enforce.hpp"
 #include "falsify/engine/arena.hpp"
+#include "falsify/engine/kernel_output.hpp"
 #include "runtime/registry.hpp"
 
 namespace assay::falsify {
@@ -44,17 +47,20 @@ class Worker {
   /// Times the limit that calls of cuda-host may take: it takes the threads of a device in turn.
   static constexpr int kInTurn = 6;
 
+  /// Bytes for the tensors of a call, and what lies around them.
+  static constexpr std::size_t kArenaBytes = std::size_t{1} << 31;
+
   /// Time a call may take before it counts as a hang.
-  explicit Worker(std::chrono::milliseconds limit, std::size_t arena_bytes = std::size_t{1} << 31);
+  explicit Worker(std::chrono::milliseconds limit, std::size_t arena_bytes = kArenaBytes);
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
   Arena& arena() { return arena_; }
 
-  /// Runs the kernel behind its contract, at the level given, on tensors placed in the arena. Both must have
-  /// existed when the process started, as registered ones have: call restart() before the first use of another.
-  /// At level off the contract is not asked: the call may be one that it forbids. Throws TimeIsUp.
+  /// Runs the kernel on tensors placed in the arena. The contract is checked around the call, in this process, at the level
+  /// given; at level off it is not asked: the call may be one that it forbids. The kernel must have existed when the process
+  /// started, as registered ones have: call restart() before the first use of another. Throws TimeIsUp.
   Reply run(const OpDescriptor& op, const Kernel& kernel, std::span<const Index> dims, std::span<const double> params,
             std::span<const Placed> tensors, contract::Level level = contract::Level::full);
   /// What the contract's requires clauses have against a call, evaluated in this process.
@@ -66,16 +72,20 @@ class Worker {
   bool has_returned() const { return has_returned_; }
   /// A call that would have time beyond this, but does not return until then, is given up.
   void give_up_at(std::chrono::steady_clock::time_point time) { give_up_at_ = time; }
+  /// Of the threads on cuda-host, from the next process on (Case::order).
+  void set_order(std::uint64_t seed) { order_ = seed; }
   /// Ends the process, so that the next call starts in a fresh one.
   void restart();
-  /// Contract evaluations in all workers so far, by clause of `op`.
+  /// Evaluations of the clauses of `op` in calls that returned so far.
   std::vector<std::uint64_t> clause_counts(const OpDescriptor& op) const;
   /// Description of the device the last process ran on, as it was before any kernel ran there (empty before the first).
   const std::string& device() const { return device_; }
 
  private:
   struct Mailbox;
-  void start(bool host);
+  Reply run_there(const Kernel& kernel, std::span<const Index> dims, std::span<const double> params, std::span<const Placed> tensors,
+                  Beside beside);
+  void start(Backend backend);
   /// What its process answers is the word of whatever ran there: every field is read within its bounds, and nothing in it
   /// makes a wrong result right.
   Reply wait(std::chrono::milliseconds limit);
@@ -94,9 +104,12 @@ class Worker {
   std::chrono::milliseconds limit_;
   std::optional<std::chrono::steady_clock::time_point> give_up_at_;
   std::string device_;
+  std::map<const OpDescriptor*, std::vector<std::uint64_t>> evaluated_;
+  std::uint64_t order_ = 0;
   bool has_returned_ = false;
   Beside beside_ = Beside::nothing;
   pid_t pid_ = -1;
+  std::unique_ptr<KernelOutput> output_;
   int channel_ = -1, process_ = -1;  ///< descriptors: of the other end, and of the process itself
 };
 

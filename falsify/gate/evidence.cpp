@@ -13,25 +13,15 @@ namespace {
 
 using nlohmann::json;
 
-/// A device's description is "NAME (DRIVER)", with parentheses inside either.
-std::pair<std::string, std::string> name_and_driver(const std::string& description) {
-  int depth = 0;
-  for (std::size_t at = description.size(); at-- > 0 && description.ends_with(')');) {
-    depth += description[at] == ')' ? 1 : description[at] == '(' ? -1 : 0;
-    if (depth == 0)
-      return {description.substr(0, at == 0 ? 0 : at - 1), description.substr(at + 1, description.size() - at - 2)};
-  }
-  return {description, ""};
-}
-
 /// Totals over the obligations that passed.
 struct Totals {
-  std::int64_t cases = 0, elements = 0;
+  std::int64_t cases = 0, refused = 0, elements = 0;
   double worst = 0;
 
   explicit Totals(const json& obligations) {
     for (const json& o : obligations) {
       cases += o["cases"].get<std::int64_t>();
+      refused += o["refused"].get<std::int64_t>();
       elements += o["elements"].get<std::int64_t>();
       worst = std::max(worst, o["worst"].get<double>());
     }
@@ -119,13 +109,17 @@ void expect_evidence(const json& e, std::string_view kernel) {
           {"elements", Kind::count},
           {"worst", Kind::ratio},
           {"digest", Kind::text}},
-         {"hashes", "seeds", "obligations", "audit"});
+         {"hashes", "seeds", "obligations", "audit", "environment", "signature"});
   if (e["digest"] != evidence_digest(e)) throw Flaw{"it was edited: its digest is that of another text"};
   if (e["kernel"] != kernel) throw Flaw{fmt::format("it is evidence for {}", e["kernel"].get<std::string>())};
   const std::string prefix = fmt::format("{}/{}/", e["op"].get<std::string>(), e["backend"].get<std::string>());
   if (!kernel.starts_with(prefix)) throw Flaw{"its op or backend is another than its kernel's"};
   for (const char* key : {"hashes", "seeds", "obligations"})
     if (!e.contains(key) || e[key].empty()) throw Flaw{fmt::format("the key '{}' is missing or empty", key)};
+  if (!e.contains("environment") || !e["environment"].is_object() || e["environment"].empty() ||
+      !std::ranges::all_of(e["environment"], [](const json& value) { return value.is_string(); }))
+    throw Flaw{"the key 'environment' is missing or not of its type"};
+  if (e.contains("signature") && !e["signature"].is_string()) throw Flaw{"the key 'signature' is not of its type"};
   if (e.contains("audit") && !e["audit"].is_object()) throw Flaw{"the key 'audit' is not of its type"};
   if (!e["seeds"].is_array() ||
       !std::ranges::all_of(e["seeds"], [](const json& s) { return s.is_string() && is_seed(s.get<std::string>()); }))
@@ -144,37 +138,73 @@ void expect_evidence(const json& e, std::string_view kernel) {
   const Totals totals(e["obligations"]);
   if (e["cases"] != totals.cases || e["elements"] != totals.elements || e["worst"] != totals.worst)
     throw Flaw{"its totals are not those of its obligations"};
+  if (3 * (totals.cases - totals.refused) < totals.cases)
+    throw Flaw{fmt::format("the kernel refused {} of {} cases: a third is the least to be left", totals.refused, totals.cases)};
   if (totals.cases < e["draws"].get<std::int64_t>())
     throw Flaw{"it has fewer cases than it says were drawn for one obligation"};
 }
 
 }  // namespace
 
+std::pair<std::string, std::string> name_and_driver(const std::string& description) {
+  int depth = 0;
+  for (std::size_t at = description.size(); at-- > 0 && description.ends_with(')');) {
+    depth += description[at] == ')' ? 1 : description[at] == '(' ? -1 : 0;
+    if (depth == 0)
+      return {description.substr(0, at == 0 ? 0 : at - 1), description.substr(at + 1, description.size() - at - 2)};
+  }
+  return {description, ""};
+}
+
 bool is_shipped(std::string_view build) {
   return build.starts_with("Release,") && build.find("sanitized") == std::string_view::npos;
 }
 
-std::string evidence_path(std::string_view kernel) { return fmt::format("{}{}.json", kEvidenceFolder, kernel); }
+bool needs_evidence(Backend backend) { return backend == Backend::cuda || backend == Backend::vulkan; }
+
+std::string evidence_file(std::string_view kernel) {
+  const std::size_t first = kernel.find('/') + 1;
+  return fmt::format("{}.jsonl", kernel.substr(first, kernel.find('/', first) - first));
+}
+
+std::string evidence_path(std::string_view kernel) {
+  return fmt::format("{}{}", kEvidenceFolder, evidence_file(kernel));
+}
+
+EvidenceLines evidence_lines(const std::string& text) {
+  EvidenceLines lines;
+  std::string before;
+  int number = 0;
+  for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
+    ++number;
+    end = std::min(text.find('\n', begin), text.size());
+    std::string line = text.substr(begin, end - begin);
+    const json e = json::parse(line, nullptr, false);
+    if (!e.is_object() || !e.value("kernel", json()).is_string()) {
+      lines.flaws.emplace_back(number, "it is no JSON object with a kernel");
+      continue;
+    }
+    std::string kernel = e["kernel"].get<std::string>();
+    if (number > 1 && kernel <= before)
+      lines.flaws.emplace_back(number, fmt::format("{} is there twice, or not in order", kernel));
+    before = kernel;
+    lines.of_kernel[std::move(kernel)] = {std::move(line), number};
+  }
+  return lines;
+}
 
 std::string evidence_digest(const json& evidence) {
   json rest = evidence;
   rest.erase("digest");
+  rest.erase("signature");
   return "sha256:" + sha256(rest.dump());
 }
 
-std::string evidence_text(const json& evidence) {
-  std::string text = "{";
-  for (const auto& [key, value] : evidence.items()) {
-    text += fmt::format("{}\n \"{}\": ", text.size() > 1 ? "," : "", key);
-    if (key != "obligations" || !value.is_array()) {
-      text += value.dump();
-      continue;
-    }
-    text += "[";
-    for (std::size_t i = 0; i < value.size(); ++i) text += fmt::format("{}\n  {}", i > 0 ? "," : "", value[i].dump());
-    text += "]";
-  }
-  return text + "\n}\n";
+std::string evidence_text(const json& evidence) { return evidence.dump(); }
+
+std::string signed_text(json evidence) {
+  evidence.erase("signature");
+  return evidence_text(evidence);
 }
 
 json make_evidence(const json& result, const Fingerprint& fingerprint, const Circumstances& c) {
@@ -189,6 +219,7 @@ json make_evidence(const json& result, const Fingerprint& fingerprint, const Cir
          {"on_processor", c.on_processor},
          {"build", c.build},
          {"made", c.made},
+         {"environment", c.environment},
          {"verdict", result["status"]},
          {"seeds", {std::to_string(c.seed)}},
          {"draws", c.draws},
@@ -220,6 +251,17 @@ std::string flaw(const std::string& text, std::string_view kernel) {
   return evidence_text(e) == text ? "" : "it was edited: it is not laid out as it was written";
 }
 
+std::string other_environment(const json& e, Backend backend, const Environment& lock) {
+  std::string text;
+  for (const auto& [name, value] : e["environment"].items()) {
+    const auto at = lock.find(name);
+    if (at == lock.end() || at->second == value || name == "vulkan-driver" || !touches(name, backend)) continue;
+    text += fmt::format("{}{} {}, in {} {}", text.empty() ? "" : "; ", name, value.get<std::string>(), kLockFile,
+                        at->second);
+  }
+  return text;
+}
+
 std::string staleness(const json& e, const Subject& subject, const Fingerprint& fingerprint) {
   std::string changed;
   const json& hashes = e["hashes"];
@@ -235,9 +277,7 @@ std::string staleness(const json& e, const Subject& subject, const Fingerprint& 
   for (const Obligation& o : table) now.insert(std::string(o.info->id));
   for (const json& o : e["obligations"]) then.insert(o["id"].get<std::string>());
   if (now != then || then.size() != e["obligations"].size()) return "its obligations are not those of the contract";
-  const bool device = subject.backend == Backend::cuda || subject.backend == Backend::vulkan;
-  if (device && e["on_processor"].get<bool>()) return "it was made on the processor, not on a GPU";
-  if (!device && !e["on_processor"].get<bool>()) return "it says that the processor is a GPU";
+  if (e["on_processor"].get<bool>()) return "it was made on the processor, not on a GPU";
   return "";
 }
 

@@ -1,10 +1,12 @@
 #include "falsify/gate/fingerprint.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
 
+#include "falsify/gate/bystanders.hpp"
 #include "falsify/gate/sha256.hpp"
 #include "runtime/registry.hpp"
 
@@ -38,22 +40,12 @@ std::string contract_of(const Subject& subject) { return fmt::format("contracts/
 
 bool is_engine(std::string_view path, Backend backend) {
   if (path == "contracts/numerics.yaml") return true;
-  if (is_build_file(path) || path.starts_with(kCertificates)) return false;
-  for (const std::string_view folder : {"falsify/engine/", "falsify/audit/", "src/core/", "src/contract/", "src/contractgen/"})
+  if (is_build_file(path) || path.starts_with(kCertificates) || is_bystander(path)) return false;
+  for (const std::string_view folder :
+       {"falsify/engine/", "falsify/audit/", "src/core/", "src/contract/", "src/contractgen/"})
     if (path.starts_with(folder)) return true;
-  constexpr std::string_view kRuntime = "src/runtime/";
-  if (!path.starts_with(kRuntime)) return false;
-  const std::string_view own = place(backend).runtime;
-  return path.find('/', kRuntime.size()) == std::string_view::npos || (!own.empty() && path.starts_with(own));
-}
-
-std::shared_ptr<const Files> hashed(Files files) {
-  if (files.unknown.empty()) {
-    std::string text;
-    for (const auto& [path, digest] : files.digests) text.append(path).append(1, '\0').append(digest).append(1, '\n');
-    files.hash = sha256(text);
-  }
-  return std::make_shared<const Files>(std::move(files));
+  const auto belongs_to = [path](Backend b) { return !place(b).runtime.empty() && path.starts_with(place(b).runtime); };
+  return path.starts_with("src/runtime/") && (belongs_to(backend) || std::ranges::none_of(kBackends, belongs_to));
 }
 
 }  // namespace
@@ -95,10 +87,17 @@ std::vector<Subject> subjects() {
   return list;
 }
 
-void Fingerprints::add(Files& files, const std::string& path) {
-  std::string& digest = digests_[path];
-  if (const std::string* text = tree_.find(path); text != nullptr && digest.empty()) digest = sha256(*text);
-  files.digests[path] = digest;
+void Fingerprints::add(Files& files, const std::string& path) { files.digests[path] = includes_.own_digest(path); }
+
+std::shared_ptr<const Files> Fingerprints::hashed(Files files, const std::string& first) {
+  std::ranges::sort(files.unknown);
+  if (files.unknown.empty()) {
+    std::vector<std::string> digests;
+    for (const auto& [path, digest] : files.digests) digests.push_back(includes_.digest(path));
+    std::ranges::sort(digests);
+    files.hash = sha256(fmt::format("{}\n{}", first.empty() ? "" : includes_.digest(first), fmt::join(digests, "\n")));
+  }
+  return std::make_shared<const Files>(std::move(files));
 }
 
 std::shared_ptr<const Files> Fingerprints::reach(const std::vector<std::string>& starts, const Subject& subject) {
@@ -110,21 +109,31 @@ std::shared_ptr<const Files> Fingerprints::reach(const std::vector<std::string>&
     open.pop_back();
     if (files.digests.contains(path) || is_engine(path, subject.backend)) continue;
     if (path == contract && starts.front() != contract) continue;
+    if (path != starts.front() && tree_.find(path) == nullptr) continue;  // under another name in this tree
     add(files, path);
     const Edges& edges = includes_.of(path);
     open.insert(open.end(), edges.files.begin(), edges.files.end());
     files.unknown.insert(files.unknown.end(), edges.unknown.begin(), edges.unknown.end());
   }
-  std::ranges::sort(files.unknown);
-  return hashed(std::move(files));
+  return hashed(std::move(files), starts.front());
 }
 
 const std::shared_ptr<const Files>& Fingerprints::engine(Backend backend) {
   std::shared_ptr<const Files>& part = engines_[backend];
   if (part != nullptr) return part;
   Files files;
+  std::vector<std::string> open;
   for (const auto& [path, text] : tree_.files)
-    if (is_engine(path, backend)) add(files, path);
+    if (is_engine(path, backend)) open.push_back(path);
+  while (!open.empty()) {
+    const std::string path = std::move(open.back());
+    open.pop_back();
+    if (files.digests.contains(path)) continue;
+    add(files, path);
+    const Edges& edges = includes_.of(path);
+    open.insert(open.end(), edges.included.begin(), edges.included.end());
+    files.unknown.insert(files.unknown.end(), edges.unknown.begin(), edges.unknown.end());
+  }
   return part = hashed(std::move(files));
 }
 

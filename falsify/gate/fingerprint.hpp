@@ -31,17 +31,20 @@ std::vector<Subject> subjects();
 /// properties  falsify/<op>.cpp and what it includes
 /// kernel      the launcher that registers it, Kernel::source, and what they include
 /// engine      falsify/engine, falsify/audit, src/core, src/contract, src/contractgen, src/runtime of this back end,
-/// contracts/numerics.yaml flags       CMakeLists.txt and CMake modules on the way to it, CMakePresets.json
+/// less the files that
+///             decide nothing (bystanders.hpp), and contracts/numerics.yaml
+/// flags       CMakeLists.txt and CMake modules on the way to it, CMakePresets.json
 enum class Part { contract, reference, properties, kernel, engine, flags };
 inline constexpr std::array kParts = {Part::contract, Part::reference, Part::properties,
                                       Part::kernel,   Part::engine,    Part::flags};
 std::string_view name(Part part);
 
 struct Files {
-  std::map<std::string, std::string> digests;  ///< by path; empty where the file is missing
-  std::vector<std::string> unknown;            ///< includes that could not be followed (Edges::unknown)
+  std::map<std::string, std::string> digests;  ///< by path (Includes::own_digest); empty where the file is missing
+  std::vector<std::string> unknown;            ///< what could not be followed (Edges::unknown)
 
-  /// Of paths and digests; empty where something is unknown, since no such state is known to equal another.
+  /// Of what the files say and which of them the part begins with, wherever they lie; empty where something is unknown,
+  /// since no such state is known to equal another.
   std::string hash;
 };
 
@@ -59,12 +62,12 @@ class Fingerprints {
   /// What the starting files reach, except for what the engine consists of, and the contract where it is no start.
   std::shared_ptr<const Files> reach(const std::vector<std::string>& starts, const Subject& subject);
   void add(Files& files, const std::string& path);
+  std::shared_ptr<const Files> hashed(Files files, const std::string& first = {});
   const std::shared_ptr<const Files>& engine(Backend backend);
   const std::shared_ptr<const Files>& flags(Backend backend);
 
   const Tree& tree_;
   Includes includes_;
-  std::map<std::string, std::string> digests_;
   std::map<Backend, std::shared_ptr<const Files>> engines_, flags_;
 };
 
@@ -72,8 +75,9 @@ class Fingerprints {
 struct Difference {
   std::vector<Part> parts;
   std::vector<std::string> files;
+  std::vector<std::string> environment;  ///< entries (environment.hpp)
 
-  bool none() const { return parts.empty(); }
+  bool none() const { return parts.empty() && environment.empty(); }
 };
 Difference difference(const Fingerprint& before, const Fingerprint& now);
 

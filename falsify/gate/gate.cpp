@@ -13,21 +13,30 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kSuffix = ".json";
+using Lines = std::map<std::string, EvidenceLines::Line>;
 
-/// The kernels that evidence in a tree is for, by the names of its files.
-std::set<std::string> carried(const Tree& tree) {
-  std::set<std::string> kernels;
-  for (const std::string& path : tree.below(kEvidenceFolder))
-    if (path.ends_with(kSuffix))
-      kernels.insert(path.substr(kEvidenceFolder.size(), path.size() - kEvidenceFolder.size() - kSuffix.size()));
-  return kernels;
+/// The lines of evidence of a tree, by kernel; with `strays`, what is among them and is none.
+Lines carried(const Tree& tree, std::vector<Checked>* strays = nullptr) {
+  Lines all;
+  for (const std::string& path : tree.below(kEvidenceFolder)) {
+    EvidenceLines lines = evidence_lines(*tree.find(path));
+    const auto stray = [&](std::string kernel, int line, std::string why) {
+      if (strays != nullptr)
+        strays->push_back(
+            {std::move(kernel), false, fmt::format("{}:{}: {}: remove the line", path, line, why), {}, path, line});
+    };
+    for (const auto& [line, why] : lines.flaws) stray(fmt::format("{}:{}", path, line), line, why);
+    for (auto& [kernel, line] : lines.of_kernel) {
+      if (path == evidence_path(kernel)) all[kernel] = std::move(line);
+      else stray(kernel, line.number, fmt::format("evidence of this kernel belongs into {}", evidence_path(kernel)));
+    }
+  }
+  return all;
 }
 
-bool same_file(const Tree& one, const Tree& other, const std::string& path) {
-  const std::string* a = one.find(path);
-  const std::string* b = other.find(path);
-  return a == nullptr || b == nullptr ? a == b : *a == *b;
+const std::string* text_of(const Lines& lines, const std::string& kernel) {
+  const auto at = lines.find(kernel);
+  return at == lines.end() ? nullptr : &at->second.text;
 }
 
 /// Kernels of a back end that this build lacks are known by their evidence alone.
@@ -41,20 +50,14 @@ std::optional<Subject> by_name(const std::string& kernel) {
   return std::nullopt;
 }
 
-/// Why the file is no evidence; empty: it is, and `figures` is what it holds.
-std::string file_flaw(const Tree& now, const std::string& kernel, const std::filesystem::path& signers, json& figures) {
-  const std::string path = evidence_path(kernel);
-  const std::string* text = now.find(path);
-  if (text == nullptr) return fmt::format("there is no evidence: {} is missing", path);
-  if (const std::string why = flaw(*text, kernel); !why.empty()) return fmt::format("{}: {}", path, why);
-  if (!signers.empty()) {
-    const std::string* signature = now.find(path + ".sig");
-    if (signature == nullptr) return fmt::format("{} is not signed: {}.sig is missing", path, path);
-    if (const std::string why = signature_flaw(*text, *signature, signers); !why.empty())
-      return fmt::format("{}: {}", path, why);
-  }
-  figures = json::parse(*text);
-  return "";
+/// Why a line is no evidence; empty: it is, and `figures` is what it holds.
+std::string line_flaw(const std::string& text, const std::string& kernel, const std::filesystem::path& signers,
+                      json& figures) {
+  if (std::string why = flaw(text, kernel); !why.empty()) return why;
+  figures = json::parse(text);
+  if (signers.empty()) return "";
+  if (!figures.contains("signature")) return "it is not signed";
+  return signature_flaw(signed_text(figures), figures["signature"].get<std::string>(), signers);
 }
 
 /// What evidence of a kernel is looked at for.
@@ -70,28 +73,60 @@ Need need(Backend backend, bool changed, bool edited, bool had, bool has, const 
   return had || has || !rules.runs_here.contains(backend) ? Need::proof : Need::nothing;
 }
 
-Checked check(const Subject& subject, Need need, const Fingerprint& fingerprint, const Tree& now,
-              const std::filesystem::path& signers) {
-  Checked checked{subject.id, false, {}, {}};
-  checked.reason = file_flaw(now, subject.id, signers, checked.figures);
-  if (checked.reason.empty() && need == Need::proof)
-    if (const std::string why = staleness(checked.figures, subject, fingerprint); !why.empty())
-      checked.reason = fmt::format("{} is stale: {}", evidence_path(subject.id), why);
+Checked check(const Subject& subject, Need need, const Fingerprint& fingerprint, const Lines& lines,
+              const Environment& lock, const std::filesystem::path& signers) {
+  Checked checked{subject.id, false, {}, {}, evidence_path(subject.id)};
+  if (const auto at = lines.find(subject.id); at == lines.end()) {
+    checked.reason = fmt::format("there is no evidence: {} has no line of it", checked.path);
+  } else {
+    checked.line = at->second.number;
+    const std::string place = fmt::format("{}:{}", checked.path, checked.line);
+    if (const std::string why = line_flaw(at->second.text, subject.id, signers, checked.figures); !why.empty()) {
+      checked.reason = fmt::format("{}: {}", place, why);
+    } else if (const std::string old = need == Need::proof ? staleness(checked.figures, subject, fingerprint) : "";
+               !old.empty()) {
+      checked.reason = fmt::format("{} is stale: {}", place, old);
+    }
+  }
   checked.accepted = checked.reason.empty();
-  if (!checked.accepted)
+  if (checked.accepted) checked.warning = other_environment(checked.figures, subject.backend, lock);
+  else
     checked.reason +=
         fmt::format("; renew it with `assay attest --kernel {}{}`", subject.id, signers.empty() ? "" : " --key KEY");
   return checked;
 }
 
+bool same_sources(const Tree& one, const Tree& other) {
+  const auto next = [](auto at, const Tree& tree) {
+    while (at != tree.files.end() && at->first.starts_with(kEvidenceFolder)) ++at;
+    return at;
+  };
+  auto a = next(one.files.begin(), one), b = next(other.files.begin(), other);
+  for (; a != one.files.end() && b != other.files.end(); a = next(++a, one), b = next(++b, other))
+    if (*a != *b) return false;
+  return a == one.files.end() && b == other.files.end();
+}
+
 }  // namespace
 
-std::vector<Touched> touched(const std::vector<Subject>& all, const Tree& base, const Tree& now) {
-  Fingerprints then(base), current(now);
+std::vector<Touched> touched(const std::vector<Subject>& all, const Tree& base, const Tree& now,
+                             const Environment& machine) {
+  Fingerprints current(now);
+  // Where no source differs, what could not be followed is still not proven unchanged.
+  std::optional<Fingerprints> other;
+  if (!same_sources(base, now)) other.emplace(base);
+  Fingerprints& then = other ? *other : current;
+  const Environment lock = lock_of(now);
+  std::set<std::string> entries;
+  for (const auto& names : {changed_entries(lock_of(base), lock), changed_packages(base, now),
+                            lock.empty() ? std::vector<std::string>() : differing(lock, machine)})
+    entries.insert(names.begin(), names.end());
   std::vector<Touched> list;
   for (const Subject& subject : all) {
     Fingerprint fingerprint = current.of(subject);
     Difference why = difference(then.of(subject), fingerprint);
+    for (const std::string& entry : entries)
+      if (touches(entry, subject.backend)) why.environment.push_back(entry);
     if (!why.none()) list.push_back({subject, std::move(fingerprint), std::move(why)});
   }
   return list;
@@ -99,33 +134,49 @@ std::vector<Touched> touched(const std::vector<Subject>& all, const Tree& base, 
 
 std::vector<Checked> check_evidence(const std::vector<Subject>& all, const std::vector<Touched>& touched,
                                     const Tree& base, const Tree& now, const EvidenceRules& rules) {
-  const std::set<std::string> before = carried(base), after = carried(now);
+  std::vector<Checked> list;
+  const Lines before = carried(base), after = carried(now, &list);
+  const Environment lock = lock_of(now);
   std::set<std::string> known, changed;
-  for (const Subject& s : all) known.insert(s.id);
+  for (const Subject& s : all)
+    if (needs_evidence(s.backend)) known.insert(s.id);
   for (const Touched& t : touched) changed.insert(t.subject.id);
   Fingerprints fingerprints(now), then(base);
   std::vector<Subject> subjects = all;
-  std::vector<Checked> list;
-  for (const std::string& kernel : after) {
+  for (const auto& [kernel, line] : after) {
     if (known.contains(kernel)) continue;
     if (auto subject = by_name(kernel)) {
       if (!difference(then.of(*subject), fingerprints.of(*subject)).none()) changed.insert(kernel);
       subjects.push_back(std::move(*subject));
     } else {
+      const std::string path = evidence_path(kernel);
       list.push_back({kernel,
                       false,
-                      fmt::format("{} is for a kernel that does not exist: remove the file", evidence_path(kernel)),
-                      {}});
+                      fmt::format("{}:{} is for a kernel that does not exist, or that CI runs itself: remove the line",
+                                  path, line.number),
+                      {},
+                      path,
+                      line.number});
     }
   }
   for (const Subject& s : subjects) {
-    const std::string path = evidence_path(s.id);
-    const bool edited = !same_file(base, now, path) || !same_file(base, now, path + ".sig");
-    const Need needed =
-        need(s.backend, changed.contains(s.id), edited, before.contains(s.id), after.contains(s.id), rules);
-    if (needed != Need::nothing) list.push_back(check(s, needed, fingerprints.of(s), now, rules.signers));
+    if (!needs_evidence(s.backend)) continue;
+    const std::string* was = text_of(before, s.id);
+    const std::string* is = text_of(after, s.id);
+    const bool edited = was == nullptr || is == nullptr ? was != is : *was != *is;
+    const Need needed = need(s.backend, changed.contains(s.id), edited, was != nullptr, is != nullptr, rules);
+    if (needed != Need::nothing) list.push_back(check(s, needed, fingerprints.of(s), after, lock, rules.signers));
   }
   return list;
+}
+
+std::map<std::string, json> recorded(const Tree& tree) {
+  std::map<std::string, json> all;
+  for (const auto& [kernel, line] : carried(tree)) {
+    json e = json::parse(line.text, nullptr, false);
+    if (e.is_object() && e.value("obligations", json()).is_array()) all[kernel] = std::move(e);
+  }
+  return all;
 }
 
 json refused_entry(const Checked& c) {
@@ -134,8 +185,8 @@ json refused_entry(const Checked& c) {
           {"kernel", c.kernel},
           {"backend", c.kernel.substr(first + 1, second - first - 1)},
           {"device", ""},
-          {"source", evidence_path(c.kernel)},
-          {"line", 1},
+          {"source", c.path},
+          {"line", c.line},
           {"arithmetic", ""},
           {"status", "mistrusted"},
           {"seconds", 0.0},

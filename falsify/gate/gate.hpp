@@ -3,11 +3,13 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "falsify/gate/environment.hpp"
 #include "falsify/gate/fingerprint.hpp"
 
 namespace assay::falsify {
@@ -22,8 +24,10 @@ struct Touched {
   Difference why;
 };
 
-/// Those of `now` that differ from `base`. Of a kernel that `base` does not have, every part differs.
-std::vector<Touched> touched(const std::vector<Subject>& all, const Tree& base, const Tree& now);
+/// Those of `now` that differ from `base`, in their sources or in the environment that ci/environment.lock and ci/setup
+/// say, or that run on a machine which is not as the lock says. Of a kernel that `base` lacks, every part differs.
+std::vector<Touched> touched(const std::vector<Subject>& all, const Tree& base, const Tree& now,
+                             const Environment& machine);
 
 /// What became of the evidence of one kernel.
 struct Checked {
@@ -31,6 +35,9 @@ struct Checked {
   bool accepted = false;
   std::string reason;      ///< why not
   nlohmann::json figures;  ///< the evidence, where it is accepted
+  std::string path{};      ///< of the file, and the line in it
+  int line = 1;
+  std::string warning{};  ///< of accepted evidence: in what it was made otherwise than CI runs
 };
 
 struct EvidenceRules {
@@ -41,12 +48,14 @@ struct EvidenceRules {
 
 /// Checks the evidence of kernels that are touched or whose evidence is not that of `base`:
 /// - required of touched kernels that cannot run here, and of those that run here on a stand-in (Vulkan on the
-/// processor)
-///   once they carry some;
+///   processor) once they carry some;
 /// - of kernels that are proven here only that what they carry is no forgery: its figures are the ledger's.
-/// Evidence for kernels that do not exist is refused.
+/// Evidence for kernels that do not exist, or that CI runs itself, is refused, and so is what is no line of evidence.
 std::vector<Checked> check_evidence(const std::vector<Subject>& all, const std::vector<Touched>& touched,
                                     const Tree& base, const Tree& now, const EvidenceRules& rules);
+
+/// The evidence that a tree holds, by kernel, as far as it can be read.
+std::map<std::string, nlohmann::json> recorded(const Tree& tree);
 
 /// An entry of a report (report.hpp) for evidence that was refused, so that it is counted and shown like any failure.
 nlohmann::json refused_entry(const Checked& checked);

@@ -2,77 +2,87 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cctype>
 #include <filesystem>
-#include <optional>
+
+#include "falsify/gate/bystanders.hpp"
+#include "falsify/gate/sha256.hpp"
 
 namespace assay::falsify {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace std::string_view_literals;
 
 /// Where the build looks for quoted names after the folder of the file itself; the last is for CUDA's own headers,
 /// which cuda-host has its own of.
 constexpr std::string_view kRoots[] = {"src/", "", "src/plugin/", "src/runtime/cuda_host/shim/"};
 
-bool has_suffix(std::string_view path, std::initializer_list<std::string_view> suffixes) {
+bool has_suffix(std::string_view path, const auto& suffixes) {
   for (const std::string_view suffix : suffixes)
     if (path.ends_with(suffix)) return true;
   return false;
 }
 
-bool is_source(std::string_view path) { return has_suffix(path, {".cpp", ".cu"}); }
-bool is_header(std::string_view path) { return has_suffix(path, {".hpp", ".h", ".cuh"}); }
+constexpr std::array kSources = {".cpp"sv, ".cu"sv};
+constexpr std::array kHeaders = {".hpp"sv, ".h"sv, ".cuh"sv};
+
+bool is_source(std::string_view path) { return has_suffix(path, kSources); }
+bool is_header(std::string_view path) { return has_suffix(path, kHeaders); }
+
+enum class Language { code, cmake, yaml, json, python, other };
+Language language(std::string_view path) {
+  if (has_suffix(path, std::array{".cmake"sv, ".cmake.in"sv, "CMakeLists.txt"sv})) return Language::cmake;
+  if (path.ends_with(".yaml")) return Language::yaml;
+  if (path.ends_with(".json")) return Language::json;
+  if (path.ends_with(".py")) return Language::python;
+  return has_suffix(path, std::array{".md"sv, ".txt"sv, ".html"sv, ".css"sv, ".js"sv, ".in"sv, ".jsonl"sv, ".lock"sv})
+             ? Language::other
+             : Language::code;
+}
+
+std::string stem_of(std::string_view path) { return std::string(path.substr(0, path.rfind('.'))); }
+
+constexpr char kMark = '@';
+
+/// Adds a token to a text in which no other tokens read the same.
+void append(std::string& text, const Token& token) {
+  text += static_cast<char>('0' + static_cast<int>(token.kind));
+  text.append(std::to_string(token.text.size())).append(1, ':').append(token.text);
+}
+
+/// Words by which other files are read, or that stand for a place in the text, a path or a day. The execution model of
+/// cuda-host says in its messages where a call stands.
+bool is_refused(const Token& token, std::string_view path) {
+  constexpr std::array kWords = {"incbin"sv,           "pch_preprocess"sv, "include_alias"sv,  "__LINE__"sv,
+                                 "__FILE__"sv,         "__FILE_NAME__"sv,  "__BASE_FILE__"sv,  "__DATE__"sv,
+                                 "__TIME__"sv,         "__TIMESTAMP__"sv,  "__builtin_LINE"sv, "__builtin_FILE"sv,
+                                 "__INCLUDE_LEVEL__"sv};
+  return token.kind == Token::Kind::plain && (std::ranges::find(kWords, token.text) != kWords.end() ||
+                                              (token.text == "source_location" && !path.starts_with("src/")));
+}
+
+/// #ifdef and defined() ask for the word alone.
+bool is_defined_test(const std::vector<Token>& tokens, std::size_t i) {
+  const auto before = [&](std::size_t back) { return i >= back ? std::string_view(tokens[i - back].text) : ""; };
+  return before(1) == "ifdef" || before(1) == "ifndef" || before(1) == "defined" ||
+         (before(1) == "(" && before(2) == "defined");
+}
+
+/// Whether `import` at the beginning of a line is a directive: [cpp.import].
+bool imports(const std::vector<Token>& tokens, std::size_t i) {
+  if (i + 1 >= tokens.size()) return false;
+  const Token& next = tokens[i + 1];
+  const char c = next.text.front();
+  return next.kind == Token::Kind::string || c == '<' || next.text == ":" || c == '_' ||
+         std::isalpha(static_cast<unsigned char>(c)) != 0;
+}
 
 std::string folder_of(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   return slash == std::string_view::npos ? "" : std::string(path.substr(0, slash + 1));
-}
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
-
-/// What a line includes, with its quotes or brackets; nothing where it is no #include.
-std::optional<std::string_view> included(std::string_view line) {
-  line = trimmed(line);
-  while (line.starts_with("/*")) {
-    const std::size_t end = line.find("*/");
-    if (end == std::string_view::npos) return std::nullopt;
-    line = trimmed(line.substr(end + 2));
-  }
-  if (!line.starts_with('#')) return std::nullopt;
-  line = trimmed(line.substr(1));
-  if (line.starts_with("include")) return trimmed(line.substr(7));
-  // A name that is to be included elsewhere, as Highway does.
-  if (!line.starts_with("define")) return std::nullopt;
-  line = trimmed(line.substr(6));
-  const std::size_t name = line.find_first_of(" \t");
-  if (name == std::string_view::npos || line.substr(0, name).find("INCLUDE") == std::string_view::npos)
-    return std::nullopt;
-  const std::string_view value = trimmed(line.substr(name));
-  return value.starts_with('"') ? std::optional(value) : std::nullopt;
-}
-
-/// Calls visit(number, text) for each line; a backslash at its end joins the next.
-template <class Visit>
-void for_each_line(std::string_view text, Visit visit) {
-  int number = 1;
-  while (!text.empty()) {
-    std::string line;
-    const int first = number;
-    bool joined = true;
-    while (joined && !text.empty()) {
-      const std::size_t end = std::min(text.find('\n'), text.size());
-      std::string_view piece = text.substr(0, end);
-      text.remove_prefix(std::min(end + 1, text.size()));
-      ++number;
-      joined = piece.ends_with('\\');
-      line.append(joined ? piece.substr(0, piece.size() - 1) : piece);
-    }
-    visit(first, std::string_view(line));
-  }
 }
 
 /// True where `pattern`, in which ${...} stands for anything, is the name.
@@ -102,55 +112,232 @@ std::vector<std::string_view> words(std::string_view text) {
 }  // namespace
 
 Includes::Includes(const Tree& tree) : tree_(tree) {
-  for (const std::string& path : tree.below("kernels/")) {
-    const std::string& text = *tree.find(path);
-    if (!is_source(path) || text.find("KernelRegistration") != std::string::npos) continue;
-    for (const std::string& header : find(path, text).files)
-      if (is_header(header) && folder_of(header) == folder_of(path) && header.find("-inl.") == std::string::npos)
-        definers_[header].insert(path);
+  std::vector<std::string> sources = tree.below("kernels/");
+  for (const std::string_view folder : {"falsify/", "src/contract/certificates/"})
+    for (std::string& path : tree.below(folder))
+      if (path.find('/', folder.size()) == std::string::npos) sources.push_back(std::move(path));
+  for (const std::string& path : sources) {
+    if (!is_source(path) || tree.find(path)->find("KernelRegistration") != std::string::npos) continue;
+    const std::string folder = folder_of(path), stem = stem_of(path);
+    const std::string_view name = std::string_view(stem).substr(folder.size());
+    if (folder == "falsify/" && tree.find(fmt::format("contracts/{}.yaml", name)) != nullptr) continue;
+    const bool has_header = std::ranges::any_of(
+        kHeaders, [&](auto suffix) { return tree.find(fmt::format("{}{}", stem, suffix)) != nullptr; });
+    const Parsed& own = parsed(path);
+    if (folder.starts_with("kernels/"))
+      for (const std::string& header : own.edges.included)
+        if (is_header(header) && folder_of(header) == folder && header.find("-inl.") == std::string::npos)
+          definers_[header].insert(path);
+    if (!has_header && !own.names.empty() && own.names.front().included && is_header(own.names.front().file))
+      definers_[own.names.front().file].insert(path);
   }
+  for (auto& [path, own] : parsed_) add_definers(path, own.edges);
 }
 
-const Edges& Includes::of(const std::string& path) {
-  const auto known = known_.find(path);
-  if (known != known_.end()) return known->second;
+const Includes::Parsed& Includes::parsed(const std::string& path) {
+  const auto known = parsed_.find(path);
+  if (known != parsed_.end()) return known->second;
   const std::string* text = tree_.find(path);
-  return known_[path] = text == nullptr ? Edges{} : find(path, *text);
+  Parsed& own = parsed_[path];
+  if (text == nullptr) return own;
+  own = parse(path, *text);
+  add_definers(path, own.edges);
+  return own;
 }
 
-Edges Includes::find(const std::string& path, const std::string& text) const {
-  Edges edges;
-  if (!is_source(path) && !is_header(path) && !has_suffix(path, {".comp", ".glsl", ".inc"})) return edges;
-  for_each_line(text, [&](int number, std::string_view line) {
-    const auto target = included(line);
-    if (!target) return;
-    const std::string where = fmt::format("{}:{}: #include {}", path, number, *target);
-    const bool quoted = target->starts_with('"');
-    const std::size_t end =
-        quoted || target->starts_with('<') ? target->find(quoted ? '"' : '>', 1) : std::string_view::npos;
-    if (end == std::string_view::npos) edges.unknown.push_back(where);
-    else follow(path, target->substr(1, end - 1), quoted, where, edges);
-  });
-  if (is_header(path)) {
-    const std::string stem = path.substr(0, path.rfind('.'));
-    for (const char* suffix : {".cpp", ".cu"})
-      if (tree_.find(stem + suffix) != nullptr) edges.files.insert(stem + suffix);
-    if (const auto at = definers_.find(path); at != definers_.end())
-      edges.files.insert(at->second.begin(), at->second.end());
+void Includes::add_definers(const std::string& path, Edges& edges) const {
+  if (!is_header(path)) return;
+  for (const std::string_view suffix : kSources)
+    if (const std::string source = fmt::format("{}{}", stem_of(path), suffix); tree_.find(source) != nullptr)
+      edges.files.insert(source);
+  if (const auto at = definers_.find(path); at != definers_.end())
+    edges.files.insert(at->second.begin(), at->second.end());
+}
+
+const std::string& Includes::own_digest(const std::string& path) {
+  std::string& digest = own_digests_[path];
+  if (digest.empty() && tree_.find(path) != nullptr) digest = sha256(parsed(path).text);
+  return digest;
+}
+
+const std::string& Includes::digest(const std::string& path) {
+  const auto known = digests_.find(path);
+  if (known != digests_.end()) return known->second;
+  std::vector<std::string> open;
+  bool cyclic = false;
+  return digests_[path] = digest_within(path, open, cyclic);
+}
+
+std::string Includes::digest_within(const std::string& path, std::vector<std::string>& open, bool& cyclic) {
+  if (const auto known = acyclic_.find(path); known != acyclic_.end()) return known->second;
+  if (tree_.find(path) == nullptr) return "";
+  const Parsed& own = parsed(path);
+  std::string text = own.text;
+  bool above = false;  // what was found depends on which files lead here
+  open.push_back(path);
+  for (const Parsed::Name& name : own.names) {
+    if (!name.included) {
+      text += own_digest(name.file);
+    } else if (name.file == path) {
+      text += "itself";
+    } else if (std::ranges::find(open, name.file) != open.end()) {
+      text += own_digest(name.file);
+      above = true;
+    } else {
+      text += digest_within(name.file, open, above);
+    }
+    text += '\n';
   }
-  return edges;
+  open.pop_back();
+  std::string digest = sha256(text);
+  if (above) cyclic = true;
+  else acyclic_[path] = digest;
+  return digest;
 }
 
-void Includes::follow(const std::string& from, std::string_view target, bool quoted, const std::string& where,
-                      Edges& edges) const {
+Includes::Parsed Includes::parse(const std::string& path, const std::string& text) const {
+  Parsed own;
+  switch (language(path)) {
+    case Language::code:
+      parse_code(path, text, own);
+      break;
+    case Language::cmake:
+      parse_cmake(path, text, own);
+      break;
+    case Language::yaml:
+      own.text = yaml_text(text);
+      break;
+    case Language::json:
+      own.text = json_text(text);
+      break;
+    case Language::python:
+      own.text = python_text(text);
+      break;
+    case Language::other:
+      own.text = text;
+  }
+  return own;
+}
+
+void Includes::parse_cmake(const std::string& path, const std::string& text, Parsed& own) const {
+  for (const Token& token : cmake_tokens(text)) {
+    const std::string file = fs::path(folder_of(path) + token.text).lexically_normal().generic_string();
+    if (token.kind != Token::Kind::plain || tree_.find(file) == nullptr || language(file) != Language::code) {
+      append(own.text, token);
+      continue;
+    }
+    own.text += kMark;
+    if (!is_bystander(file)) own.names.push_back({file, false});
+  }
+}
+
+void Includes::parse_code(const std::string& path, const std::string& text, Parsed& own) const {
+  using Kind = Token::Kind;
+  const std::vector<Token> tokens = code_tokens(text);
+  const auto is = [&](std::size_t i, std::string_view word) {
+    return i < tokens.size() && tokens[i].kind == Kind::plain && tokens[i].text == word;
+  };
+  const auto unknown = [&](std::size_t i, std::string_view what) {
+    own.edges.unknown.push_back(fmt::format("{}:{}: {}", path, i < tokens.size() ? tokens[i].line : 1, what));
+  };
+  const auto name = [&](const std::string& file, bool included) {
+    own.text += kMark;
+    own.names.push_back({file, included});
+    own.edges.files.insert(file);
+    if (included) own.edges.included.insert(file);
+  };
+  if (const std::string why = misleading(text); !why.empty()) unknown(tokens.size(), why);
+  std::size_t strings_end = 0;  // those before it have been looked at
+  bool defines = false;         // within a directive
+  std::set<std::string> parameters;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const Token& token = tokens[i];
+    if (token.kind == Kind::directive) {
+      const std::string_view what = i + 1 < tokens.size() ? std::string_view(tokens[i + 1].text) : "";
+      const bool header = i + 2 < tokens.size() && tokens[i + 2].kind == Kind::header;
+      defines = what == "define";
+      parameters.clear();
+      if (defines && i + 2 < tokens.size() && tokens[i + 2].text.ends_with('('))
+        for (std::size_t p = i + 3; p < tokens.size() && tokens[p].text != ")"; ++p) parameters.insert(tokens[p].text);
+      if (what == "import" || what == "embed" || what == "include_next" ||
+          (what == "include" && (!header || token.text != "#"))) {
+        std::string shown = token.text;
+        for (std::size_t p = i + 1; p < tokens.size() && tokens[p].kind != Kind::end; ++p)
+          shown += fmt::format("{}{}", p > i + 1 ? " " : "", tokens[p].text);
+        unknown(i, shown);
+      } else if (what == "include") {
+        // Other tokens behind it are none of its name.
+        append(own.text, token);
+        append(own.text, tokens[i + 1]);
+        const std::string& operand = tokens[i + 2].text;
+        const Found found =
+            follow(path, std::string_view(operand).substr(1, operand.size() - 2), operand[0] == '"', own.edges);
+        if (!found.file.empty()) name(found.file, true);
+        else append(own.text, tokens[i + 2]);
+        if (found.unknown) unknown(i, fmt::format("#include {}", operand));
+        i += 2;
+        continue;
+      }
+    } else if (token.kind == Kind::end) {
+      defines = false;
+    } else if (token.kind == Kind::header) {  // __has_include: what is there decides
+      const Found found =
+          follow(path, std::string_view(token.text).substr(1, token.text.size() - 2), token.text[0] == '"', own.edges);
+      if (!found.file.empty()) {
+        name(found.file, true);
+        continue;
+      }
+    } else if (token.kind == Kind::string) {
+      if (i >= strings_end) {
+        strings_end = i;
+        const std::string value = joined_value(tokens, strings_end);
+        for (const std::string_view word : {"incbin", ".include", "pch_preprocess"})
+          if (value.find(word) != std::string::npos)
+            unknown(i, fmt::format("the text \"{}\", by which a file can be read", word));
+      }
+      std::size_t end = 0;
+      const std::string value = joined_value({token}, end);
+      if (value.find('/') != std::string::npos && tree_.find(value) != nullptr) {
+        name(value, false);
+        continue;
+      }
+      // A file that is to be included elsewhere, as Highway does.
+      if (defines && tokens[i - 1].text.find("INCLUDE") != std::string::npos) {
+        const Found found = follow(path, value, true, own.edges);
+        if (found.unknown) unknown(i, fmt::format("#define {} {}", tokens[i - 1].text, token.text));
+        if (!found.file.empty()) {
+          name(found.file, false);
+          continue;
+        }
+      }
+    } else if (is_refused(token, path)) {
+      unknown(i, token.text);
+    } else if ((is(i, "__has_include") || is(i, "__has_include_next") || is(i, "__has_embed")) &&
+               !is_defined_test(tokens, i)) {
+      if (!is(i, "__has_include") || !is(i + 1, "(") || i + 2 >= tokens.size() || tokens[i + 2].kind != Kind::header)
+        unknown(i, token.text);
+    } else if (is(i, "import") && (token.first || (i > 0 && is(i - 1, "export"))) && imports(tokens, i)) {
+      unknown(i, "import of a module");
+    } else if (is(i, "asm") || is(i, "__asm__") || is(i, "__asm")) {
+      std::size_t p = i + 1;
+      while (is(p, "volatile") || is(p, "__volatile__") || is(p, "inline") || is(p, "goto")) ++p;
+      bool literal = is(p, "(");
+      for (++p; literal && p < tokens.size() && !is(p, ")") && !is(p, ":") && !is(p, "::"); ++p)
+        literal = tokens[p].kind == Kind::string || (defines && parameters.contains(tokens[p].text));
+      if (!literal) unknown(i, "assembly that is no literal");
+    }
+    append(own.text, token);
+  }
+}
+
+Includes::Found Includes::follow(const std::string& from, std::string_view target, bool quoted, Edges& edges) const {
   std::vector<std::string> candidates;
   if (quoted) candidates.push_back(folder_of(from));
   candidates.insert(candidates.end(), std::begin(kRoots), std::end(kRoots));
   for (const std::string& folder : candidates) {
     std::string path = fs::path(folder + std::string(target)).lexically_normal().generic_string();
     if (tree_.find(path) == nullptr) continue;
-    edges.files.insert(std::move(path));
-    return;
+    return {.file = path, .unknown = language(path) != Language::code};
   }
   const std::string stem(target.substr(target.rfind('/') + 1, target.rfind('.') - target.rfind('/') - 1));
   const std::string op = target.starts_with("ops/") ? stem
@@ -160,10 +347,10 @@ void Includes::follow(const std::string& from, std::string_view target, bool quo
   if (const std::string contract = fmt::format("contracts/{}.yaml", op);
       !op.empty() && tree_.find(contract) != nullptr) {
     edges.files.insert(contract);
-    return;
+    return {};
   }
-  if (target.starts_with("shaders/") && shader(stem, edges)) return;
-  if (ours(target) || (quoted && target.find('/') == std::string_view::npos)) edges.unknown.push_back(where);
+  if (target.starts_with("shaders/") && shader(stem, edges)) return {};
+  return {.file = {}, .unknown = ours(target) || (quoted && target.find('/') == std::string_view::npos)};
 }
 
 bool Includes::shader(std::string_view name, Edges& edges) const {
@@ -188,8 +375,7 @@ bool Includes::ours(std::string_view target) const {
   const std::size_t slash = target.find('/');
   if (slash == std::string_view::npos) return false;
   const std::string folder(target.substr(0, slash + 1));
-  return folder == "ops/" || folder == "shaders/" || !tree_.below(folder).empty() ||
-         !tree_.below("src/" + folder).empty();
+  return folder == "ops/" || folder == "shaders/" || tree_.has(folder) || tree_.has("src/" + folder);
 }
 
 }  // namespace assay::falsify

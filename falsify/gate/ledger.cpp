@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 
 #include "falsify/gate/evidence.hpp"
@@ -19,19 +20,34 @@ const json* obligation(const json& list, const json& id) {
   return nullptr;
 }
 
+/// Beyond three standard deviations of as many draws: of a share of 0, any refusal.
+bool more_refusals(double cases, double refused, double share) {
+  return refused > cases * share + 3 * std::sqrt(cases * share * (1 - share));
+}
+
+void compare_refusals(const std::string& kernel, const json& then, const json& now, std::vector<Worse>& list) {
+  const double cases = now.value("cases", 0), before = then.value("cases", 0);
+  if (cases == 0 || before == 0) return;
+  const double share = then.value("refused", 0) / before, refused = now.value("refused", 0);
+  if (more_refusals(cases, refused, share)) list.push_back({kernel, now["id"].get<std::string>(), "refused", share, refused / cases});
+}
+
 }  // namespace
 
 std::vector<Worse> grown(const std::string& kernel, const json& before, const json& now) {
   std::vector<Worse> list;
   for (const json& o : now) {
     const json* then = obligation(before, o["id"]);
-    if (then == nullptr || o["verdict"] != "passed" || then->value("verdict", "") != "passed") continue;
+    if (then == nullptr) continue;
+    compare_refusals(kernel, *then, o, list);
+    if (o["verdict"] != "passed" || then->value("verdict", "") != "passed") continue;
     for (const char* figure : {"worst", "typical"}) {
       if (!o[figure].is_number() || !then->contains(figure) || !(*then)[figure].is_number()) continue;
       const double was = (*then)[figure].get<double>(), is = o[figure].get<double>();
-      // A median needs the cases that evidence must have. One of 0 says that most cases were exact: that fewer are now is no
-      // growth, and of an error where there was none the worst speaks.
-      if (figure == "typical"sv && (was == 0 || std::min(o.value("cases", 0), then->value("cases", 0)) < kLeastDraws)) continue;
+      // A median needs the cases that evidence must have. One of 0 says that most cases were exact: that fewer are now
+      // is no growth, and of an error where there was none the worst speaks.
+      if (figure == "typical"sv && (was == 0 || std::min(o.value("cases", 0), then->value("cases", 0)) < kLeastDraws))
+        continue;
       if (is > 0 && is >= kWorse * was) list.push_back({kernel, o["id"].get<std::string>(), figure, was, is});
     }
   }
@@ -39,6 +55,9 @@ std::vector<Worse> grown(const std::string& kernel, const json& before, const js
 }
 
 std::string to_string(const Worse& w) {
+  if (w.figure == "refused")
+    return fmt::format("{}  {}: {:.0f}% of the cases refused, were {:.0f}%: --agree {} agrees to it", w.kernel, w.obligation, 100 * w.now,
+                       100 * w.before, w.kernel);
   return fmt::format("{}  {}: {} error/bound {:.3g}, was {:.3g}", w.kernel, w.obligation, w.figure, w.now, w.before);
 }
 

@@ -14,13 +14,17 @@ inline constexpr double kWorse = 10;
 
 struct Worse {
   std::string kernel, obligation;
-  std::string figure;  ///< "worst" or "typical"
-  double before = 0;   ///< error / bound as recorded
+  std::string figure;  ///< "worst", "typical" or "refused"
+  double before = 0;   ///< error / bound as recorded; of "refused" the share of the cases
   double now = 0;
+
+  /// The gate stops until it is agreed to: what a kernel refuses, nothing tests.
+  bool stops() const { return figure == "refused"; }
 };
 
 /// Figures of the obligations of a kernel that were recorded (evidence) and are there now (report or evidence), where
-/// what is now is `kWorse` times what was, or was exact and is no longer.
+/// what is now is `kWorse` times what was, or was exact and is no longer; and shares of refused cases that chance does not make of
+/// what was.
 std::vector<Worse> grown(const std::string& kernel, const nlohmann::json& before, const nlohmann::json& now);
 
 /// "softmax/cpu/naive  FALSIFY-SM-002: worst error/bound 0.31, was 0.012"

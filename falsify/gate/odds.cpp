@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <boost/math/distributions/binomial.hpp>
 #include <cmath>
-#include <fstream>
+#include <sstream>
 #include <set>
 
 #include "core/errors.hpp"
+#include "core/files.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -54,8 +55,7 @@ std::size_t Record::add(const json& document, const std::string& where) {
 }
 
 Record read_record(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  if (!file) throw InputError(path.string(), "the record cannot be read", "make one with `assay odds --add REPORT`");
+  std::istringstream file(files::read(path, "make one with `assay odds --add REPORT`"));
   Record record;
   int number = 0;
   for (std::string line; std::getline(file, line);) {

@@ -6,10 +6,10 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "core/errors.hpp"
+#include "core/files.hpp"
 
 namespace assay::falsify {
 
@@ -22,7 +22,7 @@ class Scratch {
     if (fd < 0) throw Unavailable("temporary file", pattern + " cannot be made");
     close(fd);
     path_ = pattern;
-    std::ofstream(path_) << text;
+    files::write(path_, text);
   }
   ~Scratch() { unlink(path_.c_str()); }
   Scratch(const Scratch&) = delete;

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 
 #include "core/errors.hpp"
+#include "core/files.hpp"
 #include "falsify/gate/program.hpp"
 #include "falsify/gate/scratch.hpp"
 
@@ -25,6 +25,7 @@ Finished keygen(std::vector<std::string> command, const std::string& text) {
 }  // namespace
 
 std::string sign(const std::string& text, const fs::path& key) {
+  files::expect_regular(key, "name a private SSH key, or a public one of ssh-agent's, with --key");
   Finished done = keygen({"-Y", "sign", "-q", "-f", key.string(), "-n", kNamespace}, text);
   if (done.code != 0)
     throw InputError("--key " + key.string(), "cannot sign: " + done.complaint(),
@@ -33,9 +34,7 @@ std::string sign(const std::string& text, const fs::path& key) {
 }
 
 std::string signature_flaw(const std::string& text, const std::string& signature, const fs::path& signers) {
-  if (!std::ifstream(signers))
-    throw InputError("--signers " + signers.string(), "the file cannot be read",
-                     "name a file of allowed signers (man ssh-keygen)");
+  files::expect_regular(signers, "name a file of allowed signers (man ssh-keygen) with --signers");
   const Scratch file(signature);
   const Finished who = keygen({"-Y", "find-principals", "-s", file.path(), "-f", signers.string()}, "");
   const std::string principal = who.out.substr(0, who.out.find_first_of(",\n"));

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <fstream>
-#include <sstream>
 
 #include "core/errors.hpp"
+#include "core/files.hpp"
 #include "falsify/gate/program.hpp"
 
 namespace assay::falsify {
@@ -15,15 +14,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array kFolders = {"ci/cmake", "ci/evidence", "contracts", "falsify", "kernels", "reference", "src"};
-constexpr std::array kFiles = {"CMakeLists.txt", "CMakePresets.json"};
+constexpr std::array kFiles = {"CMakeLists.txt", "CMakePresets.json", "ci/environment.lock", "ci/setup"};
 
-std::string content(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) throw InputError(path.string(), "the file cannot be read", "check its permissions");
-  return text.str();
-}
+std::string content(const fs::path& path) { return files::read(path, "check its permissions"); }
 
 Finished git(const fs::path& root, std::vector<std::string> command, std::string_view input = {}) {
   command.insert(command.begin(), {"git", "-C", root.string()});
@@ -63,6 +56,11 @@ std::string take_object(std::string_view& text) {
 const std::string* Tree::find(std::string_view path) const {
   const auto at = files.find(path);
   return at == files.end() ? nullptr : &at->second;
+}
+
+bool Tree::has(std::string_view folder) const {
+  const auto at = files.lower_bound(folder);
+  return at != files.end() && at->first.starts_with(folder);
 }
 
 std::vector<std::string> Tree::below(std::string_view folder) const {

@@ -10,12 +10,14 @@
 namespace assay::falsify {
 
 /// Files by path from the top of the checkout, with their content. Holds the folders that kernels, contracts,
-/// references and the engine are in, the build's files, and ci/evidence.
+/// references and the engine are in, the build's files, ci/evidence, ci/environment.lock and ci/setup.
 struct Tree {
   std::map<std::string, std::string, std::less<>> files;
 
   /// Null where there is no such file.
   const std::string* find(std::string_view path) const;
+  /// Whether anything lies below a folder ("kernels/").
+  bool has(std::string_view folder) const;
   /// Paths below a folder ("kernels/cpu/"), in order.
   std::vector<std::string> below(std::string_view folder) const;
 };

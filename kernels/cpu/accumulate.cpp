@@ -41,27 +41,13 @@ HWY_EXPORT(accumulate_rows);
 
 using ops::AccumulateArgs;
 
-/// dst[i,j] += alpha src[i,j]
-///   dst, src (m,n): row-major float32, any leading dimension; they share no memory.
-/// Two roundings an element, one where fused. Cost 12 m n bytes.
-void naive(const AccumulateArgs& args, Device&) {
-  const auto alpha = static_cast<float>(args.alpha);
-  for (Index i = 0; i < args.m; ++i)
-    for (Index j = 0; j < args.n; ++j) args.dst(i, j) += alpha * args.src(i, j);
-}
-
-/// The same in SIMD: one pass, tails by masks.
+/// The naive kernel in SIMD: one pass, tails by masks.
 void highway(const AccumulateArgs& args, Device&) {
   HWY_DYNAMIC_DISPATCH(accumulate_rows)
   (args.m, args.n, static_cast<float>(args.alpha), rows_of(args.dst),
    Rows<const float>{args.src.data(), rows_of(args.src).ld});
 }
 
-const KernelRegistration naive_kernel{{.op = "accumulate",
-                                       .id = "accumulate/cpu/naive",
-                                       .source = "kernels/cpu/accumulate.cpp",
-                                       .summary = "two loops",
-                                       .run = &run_typed<AccumulateArgs, &naive>}};
 const KernelRegistration highway_kernel{{.op = "accumulate",
                                          .id = "accumulate/cpu/highway",
                                          .source = "kernels/cpu/accumulate.cpp",

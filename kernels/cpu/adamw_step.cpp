@@ -59,29 +59,12 @@ HWY_EXPORT(step_all);
 
 using ops::AdamwStepArgs;
 
-/// m' = keep1 m + take1 g, v' = keep2 v + take2 g^2, p' = decay p - size m' / (scale sqrt(v') + eps), in place; no two
-/// of the vectors share memory. Error: the contract's bound.
-void naive(const AdamwStepArgs& args, Device&) {
-  const AdamwConstants c = adamw_constants(args);
-  for (Index i = 0; i < args.n; ++i) {
-    const float g = args.g(i);
-    const float m = args.m(i) = c.keep1 * args.m(i) + c.take1 * g;
-    const float v = args.v(i) = c.keep2 * args.v(i) + c.take2 * g * g;
-    args.p(i) = c.decay * args.p(i) - c.size * (m / (std::sqrt(v) * c.scale + c.eps));
-  }
-}
-
 void highway(const AdamwStepArgs& args, Device&) {
   if (args.n == 0) return;
   HWY_DYNAMIC_DISPATCH(step_all)
   (args.n, adamw_constants(args), args.p.data(), args.m.data(), args.v.data(), args.g.data());
 }
 
-const KernelRegistration naive_kernel{{.op = "adamw_step",
-                                       .id = "adamw_step/cpu/naive",
-                                       .source = "kernels/cpu/adamw_step.cpp",
-                                       .summary = "one loop",
-                                       .run = &run_typed<AdamwStepArgs, &naive>}};
 const KernelRegistration highway_kernel{{.op = "adamw_step",
                                          .id = "adamw_step/cpu/highway",
                                          .arithmetic = {.functions = FunctionLibrary::highway},

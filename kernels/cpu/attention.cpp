@@ -114,64 +114,24 @@ HWY_EXPORT(attention_blocks);
 
 using ops::AttentionArgs;
 
-/// y[b,i,h] = sum_j p_j v[b,j,g], p = softmax(scale q · k), over visible keys; logsumexp[b,h,i] beside it
-///   q, y (batch,s,heads,d), k, v (batch,t,kv_heads,d): float32, binary16 or bfloat16; lengths, starts (batch): int32; logsumexp
-///   (batch,heads,s): float32. Rows dense, outputs share no memory with inputs. The maximum is known before the first
-///   exponential. Cost 4 batch heads s t d operations, t floats of scratch memory.
-template <class S>
-void naive(const AttentionArgs& args, Device&) {
-  const View<const S> q = args.q.as<const S>(), k = args.k.as<const S>(), v = args.v.as<const S>();
-  const View<S> y = args.y.as<S>();
-  const Index group = args.heads / args.kv_heads;
-  std::vector<float> weights(static_cast<std::size_t>(args.t));
-  float* const weight = weights.data();
-  for (Index b = 0; b < args.batch; ++b)
-    for (Index h = 0; h < args.heads; ++h)
-      for (Index i = 0; i < args.s; ++i) {
-        const Index keys = keys_seen(args.causal != 0, args.lengths(b), args.starts(b), i);
-        float largest = -INFINITY, sum = 0.0F;
-        for (Index j = 0; j < keys; ++j) {
-          float dot = 0.0F;
-          for (Index c = 0; c < args.d; ++c) dot += widen(q(b, i, h, c)) * widen(k(b, j, h / group, c));
-          weight[j] = static_cast<float>(args.scale) * dot;
-          largest = largest < weight[j] ? weight[j] : largest;
-        }
-        const float shift = largest == -INFINITY ? 0.0F : largest;
-        for (Index j = 0; j < keys; ++j) sum += weight[j] = std::exp(weight[j] - shift);
-        for (Index c = 0; c < args.d; ++c) {
-          float mean = 0.0F;
-          for (Index j = 0; j < keys; ++j) mean += weight[j] * widen(v(b, j, h / group, c));
-          y(b, i, h, c) = narrow<S>(sum == 0.0F ? 0.0F : mean / sum);
-        }
-        args.logsumexp(b, h, i) = sum == 0.0F ? -INFINITY : shift + std::log(sum);
-      }
-}
-
-/// The same, 32 queries against 64 keys at a time: products by register tiles, sums rescaled where a maximum grows.
+/// As the naive kernel, 32 queries against 64 keys at a time: products by register tiles, sums rescaled where a maximum grows.
 void highway(const AttentionArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(attention_blocks)(args); }
 
-template <void (*run)(const AttentionArgs&, Device&)>
-KernelRegistration add(DType storage, std::string_view id, std::string_view summary, const Arithmetic& arithmetic, int priority) {
+KernelRegistration add(DType storage, std::string_view id) {
   return KernelRegistration({.op = "attention",
                              .id = id,
-                             .arithmetic = arithmetic,
+                             .arithmetic = {.functions = FunctionLibrary::highway, .online_tile = 64},
                              .storage = storage,
                              .source = "kernels/cpu/attention.cpp",
-                             .summary = summary,
-                             .run = &run_typed<AttentionArgs, run>,
-                             .priority = priority});
+                             .summary = "online softmax, 32 queries by 64 keys, register tiles, one thread",
+                             .run = &run_typed<AttentionArgs, &highway>,
+                             .priority = 1});
 }
 
-constexpr std::string_view kNaive = "a query at a time, all of its scores in memory";
-constexpr std::string_view kHighway = "online softmax, 32 queries by 64 keys, register tiles, one thread";
-constexpr Arithmetic kOnline{.functions = FunctionLibrary::highway, .online_tile = 64};
 const KernelRegistration registrations[] = {
-    add<&naive<float>>(DType::f32, "attention/cpu/naive", kNaive, {}, 0),
-    add<&naive<Half>>(DType::f16, "attention/cpu/naive_f16", kNaive, {}, 0),
-    add<&naive<BFloat16>>(DType::bf16, "attention/cpu/naive_bf16", kNaive, {}, 0),
-    add<&highway>(DType::f32, "attention/cpu/highway", kHighway, kOnline, 1),
-    add<&highway>(DType::f16, "attention/cpu/highway_f16", kHighway, kOnline, 1),
-    add<&highway>(DType::bf16, "attention/cpu/highway_bf16", kHighway, kOnline, 1),
+    add(DType::f32, "attention/cpu/highway"),
+    add(DType::f16, "attention/cpu/highway_f16"),
+    add(DType::bf16, "attention/cpu/highway_bf16"),
 };
 
 }  // namespace

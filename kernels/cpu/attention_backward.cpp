@@ -165,76 +165,24 @@ HWY_EXPORT(attention_backward_blocks);
 
 using ops::AttentionBackwardArgs;
 
-/// With p = exp(scale q · k - logsumexp), ds = p (dy · v - dy · y) for visible pairs: dq = scale sum_j ds k, dk = scale sum ds q,
-/// dv = sum p dy, the last two over the heads of a group and the queries. Shapes as in attention/cpu; gradients are overwritten.
-/// A row whose logsumexp is -inf takes no part. Cost 10 batch heads s t d operations.
-template <class S>
-void naive(const AttentionBackwardArgs& args, Device&) {
-  const View<const S> q = args.q.as<const S>(), k = args.k.as<const S>(), v = args.v.as<const S>();
-  const View<const S> y = args.y.as<const S>(), dy = args.dy.as<const S>();
-  const View<S> dq = args.dq.as<S>(), dk = args.dk.as<S>(), dv = args.dv.as<S>();
-  const Index group = args.heads / args.kv_heads, d = args.d;
-  const auto scale = static_cast<float>(args.scale);
-  std::vector<float> of_keys(static_cast<std::size_t>(args.t * d)), of_values = of_keys, of_query(static_cast<std::size_t>(d));
-  for (Index b = 0; b < args.batch; ++b)
-    for (Index g = 0; g < args.kv_heads; ++g) {
-      std::fill(of_keys.begin(), of_keys.end(), 0.0F);
-      std::fill(of_values.begin(), of_values.end(), 0.0F);
-      for (Index h = g * group; h < (g + 1) * group; ++h)
-        for (Index i = 0; i < args.s; ++i) {
-          std::fill(of_query.begin(), of_query.end(), 0.0F);
-          float along = 0.0F;
-          for (Index c = 0; c < d; ++c) along += widen(dy(b, i, h, c)) * widen(y(b, i, h, c));
-          const float logsumexp = args.logsumexp(b, h, i);
-          const Index keys = logsumexp == -INFINITY ? 0 : keys_seen(args.causal != 0, args.lengths(b), args.starts(b), i);
-          for (Index j = 0; j < keys; ++j) {
-            float score = 0.0F, dp = 0.0F;
-            for (Index c = 0; c < d; ++c) {
-              score += widen(q(b, i, h, c)) * widen(k(b, j, g, c));
-              dp += widen(dy(b, i, h, c)) * widen(v(b, j, g, c));
-            }
-            const float p = std::exp(scale * score - logsumexp), ds = p * (dp - along);
-            for (Index c = 0; c < d; ++c) {
-              of_query[static_cast<std::size_t>(c)] += ds * widen(k(b, j, g, c));
-              of_keys[static_cast<std::size_t>(j * d + c)] += ds * widen(q(b, i, h, c));
-              of_values[static_cast<std::size_t>(j * d + c)] += p * widen(dy(b, i, h, c));
-            }
-          }
-          for (Index c = 0; c < d; ++c) dq(b, i, h, c) = narrow<S>(scale * of_query[static_cast<std::size_t>(c)]);
-        }
-      for (Index j = 0; j < args.t; ++j)
-        for (Index c = 0; c < d; ++c) {
-          dk(b, j, g, c) = narrow<S>(scale * of_keys[static_cast<std::size_t>(j * d + c)]);
-          dv(b, j, g, c) = narrow<S>(of_values[static_cast<std::size_t>(j * d + c)]);
-        }
-    }
-}
-
-/// The same, 32 queries against 64 keys at a time: five products by register tiles.
+/// As the naive kernel, 32 queries against 64 keys at a time: five products by register tiles.
 void highway(const AttentionBackwardArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(attention_backward_blocks)(args); }
 
-template <void (*run)(const AttentionBackwardArgs&, Device&)>
-KernelRegistration add(DType storage, std::string_view id, std::string_view summary, const Arithmetic& arithmetic, int priority) {
+KernelRegistration add(DType storage, std::string_view id) {
   return KernelRegistration({.op = "attention_backward",
                              .id = id,
-                             .arithmetic = arithmetic,
+                             .arithmetic = {.functions = FunctionLibrary::highway},
                              .storage = storage,
                              .source = "kernels/cpu/attention_backward.cpp",
-                             .summary = summary,
-                             .run = &run_typed<AttentionBackwardArgs, run>,
-                             .priority = priority});
+                             .summary = "32 queries by 64 keys, five products by register tiles, one thread",
+                             .run = &run_typed<AttentionBackwardArgs, &highway>,
+                             .priority = 1});
 }
 
-constexpr std::string_view kNaive = "a pair of query and key at a time";
-constexpr std::string_view kHighway = "32 queries by 64 keys, five products by register tiles, one thread";
-constexpr Arithmetic kSimd{.functions = FunctionLibrary::highway};
 const KernelRegistration registrations[] = {
-    add<&naive<float>>(DType::f32, "attention_backward/cpu/naive", kNaive, {}, 0),
-    add<&naive<Half>>(DType::f16, "attention_backward/cpu/naive_f16", kNaive, {}, 0),
-    add<&naive<BFloat16>>(DType::bf16, "attention_backward/cpu/naive_bf16", kNaive, {}, 0),
-    add<&highway>(DType::f32, "attention_backward/cpu/highway", kHighway, kSimd, 1),
-    add<&highway>(DType::f16, "attention_backward/cpu/highway_f16", kHighway, kSimd, 1),
-    add<&highway>(DType::bf16, "attention_backward/cpu/highway_bf16", kHighway, kSimd, 1),
+    add(DType::f32, "attention_backward/cpu/highway"),
+    add(DType::f16, "attention_backward/cpu/highway_f16"),
+    add(DType::bf16, "attention_backward/cpu/highway_bf16"),
 };
 
 }  // namespace

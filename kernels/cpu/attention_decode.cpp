@@ -135,69 +135,24 @@ HWY_EXPORT(decode_tiles);
 
 using ops::AttentionDecodeArgs;
 
-/// Appends k and v at place lengths[b] of the caches, then y[b,h] = sum_j p_j v_cache[b,j,g], p = softmax(scale q · k_cache)
-/// over the places j <= lengths[b]
-///   q, y (batch,heads,d), k, v (batch,kv_heads,d), caches (batch,capacity,kv_heads,d): float32, binary16 or bfloat16; lengths
-///   (batch): int32. Rows dense, outputs share no memory with inputs. The maximum is known before the first exponential. Cost
-///   4 heads d operations a place, a float of scratch memory for each.
-template <class S>
-void naive(const AttentionDecodeArgs& args, Device&) {
-  const View<const S> q = args.q.as<const S>(), k = args.k.as<const S>(), v = args.v.as<const S>();
-  const View<S> k_cache = args.k_cache.as<S>(), v_cache = args.v_cache.as<S>(), y = args.y.as<S>();
-  const Index group = args.heads / args.kv_heads;
-  std::vector<float> weights(static_cast<std::size_t>(args.capacity));
-  float* const weight = weights.data();
-  for (Index b = 0; b < args.batch; ++b) {
-    const Index last = args.lengths(b);
-    for (Index g = 0; g < args.kv_heads; ++g)
-      for (Index c = 0; c < args.d; ++c) {
-        k_cache(b, last, g, c) = k(b, g, c);
-        v_cache(b, last, g, c) = v(b, g, c);
-      }
-    for (Index h = 0; h < args.heads; ++h) {
-      float largest = -INFINITY, sum = 0.0F;
-      for (Index j = 0; j <= last; ++j) {
-        float dot = 0.0F;
-        for (Index c = 0; c < args.d; ++c) dot += widen(q(b, h, c)) * widen(k_cache(b, j, h / group, c));
-        weight[j] = static_cast<float>(args.scale) * dot;
-        largest = largest < weight[j] ? weight[j] : largest;
-      }
-      const float shift = largest == -INFINITY ? 0.0F : largest;
-      for (Index j = 0; j <= last; ++j) sum += weight[j] = std::exp(weight[j] - shift);
-      for (Index c = 0; c < args.d; ++c) {
-        float mean = 0.0F;
-        for (Index j = 0; j <= last; ++j) mean += weight[j] * widen(v_cache(b, j, h / group, c));
-        y(b, h, c) = narrow<S>(sum == 0.0F ? 0.0F : mean / sum);
-      }
-    }
-  }
-}
-
-/// The same, 64 places at a time: 32 heads that share keys and values read them once; sums rescaled where a maximum grows.
+/// As the naive kernel, 64 places at a time: 32 heads that share keys and values read them once; sums rescaled where a maximum grows.
 void highway(const AttentionDecodeArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(decode_tiles)(args); }
 
-template <void (*run)(const AttentionDecodeArgs&, Device&)>
-KernelRegistration add(DType storage, std::string_view id, std::string_view summary, const Arithmetic& arithmetic, int priority) {
+KernelRegistration add(DType storage, std::string_view id) {
   return KernelRegistration({.op = "attention_decode",
                              .id = id,
-                             .arithmetic = arithmetic,
+                             .arithmetic = {.functions = FunctionLibrary::highway, .online_tile = 64},
                              .storage = storage,
                              .source = "kernels/cpu/attention_decode.cpp",
-                             .summary = summary,
-                             .run = &run_typed<AttentionDecodeArgs, run>,
-                             .priority = priority});
+                             .summary = "online softmax by tiles of 64 places, shared keys and values read once, one thread",
+                             .run = &run_typed<AttentionDecodeArgs, &highway>,
+                             .priority = 1});
 }
 
-constexpr std::string_view kNaive = "a head at a time, all of its scores in memory";
-constexpr std::string_view kHighway = "online softmax by tiles of 64 places, shared keys and values read once, one thread";
-constexpr Arithmetic kOnline{.functions = FunctionLibrary::highway, .online_tile = 64};
 const KernelRegistration registrations[] = {
-    add<&naive<float>>(DType::f32, "attention_decode/cpu/naive", kNaive, {}, 0),
-    add<&naive<Half>>(DType::f16, "attention_decode/cpu/naive_f16", kNaive, {}, 0),
-    add<&naive<BFloat16>>(DType::bf16, "attention_decode/cpu/naive_bf16", kNaive, {}, 0),
-    add<&highway>(DType::f32, "attention_decode/cpu/highway", kHighway, kOnline, 1),
-    add<&highway>(DType::f16, "attention_decode/cpu/highway_f16", kHighway, kOnline, 1),
-    add<&highway>(DType::bf16, "attention_decode/cpu/highway_bf16", kHighway, kOnline, 1),
+    add(DType::f32, "attention_decode/cpu/highway"),
+    add(DType::f16, "attention_decode/cpu/highway_f16"),
+    add(DType::bf16, "attention_decode/cpu/highway_bf16"),
 };
 
 }  // namespace

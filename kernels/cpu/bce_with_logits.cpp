@@ -53,41 +53,24 @@ HWY_EXPORT(sum_labels);
 
 using ops::BceWithLogitsArgs;
 
-float sum_scalar(const float* x, const float* t, const float* w, Index n) {
-  float sum = 0;
-  for (Index j = 0; j < n; ++j) {
-    const float beside = std::log1p(std::exp(-std::fabs(x[j])));
-    sum += w[j] * t[j] * (std::max(-x[j], 0.0F) + beside) + (1.0F - t[j]) * (std::max(x[j], 0.0F) + beside);
-  }
-  return sum;
-}
-float sum_vector(const float* x, const float* t, const float* w, Index n) {
-  float sum = 0;
-  HWY_DYNAMIC_DISPATCH(sum_labels)(x, t, w, n, sum);
-  return sum;
-}
-
 /// loss[i] = sum_j (pos_weight[j] t softplus(-x) + (1 - t) softplus(x)) / classes; logits, targets (rows, classes): any
 /// leading dimension; loss shares no memory with them. One pass. Error: the contract's bound.
-template <float (*sum)(const float*, const float*, const float*, Index)>
-void losses(const BceWithLogitsArgs& args, Device&) {
-  for (Index i = 0; i < args.rows; ++i)
-    args.loss(i) = sum(args.logits.data() + i * args.logits.stride(0), args.targets.data() + i * args.targets.stride(0),
-                       args.pos_weight.data(), args.classes) /
-                   static_cast<float>(args.classes);
+void highway(const BceWithLogitsArgs& args, Device&) {
+  for (Index i = 0; i < args.rows; ++i) {
+    float sum = 0;
+    HWY_DYNAMIC_DISPATCH(sum_labels)
+    (args.logits.data() + i * args.logits.stride(0), args.targets.data() + i * args.targets.stride(0), args.pos_weight.data(),
+     args.classes, sum);
+    args.loss(i) = sum / static_cast<float>(args.classes);
+  }
 }
 
-const KernelRegistration naive_kernel{{.op = "bce_with_logits",
-                                       .id = "bce_with_logits/cpu/naive",
-                                       .source = "kernels/cpu/bce_with_logits.cpp",
-                                       .summary = "one sum per row, terms in order",
-                                       .run = &run_typed<BceWithLogitsArgs, &losses<sum_scalar>>}};
 const KernelRegistration highway_kernel{{.op = "bce_with_logits",
                                          .id = "bce_with_logits/cpu/highway",
                                          .arithmetic = {.functions = FunctionLibrary::highway},
                                          .source = "kernels/cpu/bce_with_logits.cpp",
                                          .summary = "two vector sums per row, one thread",
-                                         .run = &run_typed<BceWithLogitsArgs, &losses<sum_vector>>,
+                                         .run = &run_typed<BceWithLogitsArgs, &highway>,
                                          .priority = 1}};
 
 }  // namespace

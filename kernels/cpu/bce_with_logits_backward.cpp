@@ -52,38 +52,21 @@ HWY_EXPORT(label_gradients);
 
 using ops::BceWithLogitsBackwardArgs;
 
-void gradients_scalar(const float* x, const float* t, const float* w, Index n, float share, float* dx) {
-  for (Index j = 0; j < n; ++j) {
-    const float z = std::exp(-std::fabs(x[j])), near = 1.0F / (1.0F + z), far = z * near;
-    const float s = x[j] < 0 ? far : near, rest = x[j] < 0 ? near : far;
-    dx[j] = ((1.0F - t[j]) * s - w[j] * t[j] * rest) * share;
-  }
-}
-void gradients_vector(const float* x, const float* t, const float* w, Index n, float share, float* dx) {
-  HWY_DYNAMIC_DISPATCH(label_gradients)(x, t, w, n, share, dx);
-}
-
 /// dlogits[i,j] = dloss[i] / classes ((1 - t) sigmoid(x) - pos_weight[j] t (1 - sigmoid(x))); logits, targets and
 /// dlogits (rows, classes), each of its own leading dimension; dlogits shares no memory with an input. One pass.
-template <void (*gradients)(const float*, const float*, const float*, Index, float, float*)>
-void backward(const BceWithLogitsBackwardArgs& args, Device&) {
+void highway(const BceWithLogitsBackwardArgs& args, Device&) {
   for (Index i = 0; i < args.rows; ++i)
-    gradients(args.logits.data() + i * args.logits.stride(0), args.targets.data() + i * args.targets.stride(0),
-              args.pos_weight.data(), args.classes, args.dloss(i) / static_cast<float>(args.classes),
-              args.dlogits.data() + i * args.dlogits.stride(0));
+    HWY_DYNAMIC_DISPATCH(label_gradients)
+    (args.logits.data() + i * args.logits.stride(0), args.targets.data() + i * args.targets.stride(0), args.pos_weight.data(),
+     args.classes, args.dloss(i) / static_cast<float>(args.classes), args.dlogits.data() + i * args.dlogits.stride(0));
 }
 
-const KernelRegistration naive_kernel{{.op = "bce_with_logits_backward",
-                                       .id = "bce_with_logits_backward/cpu/naive",
-                                       .source = "kernels/cpu/bce_with_logits_backward.cpp",
-                                       .summary = "one loop",
-                                       .run = &run_typed<BceWithLogitsBackwardArgs, &backward<gradients_scalar>>}};
 const KernelRegistration highway_kernel{{.op = "bce_with_logits_backward",
                                          .id = "bce_with_logits_backward/cpu/highway",
                                          .arithmetic = {.functions = FunctionLibrary::highway},
                                          .source = "kernels/cpu/bce_with_logits_backward.cpp",
                                          .summary = "one vector loop, one thread",
-                                         .run = &run_typed<BceWithLogitsBackwardArgs, &backward<gradients_vector>>,
+                                         .run = &run_typed<BceWithLogitsBackwardArgs, &highway>,
                                          .priority = 1}};
 
 }  // namespace

@@ -39,26 +39,13 @@ HWY_EXPORT(bias_add_rows);
 
 using ops::BiasAddArgs;
 
-/// y[i,j] = x[i,j] + bias[j]
-///   x, y (m,n): row-major float32, any leading dimension; bias (n); y shares no memory with x or bias.
-/// One rounding an element. Cost 8 m n bytes.
-void naive(const BiasAddArgs& args, Device&) {
-  for (Index i = 0; i < args.m; ++i)
-    for (Index j = 0; j < args.n; ++j) args.y(i, j) = args.x(i, j) + args.bias(j);
-}
-
-/// The same in SIMD: one pass, tails by masks.
+/// The naive kernel in SIMD: one pass, tails by masks.
 void highway(const BiasAddArgs& args, Device&) {
   HWY_DYNAMIC_DISPATCH(bias_add_rows)
   (args.m, args.n, rows_of(args.y), Rows<const float>{args.x.data(), rows_of(args.x).ld},
    Rows<const float>{args.bias.data(), 0});
 }
 
-const KernelRegistration naive_kernel{{.op = "bias_add",
-                                       .id = "bias_add/cpu/naive",
-                                       .source = "kernels/cpu/bias_add.cpp",
-                                       .summary = "two loops",
-                                       .run = &run_typed<BiasAddArgs, &naive>}};
 const KernelRegistration highway_kernel{{.op = "bias_add",
                                          .id = "bias_add/cpu/highway",
                                          .source = "kernels/cpu/bias_add.cpp",

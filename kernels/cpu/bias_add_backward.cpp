@@ -32,31 +32,12 @@ HWY_EXPORT(gradients);
 
 using ops::BiasAddBackwardArgs;
 
-/// dx[i,j] = dy[i,j], dbias[j] = sum_i dy[i,j]
-///   dy, dx (m,n): row-major float32, any leading dimension; dbias (n); they share no memory.
-/// One sum a column, i ascending. Error at most m·u·sum_i |dy[i,j]|. Cost 8 m n bytes.
-void naive(const BiasAddBackwardArgs& args, Device&) {
-  for (Index j = 0; j < args.n; ++j) {
-    float sum = 0.0F;
-    for (Index i = 0; i < args.m; ++i) {
-      sum += args.dy(i, j);
-      args.dx(i, j) = args.dy(i, j);
-    }
-    args.dbias(j) = sum;
-  }
-}
-
-/// The same in SIMD along the rows, copying what it adds; the same order of summation.
+/// The naive kernel in SIMD along the rows, copying what it adds; the same order of summation.
 void highway(const BiasAddBackwardArgs& args, Device&) {
   HWY_DYNAMIC_DISPATCH(gradients)
   (args.m, args.n, Rows<const float>{args.dy.data(), rows_of(args.dy).ld}, rows_of(args.dx), args.dbias.data());
 }
 
-const KernelRegistration naive_kernel{{.op = "bias_add_backward",
-                                       .id = "bias_add_backward/cpu/naive",
-                                       .source = "kernels/cpu/bias_add_backward.cpp",
-                                       .summary = "one sum per column",
-                                       .run = &run_typed<BiasAddBackwardArgs, &naive>}};
 const KernelRegistration highway_kernel{{.op = "bias_add_backward",
                                          .id = "bias_add_backward/cpu/highway",
                                          .source = "kernels/cpu/bias_add_backward.cpp",

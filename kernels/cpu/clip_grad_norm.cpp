@@ -18,26 +18,12 @@ float factor(float norm, double max_norm) {
 }
 
 /// norm = sqrt(sum_i g[i]^2), then g[i] *= min(1, max_norm / norm); nothing is written to g within the limit.
-void naive(const ClipGradNormArgs& args, Device&) {
-  float sum = 0;
-  for (Index i = 0; i < args.n; ++i) sum += args.g(i) * args.g(i);
-  args.norm(0) = std::sqrt(sum);
-  const float by = factor(args.norm(0), args.max_norm);
-  if (by == 1.0F) return;
-  for (Index i = 0; i < args.n; ++i) args.g(i) *= by;
-}
-
 void highway(const ClipGradNormArgs& args, Device&) {
   args.norm(0) = std::sqrt(sum_of_squares(args.g.data(), args.n));
   const float by = factor(args.norm(0), args.max_norm);
   if (by != 1.0F) scale_in_place(args.g.data(), args.n, by);
 }
 
-const KernelRegistration naive_kernel{{.op = "clip_grad_norm",
-                                       .id = "clip_grad_norm/cpu/naive",
-                                       .source = "kernels/cpu/clip_grad_norm.cpp",
-                                       .summary = "one sum, terms in order; one loop",
-                                       .run = &run_typed<ClipGradNormArgs, &naive>}};
 const KernelRegistration highway_kernel{{.op = "clip_grad_norm",
                                          .id = "clip_grad_norm/cpu/highway",
                                          .source = "kernels/cpu/clip_grad_norm.cpp",

@@ -69,28 +69,15 @@ HWY_EXPORT(sum_row);
 
 using ops::CrossEntropyArgs;
 
-RowSum sum_row_scalar(const float* x, Index n) {
-  float m = x[0];
-  for (Index j = 1; j < n; ++j) m = std::max(m, x[j]);
-  float sum = 0;
-  for (Index j = 0; j < n; ++j) sum += std::exp(x[j] - m);
-  return {m, std::log(sum)};
-}
-RowSum sum_row_vector(const float* x, Index n) {
-  RowSum row{};
-  HWY_DYNAMIC_DISPATCH(sum_row)(x, n, row);
-  return row;
-}
-
 /// loss[i] = weights[y] ((m - logits[i,y]) + log sum_j exp(logits[i,j] - m)), y = targets[i]; logsumexp[i] beside it;
 /// total: their sum, over normalizer. logits (rows, classes): any leading dimension. No output shares memory with an
 /// input. Error: the contract's bound. Cost: two passes over each row, of which one reads memory.
-template <RowSum (*row_sum)(const float*, Index)>
-void losses(const CrossEntropyArgs& args, Device&) {
+void highway(const CrossEntropyArgs& args, Device&) {
   float sum = 0, weight = 0;
   for (Index i = 0; i < args.rows; ++i) {
     const float* const x = args.logits.data() + i * args.logits.stride(0);
-    const RowSum row = row_sum(x, args.classes);
+    RowSum row{};
+    HWY_DYNAMIC_DISPATCH(sum_row)(x, args.classes, row);
     const Index y = args.targets(i);
     args.logsumexp(i) = row.maximum + row.log_sum;
     args.loss(i) = args.weights(y) * ((row.maximum - x[y]) + row.log_sum);
@@ -102,17 +89,12 @@ void losses(const CrossEntropyArgs& args, Device&) {
   args.total(0) = mean ? sum / weight : sum;
 }
 
-const KernelRegistration naive_kernel{{.op = "cross_entropy",
-                                       .id = "cross_entropy/cpu/naive",
-                                       .source = "kernels/cpu/cross_entropy.cpp",
-                                       .summary = "one sum per row, terms in order",
-                                       .run = &run_typed<CrossEntropyArgs, &losses<sum_row_scalar>>}};
 const KernelRegistration highway_kernel{{.op = "cross_entropy",
                                          .id = "cross_entropy/cpu/highway",
                                          .arithmetic = {.functions = FunctionLibrary::highway},
                                          .source = "kernels/cpu/cross_entropy.cpp",
                                          .summary = "two vector sums per row, maximum first, one thread",
-                                         .run = &run_typed<CrossEntropyArgs, &losses<sum_row_vector>>,
+                                         .run = &run_typed<CrossEntropyArgs, &highway>,
                                          .priority = 1}};
 
 }  // namespace

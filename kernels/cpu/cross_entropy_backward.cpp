@@ -44,39 +44,26 @@ HWY_EXPORT(scaled_softmax);
 
 using ops::CrossEntropyBackwardArgs;
 
-void scaled_softmax_scalar(const float* x, Index n, float logsumexp, float scale, float* dx) {
-  for (Index j = 0; j < n; ++j) dx[j] = std::exp(x[j] - logsumexp) * scale;
-}
-void scaled_softmax_vector(const float* x, Index n, float logsumexp, float scale, float* dx) {
-  HWY_DYNAMIC_DISPATCH(scaled_softmax)(x, n, logsumexp, scale, dx);
-}
-
 /// dlogits[i,j] = weights[y] (exp(logits[i,j] - logsumexp[i]) - [j = y]) (dloss[i] + dtotal / normalizer), y =
 /// targets[i]; dlogits shares no memory with an input and may have another leading dimension than logits. One pass.
-template <void (*softmax)(const float*, Index, float, float, float*)>
-void gradient(const CrossEntropyBackwardArgs& args, Device&) {
+void highway(const CrossEntropyBackwardArgs& args, Device&) {
   const float share = args.dtotal(0) / args.normalizer(0);
   for (Index i = 0; i < args.rows; ++i) {
     const float* const x = args.logits.data() + i * args.logits.stride(0);
     float* const dx = args.dlogits.data() + i * args.dlogits.stride(0);
     const Index y = args.targets(i);
     const float scale = args.weights(y) * (args.dloss(i) + share);
-    softmax(x, args.classes, args.logsumexp(i), scale, dx);
+    HWY_DYNAMIC_DISPATCH(scaled_softmax)(x, args.classes, args.logsumexp(i), scale, dx);
     dx[y] = (std::exp(x[y] - args.logsumexp(i)) - 1.0F) * scale;
   }
 }
 
-const KernelRegistration naive_kernel{{.op = "cross_entropy_backward",
-                                       .id = "cross_entropy_backward/cpu/naive",
-                                       .source = "kernels/cpu/cross_entropy_backward.cpp",
-                                       .summary = "one loop",
-                                       .run = &run_typed<CrossEntropyBackwardArgs, &gradient<scaled_softmax_scalar>>}};
 const KernelRegistration highway_kernel{{.op = "cross_entropy_backward",
                                          .id = "cross_entropy_backward/cpu/highway",
                                          .arithmetic = {.functions = FunctionLibrary::highway},
                                          .source = "kernels/cpu/cross_entropy_backward.cpp",
                                          .summary = "one vector loop, one thread",
-                                         .run = &run_typed<CrossEntropyBackwardArgs, &gradient<scaled_softmax_vector>>,
+                                         .run = &run_typed<CrossEntropyBackwardArgs, &highway>,
                                          .priority = 1}};
 
 }  // namespace

@@ -42,26 +42,12 @@ HWY_EXPORT(gather);
 
 using ops::EmbeddingArgs;
 
-/// y[t,j] = table[ids[t],j]
-///   ids (t) from 0 to v - 1; table (v,h), y (t,h): row-major float32, any leading dimension; y shares no memory with
-///   table.
-/// Copies: bit for bit. Cost 8 t h bytes.
-void naive(const EmbeddingArgs& args, Device&) {
-  for (Index t = 0; t < args.t; ++t)
-    for (Index j = 0; j < args.h; ++j) args.y(t, j) = args.table(args.ids(t), j);
-}
-
-/// The same in SIMD, a row at a time.
+/// The naive kernel in SIMD, a row at a time.
 void highway(const EmbeddingArgs& args, Device&) {
   HWY_DYNAMIC_DISPATCH(gather)
   (args.t, args.h, args.ids.data(), Rows<const float>{args.table.data(), rows_of(args.table).ld}, rows_of(args.y));
 }
 
-const KernelRegistration naive_kernel{{.op = "embedding",
-                                       .id = "embedding/cpu/naive",
-                                       .source = "kernels/cpu/embedding.cpp",
-                                       .summary = "two loops",
-                                       .run = &run_typed<EmbeddingArgs, &naive>}};
 const KernelRegistration highway_kernel{{.op = "embedding",
                                          .id = "embedding/cpu/highway",
                                          .source = "kernels/cpu/embedding.cpp",

@@ -49,18 +49,7 @@ HWY_EXPORT(clear);
 
 using ops::EmbeddingBackwardArgs;
 
-/// dtable[v,j] = sum over t with ids[t] = v of dy[t,j]
-///   ids (t) from 0 to v - 1; dy (t,h), dtable (v,h): row-major float32, any leading dimension; dtable shares no memory
-///   with dy.
-/// Sums by t ascending. Error at most k·u·sum |dy[t,j]| for k tokens of an id. Cost 4 v h + 8 t h bytes.
-void naive(const EmbeddingBackwardArgs& args, Device&) {
-  for (Index v = 0; v < args.v; ++v)
-    for (Index j = 0; j < args.h; ++j) args.dtable(v, j) = 0.0F;
-  for (Index t = 0; t < args.t; ++t)
-    for (Index j = 0; j < args.h; ++j) args.dtable(args.ids(t), j) += args.dy(t, j);
-}
-
-/// The same in SIMD; the same order of summation.
+/// The naive kernel in SIMD; the same order of summation.
 void highway(const EmbeddingBackwardArgs& args, Device&) {
   const Rows<const float> dy{args.dy.data(), rows_of(args.dy).ld};
   const Rows<float> dtable = rows_of(args.dtable);
@@ -69,11 +58,6 @@ void highway(const EmbeddingBackwardArgs& args, Device&) {
     HWY_DYNAMIC_DISPATCH(add_row)(args.h, dtable.data + args.ids(t) * dtable.ld, dy.data + t * dy.ld);
 }
 
-const KernelRegistration naive_kernel{{.op = "embedding_backward",
-                                       .id = "embedding_backward/cpu/naive",
-                                       .source = "kernels/cpu/embedding_backward.cpp",
-                                       .summary = "two loops, tokens in order",
-                                       .run = &run_typed<EmbeddingBackwardArgs, &naive>}};
 const KernelRegistration highway_kernel{{.op = "embedding_backward",
                                          .id = "embedding_backward/cpu/highway",
                                          .source = "kernels/cpu/embedding_backward.cpp",

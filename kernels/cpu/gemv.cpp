@@ -75,21 +75,15 @@ HWY_EXPORT(multiply_vector);
 
 using ops::GemvArgs;
 
-/// y[i] = sum_p a[i,p] * x[p]
-///   a (m,k): row-major float32, any leading dimension; x (k), y (m): any stride. y shares no memory with a or x.
-/// One sum over p in ascending order. Error at most k·u·sum_p |a[i,p]||x[p]|. Cost 2mk flops.
-void naive(const GemvArgs& args, Device&) {
-  for (Index i = 0; i < args.m; ++i) {
-    float sum = 0.0F;
-    for (Index p = 0; p < args.k; ++p) sum += args.a(i, p) * args.x(p);
-    args.y(i) = sum;
-  }
-}
-
 /// Stride of a vector; that of fewer than two elements says nothing and may be 0, which BLAS rejects.
 template <class T>
 Index increment(const View<T>& vector) {
   return vector.dim(0) > 1 ? vector.stride(0) : 1;
+}
+
+/// Sums of no terms.
+void clear(const GemvArgs& args) {
+  for (Index i = 0; i < args.m; ++i) args.y(i) = 0.0F;
 }
 
 std::optional<std::string> openblas_refusal(const GemvArgs& args) {
@@ -98,19 +92,19 @@ std::optional<std::string> openblas_refusal(const GemvArgs& args) {
   return fmt::format("OpenBLAS counts in 32-bit integers: an extent or stride of {} is too large", largest);
 }
 
-/// The same by cblas_sgemv with alpha = 1, beta = 0, in OpenBLAS's own order of summation.
-void openblas(const GemvArgs& args, Device& device) {
+/// The naive kernel by cblas_sgemv with alpha = 1, beta = 0, in OpenBLAS's own order of summation.
+void openblas(const GemvArgs& args, Device&) {
   if (args.m == 0) return;
-  if (args.k == 0) return naive(args, device);
+  if (args.k == 0) return clear(args);
   cblas_sgemv(CblasRowMajor, CblasNoTrans, static_cast<int>(args.m), static_cast<int>(args.k), 1.0F, args.a.data(),
               static_cast<int>(leading_dimension(args.a)), args.x.data(), static_cast<int>(increment(args.x)), 0.0F,
               args.y.data(), static_cast<int>(increment(args.y)));
 }
 
-/// The same in SIMD, four rows at a time; a strided x is gathered once into scratch memory of k floats.
-void highway(const GemvArgs& args, Device& device) {
+/// The naive kernel in SIMD, four rows at a time; a strided x is gathered once into scratch memory of k floats.
+void highway(const GemvArgs& args, Device&) {
   if (args.m == 0) return;
-  if (args.k == 0) return naive(args, device);
+  if (args.k == 0) return clear(args);
   const float* x = args.x.data();
   hwy::AlignedFreeUniquePtr<float[]> gathered;
   if (increment(args.x) != 1) {
@@ -130,14 +124,9 @@ void dispatch(const GemvArgs& args, Device& device) {
   openblas(args, device);
 }
 
-const KernelRegistration naive_kernel{{.op = "gemv",
-                                       .id = "gemv/cpu/naive",
-                                       .source = "kernels/cpu/gemv.cpp",
-                                       .summary = "two loops, one sum per row",
-                                       .run = &run_typed<GemvArgs, &naive>,
-                                       .priority = -1}};
 const KernelRegistration openblas_kernel{{.op = "gemv",
                                           .id = "gemv/cpu/openblas",
+                                          .batch_invariant = false,
                                           .source = "kernels/cpu/gemv.cpp",
                                           .summary = "cblas_sgemv",
                                           .run = &run_typed<GemvArgs, &openblas>,
@@ -149,6 +138,7 @@ const KernelRegistration highway_kernel{{.op = "gemv",
                                          .run = &run_typed<GemvArgs, &highway>}};
 const KernelRegistration dispatch_kernel{{.op = "gemv",
                                           .id = "gemv/cpu/dispatch",
+                                          .batch_invariant = false,
                                           .source = "kernels/cpu/gemv.cpp",
                                           .summary = "highway for small matrices, else OpenBLAS",
                                           .run = &run_typed<GemvArgs, &dispatch>,

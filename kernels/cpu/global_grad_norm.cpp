@@ -69,22 +69,10 @@ namespace {
 
 using ops::GlobalGradNormArgs;
 
-/// norm = sqrt(sum_i g[i]^2). Error: the contract's bound.
-void naive(const GlobalGradNormArgs& args, Device&) {
-  float sum = 0;
-  for (Index i = 0; i < args.n; ++i) sum += args.g(i) * args.g(i);
-  args.norm(0) = std::sqrt(sum);
-}
-
 void highway(const GlobalGradNormArgs& args, Device&) {
   args.norm(0) = std::sqrt(sum_of_squares(args.g.data(), args.n));
 }
 
-const KernelRegistration naive_kernel{{.op = "global_grad_norm",
-                                       .id = "global_grad_norm/cpu/naive",
-                                       .source = "kernels/cpu/global_grad_norm.cpp",
-                                       .summary = "one sum, terms in order",
-                                       .run = &run_typed<GlobalGradNormArgs, &naive>}};
 const KernelRegistration highway_kernel{{.op = "global_grad_norm",
                                          .id = "global_grad_norm/cpu/highway",
                                          .source = "kernels/cpu/global_grad_norm.cpp",

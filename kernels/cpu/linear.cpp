@@ -9,26 +9,11 @@ namespace {
 
 using ops::LinearArgs;
 
-/// The sum in ascending order, the bias last.
-void naive(const LinearArgs& args, Device&) {
-  for (Index i = 0; i < args.s; ++i)
-    for (Index o = 0; o < args.out; ++o) {
-      float sum = 0.0F;
-      for (Index p = 0; p < args.in; ++p) sum += args.x(i, p) * args.weight(o, p);
-      args.y(i, o) = args.biases == 0 ? sum : sum + args.bias(0, o);
-    }
-}
-
 std::optional<std::string> refusal(const LinearArgs& args) { return openblas_refuses(args.x, args.weight, args.y); }
 
-const KernelRegistration naive_kernel{{.op = "linear",
-                                       .id = "linear/cpu/naive",
-                                       .source = "kernels/cpu/linear.cpp",
-                                       .summary = "three loops",
-                                       .run = &run_typed<LinearArgs, &naive>,
-                                       .priority = -1}};
 const KernelRegistration openblas_kernel{{.op = "linear",
                                           .id = "linear/cpu/openblas",
+                                          .batch_invariant = false,
                                           .source = "kernels/linear.hpp",
                                           .summary = kOpenblas,
                                           .run = &run_typed<LinearArgs, &linear_by<&multiply_openblas>>,
@@ -40,6 +25,7 @@ const KernelRegistration tiled_kernel{{.op = "linear",
                                        .run = &run_typed<LinearArgs, &linear_by<&multiply_tiled>>}};
 const KernelRegistration dispatch_kernel{{.op = "linear",
                                           .id = "linear/cpu/dispatch",
+                                          .batch_invariant = false,
                                           .source = "kernels/linear.hpp",
                                           .summary = kDispatch,
                                           .run = &run_typed<LinearArgs, &linear_by<&multiply_dispatch>>,

@@ -11,47 +11,14 @@ namespace {
 
 using ops::LoraLinearBackwardArgs;
 
-/// Row by row: g = alpha / r dy · B, which dx and dA use at once, and the row's part of dB. Inner loops run along rows;
-/// sums over rows ascend.
-void naive(const LoraLinearBackwardArgs& args, Device&) {
-  const float scale = lora_scale(args.alpha, args.r);
-  for (Index q = 0; q < args.r; ++q)
-    for (Index p = 0; p < args.in; ++p) args.da(q, p) = 0.0F;
-  for (Index o = 0; o < args.out; ++o)
-    for (Index q = 0; q < args.r; ++q) args.db(o, q) = 0.0F;
-  std::vector<float> g(static_cast<std::size_t>(args.r));
-  for (Index i = 0; i < args.s; ++i) {
-    std::ranges::fill(g, 0.0F);
-    for (Index p = 0; p < args.in; ++p) args.dx(i, p) = 0.0F;
-    for (Index o = 0; o < args.out; ++o) {
-      const float dy = args.dy(i, o), scaled = scale * dy;
-      for (Index q = 0; q < args.r; ++q) {
-        g[static_cast<std::size_t>(q)] += scaled * args.b(o, q);
-        args.db(o, q) += scaled * args.t(i, q);
-      }
-      for (Index p = 0; p < args.in; ++p) args.dx(i, p) += dy * args.weight(o, p);
-    }
-    for (Index q = 0; q < args.r; ++q)
-      for (Index p = 0; p < args.in; ++p) {
-        args.dx(i, p) += g[static_cast<std::size_t>(q)] * args.a(q, p);
-        args.da(q, p) += g[static_cast<std::size_t>(q)] * args.x(i, p);
-      }
-  }
-}
-
 std::optional<std::string> refusal(const LoraLinearBackwardArgs& args) {
   return openblas_refuses(args.x, args.weight, args.a, args.b, args.t, args.dy, args.dx, args.da, args.db);
 }
 
-const KernelRegistration naive_kernel{{.op = "lora_linear_backward",
-                                       .id = "lora_linear_backward/cpu/naive",
-                                       .source = "kernels/cpu/lora_linear_backward.cpp",
-                                       .summary = "loops, one row after another",
-                                       .run = &run_typed<LoraLinearBackwardArgs, &naive>,
-                                       .priority = -1}};
 const KernelRegistration openblas_kernel{
     {.op = "lora_linear_backward",
      .id = "lora_linear_backward/cpu/openblas",
+     .batch_invariant = false,
      .source = "kernels/lora.hpp",
      .summary = kOpenblas,
      .run = &run_typed<LoraLinearBackwardArgs, &lora_linear_backward_by<&multiply_openblas>>,
@@ -65,6 +32,7 @@ const KernelRegistration tiled_kernel{
 const KernelRegistration dispatch_kernel{
     {.op = "lora_linear_backward",
      .id = "lora_linear_backward/cpu/dispatch",
+     .batch_invariant = false,
      .source = "kernels/lora.hpp",
      .summary = kDispatch,
      .run = &run_typed<LoraLinearBackwardArgs, &lora_linear_backward_by<&multiply_dispatch>>,

@@ -1,4 +1,4 @@
-// C = Aᵀ·B on the CPU, from the triple loop to register tiles. A is stored [k, m].
+// C = Aᵀ·B on the CPU, by OpenBLAS or in register tiles. A is stored [k, m].
 #include "ops/matmul_tn.hpp"
 
 #include "kernels/cpu/gemm.hpp"
@@ -9,31 +9,14 @@ namespace {
 
 using ops::MatmulTnArgs;
 
-/// c[i,j] = sum_p a[p,i] * b[p,j]
-///   a (k,m), b (k,n), c (m,n): row-major float32, any leading dimension; c shares no memory with a or b.
-/// In the order i, p, j: the inner loop runs along rows of b and c. Error at most k·u·sum_p |a[p,i]||b[p,j]|.
-/// Cost 2mkn flops.
-void naive(const MatmulTnArgs& args, Device&) {
-  for (Index i = 0; i < args.m; ++i) {
-    for (Index j = 0; j < args.n; ++j) args.c(i, j) = 0.0F;
-    for (Index p = 0; p < args.k; ++p)
-      for (Index j = 0; j < args.n; ++j) args.c(i, j) += args.a(p, i) * args.b(p, j);
-  }
-}
-
 void openblas(const MatmulTnArgs& args, Device&) { openblas_gemm(gemm_call(args, true, false)); }
 void tiled(const MatmulTnArgs& args, Device&) { tiled_gemm(gemm_call(args, true, false)); }
 void dispatch(const MatmulTnArgs& args, Device&) { dispatch_gemm(gemm_call(args, true, false)); }
 std::optional<std::string> refusal(const MatmulTnArgs& args) { return openblas_refusal(gemm_call(args, true, false)); }
 
-const KernelRegistration naive_kernel{{.op = "matmul_tn",
-                                       .id = "matmul_tn/cpu/naive",
-                                       .source = "kernels/cpu/matmul_tn.cpp",
-                                       .summary = "three loops in the order i, p, j",
-                                       .run = &run_typed<MatmulTnArgs, &naive>,
-                                       .priority = -1}};
 const KernelRegistration openblas_kernel{{.op = "matmul_tn",
                                           .id = "matmul_tn/cpu/openblas",
+                                          .batch_invariant = false,
                                           .source = "kernels/cpu/openblas_gemm.cpp",
                                           .summary = "cblas_sgemm",
                                           .run = &run_typed<MatmulTnArgs, &openblas>,
@@ -45,6 +28,7 @@ const KernelRegistration tiled_kernel{{.op = "matmul_tn",
                                        .run = &run_typed<MatmulTnArgs, &tiled>}};
 const KernelRegistration dispatch_kernel{{.op = "matmul_tn",
                                           .id = "matmul_tn/cpu/dispatch",
+                                          .batch_invariant = false,
                                           .source = "kernels/cpu/dispatch_gemm.cpp",
                                           .summary = "highway_tiled for small products, else OpenBLAS",
                                           .run = &run_typed<MatmulTnArgs, &dispatch>,

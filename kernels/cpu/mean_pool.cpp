@@ -40,20 +40,7 @@ HWY_EXPORT(mean_of_rows);
 
 using ops::MeanPoolArgs;
 
-/// y[b,j] = sum_(i < lengths[b]) x[b,i,j] / lengths[b]
-///   x (b,s,h), y (b,h): row-major float32, any outer strides; lengths (b) from 1 to s; y shares no memory with x.
-/// One sum, i ascending, and one division. Error at most lengths[b]·u·sum_i |x[b,i,j]| / lengths[b] + u|y|. Reads no
-/// padding.
-void naive(const MeanPoolArgs& args, Device&) {
-  for (Index b = 0; b < args.b; ++b)
-    for (Index j = 0; j < args.h; ++j) {
-      float sum = 0.0F;
-      for (Index i = 0; i < args.lengths(b); ++i) sum += args.x(b, i, j);
-      args.y(b, j) = sum / static_cast<float>(args.lengths(b));
-    }
-}
-
-/// The same in SIMD along the rows; the same order of summation.
+/// The naive kernel in SIMD along the rows; the same order of summation.
 void highway(const MeanPoolArgs& args, Device&) {
   for (Index b = 0; b < args.b; ++b) {
     const Rows<const float> x{args.x.data() + b * args.x.stride(0), args.x.stride(1)};
@@ -61,11 +48,6 @@ void highway(const MeanPoolArgs& args, Device&) {
   }
 }
 
-const KernelRegistration naive_kernel{{.op = "mean_pool",
-                                       .id = "mean_pool/cpu/naive",
-                                       .source = "kernels/cpu/mean_pool.cpp",
-                                       .summary = "one sum per column",
-                                       .run = &run_typed<MeanPoolArgs, &naive>}};
 const KernelRegistration highway_kernel{{.op = "mean_pool",
                                          .id = "mean_pool/cpu/highway",
                                          .source = "kernels/cpu/mean_pool.cpp",

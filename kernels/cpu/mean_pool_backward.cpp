@@ -49,17 +49,7 @@ HWY_EXPORT(spread);
 
 using ops::MeanPoolBackwardArgs;
 
-/// dx[b,i,j] = dy[b,j] / lengths[b] where i < lengths[b], else 0
-///   dy (b,h), dx (b,s,h): row-major float32, any outer strides; lengths (b) from 1 to s; dx shares no memory with dy.
-/// One rounding an element.
-void naive(const MeanPoolBackwardArgs& args, Device&) {
-  for (Index b = 0; b < args.b; ++b)
-    for (Index i = 0; i < args.s; ++i)
-      for (Index j = 0; j < args.h; ++j)
-        args.dx(b, i, j) = i < args.lengths(b) ? args.dy(b, j) / static_cast<float>(args.lengths(b)) : 0.0F;
-}
-
-/// The same in SIMD.
+/// The naive kernel in SIMD.
 void highway(const MeanPoolBackwardArgs& args, Device&) {
   for (Index b = 0; b < args.b; ++b)
     HWY_DYNAMIC_DISPATCH(spread)
@@ -67,11 +57,6 @@ void highway(const MeanPoolBackwardArgs& args, Device&) {
      Rows<float>{args.dx.data() + b * args.dx.stride(0), args.dx.stride(1)});
 }
 
-const KernelRegistration naive_kernel{{.op = "mean_pool_backward",
-                                       .id = "mean_pool_backward/cpu/naive",
-                                       .source = "kernels/cpu/mean_pool_backward.cpp",
-                                       .summary = "three loops",
-                                       .run = &run_typed<MeanPoolBackwardArgs, &naive>}};
 const KernelRegistration highway_kernel{{.op = "mean_pool_backward",
                                          .id = "mean_pool_backward/cpu/highway",
                                          .source = "kernels/cpu/mean_pool_backward.cpp",

@@ -112,18 +112,7 @@ HWY_EXPORT(decode_rows);
 
 using ops::Nf4AbsmaxDequantizeArgs;
 
-/// absmax[j,c] = code[q[i]] absmax2[i/256] + offset, i = j b + c
-///   codes (256 g), absmax2 (g), offset (1), g = ceil(n b / 256): dense; absmax (n, b): row-major, any leading
-///   dimension; it shares no memory. Error: the contract's bound. Cost 5 n b bytes.
-void naive(const Nf4AbsmaxDequantizeArgs& args, Device&) {
-  for (Index j = 0; j < args.n; ++j)
-    for (Index c = 0; c < args.b; ++c) {
-      const Index i = j * args.b + c;
-      args.absmax(j, c) = kAbsmaxCode[args.codes(i)] * args.absmax2(i / kAbsmaxGroup) + args.offset(0);
-    }
-}
-
-/// The same in SIMD, fused: dense matrices are one row.
+/// The naive kernel in SIMD, fused: dense matrices are one row.
 void highway(const Nf4AbsmaxDequantizeArgs& args, Device&) {
   const bool dense = args.absmax.contiguous();
   HWY_DYNAMIC_DISPATCH(decode_rows)
@@ -131,11 +120,6 @@ void highway(const Nf4AbsmaxDequantizeArgs& args, Device&) {
    rows_of(args.absmax));
 }
 
-const KernelRegistration naive_kernel{{.op = "nf4_absmax_dequantize",
-                                       .id = "nf4_absmax_dequantize/cpu/naive",
-                                       .source = "kernels/cpu/nf4_absmax_dequantize.cpp",
-                                       .summary = "two loops, a table in memory",
-                                       .run = &run_typed<Nf4AbsmaxDequantizeArgs, &naive>}};
 const KernelRegistration highway_kernel{{.op = "nf4_absmax_dequantize",
                                          .id = "nf4_absmax_dequantize/cpu/highway",
                                          .source = "kernels/cpu/nf4_absmax_dequantize.cpp",

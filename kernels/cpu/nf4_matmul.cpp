@@ -69,21 +69,7 @@ HWY_EXPORT(decode_columns);
 
 using ops::Nf4MatmulArgs;
 
-/// dx[i,p] = sum_j dy[i,j] w[j,p], w[j,p] = code[q[j,p]] absmax[j, p/64]
-///   dy (m,n), codes (n, 32 b), absmax (n, b), dx (m,k), b = ceil(k/64): row-major, any leading dimension; dx shares no
-///   memory.
-/// j ascending. Error at most n·u·sum_j |dy[i,j]||w[j,p]|. Cost 2mkn flops.
-void naive(const Nf4MatmulArgs& args, Device&) {
-  for (Index i = 0; i < args.m; ++i)
-    for (Index p = 0; p < args.k; ++p) {
-      float sum = 0.0F;
-      for (Index j = 0; j < args.n; ++j)
-        sum += args.dy(i, j) * (kNf4[nf4_code(&args.codes(j, 0), p)] * nf4_scale(args.absmax(j, p / kNf4Block)));
-      args.dx(i, p) = sum;
-    }
-}
-
-/// The same in SIMD: up to four rows of DY with weights that stay in registers; more by register tiles over panels of 128
+/// The naive kernel in SIMD: up to four rows of DY with weights that stay in registers; more by register tiles over panels of 128
 /// columns of W, which are decoded once into scratch memory of 512 n bytes.
 void highway(const Nf4MatmulArgs& args, Device&) {
   constexpr Index kPanel = 2 * kNf4Block;
@@ -106,13 +92,9 @@ void highway(const Nf4MatmulArgs& args, Device&) {
   }
 }
 
-const KernelRegistration naive_kernel{{.op = "nf4_matmul",
-                                       .id = "nf4_matmul/cpu/naive",
-                                       .source = "kernels/cpu/nf4_matmul.cpp",
-                                       .summary = "three loops, every weight decoded where it is used",
-                                       .run = &run_typed<Nf4MatmulArgs, &naive>}};
 const KernelRegistration highway_kernel{{.op = "nf4_matmul",
                                          .id = "nf4_matmul/cpu/highway",
+                                         .batch_invariant = false,
                                          .source = "kernels/cpu/nf4_matmul.cpp",
                                          .summary = "up to four rows from registers, more over panels of 128 decoded columns",
                                          .run = &run_typed<Nf4MatmulArgs, &highway>,

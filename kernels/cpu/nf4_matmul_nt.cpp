@@ -89,20 +89,7 @@ HWY_EXPORT(decode_rows);
 
 using ops::Nf4MatmulNtArgs;
 
-/// y[i,j] = sum_p x[i,p] w[j,p], w[j,p] = code[q[j,p]] absmax[j, p/64]
-///   x (m,k), codes (n, 32 b), absmax (n, b), y (m,n), b = ceil(k/64): row-major, any leading dimension; y shares no memory.
-/// p ascending. Error at most k·u·sum_p |x[i,p]||w[j,p]|. Cost 2mkn flops.
-void naive(const Nf4MatmulNtArgs& args, Device&) {
-  for (Index i = 0; i < args.m; ++i)
-    for (Index j = 0; j < args.n; ++j) {
-      float sum = 0.0F;
-      for (Index p = 0; p < args.k; ++p)
-        sum += args.x(i, p) * (kNf4[nf4_code(&args.codes(j, 0), p)] * nf4_scale(args.absmax(j, p / kNf4Block)));
-      args.y(i, j) = sum;
-    }
-}
-
-/// The same in SIMD: up to four rows of X with weights that stay in registers; more by register tiles over panels of 32
+/// The naive kernel in SIMD: up to four rows of X with weights that stay in registers; more by register tiles over panels of 32
 /// rows of W, which are decoded once into scratch memory of 128 k bytes.
 void highway(const Nf4MatmulNtArgs& args, Device&) {
   constexpr Index kPanel = 32;
@@ -125,13 +112,9 @@ void highway(const Nf4MatmulNtArgs& args, Device&) {
   }
 }
 
-const KernelRegistration naive_kernel{{.op = "nf4_matmul_nt",
-                                       .id = "nf4_matmul_nt/cpu/naive",
-                                       .source = "kernels/cpu/nf4_matmul_nt.cpp",
-                                       .summary = "three loops, every weight decoded where it is used",
-                                       .run = &run_typed<Nf4MatmulNtArgs, &naive>}};
 const KernelRegistration highway_kernel{{.op = "nf4_matmul_nt",
                                          .id = "nf4_matmul_nt/cpu/highway",
+                                         .batch_invariant = false,
                                          .source = "kernels/cpu/nf4_matmul_nt.cpp",
                                          .summary = "up to four rows from registers, more over panels of 32 decoded rows",
                                          .run = &run_typed<Nf4MatmulNtArgs, &highway>,

@@ -44,25 +44,11 @@ HWY_EXPORT(dequantize);
 
 using ops::Q4KDequantizeArgs;
 
-/// y[i,p] = d sc q - dmin m
-///   blocks (rows, ceil(k/256)*144): bytes, rows at multiples of 4; y (rows,k): row-major float32, any leading dimension;
-///   y shares no memory with blocks. Bit for bit. Cost 0.5625 + 4 bytes a value.
-void naive(const Q4KDequantizeArgs& args, Device&) {
-  for (Index i = 0; i < args.rows; ++i)
-    for (Index p = 0; p < args.k; ++p)
-      args.y(i, p) = q4_k::value_at(&args.blocks(i, p / q4_k::kValues * q4_k::kBytes), p % q4_k::kValues);
-}
-
-/// The same in SIMD, a super-block at a time.
+/// The naive kernel in SIMD, a super-block at a time.
 void highway(const Q4KDequantizeArgs& args, Device&) {
   HWY_DYNAMIC_DISPATCH(dequantize)(args.rows, args.k, rows_of(args.blocks), rows_of(args.y));
 }
 
-const KernelRegistration naive_kernel{{.op = "q4_k_dequantize",
-                                       .id = "q4_k_dequantize/cpu/naive",
-                                       .source = "kernels/cpu/q4_k_dequantize.cpp",
-                                       .summary = "two loops",
-                                       .run = &run_typed<Q4KDequantizeArgs, &naive>}};
 const KernelRegistration highway_kernel{{.op = "q4_k_dequantize",
                                          .id = "q4_k_dequantize/cpu/highway",
                                          .source = "kernels/cpu/q4_k_dequantize.cpp",

@@ -56,19 +56,7 @@ HWY_EXPORT(multiply);
 
 using ops::Q4KGemvArgs;
 
-/// y[i] = sum_p w[i,p] x[p]
-///   blocks (rows, ceil(k/256)*144): bytes, rows at multiples of 4, of which w (rows,k) are the values; x (k), y (rows):
-///   float32. y shares no memory with blocks or x. One sum over p in ascending order. Error at most k·u·sum_p |w||x|.
-void naive(const Q4KGemvArgs& args, Device&) {
-  for (Index i = 0; i < args.rows; ++i) {
-    float sum = 0.0F;
-    for (Index p = 0; p < args.k; ++p)
-      sum += q4_k::value_at(&args.blocks(i, p / q4_k::kValues * q4_k::kBytes), p % q4_k::kValues) * args.x(p);
-    args.y(i) = sum;
-  }
-}
-
-/// The same from sums of codes times x and of x, a sub-block at a time, as integer kernels form them: scales are applied to 32
+/// The naive kernel from sums of codes times x and of x, a sub-block at a time, as integer kernels form them: scales are applied to 32
 /// terms at once, and errors are relative to both parts of a weight.
 void by_sub_blocks(const Q4KGemvArgs& args, Device&) {
   for (Index i = 0; i < args.rows; ++i) {
@@ -88,16 +76,11 @@ void by_sub_blocks(const Q4KGemvArgs& args, Device&) {
   }
 }
 
-/// The same in SIMD, two vector sums a row.
+/// The naive kernel in SIMD, two vector sums a row.
 void highway(const Q4KGemvArgs& args, Device&) {
   HWY_DYNAMIC_DISPATCH(multiply)(args.rows, args.k, rows_of(args.blocks), args.x.data(), args.y.data());
 }
 
-const KernelRegistration naive_kernel{{.op = "q4_k_gemv",
-                                       .id = "q4_k_gemv/cpu/naive",
-                                       .source = "kernels/cpu/q4_k_gemv.cpp",
-                                       .summary = "two loops, one sum per row",
-                                       .run = &run_typed<Q4KGemvArgs, &naive>}};
 const KernelRegistration by_sub_blocks_kernel{{.op = "q4_k_gemv",
                                                .id = "q4_k_gemv/cpu/by_sub_blocks",
                                                .source = "kernels/cpu/q4_k_gemv.cpp",

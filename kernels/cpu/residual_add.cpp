@@ -41,27 +41,13 @@ HWY_EXPORT(residual_add_rows);
 
 using ops::ResidualAddArgs;
 
-/// y[i,j] = x[i,j] + alpha r[i,j]
-///   x, r, y (m,n): row-major float32, any leading dimension; y shares no memory with x or r.
-/// Two roundings an element, one where fused. Cost 12 m n bytes.
-void naive(const ResidualAddArgs& args, Device&) {
-  const auto alpha = static_cast<float>(args.alpha);
-  for (Index i = 0; i < args.m; ++i)
-    for (Index j = 0; j < args.n; ++j) args.y(i, j) = args.x(i, j) + alpha * args.r(i, j);
-}
-
-/// The same in SIMD: one pass, tails by masks.
+/// The naive kernel in SIMD: one pass, tails by masks.
 void highway(const ResidualAddArgs& args, Device&) {
   HWY_DYNAMIC_DISPATCH(residual_add_rows)
   (args.m, args.n, static_cast<float>(args.alpha), rows_of(args.y),
    Rows<const float>{args.x.data(), rows_of(args.x).ld}, Rows<const float>{args.r.data(), rows_of(args.r).ld});
 }
 
-const KernelRegistration naive_kernel{{.op = "residual_add",
-                                       .id = "residual_add/cpu/naive",
-                                       .source = "kernels/cpu/residual_add.cpp",
-                                       .summary = "two loops",
-                                       .run = &run_typed<ResidualAddArgs, &naive>}};
 const KernelRegistration highway_kernel{{.op = "residual_add",
                                          .id = "residual_add/cpu/highway",
                                          .source = "kernels/cpu/residual_add.cpp",

@@ -75,44 +75,23 @@ HWY_EXPORT(rmsnorm_rows);
 
 using ops::RmsnormArgs;
 
-/// rrms[i] = 1 / sqrt(sum_j x[i,j]² / n + eps), y[i,j] = x[i,j] rrms[i] weight[j]
-///   x, y (rows,n): float32, binary16 or bfloat16, rows dense; weight (n), rrms (rows): float32. y and rrms share no
-///   memory with x and weight. One sum per row, j ascending. Cost 4 rows n operations, two passes over x.
-template <class S>
-void naive(const RmsnormArgs& args, Device&) {
-  const View<const S> x = args.x.as<const S>();
-  const View<S> y = args.y.as<S>();
-  for (Index i = 0; i < args.rows; ++i) {
-    float sum = 0.0F;
-    for (Index j = 0; j < args.n; ++j) sum += widen(x(i, j)) * widen(x(i, j));
-    const float rrms = 1.0F / std::sqrt(sum / static_cast<float>(args.n) + static_cast<float>(args.eps));
-    args.rrms(i) = rrms;
-    for (Index j = 0; j < args.n; ++j) y(i, j) = narrow<S>(widen(x(i, j)) * rrms * args.weight(j));
-  }
-}
-
-/// The same in SIMD, four vector sums per row.
+/// The naive kernel in SIMD, four vector sums per row.
 void highway(const RmsnormArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(rmsnorm_rows)(args); }
 
-template <void (*run)(const RmsnormArgs&, Device&)>
-KernelRegistration add(DType storage, std::string_view id, std::string_view summary, int priority) {
+KernelRegistration add(DType storage, std::string_view id) {
   return KernelRegistration({.op = "rmsnorm",
                              .id = id,
                              .storage = storage,
                              .source = "kernels/cpu/rmsnorm.cpp",
-                             .summary = summary,
-                             .run = &run_typed<RmsnormArgs, run>,
-                             .priority = priority});
+                             .summary = "four vector sums a row, one thread",
+                             .run = &run_typed<RmsnormArgs, &highway>,
+                             .priority = 1});
 }
 
-constexpr std::string_view kNaive = "two loops a row", kHighway = "four vector sums a row, one thread";
 const KernelRegistration registrations[] = {
-    add<&naive<float>>(DType::f32, "rmsnorm/cpu/naive", kNaive, 0),
-    add<&naive<Half>>(DType::f16, "rmsnorm/cpu/naive_f16", kNaive, 0),
-    add<&naive<BFloat16>>(DType::bf16, "rmsnorm/cpu/naive_bf16", kNaive, 0),
-    add<&highway>(DType::f32, "rmsnorm/cpu/highway", kHighway, 1),
-    add<&highway>(DType::f16, "rmsnorm/cpu/highway_f16", kHighway, 1),
-    add<&highway>(DType::bf16, "rmsnorm/cpu/highway_bf16", kHighway, 1),
+    add(DType::f32, "rmsnorm/cpu/highway"),
+    add(DType::f16, "rmsnorm/cpu/highway_f16"),
+    add(DType::bf16, "rmsnorm/cpu/highway_bf16"),
 };
 
 }  // namespace

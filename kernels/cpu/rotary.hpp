@@ -5,8 +5,6 @@
 
 namespace assay::cpu {
 
-/// One pair after another, cosine and sine of the exact angle by the C library in double.
-void rotate_naive(const Rotary& call);
 /// In SIMD: the cosines and sines of a row once, for all of its heads.
 void rotate_highway(const Rotary& call);
 

@@ -40,27 +40,13 @@ HWY_EXPORT(scale_rows);
 
 using ops::ScaleArgs;
 
-/// y[i,j] = alpha x[i,j]
-///   x, y (m,n): row-major float32, any leading dimension; they share no memory.
-/// One rounding an element. Cost 8 m n bytes.
-void naive(const ScaleArgs& args, Device&) {
-  const auto alpha = static_cast<float>(args.alpha);
-  for (Index i = 0; i < args.m; ++i)
-    for (Index j = 0; j < args.n; ++j) args.y(i, j) = alpha * args.x(i, j);
-}
-
-/// The same in SIMD: one pass, tails by masks.
+/// The naive kernel in SIMD: one pass, tails by masks.
 void highway(const ScaleArgs& args, Device&) {
   HWY_DYNAMIC_DISPATCH(scale_rows)
   (args.m, args.n, static_cast<float>(args.alpha), rows_of(args.y),
    Rows<const float>{args.x.data(), rows_of(args.x).ld});
 }
 
-const KernelRegistration naive_kernel{{.op = "scale",
-                                       .id = "scale/cpu/naive",
-                                       .source = "kernels/cpu/scale.cpp",
-                                       .summary = "two loops",
-                                       .run = &run_typed<ScaleArgs, &naive>}};
 const KernelRegistration highway_kernel{{.op = "scale",
                                          .id = "scale/cpu/highway",
                                          .source = "kernels/cpu/scale.cpp",

@@ -45,25 +45,12 @@ HWY_EXPORT(silu_rows);
 
 using ops::SiluArgs;
 
-/// y[i,j] = x[i,j] / (1 + exp(-x[i,j]))
-///   x, y (m,n): row-major float32, any leading dimension; they share no memory.
-/// An exp and three roundings an element; 0 below -88.7, where exp overflows. Cost 8 m n bytes.
-void naive(const SiluArgs& args, Device&) {
-  for (Index i = 0; i < args.m; ++i)
-    for (Index j = 0; j < args.n; ++j) args.y(i, j) = args.x(i, j) / (1.0F + std::exp(-args.x(i, j)));
-}
-
-/// The same in SIMD: one pass, tails by masks.
+/// The naive kernel in SIMD: one pass, tails by masks.
 void highway(const SiluArgs& args, Device&) {
   HWY_DYNAMIC_DISPATCH(silu_rows)
   (args.m, args.n, rows_of(args.y), Rows<const float>{args.x.data(), rows_of(args.x).ld});
 }
 
-const KernelRegistration naive_kernel{{.op = "silu",
-                                       .id = "silu/cpu/naive",
-                                       .source = "kernels/cpu/silu.cpp",
-                                       .summary = "two loops",
-                                       .run = &run_typed<SiluArgs, &naive>}};
 const KernelRegistration highway_kernel{{.op = "silu",
                                          .id = "silu/cpu/highway",
                                          .arithmetic = {.functions = FunctionLibrary::highway},

@@ -47,29 +47,13 @@ HWY_EXPORT(silu_backward_rows);
 
 using ops::SiluBackwardArgs;
 
-/// dx[i,j] = dy[i,j] s (1 + x[i,j] (1 - s)), s = 1 / (1 + exp(-x[i,j]))
-///   x, dy, dx (m,n): row-major float32, any leading dimension; dx shares no memory with x or dy.
-/// Cost 12 m n bytes and an exp an element.
-void naive(const SiluBackwardArgs& args, Device&) {
-  for (Index i = 0; i < args.m; ++i)
-    for (Index j = 0; j < args.n; ++j) {
-      const float x = args.x(i, j), s = 1.0F / (1.0F + std::exp(-x));
-      args.dx(i, j) = args.dy(i, j) * (s * (1.0F + x * (1.0F - s)));
-    }
-}
-
-/// The same in SIMD: one pass, tails by masks.
+/// The naive kernel in SIMD: one pass, tails by masks.
 void highway(const SiluBackwardArgs& args, Device&) {
   HWY_DYNAMIC_DISPATCH(silu_backward_rows)
   (args.m, args.n, rows_of(args.dx), Rows<const float>{args.x.data(), rows_of(args.x).ld},
    Rows<const float>{args.dy.data(), rows_of(args.dy).ld});
 }
 
-const KernelRegistration naive_kernel{{.op = "silu_backward",
-                                       .id = "silu_backward/cpu/naive",
-                                       .source = "kernels/cpu/silu_backward.cpp",
-                                       .summary = "two loops",
-                                       .run = &run_typed<SiluBackwardArgs, &naive>}};
 const KernelRegistration highway_kernel{{.op = "silu_backward",
                                          .id = "silu_backward/cpu/highway",
                                          .arithmetic = {.functions = FunctionLibrary::highway},

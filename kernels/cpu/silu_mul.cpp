@@ -48,43 +48,24 @@ HWY_EXPORT(silu_mul_rows);
 
 using ops::SiluMulArgs;
 
-/// y[i,j] = gate[i,j] / (1 + exp(-gate[i,j])) * up[i,j]
-///   gate, up, y (rows,n): float32, binary16 or bfloat16, rows dense; y shares no memory with gate or up.
-template <class S>
-void naive(const SiluMulArgs& args, Device&) {
-  const View<const S> gate = args.gate.as<const S>(), up = args.up.as<const S>();
-  const View<S> y = args.y.as<S>();
-  for (Index i = 0; i < args.rows; ++i)
-    for (Index j = 0; j < args.n; ++j) {
-      const float g = widen(gate(i, j));
-      y(i, j) = narrow<S>(g / (1.0F + std::exp(-g)) * widen(up(i, j)));
-    }
-}
-
-/// The same in SIMD, by exp(-|gate|).
+/// The naive kernel in SIMD, by exp(-|gate|).
 void highway(const SiluMulArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(silu_mul_rows)(args); }
 
-template <void (*run)(const SiluMulArgs&, Device&)>
-KernelRegistration add(DType storage, FunctionLibrary functions, std::string_view id, std::string_view summary, int priority) {
+KernelRegistration add(DType storage, std::string_view id) {
   return KernelRegistration({.op = "silu_mul",
                              .id = id,
-                             .arithmetic = {.functions = functions},
+                             .arithmetic = {.functions = FunctionLibrary::highway},
                              .storage = storage,
                              .source = "kernels/cpu/silu_mul.cpp",
-                             .summary = summary,
-                             .run = &run_typed<SiluMulArgs, run>,
-                             .priority = priority});
+                             .summary = "SIMD, one pass over the rows",
+                             .run = &run_typed<SiluMulArgs, &highway>,
+                             .priority = 1});
 }
 
-constexpr std::string_view kNaive = "two loops", kHighway = "SIMD, one pass over the rows";
-constexpr FunctionLibrary kC = FunctionLibrary::c_library, kSimd = FunctionLibrary::highway;
 const KernelRegistration registrations[] = {
-    add<&naive<float>>(DType::f32, kC, "silu_mul/cpu/naive", kNaive, 0),
-    add<&naive<Half>>(DType::f16, kC, "silu_mul/cpu/naive_f16", kNaive, 0),
-    add<&naive<BFloat16>>(DType::bf16, kC, "silu_mul/cpu/naive_bf16", kNaive, 0),
-    add<&highway>(DType::f32, kSimd, "silu_mul/cpu/highway", kHighway, 1),
-    add<&highway>(DType::f16, kSimd, "silu_mul/cpu/highway_f16", kHighway, 1),
-    add<&highway>(DType::bf16, kSimd, "silu_mul/cpu/highway_bf16", kHighway, 1),
+    add(DType::f32, "silu_mul/cpu/highway"),
+    add(DType::f16, "silu_mul/cpu/highway_f16"),
+    add(DType::bf16, "silu_mul/cpu/highway_bf16"),
 };
 
 }  // namespace

@@ -48,25 +48,9 @@ HWY_EXPORT(silu_mul_backward_rows);
 
 using ops::SiluMulBackwardArgs;
 
-/// dgate = dy up s (1 + gate (1 - s)), dup = dy gate s, s = 1 / (1 + exp(-gate))
-///   all of them (rows,n): float32, rows dense; dgate and dup share no memory with the inputs or each other.
-void naive(const SiluMulBackwardArgs& args, Device&) {
-  for (Index i = 0; i < args.rows; ++i)
-    for (Index j = 0; j < args.n; ++j) {
-      const float g = args.gate(i, j), s = 1.0F / (1.0F + std::exp(-g)), dy = args.dy(i, j);
-      args.dgate(i, j) = dy * args.up(i, j) * (s * (1.0F + g * (1.0F - s)));
-      args.dup(i, j) = dy * (g * s);
-    }
-}
-
-/// The same in SIMD, by exp(-|gate|).
+/// The naive kernel in SIMD, by exp(-|gate|).
 void highway(const SiluMulBackwardArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(silu_mul_backward_rows)(args); }
 
-const KernelRegistration naive_kernel{{.op = "silu_mul_backward",
-                                       .id = "silu_mul_backward/cpu/naive",
-                                       .source = "kernels/cpu/silu_mul_backward.cpp",
-                                       .summary = "two loops",
-                                       .run = &run_typed<SiluMulBackwardArgs, &naive>}};
 const KernelRegistration highway_kernel{{.op = "silu_mul_backward",
                                          .id = "silu_mul_backward/cpu/highway",
                                          .arithmetic = {.functions = FunctionLibrary::highway},

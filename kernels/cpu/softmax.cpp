@@ -70,26 +70,9 @@ HWY_EXPORT(softmax_rows);
 
 using ops::SoftmaxArgs;
 
-/// y[i,j] = exp(x[i,j] - m) / sum_k exp(x[i,k] - m), m = max_k x[i,k]; zeros where all of a row is -inf
-///   x, y (rows,n): float32, rows dense; they share no memory. The maximum is known before the first exponential.
-void naive(const SoftmaxArgs& args, Device&) {
-  for (Index i = 0; i < args.rows; ++i) {
-    float shift = args.x(i, 0), sum = 0.0F;
-    for (Index j = 1; j < args.n; ++j) shift = shift < args.x(i, j) ? args.x(i, j) : shift;
-    if (shift == -INFINITY) shift = 0.0F;
-    for (Index j = 0; j < args.n; ++j) sum += args.y(i, j) = std::exp(args.x(i, j) - shift);
-    for (Index j = 0; j < args.n; ++j) args.y(i, j) = sum == 0.0F ? 0.0F : args.y(i, j) / sum;
-  }
-}
-
-/// The same in SIMD; the quotient is a product with the reciprocal.
+/// The naive kernel in SIMD; the quotient is a product with the reciprocal.
 void highway(const SoftmaxArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(softmax_rows)(args); }
 
-const KernelRegistration naive_kernel{{.op = "softmax",
-                                       .id = "softmax/cpu/naive",
-                                       .source = "kernels/cpu/softmax.cpp",
-                                       .summary = "four loops a row",
-                                       .run = &run_typed<SoftmaxArgs, &naive>}};
 const KernelRegistration highway_kernel{{.op = "softmax",
                                          .id = "softmax/cpu/highway",
                                          .arithmetic = {.functions = FunctionLibrary::highway},

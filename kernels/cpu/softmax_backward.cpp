@@ -49,24 +49,9 @@ HWY_EXPORT(softmax_backward_rows);
 
 using ops::SoftmaxBackwardArgs;
 
-/// dx[i,j] = y[i,j] (dy[i,j] - sum_k y[i,k] dy[i,k])
-///   y, dy, dx (rows,n): float32, rows dense; dx shares no memory with y or dy. Cost 4 rows n operations.
-void naive(const SoftmaxBackwardArgs& args, Device&) {
-  for (Index i = 0; i < args.rows; ++i) {
-    float sum = 0.0F;
-    for (Index j = 0; j < args.n; ++j) sum += args.y(i, j) * args.dy(i, j);
-    for (Index j = 0; j < args.n; ++j) args.dx(i, j) = args.y(i, j) * (args.dy(i, j) - sum);
-  }
-}
-
-/// The same in SIMD.
+/// The naive kernel in SIMD.
 void highway(const SoftmaxBackwardArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(softmax_backward_rows)(args); }
 
-const KernelRegistration naive_kernel{{.op = "softmax_backward",
-                                       .id = "softmax_backward/cpu/naive",
-                                       .source = "kernels/cpu/softmax_backward.cpp",
-                                       .summary = "two loops a row",
-                                       .run = &run_typed<SoftmaxBackwardArgs, &naive>}};
 const KernelRegistration highway_kernel{{.op = "softmax_backward",
                                          .id = "softmax_backward/cpu/highway",
                                          .source = "kernels/cpu/softmax_backward.cpp",

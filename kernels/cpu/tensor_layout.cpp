@@ -12,21 +12,13 @@ namespace {
 
 using ops::TensorLayoutArgs;
 
-/// dst[i,j] = src[i,j]
-///   src (m,n), dst (m,n): float32, any strides by which no two indices reach the same element; no shared memory.
-/// Copies: bit for bit, NaN payloads and signs of zeros included. Cost 2mn memory accesses.
-void naive(const TensorLayoutArgs& args, Device&) {
-  for (Index i = 0; i < args.m; ++i)
-    for (Index j = 0; j < args.n; ++j) args.dst(i, j) = args.src(i, j);
-}
-
 /// Whether the elements along one axis (0: a column, 1: a row) lie side by side.
 template <class T>
 bool dense(const View<T>& v, int axis) {
   return v.dim(axis) <= 1 || v.stride(axis) == 1;
 }
 
-/// The same, by the layouts met: all of it or whole rows by memcpy where both sides have dense rows, in-register
+/// As the naive kernel, by the layouts met: all of it or whole rows by memcpy where both sides have dense rows, in-register
 /// transposition where one side has dense rows and the other dense columns, else in blocks of 32x32, small enough for
 /// the first-level cache whichever way either side is walked.
 void rows(const TensorLayoutArgs& args, Device&) {
@@ -51,12 +43,6 @@ void rows(const TensorLayoutArgs& args, Device&) {
         for (Index j = j0; j < std::min(n, j0 + kBlock); ++j) dst(i, j) = src(i, j);
 }
 
-const KernelRegistration naive_kernel{{.op = "tensor_layout",
-                                       .id = "tensor_layout/cpu/naive",
-                                       .source = "kernels/cpu/tensor_layout.cpp",
-                                       .summary = "two loops over strides",
-                                       .run = &run_typed<TensorLayoutArgs, &naive>,
-                                       .priority = -1}};
 const KernelRegistration rows_kernel{
     {.op = "tensor_layout",
      .id = "tensor_layout/cpu/rows",

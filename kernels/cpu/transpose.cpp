@@ -39,27 +39,13 @@ HWY_EXPORT(transpose_in_blocks);
 
 using ops::TransposeArgs;
 
-/// dst[j,i] = src[i,j]
-///   src (m,n), dst (n,m): row-major float32, any leading dimension; they share no memory.
-/// Copies: bit for bit, NaN payloads and signs of zeros included. Cost 2mn memory accesses.
-void naive(const TransposeArgs& args, Device&) {
-  for (Index i = 0; i < args.m; ++i)
-    for (Index j = 0; j < args.n; ++j) args.dst(j, i) = args.src(i, j);
-}
-
-/// The same, cut into blocks that fit the cache and transposed in registers.
+/// As the naive kernel, cut into blocks that fit the cache and transposed in registers.
 void blocked32(const TransposeArgs& args, Device&) {
   if (args.src.size() == 0) return;
   transpose_blocked(args.m, args.n, args.src.data(), leading_dimension(args.src), args.dst.data(),
                     leading_dimension(args.dst));
 }
 
-const KernelRegistration naive_kernel{{.op = "transpose",
-                                       .id = "transpose/cpu/naive",
-                                       .source = "kernels/cpu/transpose.cpp",
-                                       .summary = "two loops",
-                                       .run = &run_typed<TransposeArgs, &naive>,
-                                       .priority = -1}};
 const KernelRegistration blocked_kernel{{.op = "transpose",
                                          .id = "transpose/cpu/blocked32",
                                          .source = "kernels/cpu/transpose.cpp",

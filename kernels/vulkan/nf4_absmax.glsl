@@ -34,13 +34,13 @@ float absmax_entry(uint code) {
 #endif
 }
 
-/// A scale as it is encoded: 0 below 2^-120, NaN where it is negative.
+/// A scale as it is encoded: +0 below 2^-120, NaN where it is negative.
 float absmax_value(float absmax) {
 #ifdef FAULT_NEGATIVE_KEPT
   return nf4_scale(absmax);
 #else
-  const float value = nf4_scale(absmax);
-  return (floatBitsToUint(value) & 0x80000000u) != 0 ? uintBitsToFloat(0x7fc00000u) : value;
+  if (nf4_counts_as_zero(absmax)) return 0;
+  return (floatBitsToUint(absmax) & 0x80000000u) != 0 ? uintBitsToFloat(0x7fc00000u) : absmax;
 #endif
 }
 

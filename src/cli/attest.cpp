@@ -9,9 +9,11 @@
 
 #include "cli/built_from.hpp"
 #include "cli/commands.hpp"
+#include "cli/environment.hpp"
 #include "cli/local_devices.hpp"
 #include "cli/progress.hpp"
 #include "cli/values.hpp"
+#include "core/files.hpp"
 #include "falsify/engine/interrupt.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/engine/report.hpp"
@@ -32,15 +34,21 @@ struct Options {
   bool json = false, quiet = false;
 };
 
-/// Our own kernels among those registered, by id.
+/// Our own kernels among those registered that need evidence, by id.
 std::map<std::string, falsify::Subject> select(const Options& o) {
-  if (!o.backend.empty()) backend_from(o.backend);
-  if (!o.kernel.empty()) kernel(o.kernel);
+  const auto expect_need = [](const std::string& option, Backend backend) {
+    if (!falsify::needs_evidence(backend))
+      throw InputError(option, "needs no evidence: the gate falsifies kernels of this back end itself",
+                       "attest kernels of cuda or vulkan");
+  };
+  if (!o.backend.empty()) expect_need("--backend " + o.backend, backend_from(o.backend));
+  if (!o.kernel.empty()) expect_need("--kernel " + o.kernel, kernel(o.kernel).backend);
   for (const std::string& op : o.ops) operation(op);
   std::map<std::string, falsify::Subject> chosen;
   for (falsify::Subject& s : falsify::subjects()) {
     const bool registered = std::ranges::any_of(kernels(), [&](const Kernel& k) { return k.id == s.id; });
-    if (!registered || (!o.kernel.empty() && s.id != o.kernel) || (!o.backend.empty() && name(s.backend) != o.backend))
+    if (!registered || !falsify::needs_evidence(s.backend) || (!o.kernel.empty() && s.id != o.kernel) ||
+        (!o.backend.empty() && name(s.backend) != o.backend))
       continue;
     if (o.ops.empty() || std::ranges::find(o.ops, s.op) != o.ops.end()) chosen.emplace(s.id, std::move(s));
   }
@@ -55,16 +63,32 @@ std::string today() {
   return fmt::format("{:%Y-%m-%d}", fmt::gmtime(now));
 }
 
-/// Writes evidence for one passed kernel, signed where there is a key. Gives its path.
-std::string write(const Options& o, const nlohmann::json& evidence) {
-  const std::string kernel = evidence["kernel"].get<std::string>(), text = falsify::evidence_text(evidence);
+/// Writes the lines of these kernels, signed where there is a key; those of other kernels stay. Gives the files.
+std::set<std::string> write(const Options& o, std::vector<nlohmann::json> evidence) {
   const fs::path folder = o.out.empty() ? fs::path(o.root) / falsify::kEvidenceFolder : fs::path(o.out);
-  const fs::path path = folder / (kernel + ".json"), signature = folder / (kernel + ".json.sig");
-  const std::string signed_text = o.key.empty() ? "" : falsify::sign(text, o.key);
-  falsify::write_file(path, text);
-  if (o.key.empty()) fs::remove(signature);  // one of an earlier text
-  else falsify::write_file(signature, signed_text);
-  return path.string();
+  std::map<std::string, std::map<std::string, std::string>> lines_of;
+  for (nlohmann::json& e : evidence) {
+    const std::string kernel = e["kernel"].get<std::string>(),
+                      path = (folder / falsify::evidence_file(kernel)).string();
+    auto& lines = lines_of[path];
+    if (lines.empty() && fs::exists(path)) {
+      const falsify::EvidenceLines old = falsify::evidence_lines(files::read(path, "name a file of evidence that `assay attest` wrote"));
+      if (!old.flaws.empty())
+        throw InputError(fmt::format("{}:{}", path, old.flaws[0].first), old.flaws[0].second,
+                         "remove the line, or the file, which is then written anew");
+      for (const auto& [other, line] : old.of_kernel) lines[other] = line.text;
+    }
+    if (!o.key.empty()) e["signature"] = falsify::sign(falsify::signed_text(e), o.key);
+    lines[kernel] = falsify::evidence_text(e);
+  }
+  std::set<std::string> written;
+  for (const auto& [path, lines] : lines_of) {
+    std::string text;
+    for (const auto& [kernel, line] : lines) text += line + "\n";
+    files::write(path, text);
+    written.insert(path);
+  }
+  return written;
 }
 
 int run(const Options& o) {
@@ -78,11 +102,19 @@ int run(const Options& o) {
   std::set<Backend> used;
   std::vector<const Kernel*> run;
   for (const auto& [id, subject] : chosen) {
-    expect_built_from(prints[id] = fingerprints.of(subject));
+    expect_built_from(prints[id] = fingerprints.of(subject), tree);
     used.insert(subject.backend);
     run.push_back(&kernel(id));
   }
+  used.insert(Backend::vulkan);  // the environment names its driver
   const auto devices = local_devices({used.begin(), used.end()});
+  for (const auto& [id, subject] : chosen)
+    if (o.out.empty() && devices.at(subject.backend).here && devices.at(subject.backend).on_processor)
+      throw InputError(
+          "assay attest",
+          fmt::format("the device of {} runs on the processor, and evidence is of a GPU", name(subject.backend)),
+          "--out DIR writes what it comes to elsewhere");
+  const falsify::Environment environment = local_environment(devices.at(Backend::vulkan));
   falsify::CampaignOptions options;
   options.cases = o.cases;
   options.seed = parse_seed(o.seed);
@@ -106,29 +138,32 @@ int run(const Options& o) {
       falsify::make_report(std::move(results), {{"seed", o.seed}, {"cases", o.cases}, {"obligation", ""}},
                            std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   if (!o.report.empty()) falsify::write_report(report, o.report);
-  std::vector<std::string> written;
+  std::vector<nlohmann::json> evidence;
   for (const nlohmann::json& k : report["kernels"]) {
     if (k["status"] != "passed" || !report["never_evaluated"].empty()) continue;
     const std::string id = k["kernel"].get<std::string>();
     const LocalDevice& local = devices.at(chosen.at(id).backend);
-    written.push_back(write(o, falsify::make_evidence(k, prints.at(id),
-                                                      {.seed = options.seed,
-                                                       .draws = o.cases,
-                                                       .on_processor = local.on_processor,
-                                                       .driver = local.driver,
-                                                       .build = std::string(kBuild),
-                                                       .made = today()})));
+    evidence.push_back(falsify::make_evidence(k, prints.at(id),
+                                              {.seed = options.seed,
+                                               .draws = o.cases,
+                                               .on_processor = local.on_processor,
+                                               .driver = local.driver,
+                                               .build = std::string(kBuild),
+                                               .made = today(),
+                                               .environment = environment}));
   }
-  report["evidence"] = written;
+  const std::size_t attested = evidence.size();
+  report["evidence"] = write(o, std::move(evidence));
   if (o.json) fmt::print("{}\n", report.dump(1));
-  else fmt::print("{}{} of {} kernels attested\n", falsify::table(report), written.size(), chosen.size());
+  else fmt::print("{}{} of {} kernels attested\n", falsify::table(report), attested, chosen.size());
   if (signal != 0) {
-    fmt::print(stderr, "assay: interrupted by SIG{} after {} of {} kernels; what is said and written is of these\n", sigabbrev_np(signal), finished,
-               chosen.size());
+    fmt::print(stderr, "assay: interrupted by SIG{} after {} of {} kernels; what is said and written is of these\n",
+               sigabbrev_np(signal), finished, chosen.size());
     return 128 + signal;
   }
   if (falsify::report_failed(report)) return kFalsified;
-  return written.size() == chosen.size() ? kNothingFalsified : kUnavailable;
+  if (report["totals"]["thin"] != 0) return kThin;
+  return attested == chosen.size() ? kNothingFalsified : kUnavailable;
 }
 
 }  // namespace
@@ -136,8 +171,8 @@ int run(const Options& o) {
 
 Command add_attest(Parser& parser) {
   using namespace attest_command;
-  auto command = parser.command("attest",
-                                "Write evidence of campaigns on this machine's devices, for `assay gate` elsewhere");
+  auto command =
+      parser.command("attest", "Write evidence of campaigns on this machine's devices, for `assay gate` elsewhere");
   auto o = std::make_shared<Options>();
   command.option("OP", o->ops, "Operations (all of them by default)");
   command.option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "cli/commands.hpp"
 #include "cli/foreign.hpp"
 #include "cli/selection.hpp"
 #include "cli/values.hpp"
+#include "core/files.hpp"
 #include "falsify/audit/audit.hpp"
 #include "falsify/engine/pool.hpp"
 
@@ -27,11 +27,7 @@ struct Options {
   ForeignOptions foreign;
 };
 
-void write(const std::filesystem::path& file, const json& document) {
-  std::ofstream out(file);
-  out << document.dump(1) << '\n';
-  if (!out.flush()) throw InputError("--report " + file.string(), "the file cannot be written", "check the folder");
-}
+void write(const std::filesystem::path& file, const json& document) { files::write(file, document.dump(1) + "\n"); }
 
 /// audit.json with everything, and one file a kernel.
 void write_report(const json& report, const std::string& folder) {

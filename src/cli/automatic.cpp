@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <fstream>
 
 #include "cli/commands.hpp"
 #include "cli/progress.hpp"
+#include "core/files.hpp"
 #include "falsify/automatic/judged.hpp"
 #include "falsify/automatic/report.hpp"
 #include "falsify/engine/interrupt.hpp"
@@ -30,10 +30,9 @@ std::vector<const Kernel*> select(const AutomaticOptions& o, Backend backend) {
 }
 
 nlohmann::json read_json(const std::string& path) {
-  std::ifstream file(path);
-  const nlohmann::json document = nlohmann::json::parse(file, nullptr, false);
-  if (document.is_discarded())
-    throw InputError(path, "cannot be read as JSON", "name the output of `assay mutants --automatic --json`");
+  const std::string remedy = "name the output of `assay mutants --automatic --json`";
+  const nlohmann::json document = nlohmann::json::parse(files::read(path, remedy), nullptr, false);
+  if (document.is_discarded()) throw InputError(path, "cannot be read as JSON", remedy);
   return document;
 }
 

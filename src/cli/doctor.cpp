@@ -1,10 +1,13 @@
-// `assay doctor`: what can run here, and why the rest cannot.
+// `assay doctor`: what can run here, why the rest cannot, and what kernels are kept from.
 #include <fmt/format.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "cli/commands.hpp"
+#include "falsify/engine/sandbox.hpp"
 #include "runtime/registry.hpp"
 
 namespace assay::cli {
@@ -29,11 +32,37 @@ nlohmann::json examine(Backend backend) {
   return j;
 }
 
+/// What a kernel can do here besides computing.
+std::vector<std::string> not_contained(const falsify::Locks& locks) {
+  std::vector<std::string> open;
+  const bool closed = locks.landlock || (locks.capabilities && locks.untraceable);
+  if (!closed) open.emplace_back("kernels can write the memory of the process that judges them");
+  if (!locks.system_calls) open.emplace_back("kernels can signal and slow down other processes and start some");
+  if (!locks.files) open.emplace_back("kernels can write files");
+  open.emplace_back("kernels on vulkan and cuda can write files and start processes, as drivers do");
+  return open;
+}
+
+nlohmann::json sandbox() {
+  const falsify::Locks locks = falsify::locks_here();
+  return {{"landlock", locks.landlock},           {"no_capabilities", locks.capabilities},
+          {"judge_not_dumpable", locks.untraceable}, {"system_calls_filtered", locks.system_calls},
+          {"files_read_only", locks.files},       {"not_contained", not_contained(locks)}};
+}
+
+void print(const nlohmann::json& sandbox) {
+  const auto word = [&](const char* key) { return sandbox[key].get<bool>() ? "yes" : "no"; };
+  fmt::print("sandbox    Landlock: {}; no capabilities: {}; judge not dumpable: {}; system calls filtered: {}; files read-only: {}\n",
+             word("landlock"), word("no_capabilities"), word("judge_not_dumpable"), word("system_calls_filtered"), word("files_read_only"));
+  for (const auto& open : sandbox["not_contained"]) fmt::print("           not contained: {}\n", open.get<std::string>());
+}
+
 int run(bool as_json) {
+  const nlohmann::json contained = sandbox();  // before a device is opened
   nlohmann::json backends = nlohmann::json::array();
   for (Backend backend : kBackends) backends.push_back(examine(backend));
   if (as_json) {
-    fmt::print("{}\n", nlohmann::json{{"schema", "assay-doctor/1"}, {"backends", backends}}.dump(2));
+    fmt::print("{}\n", nlohmann::json{{"schema", "assay-doctor/1"}, {"backends", backends}, {"sandbox", contained}}.dump(2));
     return kNothingFalsified;
   }
   for (const auto& b : backends) {
@@ -45,6 +74,7 @@ int run(bool as_json) {
     else
       fmt::print("{:<10} {:>3} kernels  unavailable: {}\n", backend, b["kernels"].get<int>(), b["why"].get<std::string>());
   }
+  print(contained);
   return kNothingFalsified;
 }
 
@@ -53,7 +83,7 @@ int run(bool as_json) {
 
 Command add_doctor(Parser& parser) {
   using namespace doctor_command;
-  auto command = parser.command("doctor", "What can run here, and why the rest cannot");
+  auto command = parser.command("doctor", "What can run here, why the rest cannot, and what kernels are kept from");
   auto as_json = std::make_shared<bool>(false);
   command.flag("--json", *as_json, "One JSON document on standard output");
   return {command, [as_json] { return run(*as_json); }};

@@ -13,6 +13,7 @@
 #include "cli/selection.hpp"
 #include "cli/values.hpp"
 #include "contract/reader.hpp"
+#include "falsify/engine/joint.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/engine/report.hpp"
 #include "falsify/gate/sha256.hpp"
@@ -23,12 +24,12 @@ namespace {
 
 struct Options {
   std::vector<std::string> ops;
-  std::string backend, kernel, obligation, shard, time, kernel_time, report, journal, limit = "10s";
-  int cases = 100;
+  std::string backend, kernel, obligation, shard, time, kernel_time, report, journal, dims, limit = "10s";
+  int cases = falsify::kDefaultCases;
   Index largest = 0;
   int jobs = 0;
   std::string seed = "1";
-  bool json = false, quiet = false;
+  bool first = false, json = false, quiet = false;
   ForeignOptions foreign;
 };
 
@@ -50,10 +51,22 @@ TimePlan time_plan(const Options& o, const falsify::CampaignOptions& options) {
   return plan;
 }
 
+/// Dims of every case, as CampaignOptions has them. Throws InputError where they are none of the one operation's.
+std::vector<Index> parse_dims(const Options& o, const std::vector<const Kernel*>& kernels) {
+  if (o.dims.empty()) return {};
+  const std::string where = "--dims " + o.dims;
+  const OpDescriptor& op = operation(kernels.front()->op);
+  if (std::ranges::any_of(kernels, [&](const Kernel* k) { return k->op != op.name; }))
+    throw InputError(where, "gives a shape to several operations", "name one, as in `assay falsify matmul --dims m=128,n=128`");
+  return falsify::dims_from_text(op, o.dims, where);
+}
+
 nlohmann::json settings(const Options& o) {
-  return {{"seed", o.seed}, {"cases", o.time.empty() ? nlohmann::json(o.cases) : nlohmann::json(nullptr)},
-          {"time", o.time}, {"ops", o.ops}, {"backend", o.backend}, {"kernel", o.kernel},
-          {"obligation", o.obligation}, {"shard", o.shard}};
+  nlohmann::json settings{{"seed", o.seed}, {"cases", o.time.empty() ? nlohmann::json(o.cases) : nlohmann::json(nullptr)},
+                          {"time", o.time}, {"ops", o.ops}, {"backend", o.backend}, {"kernel", o.kernel},
+                          {"obligation", o.obligation}, {"shard", o.shard}};
+  if (!o.dims.empty()) settings["dims"] = o.dims;
+  return settings;
 }
 
 /// SHA-256 of this program, and of the files of a foreign kernel.
@@ -69,7 +82,7 @@ std::string program_digest(const plugin::ForeignKernel* foreign) {
 nlohmann::json whole_run(const Options& o, const std::vector<const Kernel*>& kernels, const plugin::ForeignKernel* foreign) {
   nlohmann::json ids = nlohmann::json::array();
   for (const Kernel* k : kernels) ids.push_back(k->id);
-  return {{"program", program_digest(foreign)}, {"kernels", ids}, {"limit", o.limit}, {"largest", o.largest}, {"kernel-time", o.kernel_time}};
+  return {{"program", program_digest(foreign)}, {"kernels", ids}, {"limit", o.limit}, {"largest", o.largest}, {"kernel-time", o.kernel_time}, {"first", o.first}};
 }
 
 std::unique_ptr<falsify::Journal> open_journal(const Options& o, const std::vector<const Kernel*>& kernels, const plugin::ForeignKernel* foreign) {
@@ -100,11 +113,15 @@ falsify::CampaignOptions campaign_options(const Options& o, std::size_t kernels,
     options.time = parse_duration("--time", o.time) * std::min(jobs_for(o.jobs), count) / count;
     options.cases = 1'000'000'000;
   }
-  if (!o.kernel_time.empty()) options.time = parse_duration("--kernel-time", o.kernel_time);
+  if (!o.kernel_time.empty()) {
+    options.time = parse_duration("--kernel-time", o.kernel_time);
+    options.to_floor = true;
+  }
   options.limit = limit;
   options.seed = parse_seed(o.seed);
   options.only = o.obligation;
   options.largest = o.largest;
+  options.stop_at_first = o.first;
   return options;
 }
 
@@ -113,7 +130,8 @@ int run(const Options& o) {
   const std::unique_ptr<plugin::ForeignKernel> foreign = foreign_kernel(o.foreign, limit);
   const std::vector<const Kernel*> all = select(o, foreign.get());
   const std::vector<const Kernel*> chosen = o.shard.empty() ? all : shard_of(all, parse_shard(o.shard));
-  const falsify::CampaignOptions options = campaign_options(o, chosen.size(), limit);
+  falsify::CampaignOptions options = campaign_options(o, chosen.size(), limit);
+  options.dims = parse_dims(o, all);
   if (!o.report.empty()) falsify::expect_writable(o.report);
   const auto begin = std::chrono::steady_clock::now();
   const std::unique_ptr<falsify::Journal> journal = open_journal(o, chosen, foreign.get());
@@ -157,12 +175,14 @@ Command add_falsify(Parser& parser) {
   const auto cases = command.option("--cases", o->cases, "Cases for each obligation and kernel").with_default()
                          .range(1, 1'000'000'000);
   const auto time = command.option("--time", o->time, "Run about this long instead, as in 90s, 10m, 2h").excludes(cases);
-  command.option("--kernel-time", o->kernel_time, "End each kernel's campaign after this time, but not before every obligation was tried")
+  command.option("--kernel-time", o->kernel_time, "End each kernel's campaign after this time, but not while its verdict would be thin")
       .excludes(time);
+  command.flag("--first", o->first, "End each kernel's campaign at the first obligation that it fails");
   command.option("--seed", o->seed, "Seed of the campaign").with_default();
   command.option("--limit", o->limit, kLimitHelp).with_default();
   command.option("--largest", o->largest, "Dims of `by: large` cases: from half of this to this (0: up to 1025)")
       .range(0, 16384);
+  command.option("--dims", o->dims, "Dims of every case, as in s=128,t=128,d=64; those not named are drawn small");
   command.option("--shard", o->shard, "I/N: the I-th of N parts of the kernels; `assay merge` puts their reports together");
   command.option("--journal", o->journal, "Record what is finished in this file; started again with it, go on from there");
   command.option("--report", o->report, "Write report.html, report.json, junit.xml, assay.sarif and replay files to this folder");

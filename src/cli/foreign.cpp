@@ -72,9 +72,11 @@ std::unique_ptr<plugin::ForeignKernel> foreign_kernel(const ForeignOptions& o, s
   if (!o.shim.empty()) source.shim = contract::read_file(o.shim, o.shim, "a shim");
   expect_utf8(o.shim, source.shim);
   // First what can be checked without the library.
-  source = plugin::ForeignKernel(op, source).source();
+  const plugin::ForeignKernel checked(op, source);
+  source = checked.source();
   plugin::Declaration declaration;
   plugin::declare(declaration, falsify::probe(source, limit), o.lib + ": " + source.symbol + "_declares");
+  plugin::declare(declaration, checked.declared_by_shim(), o.shim);
   plugin::declare(declaration, o.declare, "--declare");  // the command line has the last word
   source.declared = plugin::to_text(declaration);
   auto foreign = std::make_unique<plugin::ForeignKernel>(op, source);

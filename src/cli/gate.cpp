@@ -12,12 +12,15 @@
 
 #include "cli/built_from.hpp"
 #include "cli/commands.hpp"
+#include "cli/environment.hpp"
 #include "cli/local_devices.hpp"
 #include "cli/progress.hpp"
 #include "cli/publish.hpp"
 #include "cli/values.hpp"
+#include "core/files.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/engine/report.hpp"
+#include "falsify/gate/environment.hpp"
 #include "falsify/gate/evidence.hpp"
 #include "falsify/gate/ledger.hpp"
 #include "falsify/gate/sha256.hpp"
@@ -36,8 +39,9 @@ constexpr std::size_t kNamed = 6;
 
 struct Options {
   std::string base, root = ".", time, report, signers, seed, limit = "10s";
+  std::vector<std::string> agreed;
   int jobs = 0;
-  bool all = false, plan = false, json = false, quiet = false;
+  bool all = false, lock = false, plan = false, json = false, quiet = false;
 };
 
 /// What is known before anything runs.
@@ -46,7 +50,10 @@ struct Plan {
   falsify::Tree before, now;
   std::vector<falsify::Subject> subjects;
   std::vector<falsify::Touched> touched;
+  std::string machine;  ///< in what it is not that of ci/environment.lock, in a sentence
 };
+
+falsify::Environment this_machine() { return local_environment(local_devices({Backend::vulkan}).at(Backend::vulkan)); }
 
 Plan make_plan(const Options& o) {
   if (o.base.empty() != o.all)
@@ -63,7 +70,9 @@ Plan make_plan(const Options& o) {
     plan.base = falsify::departure(o.root, o.base);
     plan.before = falsify::committed_tree(o.root, plan.base);
   }
-  plan.touched = falsify::touched(plan.subjects, plan.before, plan.now);
+  const falsify::Environment machine = this_machine();
+  plan.machine = falsify::machine_sentence(falsify::lock_of(plan.now), machine);
+  plan.touched = falsify::touched(plan.subjects, plan.before, plan.now, machine);
   return plan;
 }
 
@@ -73,14 +82,17 @@ std::string summary(const Plan& plan) {
   for (const falsify::Touched& t : plan.touched) {
     std::vector<std::string_view> parts;
     for (const falsify::Part part : t.why.parts) parts.push_back(name(part));
-    const std::vector<std::string>& files = t.why.files;
+    std::vector<std::string> files = t.why.files;
+    if (!t.why.environment.empty()) parts.push_back("environment");
+    files.insert(files.begin(), t.why.environment.begin(), t.why.environment.end());
     const std::size_t shown = std::min(files.size(), kNamed);
     groups[fmt::format("{} ({}{})", fmt::join(parts, ", "),
                        fmt::join(files.begin(), files.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
                        files.size() > shown ? fmt::format(" and {} more", files.size() - shown) : "")]
         .push_back(t.subject.id);
   }
-  std::string text = fmt::format("{} of {} kernels touched since {}\n", plan.touched.size(), plan.subjects.size(),
+  std::string text = plan.machine.empty() ? "" : plan.machine + "\n";
+  text += fmt::format("{} of {} kernels touched since {}\n", plan.touched.size(), plan.subjects.size(),
                                  plan.base.empty() ? "the beginning" : plan.base.substr(0, 12));
   for (const auto& [why, ids] : groups) {
     const std::size_t shown = std::min(ids.size(), kNamed);
@@ -96,7 +108,7 @@ json to_json(const falsify::Touched& t) {
   for (const falsify::Part part : t.why.parts) parts.push_back(name(part));
   json hashes = json::object();
   for (const auto& [part, files] : t.fingerprint) hashes[std::string(name(part))] = files->hash;
-  return {{"kernel", t.subject.id}, {"parts", parts}, {"files", t.why.files}, {"hashes", hashes}};
+  return {{"kernel", t.subject.id}, {"parts", parts}, {"files", t.why.files}, {"environment", t.why.environment}, {"hashes", hashes}};
 }
 
 /// The same for the same sources, and another for others: no two changes meet the same cases.
@@ -131,7 +143,7 @@ Here look_around(const Plan& plan, const Options& o) {
     if (!here.rules.runs_here.contains(t.subject.backend)) continue;
     for (const Kernel& k : kernels())
       if (k.id == t.subject.id) here.kernels.push_back(&k);
-    expect_built_from(t.fingerprint);
+    expect_built_from(t.fingerprint, plan.now);
   }
   return here;
 }
@@ -145,12 +157,11 @@ milliseconds total_time(const Options& o, std::size_t kernels, int jobs) {
 std::vector<falsify::Worse> compare(const Plan& plan, const json& report, const std::vector<falsify::Checked>& evidence,
                                     const std::set<Backend>& proven_here) {
   std::vector<falsify::Worse> worse;
+  const std::map<std::string, json> recorded = falsify::recorded(plan.before);
   const auto add = [&](const std::string& kernel, const json& now, bool on_processor) {
-    const std::string* text = plan.before.find(falsify::evidence_path(kernel));
-    const json before = text == nullptr ? json() : json::parse(*text, nullptr, false);
-    if (!before.is_object() || !before.contains("obligations") || !before["obligations"].is_array()) return;
-    if (on_processor && before.value("on_processor", true) == false) return;
-    for (falsify::Worse& w : falsify::grown(kernel, before["obligations"], now)) worse.push_back(std::move(w));
+    const auto before = recorded.find(kernel);
+    if (before == recorded.end() || (on_processor && before->second.value("on_processor", true) == false)) return;
+    for (falsify::Worse& w : falsify::grown(kernel, before->second["obligations"], now)) worse.push_back(std::move(w));
   };
   const bool stand_in = !proven_here.contains(Backend::vulkan);
   for (const json& k : report["kernels"])
@@ -192,7 +203,7 @@ struct Result {
 };
 
 json plan_json(const Plan& plan) {
-  json document{{"schema", "assay-gate/1"}, {"base", plan.base}, {"kernels", plan.subjects.size()}};
+  json document{{"schema", "assay-gate/1"}, {"base", plan.base}, {"kernels", plan.subjects.size()}, {"machine", plan.machine}};
   document["touched"] = json::array();
   for (const falsify::Touched& t : plan.touched) document["touched"].push_back(to_json(t));
   return document;
@@ -202,7 +213,7 @@ json to_json(const Plan& plan, const Result& result) {
   json document = plan_json(plan);
   document.update({{"evidence", json::array()}, {"ledger", json::array()}, {"report", result.report}});
   for (const falsify::Checked& c : result.evidence)
-    document["evidence"].push_back({{"kernel", c.kernel}, {"accepted", c.accepted}, {"reason", c.reason}});
+    document["evidence"].push_back({{"kernel", c.kernel}, {"accepted", c.accepted}, {"reason", c.reason}, {"warning", c.warning}});
   for (const falsify::Worse& w : result.worse)
     document["ledger"].push_back({{"kernel", w.kernel},
                                   {"obligation", w.obligation},
@@ -220,6 +231,10 @@ std::string to_text(const Result& result) {
                         static_cast<std::ptrdiff_t>(result.evidence.size()) - accepted);
   }
   text += renewal(result.evidence);
+  std::map<std::string, int> elsewhere;
+  for (const falsify::Checked& c : result.evidence)
+    if (!c.warning.empty()) ++elsewhere[c.warning];
+  for (const auto& [how, count] : elsewhere) text += fmt::format("warning: evidence of {} kernels was made with {}\n", count, how);
   for (const falsify::Worse& w : result.worse) text += fmt::format("WORSE {}\n", to_string(w));
   if (const int few = shallow(result.report); few > 0)
     text += fmt::format("{} kernels had fewer than {} cases of each obligation: --time gives them more\n", few,
@@ -235,6 +250,7 @@ Result judge(const Plan& plan, const Options& o) {
   falsify::CampaignOptions options;
   options.cases = falsify::kGateDraws;
   options.time = time * std::min(jobs, count) / count;
+  options.to_floor = o.time.empty();
   options.seed = o.seed.empty() ? seed_of(plan.touched) : parse_seed(o.seed);
   options.limit = parse_duration("--limit", o.limit);
   if (!o.json && !here.kernels.empty())
@@ -259,7 +275,20 @@ Result judge(const Plan& plan, const Options& o) {
   return result;
 }
 
+/// Adopts what is here; entries of what is not stay.
+int write_lock(const Options& o) {
+  const falsify::Tree tree = falsify::working_tree(o.root);
+  const std::filesystem::path path = std::filesystem::path(o.root) / falsify::kLockFile;
+  const falsify::Environment machine = this_machine();
+  falsify::Environment lock = falsify::lock_of(tree);
+  for (const auto& [name, value] : machine) lock[name] = value;
+  files::write(path, falsify::lock_text(lock));
+  if (!o.quiet) fmt::print("{}", falsify::lock_text(lock));
+  return kNothingFalsified;
+}
+
 int run(const Options& o) {
+  if (o.lock) return write_lock(o);
   const Plan plan = make_plan(o);
   if (!o.json) fmt::print("{}", summary(plan));
   if (o.plan) {
@@ -270,12 +299,17 @@ int run(const Options& o) {
   if (!o.report.empty()) falsify::write_report(result.report, o.report);
   else if (result.report["totals"]["falsified"] != 0) falsify::write_replays(result.report, "assay-replays");
   const std::string document = to_json(plan, result).dump(1) + "\n";
-  if (!o.report.empty()) falsify::write_file(std::filesystem::path(o.report) / "gate.json", document);
+  if (!o.report.empty()) files::write(std::filesystem::path(o.report) / "gate.json", document);
   fmt::print("{}", o.json ? document : to_text(result));
   std::fflush(stdout);
   announce(result.report);
-  if (falsify::report_failed(result.report)) return kFalsified;
-  return result.report["totals"]["unavailable"] != 0 ? kUnavailable : kNothingFalsified;
+  const bool stopped = std::ranges::any_of(result.worse, [&](const falsify::Worse& w) {
+    return w.stops() && std::ranges::find(o.agreed, w.kernel) == o.agreed.end();
+  });
+  if (falsify::report_failed(result.report) || stopped) return kFalsified;
+  const json& totals = result.report["totals"];
+  if (totals["thin"] != 0) return kThin;
+  return totals["unavailable"] != 0 || totals["refused"] != 0 ? kUnavailable : kNothingFalsified;
 }
 
 }  // namespace
@@ -288,9 +322,10 @@ Command add_gate(Parser& parser) {
   auto o = std::make_shared<Options>();
   const auto base = command.option("--base", o->base, "The revision that the change is to be merged into");
   command.flag("--all", o->all, "Every kernel, whatever changed").excludes(base);
+  command.flag("--lock", o->lock, "Write what this machine has to ci/environment.lock, and run nothing").excludes(base);
   command.option(
       "--time", o->time,
-      "Falsify about this long in all, as in 90s, 10m (default: 40s, or 3s a kernel where many are touched)");
+      "Falsify about this long in all, as in 90s, 10m, however thin verdicts are (default: 40s, or 3s a kernel where many are touched, and as much more as it takes for none to be)");
   command.option("--signers", o->signers,
                  "Evidence must be signed by one of these (a file of allowed signers: man ssh-keygen)");
   command.option("--root", o->root, "The checkout that this assay was built from").with_default();
@@ -298,6 +333,7 @@ Command add_gate(Parser& parser) {
   command.option("--limit", o->limit, kLimitHelp).with_default();
   command.option("--report", o->report, "Write gate.json, report.json, junit.xml and replay files to this folder");
   command.option("--jobs", o->jobs, "Campaigns at once (0: one per processor)").range(0, 1024);
+  command.option("--agree", o->agreed, "This kernel may refuse more cases than its evidence says (may be given again)");
   command.flag("--plan", o->plan, "Say what is touched, and run nothing");
   command.flag("--json", o->json, "One JSON document on standard output");
   command.flag("--quiet", o->quiet, "No progress");

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
 #include "contract/expression.hpp"
 #include "core/errors.hpp"
+#include "core/files.hpp"
 
 namespace assay::cli {
 namespace import_command {
@@ -42,9 +42,7 @@ void write(const fs::path& path, const std::string& text, bool overwrite) {
   if (fs::exists(path) && !overwrite)
     throw InputError(path.string(), "the file exists already",
                      "name another with --output, or overwrite it with --force");
-  std::ofstream out(path, std::ios::binary);
-  out << text;
-  if (!out.flush()) throw InputError(path.string(), "the file cannot be written", "check the folder");
+  files::write(path, text);
 }
 
 nlohmann::json report_of(const Options& o, const fs::path& output, const import::Imported& imported,

@@ -18,7 +18,8 @@ int list(bool as_json) {
     nlohmann::json list = nlohmann::json::array();
     for (const Kernel* k : kernels_of(op->name))
       list.push_back({{"id", k->id}, {"backend", name(k->backend)}, {"summary", k->summary}, {"source", k->source},
-                      {"arithmetic", to_string(k->arithmetic)}, {"peer", k->role == KernelRole::peer}});
+                      {"arithmetic", to_string(k->arithmetic)}, {"deterministic", k->deterministic},
+                      {"batch_invariant", k->batch_invariant}, {"peer", k->role == KernelRole::peer}});
     ops.push_back({{"op", op->name}, {"summary", op->summary}, {"contract", op->file},
                    {"obligations", op->obligations.size()}, {"kernels", list}});
   }
@@ -46,7 +47,6 @@ nlohmann::json describe(const OpDescriptor& op) {
     if (!p.choices.empty()) row["choices"] = std::vector<double>(p.choices.begin(), p.choices.end());
     else row["min"] = p.min, row["max"] = p.max;
   }
-  for (const PinInfo& p : op.pins) j["pins"].push_back({{"name", p.name}, {"says", p.says}, {"tested_by", p.tested_by}});
   for (const plugin::DeclarationKey& key : plugin::declaration_keys())
     j["declare"].push_back({{"key", key.name}, {"values", key.values}, {"says", key.says}, {"usual", key.usual}});
   for (const TensorInfo& t : op.tensors)
@@ -56,6 +56,7 @@ nlohmann::json describe(const OpDescriptor& op) {
     j["clauses"].push_back({{"id", c.id}, {"kind", c.kind == ClauseKind::requires_clause ? "requires"
                                                    : c.kind == ClauseKind::ensures_clause ? "ensures" : "certificate"},
                             {"says", c.says}, {"line", c.line}});
+  for (const PinInfo& p : op.pins) j["pins"].push_back({{"name", p.name}, {"says", p.says}, {"tested_by", p.tested_by}});
   for (const ObligationInfo& o : op.obligations)
     j["obligations"].push_back({{"id", o.id}, {"claim", o.claim}, {"by", o.by}, {"if_fails", o.if_fails}});
   for (const GradientInfo& g : op.gradients)
@@ -85,6 +86,9 @@ int explain(const std::string& which, bool as_json) {
                p.contains("choices") ? "one of " + p["choices"].dump() : fmt::format("from {} to {}", p["min"].dump(), p["max"].dump()), text(p, "says"));
   fmt::print("\nThe contract\n");
   for (const auto& c : j["clauses"]) fmt::print("  {:<12} {:<11} {}\n", text(c, "id"), text(c, "kind"), text(c, "says"));
+  if (j.contains("pins")) fmt::print("\nPinned, as kernels that look right differ there\n");
+  for (const auto& p : j.value("pins", nlohmann::json::array()))
+    fmt::print("  {}: {} ({})\n", text(p, "name"), text(p, "says"), text(p, "tested_by"));
   fmt::print("\nFalsified by\n");
   for (const auto& o : j["obligations"])
     fmt::print("  {:<18} {} (if it fails, suspect: {})\n", text(o, "id"), text(o, "claim"), text(o, "if_fails"));
@@ -95,7 +99,9 @@ int explain(const std::string& which, bool as_json) {
   for (const auto& g : j.value("gradients", nlohmann::json::array()))
     fmt::print("  {:<12} {}: {} = {}\n", text(g, "id"), text(g, "input"), text(g, "equation"), text(g, "by"));
   fmt::print("\nKernels\n");
-  for (const Kernel* k : kernels_of(text(j, "op"))) fmt::print("  {:<34} {}\n", k->id, k->summary);
+  for (const Kernel* k : kernels_of(text(j, "op")))
+    fmt::print("  {:<34} {}\n  {:<34} {}{}{}\n", k->id, k->summary, "", to_string(k->arithmetic),
+               k->deterministic ? "" : ", other bits from run to run", k->batch_invariant ? "" : ", other bits in other batches");
   fmt::print("\nWhat a kernel of yours may declare (--declare key=value,...)\n");
   for (const auto& d : j["declare"]) fmt::print("  {}={}  {}\n", text(d, "key"), text(d, "values"), text(d, "says"));
   fmt::print("\nSources\n");

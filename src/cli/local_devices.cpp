@@ -16,14 +16,15 @@ std::string nvidia_driver() {
 }
 
 nlohmann::json absent(Backend backend) {
-  return {{"backend", name(backend)}, {"here", false}, {"on_processor", true}, {"driver", ""}};
+  return {{"backend", name(backend)}, {"here", false}, {"on_processor", true}, {"driver", ""}, {"description", ""}};
 }
 
 nlohmann::json examine(Backend backend) {
   try {
     const bool host = device(backend).on_processor();
     return {
-        {"backend", name(backend)}, {"here", true}, {"on_processor", host}, {"driver", host ? "" : nvidia_driver()}};
+        {"backend", name(backend)}, {"here", true}, {"on_processor", host}, {"driver", host ? "" : nvidia_driver()},
+        {"description", device(backend).description()}};
   } catch (const Unavailable&) {
     return absent(backend);
   } catch (const DeviceError&) {
@@ -47,7 +48,8 @@ std::map<Backend, LocalDevice> local_devices(const std::vector<Backend>& backend
   for (const nlohmann::json& found :
        falsify::run_tasks(tasks, static_cast<int>(tasks.size()), [](const nlohmann::json*) {}))
     devices[backend_from(found["backend"].get<std::string>())] = {
-        found["here"].get<bool>(), found["on_processor"].get<bool>(), found["driver"].get<std::string>()};
+        found["here"].get<bool>(), found["on_processor"].get<bool>(), found["driver"].get<std::string>(),
+        found["description"].get<std::string>()};
   return devices;
 }
 

@@ -13,6 +13,7 @@ struct LocalDevice {
   bool here = false;
   bool on_processor = true;  ///< it runs on the host's processor, also where it stands in for a GPU
   std::string driver;        ///< version of its kernel driver, where the system names one
+  std::string description{};
 };
 
 /// "NVIDIA 580.95.05" from a line of /proc/driver/nvidia/version, for the open kernel module and the other; empty where it names no version.

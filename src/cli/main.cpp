@@ -1,42 +1,63 @@
 // assay: proves tensor kernels wrong, or shows how hard it tried.
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <exception>
+#include <new>
+#include <string>
+#include <system_error>
 
 #include "cli/commands.hpp"
 #include "cli/values.hpp"
 #include "core/errors.hpp"
+#include "falsify/engine/sandbox.hpp"
 
 namespace {
 
-int complain(const char* what, int code) {
-  std::fprintf(stderr, "assay: %s\n", what);
+int complain(const std::string& what, int code) {
+  std::fprintf(stderr, "assay: %s\n", what.c_str());
   return code;
+}
+
+/// What was found must be seen: a document that is torn or missing is no success.
+int finish(int code) {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  return complain(std::string("standard output: could not be written: ") + std::strerror(errno != 0 ? errno : EIO) + "; make room, or name another file",
+                  assay::cli::kWrongUse);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   using namespace assay::cli;
+  assay::falsify::forbid_tracing();   // before any kernel could
+  std::signal(SIGXFSZ, SIG_IGN);       // a limit on files is told by write(), as a full disk is
   Parser parser("assay proves tensor kernels wrong, or shows how hard it tried.\n"
                 "Exit codes: 0 nothing falsified, 1 falsified, 2 wrong use or invalid contract, 3 something required is "
-                "unavailable here, 130 or 143 interrupted.",
+                "unavailable here, 4 thin: tried too little to say that it passed, 130 or 143 interrupted.",
                 std::string("assay ") + ASSAY_VERSION);
   const Command commands[] = {add_doctor(parser), add_list(parser), add_explain(parser), add_falsify(parser), add_replay(parser),
                               add_mutants(parser), add_gradcheck(parser), add_import(parser), add_audit(parser), add_gate(parser),
                               add_attest(parser), add_odds(parser), add_merge(parser)};
   try {
-    if (!parser.parse(argc, argv)) return kNothingFalsified;
+    if (!parser.parse(argc, argv)) return finish(kNothingFalsified);
   } catch (const WrongCommandLine& e) {
-    return complain((std::string(e.what()) + "; `assay --help` lists commands and options").c_str(), kWrongUse);
+    return complain(std::string(e.what()) + "; `assay --help` lists commands and options", kWrongUse);
   }
   try {
     for (int i = 1; i < argc; ++i) expect_utf8("the command line", argv[i]);
     for (const Command& command : commands)
-      if (command.options.chosen()) return command.action();
+      if (command.options.chosen()) return finish(command.action());
   } catch (const assay::InputError& e) {
     return complain(e.what(), kWrongUse);
   } catch (const assay::Unavailable& e) {
     return complain(e.what(), kUnavailable);
+  } catch (const std::bad_alloc&) {
+    return complain("memory: there is not enough for this; run fewer jobs at once (--jobs), or smaller cases", kUnavailable);
+  } catch (const std::system_error& e) {  // of files, and of standard output
+    return complain((std::ferror(stdout) != 0 ? "standard output: " : "") + std::string(e.what()) + "; make room, or name a place that can be read and written", kWrongUse);
   }
   return kWrongUse;
 }

@@ -11,10 +11,12 @@
 #include "cli/policies.hpp"
 #include "cli/progress.hpp"
 #include "cli/values.hpp"
+#include "core/files.hpp"
 #include "falsify/automatic/summary.hpp"
 #include "falsify/engine/percentile.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/engine/report.hpp"
+#include "falsify/mutation/fault.hpp"
 
 namespace assay::cli {
 namespace mutants_command {
@@ -31,6 +33,7 @@ struct Options {
   int sample = 0, attack_cases = 2000;
   bool matrix = false;
   bool policies = false;
+  bool faults = false;
 };
 
 /// What became of one mutant. With the matrix every obligation was tried on it.
@@ -58,19 +61,26 @@ std::string totals(const nlohmann::json& summary) {
 }
 
 void print(const nlohmann::json& summary) {
+  const bool classes = summary.contains("classes");
   std::size_t width = 6;
   for (const auto& m : summary["mutants"]) width = std::max(width, m["mutant"].get<std::string>().size());
-  fmt::print("{:<{}}  {:<16}  {:>5}  fault\n", "mutant", width, "killed by", "cases");
+  fmt::print("{:<{}}  {:<16}  {:>5}  {}fault\n", "mutant", width, "killed by", "cases", classes ? fmt::format("{:<14}  ", "class") : "");
   for (const auto& m : summary["mutants"]) {
     const std::string status = m["status"].get<std::string>();
-    fmt::print("{:<{}}  {:<16}  {:>5}  {}{}\n", m["mutant"].get<std::string>(), width,
+    fmt::print("{:<{}}  {:<16}  {:>5}  {}{}{}\n", m["mutant"].get<std::string>(), width,
                status == "killed" ? m["by"].get<std::string>() : status == "survived" ? "SURVIVED" : status,
-               status == "killed" ? m["cases"].dump() : "", m["fault"].get<std::string>(),
+               status == "killed" ? m["cases"].dump() : "",
+               classes ? fmt::format("{:<14}  ", m["class"].get<std::string>()) : "", m["fault"].get<std::string>(),
                m.contains("why") ? " (" + m["why"].get<std::string>() + ")" : "");
     if (status == "killed" && summary["shrunk"].get<bool>())
       fmt::print("{:<{}}    {}\n", "", width, m["smallest"].get<std::string>());
   }
   if (summary["matrix"].get<bool>()) fmt::print("{}", falsify::obligations_text(summary["obligations"], true));
+  if (classes) {
+    fmt::print("\n{:<14}  {:>6}  {:>6}  {:>12}\n", "class", "faults", "killed", "median cases");
+    for (const auto& [name, n] : summary["classes"].items())
+      fmt::print("{:<14}  {:>6}  {:>6}  {:>12}\n", name, n["mutants"].dump(), n["killed"].dump(), n["median_cases"].dump());
+  }
   fmt::print("\n{}\n", totals(summary));
 }
 
@@ -102,7 +112,7 @@ int run(const Options& o) {
   for (const std::string& op : o.ops) operation(op);
   std::vector<const Kernel*> chosen;
   for (const Kernel& k : kernels())
-    if (k.role == KernelRole::mutant && (o.backend.empty() || name(k.backend) == o.backend) &&
+    if (k.role == KernelRole::mutant && mutation::fault_class(k).empty() != o.faults && (o.backend.empty() || name(k.backend) == o.backend) &&
         (o.ops.empty() || std::ranges::find(o.ops, k.op) != o.ops.end()) &&
         (o.family.empty() || k.id.starts_with("mutant/" + o.family + "/")))
       chosen.push_back(&k);
@@ -126,7 +136,8 @@ int run(const Options& o) {
   std::vector<double> cases;
   for (const auto& k : report["kernels"]) {
     summary["mutants"].push_back(judge(k, o.matrix));
-    const auto& m = summary["mutants"].back();
+    auto& m = summary["mutants"].back();
+    if (o.faults) m["class"] = mutation::fault_class(kernel(m["mutant"].get<std::string>()));
     const std::string status = m["status"].get<std::string>();
     summary[status] = summary[status].get<int>() + 1;
     if (status == "killed") cases.push_back(m["cases"].get<double>());
@@ -136,8 +147,9 @@ int run(const Options& o) {
   const auto judged = summary["mutants"].get<std::vector<nlohmann::json>>();
   summary["operations"] = falsify::counts_by(judged, "op");
   summary["obligations"] = falsify::by_obligation(judged);
+  if (o.faults) summary["classes"] = falsify::counts_by(judged, "class");
   if (!o.report.empty()) {
-    falsify::write_file(std::filesystem::path(o.report) / "mutants.json", summary.dump(1) + "\n");
+    files::write(std::filesystem::path(o.report) / "mutants.json", summary.dump(1) + "\n");
     falsify::write_mutants(summary, totals(summary), o.report);
   }
   if (o.json) fmt::print("{}\n", summary.dump(1));
@@ -160,6 +172,9 @@ Command add_mutants(Parser& parser) {
       .with_default().range(1, 1'000'000);
   command.option("--seed", o->seed, "Seed of the campaigns").with_default();
   const auto limit = command.option("--limit", o->limit, kLimitHelp).with_default();
+  const auto faults = command.flag("--faults", o->faults,
+                                   "Instead of mutants that every suite must kill, the realistic faults of falsify/mutation/faults, by class: the "
+                                   "score of campaigns as `assay falsify` runs them (100 cases, 10s)");
   command.option("--report", o->report, "Write mutants.html, mutants.json and junit.xml to this folder, and for hand-written mutants what `assay falsify` writes");
   command.option("--jobs", o->jobs, "Campaigns at once (0: one per processor)").range(0, 1024);
   const auto shrink = command.flag("--shrink", o->shrink, "Shrink each counterexample and print the smallest case");
@@ -167,7 +182,7 @@ Command add_mutants(Parser& parser) {
   command.flag("--quiet", o->quiet, "No progress");
   const auto automatic_flag = command.flag("--automatic", o->automatic,
                                            "Mutants of kernels' own code, one place at a time (15 cases by default)")
-                             .excludes(shrink);
+                             .excludes(shrink).excludes(faults);
   const auto with_it = [&](const Option& option) { option.needs(automatic_flag); };
   with_it(command.option("--kernel", o->kernel, "--automatic: only mutants of this kernel"));
   with_it(command.option("--mutant", o->mutant, "--automatic: only the mutant of this hash (quicker with --kernel)"));
@@ -183,8 +198,10 @@ Command add_mutants(Parser& parser) {
   command.flag("--policies", o->policies,
                "Judge the same mutants, and the right kernels, under other projects' rules, and print a table (cpu and cuda-host "
                "unless --backend names another)")
-      .excludes(shrink);
+      .excludes(shrink).excludes(faults);
   return {command, [o, cases, limit] {
+            if (o->faults && !cases.given()) o->cases = falsify::CampaignOptions{}.cases;
+            if (o->faults && !limit.given()) o->limit = "10s";
             if (o->policies) return run_policies(policies(*o, limit.given()));
             return o->automatic ? run_automatic(automatic(*o, cases.given())) : run(*o);
           }};

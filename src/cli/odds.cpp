@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "cli/commands.hpp"
 #include "contract/descriptor.hpp"
 #include "core/errors.hpp"
+#include "core/files.hpp"
 #include "falsify/engine/report.hpp"
 #include "falsify/gate/gate.hpp"
 
@@ -26,10 +26,9 @@ struct Options {
 };
 
 nlohmann::json read_report(const std::string& path) {
-  std::ifstream file(path);
-  nlohmann::json report = nlohmann::json::parse(file, nullptr, false);
-  if (!file || report.is_discarded())
-    throw InputError(path, "cannot be read as JSON", "name the report.json of an `assay falsify --report DIR`");
+  const std::string remedy = "name the report.json of an `assay falsify --report DIR`";
+  nlohmann::json report = nlohmann::json::parse(files::read(path, remedy), nullptr, false);
+  if (report.is_discarded()) throw InputError(path, "cannot be read as JSON", remedy);
   return report;
 }
 
@@ -46,7 +45,7 @@ int run(const Options& o) {
   falsify::Record record = fresh ? falsify::Record{} : falsify::read_record(o.record);
   std::size_t added = 0;
   for (const std::string& path : o.add) added += record.add(read_report(path), path);
-  if (added > 0) falsify::write_file(o.record, record_text(record));
+  if (added > 0) files::write(o.record, record_text(record));
   const double each = o.cases > 0 ? o.cases : full_depth();
   const falsify::Odds result = odds(record, o.kernels * each);
   if (o.json) {

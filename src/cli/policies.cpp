@@ -5,11 +5,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include "cli/commands.hpp"
+#include "core/files.hpp"
 #include "falsify/automatic/sample.hpp"
 #include "falsify/engine/pool.hpp"
+#include "falsify/mutation/fault.hpp"
 #include "falsify/policies/table.hpp"
 
 namespace assay::cli {
@@ -38,8 +39,7 @@ falsify::MutantList draw(const PolicyOptions& o, Backend backend, std::span<cons
 }
 
 void write(const nlohmann::json& report, const std::string& folder) {
-  std::filesystem::create_directories(folder);
-  std::ofstream(folder + "/policies.json") << report.dump(1) << "\n";
+  files::write(folder + "/policies.json", report.dump(1) + "\n");
 }
 
 /// No policy kills more, or rejects fewer right kernels.
@@ -69,7 +69,8 @@ int run_policies(const PolicyOptions& o) {
   if (o.automatic) drawn = draw(o, backend_from(chosen.backend), right);
   for (const auto& m : drawn) add(m->kernel, m->family);
   if (!o.automatic)
-    for (const Kernel* k : select(chosen, KernelRole::mutant)) add(*k, std::string(k->fault));
+    for (const Kernel* k : select(chosen, KernelRole::mutant))
+      if (mutation::fault_class(*k).empty()) add(*k, std::string(k->fault));
   for (const Kernel* k : right) add(*k, {});
   const bool show = !o.quiet && !o.json && isatty(STDERR_FILENO) != 0;
   std::size_t done = 0;

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <optional>
 
 #include "core/errors.hpp"
+#include "core/files.hpp"
 #include "falsify/engine/report.hpp"
 #include "falsify/engine/reports/formats.hpp"
 
@@ -23,6 +25,7 @@ std::string environment(const char* name) {
 
 /// Other steps' commands may have written to the file before.
 void append_summary(const std::string& path, const std::string& text) {
+  if (std::filesystem::exists(path)) files::expect_regular(path, "leave GITHUB_STEP_SUMMARY as GitHub sets it");
   std::ofstream file(path, std::ios::app);
   file << text;
   if (!file.flush()) throw InputError("GITHUB_STEP_SUMMARY=" + path, "the file could not be written", "leave it as GitHub sets it");
@@ -32,11 +35,11 @@ void append_summary(const std::string& path, const std::string& text) {
 
 Exit exit_code(const nlohmann::json& report) {
   if (falsify::report_failed(report)) return kFalsified;
+  if (report["totals"]["thin"] != 0) return kThin;
   const bool foreign = std::ranges::any_of(report["kernels"], [](const auto& k) { return k.contains("foreign"); });
-  if (foreign && report["totals"]["refused"] != 0) return kUnavailable;  // nothing was tried
   const nlohmann::json& settings = report["settings"];
   const bool named = foreign || !settings.value("backend", "").empty() || !settings.value("kernel", "").empty();
-  return named && report["totals"]["unavailable"] != 0 ? kUnavailable : kNothingFalsified;
+  return named && (report["totals"]["unavailable"] != 0 || report["totals"]["refused"] != 0) ? kUnavailable : kNothingFalsified;
 }
 
 void announce(const nlohmann::json& report) {

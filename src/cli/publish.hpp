@@ -8,7 +8,7 @@
 
 namespace assay::cli {
 
-/// The exit code of `assay falsify` with this report: what was asked for by name and is not here is kUnavailable.
+/// The exit code of `assay falsify` with this report: what was asked for by name, and is not here or refuses its cases, is kUnavailable.
 Exit exit_code(const nlohmann::json& report);
 
 /// Prints the report (as JSON, or as a table) and writes its files to `directory`; replay files alone, and to assay-replays,

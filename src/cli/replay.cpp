@@ -5,15 +5,50 @@
 
 #include "cli/commands.hpp"
 #include "cli/values.hpp"
+#include "core/bounded.hpp"
+#include "core/errors.hpp"
 #include "falsify/engine/probe.hpp"
 #include "falsify/engine/report.hpp"
+#include "falsify/engine/worker.hpp"
+#include "runtime/device.hpp"
 
 namespace assay::cli {
 namespace replay_command {
 namespace {
 
+/// A case may be legal and yet larger than this machine: said before any memory is asked for.
+void expect_room(const falsify::Replay& replay, const std::string& file) {
+  constexpr double kGiB = 1 << 30;
+  constexpr double kJudged = 2 * sizeof(float) + sizeof(Bounded);  // drawn, read back, and in the oracle
+  for (const auto& dims : {replay.the_case.dims, replay.the_case.prelude}) {
+    double elements = 0, bytes = 0;
+    for (const TensorInfo& tensor : replay.op->tensors) {
+      double size = dims.empty() ? 0 : 1;
+      const Shape shape = dims.empty() ? Shape{} : tensor.shape(dims);
+      for (int axis = 0; axis < shape.rank(); ++axis) size *= static_cast<double>(shape[axis]);
+      elements += size, bytes += size * static_cast<double>(size_of(tensor.dtype));
+    }
+    constexpr auto kArena = static_cast<double>(falsify::Worker::kArenaBytes);
+    if (bytes > kArena)
+      throw InputError(file + ": case", fmt::format("its tensors need {:.3g} GiB and a call has {:.3g}", bytes / kGiB, kArena / kGiB), "use smaller dims");
+    const auto available = static_cast<double>(device(Backend::cpu).memory().available);
+    if (elements * kJudged > available)
+      throw InputError(file + ": case", fmt::format("judging it needs {:.3g} GiB of memory and {:.3g} are free", elements * kJudged / kGiB, available / kGiB),
+                       "use smaller dims, or a larger machine");
+  }
+}
+
+/// What the other order of threads of a race gives.
+std::string under(const falsify::Replay& replay, std::chrono::milliseconds limit) {
+  falsify::Case c = replay.the_case;
+  c.order = *replay.other_order;
+  const falsify::Outcome outcome = falsify::run_case(*replay.op, *replay.obligation, *replay.kernel, c, limit);
+  return outcome.finding ? outcome.finding->message : outcome.kind == falsify::Outcome::Kind::passed ? "it passes" : outcome.reason;
+}
+
 int run(const std::string& file, const std::string& library, const std::string& limit_text, bool as_json) {
   const falsify::Replay replay = falsify::read_replay(file, library);
+  expect_room(replay, file);
   const std::chrono::milliseconds limit = parse_duration("--limit", limit_text);
   if (replay.foreign && !replay.foreign->source().shader) falsify::probe(replay.foreign->source(), limit);  // what it declared then is in the file
   const falsify::Outcome outcome = falsify::run_case(*replay.op, *replay.obligation, *replay.kernel, replay.the_case, limit);
@@ -21,6 +56,7 @@ int run(const std::string& file, const std::string& library, const std::string& 
   const bool passed = outcome.kind == falsify::Outcome::Kind::passed;
   const std::string verdict = falsified ? "falsified" : passed ? "passed" : "not run: " + outcome.reason;
   const std::string message = falsified ? outcome.finding->message : "";
+  const falsify::FailedCall* const call = falsified && outcome.finding->call ? &*outcome.finding->call : nullptr;
   if (as_json) {
     fmt::print("{}\n", nlohmann::json{{"schema", "assay-replayed/1"}, {"kernel", replay.kernel->id},
                                       {"obligation", replay.obligation->info->id}, {"verdict", verdict},
@@ -28,8 +64,12 @@ int run(const std::string& file, const std::string& library, const std::string& 
                            .dump(2));
   } else {
     fmt::print("{}  {}  {}\n  case     {}\n", replay.kernel->id, replay.obligation->info->id, verdict,
-               falsify::describe(*replay.op, replay.the_case));
+               falsify::describe(*replay.op, call != nullptr ? call->call : replay.the_case));
+    if (call != nullptr)
+      fmt::print("  call     {} of {} of the check on the case {}{}{}\n", call->number, call->of, falsify::describe(*replay.op, replay.the_case),
+                 call->relation.empty() ? "" : "; ", call->relation);
     if (falsified) fmt::print("  {:<8} {}\n", outcome.finding->kind, message);
+    if (replay.other_order) fmt::print("  race     under order {} of the threads: {}\n", *replay.other_order, under(replay, limit));
   }
   return falsified ? kFalsified : passed ? kNothingFalsified : kUnavailable;
 }

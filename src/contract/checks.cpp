@@ -49,6 +49,9 @@ class Checker {
   void run() const {
     names();
     shapes();
+    check_shapes(contract_);
+    if (!contract_.terms.value.empty()) over_dims(contract_.terms, false);
+    independent();
     ids();
     for (const model::Clause& clause : contract_.clauses) this->clause(clause);
     obligations();
@@ -118,6 +121,21 @@ class Checker {
         fail(dim.name, fmt::format("no tensor has the dim '{}' in its shape", dim.name.value), "use it or remove it");
     if (std::ranges::all_of(contract_.tensors, [](const auto& tensor) { return tensor.role == Role::in; }))
       fail(contract_.tensors.front().name, "the operation has no output", "give one tensor the role out");
+  }
+
+  /// Places of an independent dim are told apart by the axes of that name alone.
+  void independent() const {
+    for (const model::Dim& dim : contract_.dims) {
+      if (!dim.independent) continue;
+      const auto uses = [&](const Text& axis) {
+        const std::vector<std::string> names = identifiers(axis.value);
+        return std::ranges::find(names, dim.name.value) != names.end();
+      };
+      for (const model::Tensor& tensor : contract_.tensors)
+        for (const Text& axis : tensor.shape)
+          if (axis.value != dim.name.value && uses(axis))
+            fail(axis, fmt::format("'{}' is independent but part of the axis '{}'", dim.name.value, axis.value), "remove 'independent: true'");
+    }
   }
 
   void id(const Text& text, bool well_formed, const char* example, std::map<std::string, int>& seen) const {

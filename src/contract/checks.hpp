@@ -13,6 +13,11 @@ namespace assay::contract {
 /// Throws InputError for the first thing that is wrong.
 void check(const model::Contract& contract);
 
+/// The part of check() that concerns `shapes`.
+void check_shapes(const model::Contract& contract);
+/// The shapes of a region as ShapeRegion::extents holds them. Throws InputError where one is none of the contract's.
+std::vector<Index> region_extents(const model::Contract& contract, const model::ShapeRegion& region);
+
 /// The call in a gradient's `by`: "matmul_nt(dc, b)".
 struct GradientCall {
   std::string op;

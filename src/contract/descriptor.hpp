@@ -26,7 +26,16 @@ struct DimInfo {
   Index multiple = 1;
   int multiple_of = -1;             ///< index of an earlier dim
   std::span<const Index> typical{}; ///< extents of real models, drawn beside the small ones
+  bool independent = false;         ///< no output sums over it: what stands at one place of it does not depend on the others
 };
+
+/// Shapes at which several dims are as large as in practice at once. `extents` holds one for each dim, shape after shape;
+/// kDrawnSmall where the shape leaves a dim open.
+struct ShapeRegion {
+  std::string_view name;
+  std::span<const Index> extents;
+};
+inline constexpr Index kDrawnSmall = -1;
 
 /// A scalar parameter: a float32 number, an integer, or one of a few choices.
 struct ParamInfo {
@@ -120,6 +129,9 @@ struct OpDescriptor {
   bool directed = false;
   /// Why the operation as a whole has no gradients; empty where it has.
   std::string_view no_gradients{};
+  std::span<const ShapeRegion> shapes{};
+  /// Terms that the reference evaluates; null: as many as there are elements.
+  Index (*terms)(std::span<const Index> dims) = nullptr;
 
   /// Runs the kernel behind the contract at the level in force (contract/enforce.hpp).
   void (*checked)(const Call& call, const Kernel& kernel, Device& device) = nullptr;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <system_error>
 
 namespace assay::contract {
 namespace {
@@ -153,6 +155,74 @@ std::vector<std::string> separated(std::string_view text) {
   }
   for (std::string& part : parts) part.erase(part.find_last_not_of(' ') + 1);
   return parts;
+}
+
+namespace {
+
+using Value = std::optional<std::int64_t>;
+
+/// Recursive descent over the tokens of one expression.
+class Evaluation {
+ public:
+  Evaluation(const std::vector<Token>& tokens, const std::function<Value(std::string_view)>& value_of)
+      : tokens_(tokens), value_of_(value_of) {}
+
+  Value whole() {
+    const Value value = sum();
+    return at_ == tokens_.size() ? value : std::nullopt;
+  }
+
+ private:
+  std::string_view next() const { return at_ < tokens_.size() ? tokens_[at_].text : std::string_view(); }
+
+  static Value applied(std::string_view sign, std::int64_t x, std::int64_t y) {
+    std::int64_t result = 0;
+    const bool left_range = sign == "+"   ? __builtin_add_overflow(x, y, &result)
+                            : sign == "-" ? __builtin_sub_overflow(x, y, &result)
+                            : sign == "*" ? __builtin_mul_overflow(x, y, &result)
+                                          : y == 0;
+    if (left_range) return std::nullopt;
+    return sign == "/" ? x / y : sign == "%" ? x % y : result;
+  }
+
+  Value chain(Value (Evaluation::*operand)(), std::string_view signs) {
+    Value value = (this->*operand)();
+    while (value && next().size() == 1 && signs.find(next()) != std::string_view::npos) {
+      const std::string_view sign = tokens_[at_++].text;
+      const Value right = (this->*operand)();
+      value = right ? applied(sign, *value, *right) : std::nullopt;
+    }
+    return value;
+  }
+  Value sum() { return chain(&Evaluation::product, "+-"); }
+  Value product() { return chain(&Evaluation::factor, "*/%"); }
+
+  Value factor() {
+    if (at_ == tokens_.size()) return std::nullopt;
+    const Token& token = tokens_[at_++];
+    if (token.kind == Kind::word) return value_of_(token.text);
+    if (token.kind == Kind::literal) {
+      std::int64_t number = 0;
+      const auto [end, error] = std::from_chars(token.text.data(), token.text.data() + token.text.size(), number);
+      return error == std::errc() && end == token.text.data() + token.text.size() ? Value(number) : std::nullopt;
+    }
+    if (token.text != "(") return std::nullopt;
+    const Value inner = sum();
+    if (next() != ")") return std::nullopt;
+    ++at_;
+    return inner;
+  }
+
+  const std::vector<Token>& tokens_;
+  const std::function<Value(std::string_view)>& value_of_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+std::optional<std::int64_t> evaluated(std::string_view expression, const std::function<Value(std::string_view)>& value_of) {
+  const Scan parsed = scan(expression);
+  return parsed.fault ? std::nullopt : Evaluation(parsed.tokens, value_of).whole();
 }
 
 std::string without_spaces(std::string_view text) {

@@ -1,6 +1,8 @@
 // Just enough of C++ expressions to split a clause into its conditions and a condition into its sides.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +29,11 @@ std::vector<std::string> identifiers(std::string_view expression);
 
 /// Parts of a text separated by commas outside all brackets, trimmed.
 std::vector<std::string> separated(std::string_view text);
+
+/// The value of an expression of whole numbers, names, + - * / % and brackets; nothing where it is another, divides by 0, leaves
+/// 64 bits, or where `value_of` has none for a name.
+std::optional<std::int64_t> evaluated(std::string_view expression,
+                                      const std::function<std::optional<std::int64_t>(std::string_view)>& value_of);
 
 std::string without_spaces(std::string_view text);
 

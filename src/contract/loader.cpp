@@ -42,10 +42,11 @@ std::vector<Text> axes(const Node& node) {
 }
 
 model::Dim read_dim(const Text& name, const Node& node) {
-  const Fields fields(node, {"min", "max", "says", "multiple", "typical"});
+  const Fields fields(node, {"min", "max", "says", "multiple", "typical", "independent"});
   const Node* min = fields.find("min");
   model::Dim dim{name, min ? min->integer(0, kLargestDim) : 1, 0, fields.require("says").text().value};
   dim.max = fields.require("max").integer(dim.min, kLargestDim);
+  dim.independent = fields.find("independent") != nullptr && fields.require("independent").boolean();
   if (const Node* multiple = fields.find("multiple")) dim.multiple = multiple->text();
   if (const Node* typical = fields.find("typical"))
     for (const Node& item : typical->items()) dim.typical.push_back(item.integer(dim.min, dim.max));
@@ -67,7 +68,8 @@ model::Param read_param(const Text& name, const Node& node) {
   model::Param param{name, fields.require("min").number(), fields.require("max").number(),
                      fields.require("typical").number(), fields.require("says").text().value};
   param.integer = fields.find("integer") != nullptr && fields.require("integer").boolean();
-  if (param.typical < param.min || param.max < param.typical)
+  const double rounded = param.integer ? param.typical : static_cast<float>(param.typical);  // as it is drawn
+  if (rounded < param.min || param.max < rounded)
     node.fail(fmt::format("parameter '{}' needs min <= typical <= max", name.value), "reorder the three numbers");
   return param;
 }
@@ -184,6 +186,21 @@ std::vector<T> read_map(const Fields& top, std::string_view key, T (*read)(const
   return result;
 }
 
+model::ShapeRegion read_region(const Text& name, const Node& node) {
+  model::ShapeRegion region{name, {}};
+  for (const Node& item : node.items()) {
+    model::ShapeTuple& tuple = region.tuples.emplace_back();
+    tuple.at = {name.value, item.at()};
+    for (const auto& [dim, value] : item.entries()) {
+      model::ShapeTuple::Extent& extent = tuple.extents.emplace_back(dim, std::vector<Text>{});
+      if (!value.is_list()) extent.values = {value.text()};
+      else
+        for (const Node& one : value.items()) extent.values.push_back(one.text());
+    }
+  }
+  return region;
+}
+
 model::Pin read_pin(const Text& name, const Node& node) {
   const Fields fields(node, {"says", "tested_by"});
   return {name, fields.require("says").text().value, fields.require("tested_by").text()};
@@ -202,7 +219,7 @@ model::Equation read_equation(const Text& name, const Node& node) { return {name
 model::Contract load(const std::string& path, const std::string& label) {
   const Node root = Node::load(path, label);
   const Fields top(root, {"op", "summary", "sources", "dims", "params", "tensors", "equations", "requires", "ensures",
-                          "nonfinite", "determinism", "copies", "inputs", "pins", "gradients", "no_gradients", "falsify"});
+                          "shapes", "terms", "nonfinite", "determinism", "copies", "inputs", "pins", "gradients", "no_gradients", "falsify"});
   for (std::string_view key : {"op", "summary", "sources", "dims", "tensors", "equations", "requires", "ensures",
                                "nonfinite", "determinism", "falsify"})
     top.require(key);
@@ -216,6 +233,8 @@ model::Contract load(const std::string& path, const std::string& label) {
   contract.params = read_map(top, "params", read_param);
   contract.tensors = read_map(top, "tensors", read_tensor);
   contract.equations = read_map(top, "equations", read_equation);
+  contract.shapes = read_map(top, "shapes", read_region);
+  if (const Node* terms = top.find("terms")) contract.terms = terms->text();
   for (const Node& node : top.require("requires").items()) contract.clauses.push_back(read_requires(node));
   for (const Node& node : top.require("ensures").items()) contract.clauses.push_back(read_ensures(node));
   contract.nonfinite = top.require("nonfinite").one_of({"propagate", "reject", "bitwise"});

@@ -29,6 +29,22 @@ struct Dim {
   std::string says;
   Text multiple{};  ///< a number, or an earlier dim; empty: none
   std::vector<Index> typical{};
+  bool independent = false;
+};
+
+/// Extents that dims have together: each is a number, a list of numbers, or an expression over dims above it.
+struct ShapeTuple {
+  struct Extent {
+    Text dim;
+    std::vector<Text> values;
+  };
+  Text at;
+  std::vector<Extent> extents;
+};
+
+struct ShapeRegion {
+  Text name;
+  std::vector<ShapeTuple> tuples;
 };
 
 struct Param {
@@ -108,6 +124,8 @@ struct Contract {
   std::vector<Param> params;
   std::vector<Tensor> tensors;
   std::vector<Equation> equations;
+  std::vector<ShapeRegion> shapes;
+  Text terms;  ///< of the reference, over the dims; empty: as many as there are elements
   std::vector<Clause> clauses;  ///< requires, then ensures
   Text nonfinite;
   Text determinism;

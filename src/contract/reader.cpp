@@ -8,11 +8,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <numeric>
-#include <sstream>
 
 #include "core/errors.hpp"
+#include "core/files.hpp"
 
 namespace assay::contract {
 namespace {
@@ -39,12 +38,11 @@ std::size_t distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string read_file(const std::string& path, const std::string& label, const std::string& what) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in || std::filesystem::is_directory(path))
-    throw InputError(label, "the file cannot be read", "give the path of " + what);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return std::move(text).str();
+  try {
+    return files::read(path, "give the path of " + what);
+  } catch (const InputError& e) {
+    throw InputError(label, e.problem, e.remedy);
+  }
 }
 
 void fail_at(const std::string& file, model::Place at, const std::string& problem, const std::string& remedy) {

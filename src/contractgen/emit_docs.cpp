@@ -3,6 +3,7 @@
 
 #include <iterator>
 
+#include "contract/checks.hpp"
 #include "contractgen/emit.hpp"
 
 namespace assay::contractgen {
@@ -89,6 +90,26 @@ std::string obligations(const Contract& contract) {
   return page + "\n";
 }
 
+std::string shapes(const Contract& contract) {
+  if (contract.shapes.empty()) return {};
+  std::string page = "## Shapes\n\n| region | dims | shapes |\n| --- | --- | --- |\n";
+  for (const auto& region : contract.shapes) {
+    std::vector<std::string> tuples;
+    for (const auto& tuple : region.tuples) {
+      std::vector<std::string> extents;
+      for (const auto& extent : tuple.extents) {
+        std::vector<std::string_view> values;
+        for (const auto& value : extent.values) values.push_back(value.value);
+        extents.push_back(fmt::format("{} = {}", extent.dim.value, fmt::join(values, ", ")));
+      }
+      tuples.push_back(fmt::format("{}", fmt::join(extents, "; ")));
+    }
+    fmt::format_to(std::back_inserter(page), "| {} | {} | {} |\n", region.name.value, cell(fmt::format("{}", fmt::join(tuples, " / "))),
+                   region_extents(contract, region).size() / contract.dims.size());
+  }
+  return page + "\n";
+}
+
 }  // namespace
 
 std::string documentation(const Contract& contract) {
@@ -98,7 +119,7 @@ std::string documentation(const Contract& contract) {
   for (const auto& equation : contract.equations)
     fmt::format_to(out, "    {}: {}\n", equation.name.value, equation.formula);
   page += '\n';
-  page += arguments(contract) + clauses(contract) + behaviour(contract) + gradients(contract) + obligations(contract);
+  page += arguments(contract) + clauses(contract) + behaviour(contract) + gradients(contract) + shapes(contract) + obligations(contract);
   page += "## Sources\n\n";
   for (const std::string& source : contract.sources) fmt::format_to(out, "- {}\n", source);
   return page;

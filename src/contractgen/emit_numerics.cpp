@@ -11,7 +11,7 @@ constexpr FunctionLibrary kLibraries[] = {FunctionLibrary::c_library, FunctionLi
                                           FunctionLibrary::octant};
 constexpr Function kFunctions[] = {Function::divide, Function::sqrt, Function::reciprocal_sqrt, Function::exp,
                                    Function::expm1,  Function::log,  Function::log1p,           Function::sin,
-                                   Function::cos,    Function::tanh};
+                                   Function::cos,    Function::tanh, Function::pow};
 
 std::string row(const contract::Node& node) {
   const contract::Fields fields(node, {"ulp", "ulp_per_x", "absolute", "from", "to", "of_value", "exact_at_zero"});
@@ -43,7 +43,7 @@ Source numerics(const std::string& path, const std::string& label) {
   out.line("constexpr std::optional<Accuracy> kTable[{}][{}] = {{", std::size(kLibraries), std::size(kFunctions));
   for (const FunctionLibrary library : kLibraries) {
     const contract::Fields fields(top.require(name(library)),
-                                  {"source", "divide", "sqrt", "reciprocal_sqrt", "exp", "expm1", "log", "log1p", "sin", "cos", "tanh"});
+                                  {"source", "divide", "sqrt", "reciprocal_sqrt", "exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "pow"});
     fields.require("source").text();
     out.line("    {{  // {}", name(library));
     for (const Function function : kFunctions) {

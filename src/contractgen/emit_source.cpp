@@ -218,6 +218,7 @@ Source ops_source(const Contract& contract) {
     number_function(out, contract, "least_of_" + tensor.name.value, tensor.least);
     number_function(out, contract, "most_of_" + tensor.name.value, tensor.most);
   }
+  if (!contract.terms.value.empty()) number_function(out, contract, "terms", contract.terms);
   for (const Clause& clause : contract.clauses) clause_functions(out, contract, clause);
   out.blank();
   tables(out, contract);

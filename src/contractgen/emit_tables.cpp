@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "contract/checks.hpp"
 #include "contractgen/emit.hpp"
 
 namespace assay::contractgen {
@@ -36,18 +37,18 @@ void tables(Source& out, const Contract& contract) {
   out.line("constexpr DimInfo kDims[] = {{");
   for (const auto& dim : contract.dims) {
     const int multiple_of = model::dim_index(contract, dim.multiple.value);
-    out.line("    {{{}, {}, {}, {}, {}, {}, {}}},", string_literal(dim.name.value), dim.min, dim.max, string_literal(dim.says),
+    out.line("    {{{}, {}, {}, {}, {}, {}, {}, {}}},", string_literal(dim.name.value), dim.min, dim.max, string_literal(dim.says),
              dim.multiple.value.empty() || multiple_of >= 0 ? "1" : dim.multiple.value, multiple_of,
-             dim.typical.empty() ? "{}" : "kTypical_" + dim.name.value);
+             dim.typical.empty() ? "{}" : "kTypical_" + dim.name.value, dim.independent);
   }
   out.line("}};");
   for (const auto& p : contract.params)
     if (!p.choices.empty())
       out.line("constexpr double kChoices_{}[] = {{{}}};", p.name.value, fmt::join(p.choices, ", "));
   out.line("constexpr std::array<ParamInfo, {}> kParams = {{{{", contract.params.size());
-  for (const auto& p : contract.params)
-    out.line("    {{{}, {}, {}, {}, {}, {}, {}}},", string_literal(p.name.value), p.min, p.max, p.typical, string_literal(p.says),
-             p.integer, p.choices.empty() ? "{}" : "kChoices_" + p.name.value);
+  for (const auto& p : contract.params)  // what is drawn is a float32, as kernels take it in either type
+    out.line("    {{{}, {}, {}, {}, {}, {}, {}}},", string_literal(p.name.value), p.min, p.max,
+             p.integer ? p.typical : static_cast<float>(p.typical), string_literal(p.says), p.integer, p.choices.empty() ? "{}" : "kChoices_" + p.name.value);
   out.line("}}}};");
   out.line("constexpr TensorInfo kTensors[] = {{");
   for (const auto& tensor : contract.tensors) {
@@ -79,6 +80,11 @@ void tables(Source& out, const Contract& contract) {
   for (const auto& pin : contract.pins)
     out.line("    {{{}, {}, {}}},", string_literal(pin.name.value), string_literal(pin.says), string_literal(pin.tested_by.value));
   out.line("}}}};");
+  for (const auto& region : contract.shapes)
+    out.line("constexpr Index kShapes_{}[] = {{{}}};", region.name.value, fmt::join(region_extents(contract, region), ", "));
+  out.line("constexpr std::array<ShapeRegion, {}> kShapes = {{{{", contract.shapes.size());
+  for (const auto& region : contract.shapes) out.line("    {{{}, kShapes_{}}},", string_literal(region.name.value), region.name.value);
+  out.line("}}}};");
   out.line("constexpr std::array<GradientInfo, {}> kGradients = {{{{", contract.gradients.size());
   for (const auto& g : contract.gradients)
     out.line("    {{{}, {}, {}, {}}},", model::tensor_index(contract, g.input.value), string_literal(g.id.value),
@@ -106,6 +112,8 @@ void descriptor(Source& out, const Contract& contract) {
   out.line("    .copies = {},", contract.copies);
   out.line("    .directed = {},", !contract.inputs.value.empty());
   out.line("    .no_gradients = {},", string_literal(contract.no_gradients.value));
+  out.line("    .shapes = {}kShapes,", within);
+  if (!contract.terms.value.empty()) out.line("    .terms = &{}terms,", within);
   out.line("    .checked = &{}checked,", within);
   out.line("    .counters = &{}evaluations,", within);
   out.line("}};");

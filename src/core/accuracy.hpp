@@ -12,7 +12,7 @@ namespace assay {
 enum class FunctionLibrary { c_library, highway, cuda, cuda_exp2, vulkan, octant };
 std::string_view name(FunctionLibrary library);
 
-enum class Function { divide, sqrt, reciprocal_sqrt, exp, expm1, log, log1p, sin, cos, tanh };
+enum class Function { divide, sqrt, reciprocal_sqrt, exp, expm1, log, log1p, sin, cos, tanh, pow };
 std::string_view name(Function function);
 
 /// The largest power of two that is at most x, x >= 0: numbers from there to twice as much have the same unit in the last place, and

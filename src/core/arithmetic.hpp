@@ -2,6 +2,7 @@
 // nothing else.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "core/accuracy.hpp"
@@ -27,6 +28,19 @@ std::string_view name(Format format);
 
 enum class Rounding { nearest, toward_zero };
 
+/// How a kernel forms the frequencies theta^(-2i/d) of rotary embeddings: as its contract says, or in float32 as a power of its own each,
+/// or as products of the one power theta^(-2/d).
+enum class Frequencies { exact, powers, products };
+/// A pin of a contract that asks for more than some shipped kernels give. What a kernel gives that declares it lost is bounded, too
+/// (lost() in core/either.hpp).
+enum class Loss : std::uint8_t {
+  nothing,
+  confident,    ///< cross_entropy: a loss is logsumexp - logit
+  stable,       ///< bce_with_logits: (1 - t) x + ((w - 1) t + 1) softplus(-x), whose parts cancel
+  small_scale,  ///< NF4: scales below 2^-120 are multiplied as they are
+};
+std::string_view name(Loss loss);
+
 /// Declared by every kernel, measured by its audit. The default is plain float32: round to nearest,
 /// in any order, fused or not, subnormals kept.
 struct Arithmetic {
@@ -39,10 +53,15 @@ struct Arithmetic {
   int block = 1;
   bool flushes_subnormals = false;            ///< subnormal inputs and results may become zero
   bool fuses_products = true;                 ///< a product may be added before it is rounded (FMA); false: it never is
+  Loss loses = Loss::nothing;                 ///< what the contract pins and the kernel does not keep
   FunctionLibrary functions = FunctionLibrary::c_library;  ///< who computes division, exp, log, ...
   /// Terms of a softmax between two rescalings of its running sum by exp(old maximum - new maximum); 0: the maximum is
   /// known before the first term (two passes).
   int online_tile = 0;
+  /// Such a sum is rescaled only where the maximum has grown by more than this power of two: weights reach up to that power.
+  int lazy_rescaling = 0;
+  bool merges_parts = false;  ///< means of parts, each divided by its own sum of weights, are merged under their rounded logsumexp
+  Frequencies frequencies = Frequencies::exact;
 
   friend bool operator==(const Arithmetic&, const Arithmetic&) = default;
 };

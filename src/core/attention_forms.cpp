@@ -8,6 +8,15 @@
 //   N - o D = sum e_j (v_j - o) + sum (w_j + e_j) h_j v_j + n - o d,
 // and N / D - o = (N - o D) / D with D >= W - sum |e_j| - |d|. What e_j the weights share cancels where it stands: a common
 // relative error gives sum w_j (v_j - o) = 0, but the bound takes |v_j - o|, as signs of e_j are not known.
+//
+// Divided beforehand, p_j = w_j / W: what underflow takes of p_j times v_j, and of the products and partial sums of p_j v_j, is not
+// divided by W any more, which may be as large as the number of weights. Merged parts take it of a quotient and a product.
+//
+// Merged parts. A part P of the keys gives o_P = sum w_j v_j / W_P over its own, and l_P = log sum exp(score); their mean is
+// sum exp(l_P - l) o_P, l = log sum exp(l_P), divided by the sum of these exp or not. Each l errs by the roundings of log_of_sum and what
+// the library promises of log, log being at most log n: with shift m and term j at m - x_j, l_P lies between m - x_j and l <= m + log n,
+// so that |l_P|, |l| and |l_P - l| are at most A = |m| + x_j + log n. Each of the two costs 4 u A and the difference u A; their exp errs by what
+// is promised of an argument of that size, and its product is rounded. Nothing of it is shared by a divisor where there is none.
 #include "core/attention_forms.hpp"
 
 #include <algorithm>
@@ -18,7 +27,9 @@ namespace assay {
 
 using namespace detail;
 
-// Scaled beforehand, each x is rounded once more: u |x y| for each term, and what is lost by underflow times |y|.
+// Scaled beforehand, each x is rounded once more: u |x y| for each term, and what is lost by underflow times |y|. Where both factors are
+// scaled, by the root of the scale, which is rounded itself, each is rounded once and errs once with the root: 4 u |x y|, and what
+// is lost by underflow of either is times the other, scaled by a root.
 Bounded ScaledDot<Bounded>::value() const {
   const Roundings& r = Roundings::current();
   const Bounded sum = sum_.value();
@@ -29,8 +40,10 @@ Bounded ScaledDot<Bounded>::value() const {
     dot.may_overflow = !std::isnan(dot.value) && (dot.may_overflow || overflows);
     return dot;
   }
-  const double extra = (1 + r.growth(count_)) * (1 + 4 * r.unit) *
-                       (r.unit * scale * magnitude_ + (magnitude_ > 0 ? r.underflow * (right_ + count_) + r.flush * count_ : 0));
+  const double underflow = r.underflow * (std::max(1.0, std::sqrt(scale)) * both_ + count_);
+  const double root = std::sqrt(scale), roundings = static_cast<double>(static_cast<float>(root)) == root ? 2 : 4;
+  const double extra = (1 + r.growth(count_)) * (1 + 8 * r.unit) *
+                       (roundings * r.unit * scale * magnitude_ + (magnitude_ > 0 ? underflow + r.flush * count_ : 0));
   dot.error = std::max(dot.error, scale * sum.error + extra);
   dot.statistical = std::max(dot.statistical, scale * sum.statistical + extra);
   dot.may_overflow |= overflows;
@@ -44,6 +57,7 @@ Bounded factor(const Bounded& x) {
   const auto bound = [&](double e) {
     return finite_or_infinite((e + r.input_unit * std::max(magnitude + e, r.input_floor)) * (1 + kDoubleSlack));
   };
+  if (r.leaves_inputs(magnitude, x.error)) return anything();
   const double worst = magnitude + x.error > 0 ? bound(x.error) : 0;
   return {x.value, worst, std::min(worst, bound(x.statistical)), x.may_overflow || magnitude + worst > r.input_largest};
 }
@@ -55,8 +69,9 @@ namespace {
 Bounded in_either_base(const Bounded& score, const Bounded& shift) {
   Bounded argument = score;
   if (std::fabs(score.value) <= DBL_MAX && std::fabs(shift.value) <= DBL_MAX) {
-    const double unit = Roundings::current().unit;
-    const double beside = unit * (1 + 4 * unit) * (2 * (std::fabs(score.value - shift.value) + score.error) + std::fabs(shift.value));
+    const Roundings& r = Roundings::current();
+    const double beside = r.unit * (1 + 4 * r.unit) * (2 * (std::fabs(score.value - shift.value) + score.error + r.stale()) + std::fabs(shift.value)) +
+                          (r.narrow ? 4 * r.underflow : 0);
     argument.error += beside;
     argument.statistical += beside;
   }
@@ -72,15 +87,18 @@ Bounded attention_weight(const Bounded& score, const Bounded& shift, double resc
 // Of a saved logsumexp, which is rounded: scores may lie above it, and powers overflow.
 Bounded attention_weight(const Bounded& score, const Bounded& shift) { return exp(in_either_base(score, shift) - shift); }
 
-// shift c is rounded, as is its sum with log2; the product with 1 / c costs that constant's rounding and its own.
+// shift c is rounded, as is its sum with log2; the product with 1 / c costs that constant's rounding and its own. A shift that lies up to
+// L below the maximum leaves a logarithm larger by L.
 Bounded log_of_sum(const Bounded& shift, const Bounded& sum) {
   const Bounded logarithm = log(sum);
   Bounded result = shift + logarithm;
   if (!(std::fabs(result.value) <= DBL_MAX)) return result;
-  const double unit = Roundings::current().unit;
+  const Roundings& r = Roundings::current();
+  const double unit = r.unit, stale = r.stale();
   const double beside = unit * (1 + 4 * unit) *
                         (std::fabs(shift.value) + std::fabs(logarithm.value) + logarithm.error +
-                         2 * (std::fabs(result.value) + result.error));
+                         2 * (std::fabs(result.value) + result.error) + 3 * stale) +
+                        accuracy(r.of.functions, Function::log).relative(0) * stale + (r.narrow ? 4 * r.underflow : 0);
   result.error += beside;
   result.statistical += beside;
   return result;
@@ -88,21 +106,34 @@ Bounded log_of_sum(const Bounded& shift, const Bounded& sum) {
 
 Bounded without_weight(double value, const Bounded& weight) { return weight.may_overflow ? anything() : Bounded(value); }
 
-WeightedMean<Bounded>::WeightedMean(View<const Bounded> weights) {
+double merging_error(double shift, double below, double n) {
   const Roundings& r = Roundings::current();
+  if (!r.of.merges_parts) return 0;
+  const double logarithm = std::log(std::max(n, 1.0)), reach = std::fabs(shift) + below + logarithm + r.stale();
+  const Accuracy &log = accuracy(r.of.functions, Function::log), &exp = accuracy(r.of.functions, Function::exp);
+  const double argument = 9 * r.unit * reach + 2 * (log.relative(0) * logarithm + log.beside(0, n) + log.smallest());
+  return (std::expm1(argument) + exp.relative(below + logarithm) + r.unit) * (1 + 0x1p-10);
+}
+
+WeightedMean<Bounded>::WeightedMean(View<const Bounded> weights, const Bounded& shift) {
+  const Roundings& r = Roundings::current();
+  const double n = static_cast<double>(weights.size());
   const double shorter = r.of.inputs == Format::f32 ? 0 : r.input_unit;
   const Rescalings<Bounded> rescaled(weights.size(), weights);  // weights are in the order of their scores
   Sum<Bounded> sum;
   for (Index j = 0; j < weights.size(); ++j) {
-    const Bounded& w = weights(j);
+    Bounded w = weights(j);
+    const double merging = r.of.merges_parts && w.value > 0 ? merging_error(shift.value, -std::log(w.value), n) : 0;
+    w.error += merging * (w.value + w.error);
+    w.statistical += merging * (w.value + w.statistical);
     const double reach = w.value + w.error, rescalings = rescaled.of(w);
-    const double apart = (1 + shorter) * (1 + r.unit + r.division) * (1 + 2 * rescalings * r.unit * (1 + rescalings * 4 * r.unit)) - 1;
+    const double apart = merging + (1 + shorter) * (1 + r.unit + r.division) * (1 + 2 * rescalings * r.unit * (1 + rescalings * 4 * r.unit)) - 1;
     // The product with a value is rounded too: of a weight as it is then held.
     const double own = reach * (apart + r.unit * (1 + apart));
     weights_.push_back({w, own, reach > 0 ? shorter * r.input_floor : 0});
     sum += w;
     errors_ += w.error;
-    finite_ &= std::fabs(w.value) <= DBL_MAX && std::isfinite(w.error);
+    finite_ &= std::fabs(w.value) <= DBL_MAX && std::isfinite(w.error) && !(shorter > 0 && r.leaves_inputs(w.value, w.error));
   }
   sum_ = sum.value();
 }
@@ -111,7 +142,8 @@ Bounded WeightedMean<Bounded>::mean() const {
   const Roundings& r = Roundings::current();
   Terms terms;
   bool finite = finite_;
-  double shared = 0;  // sum of e_j |v_j|, which the numerator's error holds
+  double shared = 0;       // sum of e_j |v_j|, which the numerator's error holds
+  double beforehand = 0;  // what underflow takes of weights that are divided beforehand, and of their products
   for (std::size_t j = 0; j < weights_.size(); ++j) {
     const auto& [w, own, stored] = weights_[j];
     const Bounded& v = values_[j];
@@ -121,6 +153,7 @@ Bounded WeightedMean<Bounded>::mean() const {
               w.may_overflow || v.may_overflow);
     if (r.aligned_floor > 0) terms.align(w.value + w.error, size + v.error, r.aligned_floor, term);
     shared += w.error * size;
+    if (w.value + w.error > 0 && size + v.error > 0) beforehand += r.underflow * (size + v.error + 2) + r.flush / 2;
   }
   if (!finite) {
     Sum<Bounded> plain;
@@ -142,8 +175,9 @@ Bounded WeightedMean<Bounded>::mean() const {
     return (std::max(of_products - shared, 0.0) + moves + std::fabs(mean) * std::max(of_weights - errors_, 0.0) + slack) / least;
   };
   return rounded(mean, inherited(numerator.error, sum_.error, moved),
-                 inherited(numerator.statistical, sum_.statistical, moved_statistical), r.underflow,
-                 numerator.may_overflow || sum_.may_overflow, r.unit, r.division);
+                 inherited(numerator.statistical, sum_.statistical, moved_statistical), r.underflow + beforehand * (1 + 2 * r.growth(terms.count)),
+                 numerator.may_overflow || sum_.may_overflow || !(std::ldexp(terms.magnitude, r.of.lazy_rescaling) <= r.largest), r.unit,
+                 r.division);
 }
 
 }  // namespace assay

@@ -12,7 +12,7 @@
 
 namespace assay {
 
-/// scale · sum x y: the scale on the sum, or on one factor of each product.
+/// scale · sum x y: the scale on the sum, on one factor of each product, or its root on both.
 template <class T>
 class ScaledDot {
  public:
@@ -60,6 +60,10 @@ T log_of_sum(const T& shift, const T& sum) {
 }
 Bounded log_of_sum(const Bounded& shift, const Bounded& sum);
 
+/// Relative error of exp(l - logsumexp), l a part's own logsumexp, which weighs a part of up to `n` terms, and of a term of it that is
+/// `below` the shift, log of its weight: of merged parts (attention_forms.cpp), otherwise 0.
+double merging_error(double shift, double below, double n);
+
 /// What a query of no weight has: `value`. Scores that overflow may also have given any other weights.
 template <class T>
 T without_weight(double value, const T& /*weight*/) {
@@ -67,12 +71,13 @@ T without_weight(double value, const T& /*weight*/) {
 }
 Bounded without_weight(double value, const Bounded& weight);
 
-/// sum w v / sum w for weights of attention_weight: divided at the end, or each weight first.
+/// sum w v / sum w for weights of attention_weight under this shift: divided at the end, or each weight first, or by parts that are
+/// merged (Arithmetic::merges_parts).
 template <class T>
 class WeightedMean {
  public:
   /// The weights must outlive this.
-  explicit WeightedMean(View<const T> weights) : weights_(weights) {
+  WeightedMean(View<const T> weights, const T& /*shift*/) : weights_(weights) {
     Sum<T> sum;
     for (Index j = 0; j < weights.size(); ++j) sum += weights(j);
     sum_ = sum.value();
@@ -101,7 +106,7 @@ class ScaledDot<Bounded> {
       return;  // the sum shows its class; overflow is about the others
     const double left = std::fabs(x.value) + x.error, right = std::fabs(y.value) + y.error;
     magnitude_ += left * right;
-    right_ += right;
+    both_ += left + right;
     left_ = left > left_ ? left : left_;
     count_ += 1;
   }
@@ -110,14 +115,14 @@ class ScaledDot<Bounded> {
  private:
   Bounded scale_;
   Sum<Bounded> sum_;
-  double magnitude_ = 0, right_ = 0, left_ = 0, count_ = 0;  ///< sums of |x y| and |y|, largest |x|, number of terms
+  double magnitude_ = 0, both_ = 0, left_ = 0, count_ = 0;  ///< sums of |x y| and |x| + |y|, largest |x|, number of terms
 };
 
 /// Errors that weights share cancel: an error e of a weight moves the mean by e |v - mean| / sum w (attention_forms.cpp).
 template <>
 class WeightedMean<Bounded> {
  public:
-  explicit WeightedMean(View<const Bounded> weights);
+  WeightedMean(View<const Bounded> weights, const Bounded& shift);
   Bounded weight() const { return sum_; }
   template <class F>
   Bounded of(F value) const {

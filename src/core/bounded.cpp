@@ -62,6 +62,12 @@
 //   - |s_T| <= S whatever the signs, so S may stand for lambda Q where it is smaller, and must where the terms have one
 //     sign (squares, exponentials): they are no fair draw, and every partial sum grows.
 // lambda = 7.5: 7.5e-12 + 1.2e-12 < 9e-12 false alarms per element.
+//
+// Normal range. Rounding a number times a power of two is rounding the number, unless one of them is below the smallest normal
+// number f of the format, where digits are lost (or all of them, flushed). Let the terms of a sum have p digits, products 2p. Of terms of
+// at least t each, every partial sum is a multiple of 2^(1 - 2p) t, and so is what it is rounded to. A result of q digits holds every multiple
+// of 2^(1 - q) f, subnormal or not: nothing is lost for t >= 2^(2p - q) f, and where subnormals are flushed for t >= 2^(2p) f. Products,
+// quotients and functions are held to the same limit. Sums of floats need none of their own: they are exact where they are subnormal.
 #include "core/bounded.hpp"
 
 #include <algorithm>
@@ -111,7 +117,7 @@ double result_unit(Format format, Rounding rounding) {
 
 }  // namespace
 
-Roundings::Roundings(const Arithmetic& arithmetic) : of(arithmetic) {
+Roundings::Roundings(const Arithmetic& arithmetic, bool normal_range) : of(arithmetic) {
   const Range inputs = range_of(of.inputs), results = range_of(of.accumulator);
   const Rounding rounding = of.block > 1 ? Rounding::toward_zero : of.accumulation;  // blocks truncate
   unit = result_unit(of.accumulator, rounding);
@@ -125,14 +131,28 @@ Roundings::Roundings(const Arithmetic& arithmetic) : of(arithmetic) {
   if (of.inputs == Format::tf32x3) underflow *= 3;
   largest = results.largest;
   nearest = rounding == Rounding::nearest;
+  narrow = of.accumulator != Format::f32;
   saturates = !nearest;
+  if (!normal_range) return;
+  const auto digits = [](Format format) { return significand_bits(format == Format::tf32x3 ? Format::f32 : format); };
+  const int longest = std::max(digits(of.inputs), digits(of.accumulator));
+  least = std::ldexp(results.smallest_normal, 2 * longest - (of.flushes_subnormals ? 0 : digits(of.accumulator)));
 }
+
+namespace {
+
+thread_local bool normal_range = false;
+
+}  // namespace
+
+NormalRangeScope::NormalRangeScope() { normal_range = true; }
+NormalRangeScope::~NormalRangeScope() { normal_range = false; }
 
 const Roundings& Roundings::current() {
   thread_local Roundings cached{Arithmetic{}};
   const Arithmetic& now = current_arithmetic();
-  if (!(cached.of == now)) [[unlikely]]
-    cached = Roundings(now);
+  if (!(cached.of == now) || (cached.least > 0) != normal_range) [[unlikely]]
+    cached = Roundings(now, normal_range);
   return cached;
 }
 
@@ -143,6 +163,14 @@ double Roundings::growth(double n) const {
   return g < 1 ? g / (1 - g) : kInfinity;
 }
 
+// A narrow accumulator's subnormal numbers are no multiples of float32's smallest: what is rounded to one loses up to half of its
+// last place, `underflow`, whatever it is, a sum or a function too. (Sums of the accumulator's own numbers are exact there.) A term that
+// is none of its numbers is rounded on its way in, as a product is, which holds its own rounding.
+double Roundings::taken_in(const Bounded& term) const {
+  if (!(std::fabs(term.value) <= DBL_MAX) || (term.error == 0 && held_exactly(term.value, *this))) return 0;
+  return unit * (std::fabs(term.value) + term.error) + underflow;
+}
+
 Bounded::Bounded(double constant) : value(constant) {
   if (static_cast<double>(static_cast<float>(constant)) != constant && std::fabs(constant) <= FLT_MAX)
     error = statistical = 0x1p-24 * std::fabs(constant) + 0x1p-150;
@@ -151,7 +179,7 @@ Bounded::Bounded(double constant) : value(constant) {
 Bounded::Bounded(const Product& p) {
   // The product of two floats is exact in double: where it is a float, every machine computes just that.
   if (p.error == 0 && !p.may_overflow && held_exactly(p.value, Roundings::current())) value = p.value;
-  else *this = rounded(p.value, p.error, p.statistical, Roundings::current().underflow, p.may_overflow);
+  else *this = in_range(rounded(p.value, p.error, p.statistical, Roundings::current().underflow, p.may_overflow));
 }
 
 namespace {
@@ -191,7 +219,9 @@ Bounded Bounded::input(float x) {
   const Roundings& r = Roundings::current();
   const double magnitude = std::fabs(static_cast<double>(x));
   if (!(magnitude <= FLT_MAX)) return {x, 0, 0, false};
-  if (!r.of.flushes_subnormals && held_by(r.of.inputs, x)) return {x, 0, 0, false};
+  const bool held = !r.of.flushes_subnormals && held_by(r.of.inputs, x);
+  if ((!held || r.aligned_floor > 0) && r.leaves_inputs(magnitude, 0)) return {x, kInfinity, kInfinity, false};
+  if (held) return {x, 0, 0, false};
   const double flushed = r.of.flushes_subnormals && magnitude < r.input_floor ? magnitude : 0;
   const double error =
       r.input_unit * std::max(magnitude, r.input_unit > 0 && magnitude > 0 ? r.input_floor : 0) + flushed;
@@ -209,6 +239,7 @@ Bounded Terms::sum(Terms t, const Roundings& r) {
   };
   const bool aside = r.nearest && t.small_count > 0 && r.growth(t.count) <= 0.25;
   const double large = t.count - t.small_count;
+  if (r.least > 0 && t.least < r.least) return anything();
   const double worst = aside ? std::min(worst_of(t.count, 0), worst_of(large, t.small)) : worst_of(t.count, 0);
   const bool overflows = t.may_overflow || !(t.magnitude + worst <= r.largest);
   if (!(std::fabs(t.total) <= DBL_MAX)) {
@@ -239,8 +270,8 @@ Bounded operator+(const Bounded& x, const Bounded& y) {
   if (x.error == 0 && y.error == 0 && !x.may_overflow && !y.may_overflow && is_float(x.value) && is_float(y.value) &&
       exact_sum(x.value, y.value, sum) && held_exactly(sum, Roundings::current()))
     return {sum, 0, 0, false};
-  return rounded(sum, x.error + y.error, x.statistical + y.statistical, Roundings::current().flush,
-                 x.may_overflow || y.may_overflow);
+  const Roundings& r = Roundings::current();
+  return rounded(sum, x.error + y.error, x.statistical + y.statistical, r.narrow ? r.underflow : r.flush, x.may_overflow || y.may_overflow);
 }
 
 Bounded operator-(const Bounded& x) { return {-x.value, x.error, x.statistical, x.may_overflow}; }

@@ -13,6 +13,8 @@
 
 namespace assay {
 
+struct Bounded;
+
 /// What Bounded needs to know of an Arithmetic, worked out once per thread and arithmetic.
 struct Roundings {
   Arithmetic of;
@@ -27,12 +29,35 @@ struct Roundings {
   double largest;        ///< results beyond may become infinite
   bool saturates;        ///< what overflows may also stop at the largest finite value (IEEE 754, 7.4)
   bool nearest;          ///< one rounding to nearest per addition
+  bool narrow;           ///< the accumulator holds fewer bits than float32: a result or a term that is a float may be none of its numbers
+  double least = 0;      ///< in a NormalRangeScope: results below may be rounded as subnormals are; otherwise 0
 
-  explicit Roundings(const Arithmetic& arithmetic);
+  explicit Roundings(const Arithmetic& arithmetic, bool normal_range = false);
   /// Those of current_arithmetic().
   static const Roundings& current();
   /// |computed - exact| <= growth(n) * sum of |terms| for a sum of n terms in any order, terms as computed.
   double growth(double n) const;
+  /// How far the shift of a softmax may lie below its maximum (Arithmetic::lazy_rescaling).
+  double stale() const { return of.lazy_rescaling * 0.6931471805599454; }
+  /// What a narrow accumulator loses of a term of a sum that is no product.
+  double taken_in(const Bounded& term) const;
+  /// In a NormalRangeScope: what is within `error` of a value of this magnitude may be too small; an input may be.
+  bool leaves(double magnitude, double error) const {
+    return least > 0 && magnitude + error > 0 && !(magnitude - error >= least);
+  }
+  bool leaves_inputs(double magnitude, double error) const {
+    return least > 0 && magnitude + error > 0 && !(magnitude - error >= input_floor);
+  }
+};
+
+/// While it lives, no number on this thread that leaves the range of the declared formats' normal ones has a finite bound. Where bounds
+/// are finite then, powers of two commute with every rounding on the way (bounded.cpp).
+class NormalRangeScope {
+ public:
+  NormalRangeScope();
+  ~NormalRangeScope();
+  NormalRangeScope(const NormalRangeScope&) = delete;
+  NormalRangeScope& operator=(const NormalRangeScope&) = delete;
 };
 
 struct Product;
@@ -80,6 +105,7 @@ struct Terms {
   double count = 0;        ///< of those that reach beyond 0: adding 0 rounds nothing
   double small_count = 0;  ///< of these, that reach no further than kSmall
   double small = 0;        ///< sum of what they reach
+  double least = std::numeric_limits<double>::infinity();  ///< a term that is not 0 is no smaller
   bool may_overflow = false;
 
   void add(double term, double its_error, bool overflows) {
@@ -95,6 +121,7 @@ struct Terms {
     count += reach > 0;
     small_count += reach > 0 && reach <= kSmall;
     small += reach <= kSmall ? reach : 0;
+    least = std::min(least, reach > 0 ? size - its_error : least);
   }
 
   /// The term added last is the product of what reaches `left` and `right`, whose exponents count as no less than that of `floor`
@@ -113,7 +140,7 @@ template <>
 class Sum<Bounded> {
  public:
   Sum& operator+=(const Bounded& term) {
-    terms_.add(term.value, term.error, term.may_overflow);
+    terms_.add(term.value, narrow_ ? term.error + roundings_.taken_in(term) : term.error, term.may_overflow);
     return *this;
   }
   Sum& operator+=(const Product& term) {
@@ -132,6 +159,7 @@ class Sum<Bounded> {
  private:
   const Roundings& roundings_ = Roundings::current();
   double unit_ = roundings_.unit, underflow_ = roundings_.underflow, floor_ = roundings_.aligned_floor;
+  bool narrow_ = roundings_.narrow;
   Terms terms_;
 };
 

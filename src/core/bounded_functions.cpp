@@ -32,8 +32,8 @@ Bounded function_of(Function which, const Bounded& x, F f, Spread spread, bool m
   const Roundings& r = Roundings::current();
   const Accuracy& promised = accuracy(r.of.functions, which);
   const double magnitude = std::fabs(x.value);
-  const double narrow = r.of.accumulator == Format::f32 ? 0 : r.unit;  // the result is rounded again
-  const double smallest = std::max(r.flush, promised.smallest());
+  const double narrow = r.narrow ? r.unit : 0;  // the result is rounded again
+  const double smallest = std::max(r.flush, promised.smallest()) + (r.narrow ? r.underflow : 0);
   const auto bound = [&](double e) {
     const double inherited = e > 0 ? spread(e) : 0;
     const double reach = std::fabs(value) + inherited;
@@ -44,7 +44,8 @@ Bounded function_of(Function which, const Bounded& x, F f, Spread spread, bool m
   const double worst = bound(x.error);
   const bool overflows = may_overflow || std::fabs(value) + worst > r.largest;
   if (overflows && r.saturates) return {value, kInfinity, kInfinity, true};
-  return {value, worst, std::min(worst, bound(x.statistical)), overflows};
+  const Bounded result(value, worst, std::min(worst, bound(x.statistical)), overflows);
+  return value == 0 ? result : in_range(result);  // log(1), and what surely vanishes
 }
 
 /// Of an argument that may have overflowed, to either infinity: `least`, too, is what the function gives.
@@ -65,6 +66,7 @@ Bounded quotient(const Bounded& x, const Bounded& y) {
   const double smallest = 1 / (std::fabs(y.value) + y.error), largest = 1 / std::max(std::fabs(y.value) - y.error, 0.0);
   const bool vanishes = smallest * (1 - r.division) < r.flush;
   result.may_overflow |= largest * (1 + r.division) > r.largest || (vanishes && std::isinf(x.value));
+  if (smallest < r.least) return anything();
   const double lost = vanishes || smallest < FLT_MIN ? (std::fabs(x.value) + x.error) * r.underflow * (1 + r.unit) : 0;
   result.error += lost;
   result.statistical += lost;
@@ -97,10 +99,11 @@ Bounded product(const Bounded& a, const Bounded& b, const Bounded& c) {
   // A factor is infinite: so is the product in every order, unless the two others vanish first.
   if (!(std::fabs(abc.value) <= DBL_MAX))
     return {abc.value, 0, 0, !std::isnan(abc.value) && (abc.may_overflow || *std::min_element(pairs, pairs + 3) < FLT_MIN)};
+  if (reach(a) > 0 && reach(b) > 0 && reach(c) > 0 && *std::min_element(pairs, pairs + 3) < r.least) return anything();
   // Two roundings whatever the order; what the product of two lost by underflow is scaled by the third.
   const double largest_factor = std::max({reach(a), reach(b), reach(c)});
-  return rounded(abc.value, abc.error, abc.statistical, r.underflow * (1 + largest_factor * (1 + r.unit)),
-                 abc.may_overflow || !(*std::max_element(pairs, pairs + 3) <= r.largest), r.unit, r.unit);
+  return in_range(rounded(abc.value, abc.error, abc.statistical, r.underflow * (1 + largest_factor * (1 + r.unit)),
+                          abc.may_overflow || !(*std::max_element(pairs, pairs + 3) <= r.largest), r.unit, r.unit));
 }
 
 // sigmoid. s = 1 / (1 + exp(-x)), and let exp err by E relative to its value.
@@ -119,9 +122,10 @@ Bounded sigmoid(const Bounded& x) {
   }
   const Roundings& r = Roundings::current();
   const Accuracy& promised = accuracy(r.of.functions, Function::exp);
-  const double power = std::exp(-std::fabs(x.value)), narrow = r.of.accumulator == Format::f32 ? 0 : r.unit;
+  const double power = std::exp(-std::fabs(x.value)), narrow = r.narrow ? r.unit : 0;
   const double larger = 1 / (1 + power), smaller = power / (1 + power);
   const double value = x.value < 0 ? smaller : larger, rest = x.value < 0 ? larger : smaller;
+  if (power < r.least) return anything();
   const auto bound = [&](double e) {
     const double by_exp = promised.relative(std::fabs(x.value) + e) + narrow;
     const double f = by_exp * rest + r.unit + r.division;
@@ -168,11 +172,15 @@ double Rescalings<Bounded>::of(const Bounded& term) const {
   return std::min(most_, static_cast<double>(above) - (term.value + term.error > least));  // not for itself
 }
 
+// Under a shift that lies up to L below the maximum, all weights are larger by one factor, which cancels; the argument is off by a
+// rounding of L more, and a library's error that grows with the argument by that of L.
 Bounded softmax_term(const Bounded& x, const Bounded& maximum, double rescalings) {
   const Roundings& r = Roundings::current();
   Bounded argument = x - maximum;
   if (r.of.online_tile > 0 && std::fabs(argument.value) <= DBL_MAX) {  // differences of parts round even where that of the whole is exact
-    const auto in_parts = [&](double e) { return (e + r.unit * (std::fabs(argument.value) + e)) * (1 + kDoubleSlack); };
+    const Accuracy& promised = accuracy(r.of.functions, Function::exp);
+    const double stale = promised.relative(r.stale()) - promised.relative(0);
+    const auto in_parts = [&](double e) { return (e + r.unit * (std::fabs(argument.value) + e + r.stale()) + stale) * (1 + kDoubleSlack); };
     argument.error = std::max(argument.error, in_parts(x.error + maximum.error));
     argument.statistical = std::max(argument.statistical, in_parts(x.statistical + maximum.statistical));
   }
@@ -213,6 +221,7 @@ Bounded stored(DType dtype, const Bounded& x) {
   // From half a unit beyond the largest number on, the nearest one is infinite: 65520 of f16.
   const double limit = largest + std::ldexp(unit, std::ilogb(largest));
   if (magnitude - x.error >= limit) return {std::copysign(kInfinity, x.value), 0, 0, x.may_overflow};
+  if (Roundings::current().least > 0 && magnitude + x.error > 0 && !(magnitude - x.error >= smallest)) return anything();
   // Of what every machine holds exactly, one number is the nearest.
   if (x.error == 0 && !x.may_overflow && static_cast<double>(static_cast<float>(x.value)) == x.value && (lost == 0 || magnitude >= smallest)) {
     const double off = std::fabs(stored(dtype, static_cast<float>(x.value)) - x.value);

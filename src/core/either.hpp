@@ -26,4 +26,14 @@ inline Bounded either(const Bounded& x, const Bounded& other) {
   return {std::isnan(x.value) ? other.value : x.value, 0, 0, overflows || !same};
 }
 
+/// The kernel declares that it loses what its contract pins: the bound is to hold for it as well.
+template <class T>
+bool lost(Loss /*pin*/) {
+  return false;
+}
+template <>
+inline bool lost<Bounded>(Loss pin) {
+  return current_arithmetic().loses == pin;
+}
+
 }  // namespace assay

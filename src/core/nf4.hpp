@@ -48,10 +48,10 @@ constexpr std::array<float, 15> nf4_midpoints() {
 }
 inline constexpr std::array<float, 15> kNf4Midpoints = nf4_midpoints();
 
-/// Scales below this count as 0. Products with entries and midpoints are then 0 or normal (the smallest of those is
+/// Scales below this count as 0 of their sign. Products with entries and midpoints are then 0 or normal (the smallest of those is
 /// 0.0398), so that devices which flush subnormals give the same bits as those which do not.
 inline constexpr float kNf4Smallest = 0x1p-120F;
-constexpr float nf4_scale(float absmax) { return -kNf4Smallest < absmax && absmax < kNf4Smallest ? 0.0F : absmax; }
+constexpr float nf4_scale(float absmax) { return -kNf4Smallest < absmax && absmax < kNf4Smallest ? absmax * 0.0F : absmax; }
 
 /// The code of element p of a row whose packed bytes these are.
 constexpr unsigned nf4_code(const std::uint8_t* row, Index p) { return p % 2 == 0 ? row[p / 2] >> 4U : row[p / 2] & 15U; }

@@ -50,10 +50,10 @@ constexpr std::array<float, 255> absmax_midpoints() {
 }
 inline constexpr std::array<float, 255> kAbsmaxMidpoints = absmax_midpoints();
 
-/// A scale of NF4 as it is encoded: 0 below 2^-120, as everywhere; NaN where it is negative, which no absmax is.
+/// A scale of NF4 as it is encoded: +0 below 2^-120; NaN where it is negative, which no absmax is.
 constexpr float absmax_value(float absmax) {
   const float value = nf4_scale(absmax);
-  return value >= 0 ? value : std::numeric_limits<float>::quiet_NaN();
+  return value >= 0 ? value + 0.0F : std::numeric_limits<float>::quiet_NaN();
 }
 
 /// What the sum of `count` values is multiplied with.

@@ -18,4 +18,8 @@ struct RotaryFrequency {
 /// Those of i = 0 .. d/2 - 1. Kept per thread for the last theta and d.
 const std::vector<RotaryFrequency>& rotary_frequencies(double theta, Index d, bool float32_angle);
 
+/// Largest error of the angle position theta^(-2i/d) of a kernel that forms frequencies in float32 (Arithmetic::frequencies), against the
+/// exact one or, with `float32_angle`, the float nearest to the product of floats.
+double rotary_error(double position, double theta, Index i, Index d, bool float32_angle);
+
 }  // namespace assay

@@ -16,17 +16,17 @@ struct Rotation {
 };
 
 /// Reduced by quarter turns in 50 digits: no angle loses any. For Bounded, cosine and sine err by what the library in
-/// force promises of an exact argument: a kernel may not lose digits of the angle either.
+/// force promises of an argument that is off by `error`.
 template <class T>
-Rotation<T> rotation(const Digits50& angle) {
+Rotation<T> rotation(const Digits50& angle, [[maybe_unused]] double error = 0) {
   const Digits50 quarter = boost::math::constants::half_pi<Digits50>();
   const Digits50 quarters = floor(angle / quarter + Digits50(0.5)), rest = angle - quarters * quarter;
   Rotation<T> r;
   if constexpr (std::is_same_v<T, Digits50>) {
     r = {cos(rest), sin(rest)};
   } else if constexpr (std::is_same_v<T, Bounded>) {
-    const Bounded exact(static_cast<double>(rest), 0, 0, false);
-    r = {cos(exact), sin(exact)};
+    const Bounded known(static_cast<double>(rest), error, error, false);
+    r = {cos(known), sin(known)};
   } else {
     r = {T(std::cos(static_cast<double>(rest))), T(std::sin(static_cast<double>(rest)))};
   }

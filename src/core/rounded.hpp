@@ -34,14 +34,19 @@ inline Bounded rounded(double value, double error, double statistical, double un
   return rounded(value, error, statistical, underflow, may_overflow, Roundings::current().unit);
 }
 
+/// Every number and every class is right: rounding decides between them.
+inline Bounded anything() { return {0, kInfinity, kInfinity, true}; }
+
+/// A result, which has no bound where it may leave the range that a NormalRangeScope allows.
+inline Bounded in_range(const Bounded& x) {
+  return Roundings::current().leaves(std::fabs(x.value), x.error) ? anything() : x;
+}
+
 /// The accumulator holds the number as it is, and nothing flushes it.
 bool held_exactly(double value, const Roundings& r);
 
 /// x is zero or infinite by rounding alone: another sign or class is possible.
 inline bool sign_uncertain(const Bounded& x) { return x.error > 0 && std::fabs(x.value) <= x.error; }
-
-/// Every number and every class is right: rounding decides between them.
-inline Bounded anything() { return {0, kInfinity, kInfinity, true}; }
 
 /// Adds what an argument that overflowed to an infinity may change: the function is finite there, `distance` away.
 inline Bounded reaching(Bounded x, double distance) {
@@ -64,7 +69,7 @@ inline Bounded divided(const Bounded& x, const Bounded& y, double unit, double b
   const bool another_class = sign_uncertain(y) || (y.value == 0 && sign_uncertain(x));
   const Bounded result = rounded(quotient, inherited(x.error, y.error), inherited(x.statistical, y.statistical),
                                  Roundings::current().underflow, x.may_overflow || y.may_overflow || another_class, unit, before);
-  return y.may_overflow ? reaching(result, std::fabs(quotient)) : result;
+  return in_range(y.may_overflow ? reaching(result, std::fabs(quotient)) : result);
 }
 
 }  // namespace assay::detail

@@ -58,15 +58,16 @@ Key choice(std::string_view name, std::string_view says, Words<E> table, Of of) 
           words};
 }
 
+constexpr int kLargest = 1 << 20;
+
 template <class Of>
-Key number(std::string_view name, std::string_view says, int least, Of of) {
+Key number(std::string_view name, std::string_view says, int least, int most, Of of) {
   return {name, "N", says, [of](const Declaration& d) { return fmt::to_string(of(const_cast<Declaration&>(d))); },
-          [of, least](Declaration& d, std::string_view text) {
-            constexpr int kLargest = 1 << 20;
+          [of, least, most](Declaration& d, std::string_view text) {
             int value = 0;
             const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
             const bool good =
-                error == std::errc{} && end == text.data() + text.size() && value >= least && value <= kLargest;
+                error == std::errc{} && end == text.data() + text.size() && value >= least && value <= most;
             if (good) of(d) = value;
             return good;
           }};
@@ -98,7 +99,7 @@ const std::vector<Key>& keys() {
           "accumulation", "how each addition rounds", roundings,
           [](Declaration & d) -> auto& { return d.arithmetic.accumulation; }),
       number(
-          "block", "terms that one addition takes at once, as tensor cores add them", 1,
+          "block", "terms that one addition takes at once, as tensor cores add them", 1, kLargest,
           [](Declaration & d) -> auto& { return d.arithmetic.block; }),
       choice(
           "flush_to_zero", "subnormal numbers may become 0", answers,
@@ -112,13 +113,33 @@ const std::vector<Key>& keys() {
           [](Declaration & d) -> auto& { return d.arithmetic.functions; }),
       number(
           "online_tile", "keys after which an online softmax may rescale what it has summed; 0: it never does", 0,
-          [](Declaration & d) -> auto& { return d.arithmetic.online_tile; }),
+          kLargest, [](Declaration & d) -> auto& { return d.arithmetic.online_tile; }),
+      number(
+          "lazy_rescaling",
+          "an online softmax rescales only where its maximum has grown by more than this power of two, up to 64", 0, 64,
+          [](Declaration & d) -> auto& { return d.arithmetic.lazy_rescaling; }),
+      choice(
+          "merges_parts", "a softmax in parts merges their means by their logsumexp, each rounded", answers,
+          [](Declaration & d) -> auto& { return d.arithmetic.merges_parts; }),
+      choice(
+          "frequencies",
+          "rotary frequencies as the contract has them, or in float32 as powers, or as products of one power",
+          Words<Frequencies>{
+              {Frequencies::exact, "exact"}, {Frequencies::powers, "powers"}, {Frequencies::products, "products"}},
+          [](Declaration & d) -> auto& { return d.arithmetic.frequencies; }),
+      choice(
+          "loses", "what the contract pins and the kernel does not keep",
+          named({Loss::nothing, Loss::confident, Loss::stable, Loss::small_scale}),
+          [](Declaration & d) -> auto& { return d.arithmetic.loses; }),
       choice(
           "storage", "format of the tensors that the contract calls `storage`",
           named({DType::f32, DType::f16, DType::bf16}), [](Declaration & d) -> auto& { return d.storage; }),
       choice(
           "deterministic", "the same call gives the same bits again", answers,
           [](Declaration & d) -> auto& { return d.deterministic; }),
+      choice(
+          "batch_invariant", "a row has the same bits whatever rows are beside it, and however many", answers,
+          [](Declaration & d) -> auto& { return d.batch_invariant; }),
       choice(
           "backend", "where it runs; cuda-host: a .cu file compiled for the CPU",
           named({Backend::cpu, Backend::cuda_host, Backend::cuda}), [](Declaration & d) -> auto& { return d.backend; }),

@@ -18,6 +18,7 @@ struct Declaration {
   DType storage = DType::f32;
   Backend backend = Backend::cpu;
   bool deterministic = true;
+  bool batch_invariant = true;
   std::vector<std::string> rejects{};  ///< tensors, params and dims whose forbidden values the kernel refuses
 };
 

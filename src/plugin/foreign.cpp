@@ -1,5 +1,7 @@
 #include "plugin/foreign.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cfenv>
 #include <cstring>
@@ -73,6 +75,11 @@ ForeignKernel::ForeignKernel(const OpDescriptor& op, Source source) : op_(op), s
   Declaration declaration;
   declare(declaration, source_.declared, "--declare");
   source_.declared = to_text(declaration);
+  if (const std::string_view lost = name(declaration.arithmetic.loses);
+      declaration.arithmetic.loses != Loss::nothing &&
+      std::ranges::find(op.pins, lost, &PinInfo::name) == op.pins.end())
+    throw InputError("--declare", fmt::format("{} pins no '{}' that a kernel could lose", op.name, lost),
+                     fmt::format("`assay explain {}` lists what is pinned", op.name));
   if (source_.shader) read_shader();
   else if (!source_.shim_name.empty()) shim_ = Shim::read(op, source_.shim, source_.shim_name);
   if (source_.symbol.empty() && shim_) source_.symbol = shim_->symbol;
@@ -86,6 +93,7 @@ ForeignKernel::ForeignKernel(const OpDescriptor& op, Source source) : op_(op), s
              .arithmetic = declaration.arithmetic,
              .storage = declaration.storage,
              .deterministic = declaration.deterministic,
+             .batch_invariant = declaration.batch_invariant,
              .source = source_.library,
              .summary = source_.shader ? "a shader of a SPIR-V file" : "a kernel of a shared library",
              .limits = &limits_};

@@ -40,6 +40,8 @@ class ForeignKernel {
 
   const Kernel& kernel() const { return kernel_; }
   const Source& source() const { return source_; }
+  /// What its shim declares; `Source::declared` holds it only where it was added there.
+  std::string_view declared_by_shim() const { return shim_ ? std::string_view(shim_->declares) : std::string_view(); }
 
  private:
   void read_shader();

@@ -4,6 +4,7 @@
 //     args: [m, n, k, {constant: 1.0, as: float}, a, {leading: a}, b, {leading: b}, c, {leading: c}]
 //     requires: [row-major, k % 8 == 0]     # what it takes: cases are drawn so, other calls are refused
 //     returns: status                       # 0: done; `void`, the default: always done
+//     declares: batch_invariant=no          # as --declare, which has the last word
 //
 // An argument is the name of a dim, a param or a tensor (its address), `stream`, `nullptr`, or a map:
 //     {dim: m}, {param: eps}, {tensor: a}      as their names alone
@@ -107,6 +108,7 @@ struct Shim {
            std::size_t message_bytes) const;
 
   std::string symbol;  ///< empty where the shim names none
+  std::string declares;
   std::vector<Argument> arguments;
   bool dense = false, row_major = false;
   std::size_t alignment = 1;

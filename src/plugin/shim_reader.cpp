@@ -483,9 +483,10 @@ Shim Shim::read_arguments(const OpDescriptor& op, const Fields& fields, const No
 Shim Shim::read(const OpDescriptor& op, const std::string& text, const std::string& label) {
   const Node root = Node::parse(readable(text), label, "the shim");
   const Fields fields(root, {"symbol", "args", "integers", "reals", "requires", "loop", "in_place", "absent", "zeroed",
-                             "rejects", "returns", "done", "refused"});
+                             "rejects", "returns", "done", "refused", "declares"});
   Shim shim = read_arguments(op, fields, &fields.require("args"));
   shim.symbol = fields.text_or("symbol", "");
+  shim.declares = fields.text_or("declares", "");
   Keys keys(op, fields, shim);
   keys.read();
   keys.expect_all_named(fields.require("args"));

@@ -28,6 +28,7 @@ struct Kernel {
   Arithmetic arithmetic{};   ///< declared; bounds follow from it and the audit compares it
   DType storage = DType::f32; ///< how it stores the tensors that its contract leaves open
   bool deterministic = true; ///< two runs on the same input give the same bits
+  bool batch_invariant = true; ///< a row has the same bits whatever rows are beside it, and however many
   std::string_view source;   ///< file of the kernel, relative to the top of the repository
   std::string_view summary;  ///< one line: the algorithm, its tiles
   KernelRole role = KernelRole::kernel;
@@ -53,6 +54,12 @@ inline constexpr double kNeverAutomatic = std::numeric_limits<double>::infinity(
 /// The row with a priority of 1: what its back end gives callers who name no kernel.
 inline Kernel preferred(Kernel kernel) {
   kernel.priority = 1;
+  return kernel;
+}
+
+/// The row of a kernel that takes another path where rows are few.
+inline Kernel varying_with_batch(Kernel kernel) {
+  kernel.batch_invariant = false;
   return kernel;
 }
 

@@ -94,6 +94,20 @@ void shuffled(const Call& call, Device&) {
     }
 }
 
+/// A single row of the product is summed from the last term.
+void order_of_the_rows(const Call& call, Device&) {
+  const auto args = ops::MatmulArgs::unpack(call);
+  for (Index i = 0; i < args.m; ++i)
+    for (Index j = 0; j < args.n; ++j) {
+      float sum = 0;
+      for (Index p = 0; p < args.k; ++p) {
+        const Index at = args.m == 1 ? args.k - 1 - p : p;
+        sum += args.a(i, at) * args.b(at, j);
+      }
+      args.c(i, j) = sum;
+    }
+}
+
 /// One row is summed from the first element, several from the last.
 void order_of_the_batch(const Call& call, Device&) {
   const auto args = ops::RmsnormArgs::unpack(call);
@@ -212,6 +226,16 @@ TEST(Audit, AnotherOrderInABatch) {
   const json report = audited(with(&order_of_the_batch, "rmsnorm/cpu/naive"));
   EXPECT_EQ(report["batch_invariant"]["value"], false);
   EXPECT_TRUE(tells(report, "batch_invariance")) << report.dump(1);
+}
+
+TEST(Audit, ABatchThatIsDeclaredToMatter) {
+  Kernel k = with(&order_of_the_rows);
+  EXPECT_TRUE(tells(audited(k), "batch_invariance"));
+  k.batch_invariant = false;
+  EXPECT_FALSE(tells(audited(k), "batch_invariance"));
+  Kernel pinned = with(&order_of_the_batch, "rmsnorm/cpu/naive");
+  pinned.batch_invariant = false;
+  EXPECT_TRUE(tells(audited(pinned), "batch_invariance"));
 }
 
 TEST(Audit, AnotherOrderInEveryRun) {

@@ -9,7 +9,7 @@ function(lay_out)
   file(WRITE ${tree}/reference/helper.hpp "void used_by_copy(\n")
   file(WRITE ${tree}/falsify/copy.cpp "#include \"copy_obligations.hpp\"\n")
   file(WRITE ${tree}/falsify/helper.cpp "\n")
-  foreach(file cpu/copy.cpp cuda/copy.cu vulkan/copy.cpp vulkan/copy.comp vulkan/copy_tiled.comp)
+  foreach(file cpu/copy.cpp cpu/naive/copy.cpp cuda/copy.cu vulkan/copy.cpp vulkan/copy.comp vulkan/copy_tiled.comp)
     file(WRITE ${tree}/kernels/${file} "const KernelRegistration one\nvoid main()\n")
   endforeach()
   file(WRITE ${tree}/kernels/vulkan/copy.cmake "\n")
@@ -31,14 +31,14 @@ endfunction()
 
 lay_out()
 expect("")
-foreach(file reference/copy.hpp falsify/copy.cpp kernels/cpu/copy.cpp kernels/cuda/copy.cu kernels/vulkan/copy.cpp
+foreach(file reference/copy.hpp falsify/copy.cpp kernels/cpu/naive/copy.cpp kernels/cuda/copy.cu kernels/vulkan/copy.cpp
              kernels/vulkan/copy.comp kernels/vulkan/copy.cmake)
   lay_out()
   file(REMOVE ${tree}/${file})
   expect("${file} is missing: contracts/copy.yaml makes copy an operation, so add that file or remove the contract.")
 endforeach()
-foreach(file falsify/copy.cpp kernels/cpu/copy.cpp kernels/cuda/copy.cu kernels/vulkan/copy.cpp
-             kernels/vulkan/copy.comp)
+foreach(file falsify/copy.cpp kernels/cpu/copy.cpp kernels/cpu/naive/copy.cpp kernels/cuda/copy.cu
+             kernels/vulkan/copy.cpp kernels/vulkan/copy.comp)
   lay_out()
   string(REPLACE "/copy" "/stray" stray ${file})
   configure_file(${tree}/${file} ${tree}/${stray} COPYONLY)

@@ -49,8 +49,11 @@ TEST(Admit, EveryDrawnCaseIsOneThatTheKernelTakes) {
         EXPECT_TRUE(valid(r.descriptor, c.dims)) << describe(r.descriptor, c);
         EXPECT_EQ(admitted(r.descriptor, r.kernel, drawn), c);
         EXPECT_EQ(admitted(r.descriptor, r.kernel, c).dims, c.dims) << "what it takes stays";
-        const bool padded = c.layout == Layout::padded || c.layout == Layout::mixed;
+        const bool padded = c.layout == Layout::padded || c.layout == Layout::mixed || c.layout == Layout::far_rows;
         const bool offset = c.layout == Layout::offset || c.layout == Layout::mixed;
+        if (c.region >= 0) {
+          EXPECT_TRUE(is_joint(r.descriptor, c.dims)) << describe(r.descriptor, c);
+        }
         EXPECT_FALSE((r.limits.dense && padded) || (r.limits.aligned && (offset || c.placement == Placement::page_end)));
         for (std::size_t d = 0; d < c.dims.size(); ++d) extents[d].insert(c.dims[d]);
       }
@@ -81,6 +84,18 @@ TEST(Admit, WhatACaseShrinksToIsTakenToo) {
     EXPECT_EQ(next->value().dims[0], next->value().dims[2]);
   }
   EXPECT_GT(seen, 3);
+}
+
+TEST(Admit, DimsThatAreGivenStay) {
+  const Restricted r("matmul", "[m == n, k % 8 == 0]", "[a, b, c, m, k, n]");
+  for (std::uint64_t n = 0; n < 40; ++n) {
+    const std::vector<Index> of_one{48, kDrawnSmall, kDrawnSmall}, of_none_it_takes{48, 12, kDrawnSmall};
+    const auto case_of = [&](const std::vector<Index>& dims) {
+      return admitted(r.descriptor, r.kernel, draw(r.descriptor, r.descriptor.obligations[1], 1, n, {.dims = dims}).value(), dims);
+    };
+    EXPECT_EQ(case_of(of_one).dims[0], 48);
+    EXPECT_EQ(case_of(of_none_it_takes).dims[1], 12) << "it is refused";
+  }
 }
 
 TEST(Admit, ConditionsThatNothingSatisfiesAreAnError) {

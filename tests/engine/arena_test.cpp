@@ -31,7 +31,7 @@ class StageTest : public testing::Test {
 
 template <class F>
 void each_variant(F f) {
-  for (int layout = 0; layout < kLayouts; ++layout)
+  for (int layout = 0; layout < kNearLayouts; ++layout)
     for (int placement = 0; placement < kPlacements; ++placement)
       for (std::uint64_t seed = 1; seed < 9; ++seed)
         f(static_cast<Layout>(layout), static_cast<Placement>(placement), seed);

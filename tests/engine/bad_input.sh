@@ -65,6 +65,14 @@ touch "$skeleton" && expect 2 'the file exists already' import "$folder/publishe
 [ ! -s "$skeleton" ] || { failed=$((failed + 1)); echo "FAILED: import overwrote a file"; }
 expect 0 '' import "$folder/published-v1.yaml" --output "$skeleton" --force
 grep -q 'by: TODO\|formula\|dims: TODO' "$skeleton" || { failed=$((failed + 1)); echo "FAILED: import --force wrote nothing"; }
+expect 2 "'x' is not a dim of matmul" falsify matmul --dims m=2,x=3 --cases 1 --quiet
+expect 2 "'m' gives m no extent" falsify matmul --dims m --cases 1 --quiet
+expect 2 "'n=99999' gives n no extent" falsify matmul --dims n=99999 --cases 1 --quiet
+expect 2 "'m=2' gives m no extent, or a second one" falsify matmul --dims m=2,m=2 --cases 1 --quiet
+expect 2 'heads = 4 is no multiple of kv_heads' falsify attention --dims kv_heads=3,heads=4 --cases 1 --quiet
+expect 2 'heads = 4 is no multiple of kv_heads' falsify attention --dims heads=4 --cases 1 --quiet
+expect 2 'gives a shape to several operations' falsify matmul gemv --dims m=2 --cases 1 --quiet
+expect 0 '' falsify matmul --kernel matmul/cpu/naive --dims m=128,k=65,n=130 --cases 1 --quiet
 expect 3 'unavailable' mutants --backend cuda tensor_layout
 expect 3 'unavailable' falsify --backend cuda --cases 1 --quiet
 expect 2 'could not be written' falsify matmul --kernel matmul/cpu/naive --cases 1 --quiet --report /proc/none

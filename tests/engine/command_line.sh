@@ -13,7 +13,7 @@ code() { local status=0; "$@" >out 2>err || status=$?; echo "$status"; }
 [ "$(code "$assay" list --json)" = 0 ] && python3 -c 'import json; json.load(open("out"))' || fails 'list --json'
 [ "$(code "$assay" explain matmul)" = 0 ] && grep -q MM-PRE-001 out || fails explain
 
-[ "$(code "$assay" falsify --kernel matmul/cpu/naive --cases 5 --quiet --report r)" = 0 ] || fails 'a right kernel'
+[ "$(code "$assay" falsify --kernel matmul/cpu/naive --quiet --report r)" = 0 ] || fails 'a right kernel'
 xmllint --noout r/junit.xml || fails 'junit.xml is not XML'
 python3 - <<'PY' || fails report.json
 import json
@@ -42,12 +42,23 @@ first = json.load(open("first.json"))
 assert [(m["by"], m["cases"]) for m in r["mutants"]] == [(m["by"], m["cases"]) for m in first["mutants"]]
 PY
 
-[ "$(code "$assay" falsify --kernel matmul/cpu/naive --obligation FALSIFY-MM-002 --cases 5 --quiet)" = 0 ] || fails 'one obligation alone'
+[ "$(code "$assay" falsify --kernel matmul/cpu/naive --obligation FALSIFY-MM-002 --quiet)" = 0 ] || fails 'one obligation alone'
+
+# A campaign below its floor is thin, whatever ended it; --kernel-time ends none there.
+[ "$(code "$assay" falsify --kernel matmul/cpu/naive --cases 5 --quiet --report thin)" = 4 ] && grep -q ' thin: .*% of the default depth' out || fails 'few cases are thin'
+grep -q 'failure type="thin"' thin/junit.xml || fails 'thin is a failure in junit.xml'
+[ "$(code "$assay" falsify --kernel matmul/cpu/naive --time 1ms --quiet)" = 4 ] || fails 'little time is thin'
+[ "$(code "$assay" falsify --kernel matmul/cpu/naive --kernel-time 1ms --quiet)" = 0 ] && grep -q 'passed (floor after' out || fails '--kernel-time goes on to the floor'
+
+# One explanation a kernel; --first ends at it.
+[ "$(code "$assay" falsify --kernel mutant/cpu/matmul/dropped_last_k --quiet)" = 1 ] && [ "$(grep -c '^FALSIFIED' out)" = 1 ] || fails 'one explanation'
+grep -q '^  also fails: FALSIFY-MM-' out || fails 'what else fails'
+[ "$(code "$assay" falsify --kernel mutant/cpu/matmul/dropped_last_k --quiet --first)" = 1 ] && ! grep -q 'also fails' out || fails --first
 
 # The same seed finds the same cases; shards are parts of the whole.
-"$assay" falsify transpose --backend cpu --cases 3 --quiet --json >a.json
-"$assay" falsify transpose --backend cpu --cases 3 --quiet --json --shard 1/2 >s1.json
-"$assay" falsify transpose --backend cpu --cases 3 --quiet --json --shard 2/2 >s2.json
+"$assay" falsify transpose --backend cpu --cases 3 --quiet --json >a.json || [ $? = 4 ]
+"$assay" falsify transpose --backend cpu --cases 3 --quiet --json --shard 1/2 >s1.json || [ $? = 4 ]
+"$assay" falsify transpose --backend cpu --cases 3 --quiet --json --shard 2/2 >s2.json || [ $? = 4 ]
 python3 - <<'PY' || fails shards
 import json
 def elements(*names):

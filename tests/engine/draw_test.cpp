@@ -111,7 +111,7 @@ TEST(Draw, FarBatchesOfAttentionHaveFewHeads) {
     };
     for (std::uint64_t n = 0; n < 2000; ++n) {
       const Case c = draw(op, op.obligations[1], 1, n).value();
-      if (dim(c, "batch") < 1000) continue;
+      if (dim(c, "batch") < 1000 || (n + 5) % 16 == 10) continue;  // the turn of extents has a cost of its own
       ++far;
       EXPECT_LE(dim(c, "batch") * dim(c, "heads"), 2 * 1030) << describe(op, c);
     }
@@ -124,13 +124,15 @@ TEST(Draw, LargeCasesAreLargeWithinTheirVolume) {
   const ObligationInfo large{.id = "FALSIFY-MM-014", .claim = {}, .by = "large", .if_fails = {}};
   int outputs = 0, sums = 0;
   std::set<Index> terms;  // of sums in large outputs: what room there is, is drawn too
-  for (std::uint64_t n = 0; n < 300; ++n) {
-    const std::vector<Index> dims = draw(op, large, 1, n).value().dims;
+  for (std::uint64_t n = 0; n < 400; ++n) {
+    const Case c = draw(op, large, 1, n).value();
+    if (c.region >= 0) continue;  // shapes are as large as the contract has them
+    const std::vector<Index>& dims = c.dims;
     if (dims[0] > 512 && dims[2] > 512) terms.insert(dims[1]);
     EXPECT_LE(dims[0] * dims[1] * dims[2], Index{1} << 21);
     outputs += dims[0] > 512 && dims[2] > 512;
     sums += dims[1] > 512;
-    for (const Index dim : draw(op, large, 1, n, 4096).value().dims) {
+    for (const Index dim : draw(op, large, 1, n, {.largest = 4096}).value().dims) {
       EXPECT_GE(dim, 2048);
       EXPECT_LE(dim, 4096);
     }
@@ -140,7 +142,7 @@ TEST(Draw, LargeCasesAreLargeWithinTheirVolume) {
   EXPECT_GE(terms.size(), 3U);
   for (const OpDescriptor* other : operations())
     for (std::uint64_t n = 0; n < 100 && !other->dims.empty(); ++n) {
-      const Case c = draw(*other, large, 1, n, n % 2 ? 600 : 0).value();
+      const Case c = draw(*other, large, 1, n, {.largest = n % 2 ? 600 : 0}).value();
       EXPECT_TRUE(valid(*other, c.dims)) << describe(*other, c);
     }
 }
@@ -307,7 +309,7 @@ TEST(Draw, FarDimsSquaresAndParametersAreDrawn) {
     square += c.dims[0] == c.dims[1] && c.dims[1] == c.dims[2] && c.dims[0] > 4;
   }
   EXPECT_GE(far, 1000 / 12);
-  EXPECT_LE(far, 1000 / 12 + 1);
+  EXPECT_LE(far, 1000 / 12 + 1000 / 8);  // the turns of shapes and of extents reach as far
   EXPECT_GT(square, 60);
   const OpDescriptor& step = operation("adamw_step");
   for (std::size_t p = 0; p < step.params.size(); ++p) {

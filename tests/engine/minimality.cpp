@@ -8,6 +8,7 @@
 #include "falsify/engine/campaign.hpp"
 #include "falsify/engine/draw.hpp"
 #include "falsify/engine/trial.hpp"
+#include "falsify/mutation/fault.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -35,7 +36,7 @@ std::optional<Case> smaller_failure(const OpDescriptor& op, const Obligation& o,
         for (std::size_t d = 0; d < c.dims.size(); ++d) no_larger = no_larger && c.dims[d] <= from.dims[d];
         if (!no_larger || (from.dims.size() < 3 && p > 0)) continue;
         for (Strategy strategy : spec.strategies)
-          for (int layout = 0; layout < kLayouts; ++layout)
+          for (int layout = 0; layout < kNearLayouts; ++layout)
             for (int placement = 0; placement < kPlacements; ++placement) {
               c.strategy = strategy;
               c.layout = static_cast<Layout>(layout);
@@ -50,7 +51,7 @@ std::optional<Case> smaller_failure(const OpDescriptor& op, const Obligation& o,
 int run() {
   int killed = 0, minimal = 0;
   for (const Kernel& k : kernels()) {
-    if (k.role != KernelRole::mutant || k.backend != Backend::cpu || k.op != "matmul") continue;
+    if (k.role != KernelRole::mutant || k.backend != Backend::cpu || k.op != "matmul" || !mutation::fault_class(k).empty()) continue;
     const OpDescriptor& op = operation(k.op);
     CampaignOptions options;
     options.cases = 50;

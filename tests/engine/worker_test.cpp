@@ -31,7 +31,7 @@
 
 #include "core/errors.hpp"
 #include "falsify/engine/campaign.hpp"
-#include "falsify/engine/contain.hpp"
+#include "falsify/engine/sandbox.hpp"
 #include "falsify/engine/draw.hpp"
 #include "falsify/engine/gradients.hpp"
 #include "falsify/engine/trial.hpp"
@@ -138,34 +138,6 @@ TEST_F(WorkerTest, AnInterruptionProlongsNoWait) {
   EXPECT_EQ(run(with(sleeps)).status, Status::hung);
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(1500));
   sigaction(SIGALRM, &before, nullptr);
-}
-
-/// The process that a kernel leaves behind in a session of its own, which notes its number here.
-std::filesystem::path note_of_process(pid_t engine) { return std::filesystem::temp_directory_path() / fmt::format("assay-left-{}", engine); }
-
-TEST_F(WorkerTest, NoProcessOutlivesTheKernelThatStartedIt) {
-  const pid_t engine = getpid();
-  const Kernel leaves_one = with([](const Call&, Device&) {
-    const std::filesystem::path note = note_of_process(getppid());
-    if (fork() == 0) {
-      setsid();
-      std::ofstream(note.string() + ".new") << getpid();
-      std::filesystem::rename(note.string() + ".new", note);
-      for (;;) pause();
-    }
-    while (!std::filesystem::exists(note)) usleep(1000);
-    std::abort();
-  });
-  const std::filesystem::path note = note_of_process(engine);
-  std::filesystem::remove(note);
-  EXPECT_EQ(run(leaves_one).status, Status::crashed);
-  pid_t left = 0;
-  std::ifstream(note) >> left;
-  std::filesystem::remove(note);
-  ASSERT_GT(left, 0);
-  const bool gone = kill(left, 0) == -1 && errno == ESRCH;
-  EXPECT_TRUE(gone);
-  if (!gone) kill(left, SIGKILL);
 }
 
 /// No signal reaches another process.
@@ -315,21 +287,6 @@ TEST_F(WorkerTest, AShorterReasonHoldsNothingOfALongerOneBefore) {
   EXPECT_EQ(run(shorter).detail, "no");
 }
 
-/// A kernel that has started a process waits for its end: one that comes back from the kernel ends well, and answers nothing.
-TEST_F(WorkerTest, AProcessThatReturnsFromTheKernelEndsThere) {
-  const Kernel forks = with([](const Call& call, Device& device) {
-    right(call, device);
-    const pid_t child = fork();
-    if (child == 0) return;
-    int status = -1;
-    if (waitpid(child, &status, 0) != child || status != 0) throw std::runtime_error(fmt::format("wait status {}", status));
-  });
-  for (int call = 0; call < 2; ++call) {
-    const Reply reply = run(forks);
-    EXPECT_EQ(reply.status, Status::done) << reply.detail;
-  }
-}
-
 TEST_F(WorkerTest, AnAnswerBeforeTheQuestionIsSeenHoweverLong) {
   const Kernel forges = with([](const Call& call, Device& device) {
     right(call, device);
@@ -379,22 +336,20 @@ TEST_F(WorkerTest, AKernelLeavesNoCore) {
   EXPECT_EQ(reply.status, Status::done) << reply.detail;
 }
 
-/// 64 clauses are counted; an operation with more is told to its maintainer, not run with some of them.
-TEST_F(WorkerTest, AMailboxHolds64Clauses) {
-  static OpDescriptor many = op_;
-  static std::vector<ClauseInfo> clauses(op_.clauses.begin(), op_.clauses.end());
-  const Kernel good = with(right);
-  const auto status = [&](std::size_t n) {
-    clauses.resize(n);
-    many.clauses = clauses;
-    Case c;
-    c.dims = {2, 3, 4};
-    const Problem problem = make_problem(many, c, {});
-    const Stage stage(worker_.arena(), problem, c, Poison::finite);
-    return worker_.run(many, good, problem.dims, problem.params, stage.tensors()).status;
-  };
-  EXPECT_EQ(status(64), Status::done);
-  EXPECT_THROW(status(65), std::logic_error);
+/// The contract is checked where no kernel is: a process that answers for itself, with nothing computed, is not believed.
+TEST_F(WorkerTest, AnAnswerWithoutTheContractIsNone) {
+  const Kernel answers = with([](const Call& call, Device&) {
+    const View<float> c = call.tensors[2].as<float>();
+    for (Index i = 0; i < c.extent(); ++i) c.data()[i] = 1e30F;
+    const char byte = 1;
+    for (int fd = STDERR_FILENO + 1; fd < 256; ++fd) ::send(fd, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);  // "done", as the mailbox says
+    for (;;) pause();
+  });
+  const std::vector<std::uint64_t> before = worker_.clause_counts(op_);
+  const Reply reply = run(answers);
+  EXPECT_EQ(reply.status, Status::violated) << reply.detail;
+  EXPECT_NE(reply.detail.find("MM-POST-"), std::string::npos) << reply.detail;
+  EXPECT_NE(worker_.clause_counts(op_), before);
 }
 
 /// What breaks a requires clause is no call: that is decided here, by the clauses themselves, and no kernel is asked.
@@ -548,7 +503,7 @@ TEST_F(DistantTest, ResultsAreWaitedForAndBroughtBackWithAllAroundThem) {
       c.data()[c.extent()] = 1;
     });
   });
-  for (int layout = 0; layout < kLayouts; ++layout)
+  for (int layout = 0; layout < kNearLayouts; ++layout)
     for (const Kernel* k : {&good, &overruns}) {
       Case c;
       c.dims = {2, 3, 4};
@@ -594,6 +549,21 @@ TEST_F(DistantTest, WhatRunsHereIsWaitedForToo) {
   c.dims = {2, 3, 4};
   const Problem problem = make_problem(op_, c, {});
   EXPECT_EQ(run_here(late, problem), run_here(with(right), problem));
+}
+
+/// A kernel that has started a process, as drivers of devices may, waits for its end: one that comes back from the kernel ends well, and answers nothing.
+TEST_F(DistantTest, AProcessThatReturnsFromTheKernelEndsThere) {
+  const Kernel forks = distant([](const Call& call, Device&) {
+    right(call, assay::device(Backend::cpu));
+    const pid_t child = fork();
+    if (child == 0) return;
+    int status = -1;
+    if (waitpid(child, &status, 0) != child || status != 0) throw std::runtime_error(fmt::format("wait status {}", status));
+  });
+  for (int call = 0; call < 2; ++call) {
+    const Reply reply = run(forks);
+    EXPECT_EQ(reply.status, Status::done) << reply.detail;
+  }
 }
 
 TEST_F(DistantTest, ItsMemoryHasTheFencesOfTheCase) {

@@ -34,7 +34,7 @@ def falsify(symbol, contract, shim, *more, lib=None):
 
 def right(symbol, contract, shim, *more, lib=None):
     """Passes; no case is refused, and every obligation is tried unless its relation needs a call that the shim excludes."""
-    code, report, err = falsify(symbol, contract, shim, "--cases", 30, *more, lib=lib)
+    code, report, err = falsify(symbol, contract, shim, *more, lib=lib)
     check(code == 0 and report, f"{symbol}: exit {code} {err} {findings(report)}")
     if report:
         obligations = report["kernels"][0]["obligations"]

@@ -18,7 +18,7 @@ import xml.etree.ElementTree
 assay, libraries, sources = (pathlib.Path(a).resolve() for a in sys.argv[1:4])
 instrumented = sys.argv[4]  # names of sanitizers, "coverage" or nothing
 parts = sys.argv[5].split(",")
-only = sys.argv[6] if len(sys.argv) > 6 else ""  # a function of HOSTILE
+only = sys.argv[6] if len(sys.argv) > 6 else ""  # a function of HOSTILE or ATTACKS
 folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-foreign-"))
 passed, failures = 0, []
 
@@ -35,11 +35,12 @@ def check(condition, text):
         print("FAILED:", text, flush=True)
 
 
-def run(*arguments, cwd=folder):
+def run(*arguments, cwd=folder, user=None):
     begin = time.monotonic()
     # Files, not pipes: a process that is left behind would hold those open.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        done = subprocess.run([assay, *map(str, arguments)], cwd=cwd, stdout=out, stderr=err, timeout=600, stdin=subprocess.DEVNULL)
+        done = subprocess.run([assay, *map(str, arguments)], cwd=cwd, stdout=out, stderr=err, timeout=600, stdin=subprocess.DEVNULL,
+                              user=user, group=user, extra_groups=None if user is None else [])
         seconds = time.monotonic() - begin
         out.seek(0)
         err.seek(0)
@@ -62,12 +63,12 @@ def left_behind():
     return found
 
 
-def falsify(library, symbol, contract, *more):
+def falsify(library, symbol, contract, *more, user=None):
     """Runs a campaign with a report; gives the exit code, the report (None where it is not whole) and the seconds."""
     report = folder / "reports" / f"{symbol}-{contract}"
     shutil.rmtree(report, ignore_errors=True)
     code, out, err, seconds = run("falsify", "--lib", library, "--symbol", symbol, "--contract", contract, "--quiet", "--json",
-                                  "--report", report, *more)
+                                  "--report", report, *more, user=user)
     try:
         document = json.loads(out)
         if json.loads((report / "report.json").read_text())["totals"] != document["totals"]:
@@ -89,17 +90,17 @@ def findings(document):
 
 def examples():
     shim = sources / "rmsnorm.yaml"
-    code, report, _ = falsify(libraries / "matmul.so", "my_matmul", "matmul", "--cases", 20)
+    code, report, _ = falsify(libraries / "matmul.so", "my_matmul", "matmul")
     check(code == 0 and report and report["totals"]["passed"] == 1, "the right product over DLPack passes")
     check(report and report["kernels"][0]["kernel"] == "foreign/matmul.so/my_matmul", "it is named after its library")
     check(report and report["never_evaluated"] == [], "every clause was evaluated")
-    code, report, _ = falsify(libraries / "rmsnorm.so", "rms_normalize", "rmsnorm", "--shim", shim, "--cases", 20)
+    code, report, _ = falsify(libraries / "rmsnorm.so", "rms_normalize", "rmsnorm", "--shim", shim)
     check(code == 0 and report and report["totals"]["passed"] == 1, "the right rmsnorm through a shim passes")
     code, report, _ = falsify(libraries / "rmsnorm.so", "rms_normalize_by_four", "rmsnorm", "--shim", shim, "--cases", 20)
     check(code == 1 and report and report["totals"]["falsified"] == 1, "the wrong rmsnorm is falsified")
 
     # Pointers and strides of four tensors, and a declaration of its own.
-    how = ("--shim", sources / "attention.yaml", "--cases", 20)
+    how = ("--shim", sources / "attention.yaml")
     code, report, _ = falsify(libraries / "attention.so", "attention_online", "attention", *how)
     check(code == 0 and report and report["totals"]["passed"] == 1, "the right attention through a shim passes")
     check(report and "online" in json.dumps(report["kernels"][0]["foreign"]["declared"]), "what it declares is in the report")
@@ -112,7 +113,7 @@ def examples():
     # Requirements are kept by the draw; what it cannot keep to is refused, and counted.
     dense = folder / "dense.yaml"
     dense.write_text(shim.read_text() + "requires: dense row-major\n")
-    code, report, _ = falsify(libraries / "rmsnorm.so", "rms_normalize", "rmsnorm", "--shim", dense, "--cases", 20)
+    code, report, _ = falsify(libraries / "rmsnorm.so", "rms_normalize", "rmsnorm", "--shim", dense)
     refused = sum(o["refused"] for o in report["kernels"][0]["obligations"]) if report else 0
     cases = sum(o["cases"] for o in report["kernels"][0]["obligations"]) if report else 0
     check(code == 0 and refused == 0 < cases, f"a shim that asks for dense rows is given them ({refused} of {cases} refused)")
@@ -124,8 +125,17 @@ def examples():
         missing = [key for key in keys if not re.search(rf"\b{key}\b", page.read_text())]
         check(not missing, f"{page.name} does not name {missing}")
 
+    declares = folder / "declares.yaml"
+    declares.write_text(shim.read_text() + "declares: batch_invariant=no\n")
+    for said, more in ((True, ()), (False, ("--declare", "batch_invariant=yes"))):
+        code, report, _ = falsify(libraries / "rmsnorm.so", "rms_normalize", "rmsnorm", "--shim", declares, "--cases", 4, *more)
+        heard = report and "batch_invariant=no" in report["kernels"][0]["foreign"]["declared"]
+        check(code in (0, 4) and heard == said, f"what a shim declares is heard, and the command line has the last word ({more})")
+    code, _, err, _ = run("falsify", "--lib", libraries / "rmsnorm.so", "--contract", "rmsnorm", "--shim", shim, "--declare", "loses=confident")
+    check(code == 2 and "pins no 'confident'" in err, "only what a contract pins can be lost")
+
     # Bounds follow from what is declared: cut inputs pass where they are declared, and there alone.
-    code, _, _ = falsify(libraries / "faults.so", "matmul_bf16_inputs", "matmul", "--cases", 20, "--declare",
+    code, _, _ = falsify(libraries / "faults.so", "matmul_bf16_inputs", "matmul", "--declare",
                          "inputs=bf16,input_rounding=toward_zero")
     check(code == 0, "inputs cut to bfloat16 pass where they are declared")
 
@@ -167,7 +177,7 @@ def planted():
 
 
 # What each may end as: exit code, and the kinds of findings of which one must be there.
-CRASH, ERROR = (1, {"crash"}), (1, {"error"})
+CRASH, ERROR, WRONG = (1, {"crash"}), (1, {"error"}), (1, {"value", "class", "bits"})
 HOSTILE = {
     "right": (0, None), "prints": (0, None), "wrong": None, "refuses_all": (3, None), "reports_error": ERROR,
     "faults": CRASH, "loops": (1, {"hang"}), "exits": CRASH, "exits_at_once": CRASH, "aborts": CRASH, "raises": CRASH,
@@ -176,11 +186,37 @@ HOSTILE = {
     "overruns_1": (1, {"crash", "out of bounds"}), "overruns_4096": (1, {"crash", "out of bounds"}), "overruns_1000000": CRASH,
     "writes_input": (1, {"out of bounds"}), "leaks": CRASH,
     "forks": (0, None), "forks_and_dies": CRASH, "forks_and_returns_twice": (0, None), "forks_grandchildren": CRASH,
-    "kills_everyone": (1, {"value", "class", "bits"}), "writes_to_the_oracle": (1, {"value", "class", "bits"}),
+    "kills_the_judge": WRONG, "writes_to_the_oracle": WRONG,
     "rounds_up": ERROR, "flushes": ERROR, "writes_later": (1, {"late write", "out of bounds", "value", "class", "bits"}),
-    "forges_answer": (1, {"value", "class", "unwritten", "bits"}), "overwrites_mailbox": (1, {"value", "class", "bits"}),
+    "forges_answer": (1, {"value", "class", "not written", "bits"}), "overwrites_mailbox": WRONG,
     "fills_mailbox": (1, {"error"}), "claims_invalid": (1, {"error"}),
 }
+# Wrong, and then an attack on what judges it: denied, the wrong result alone is left, and no other finding. In brackets, what
+# `assay doctor` must say of this system for the attack to be denied.
+ATTACKS = {
+    "writes_judges_memory": (), "writes_judges_memory_by_call": (), "traces_the_judge": (), "takes_descriptors": (),
+    "limits_the_judge": ("system_calls_filtered",), "signals_by_descriptor": ("system_calls_filtered",),
+    "slows_the_judge": ("system_calls_filtered",), "asks_by_other_ways": ("system_calls_filtered",),
+    "starts_processes": ("system_calls_filtered",), "outlives_the_judge": ("system_calls_filtered",),
+    "opens_sockets": ("system_calls_filtered",), "keeps_uncounted_memory": ("system_calls_filtered",),
+    "changes_modes": ("system_calls_filtered",), "writes_files": ("files_read_only",), "kills_as_a_device": ("system_calls_filtered",),
+}
+NOBODY = 65534
+
+
+def attempt(library, symbol, exit_code, kinds, user=None):
+    code, report, seconds = falsify(library, symbol, "scale", "--time", f"{TIME}s", "--limit", "500ms", user=user)
+    found = {f["kind"] for f in findings(report)} if report else set()
+    name = symbol if user is None else f"{symbol} as {user}"
+    print(f"  {name:<40} exit {code}  {seconds:4.1f} s  {sorted(found)}", flush=True)
+    check(report is not None, f"{name}: the reports are whole")
+    # Where `jumps` ends nobody knows; that it gives a verdict is what counts.
+    check(code == exit_code or (exit_code is None and code in (0, 1)), f"{name}: exit {code}, not {exit_code}")
+    check(kinds is None or kinds & found, f"{name}: one of {kinds}, not {found}")
+    check(seconds <= TIME + SLACK, f"{name}: a verdict after {seconds:.1f} s")
+    left = left_behind()
+    check(not left, f"{name} leaves {left}")
+    return report, found
 
 
 def hostile():
@@ -191,18 +227,31 @@ def hostile():
         if symbol == "leaks" and ("address" in instrumented or "thread" in instrumented):
             print("left out: leaks (no limit on memory beside a sanitizer)")
             continue
-        code, report, seconds = falsify(library, symbol, "scale", "--time", f"{TIME}s", "--limit", "500ms")
-        kinds = sorted({f["kind"] for f in findings(report)}) if report else None
-        print(f"  {symbol:<26} exit {code}  {seconds:4.1f} s  {kinds}", flush=True)
-        check(report is not None, f"{symbol}: the reports are whole")
-        # Where `jumps` ends nobody knows; that it gives a verdict is what counts.
-        check(code == want[0] or (want[0] is None and code in (0, 1)), f"{symbol}: exit {code}, not {want[0]}")
-        check(report and (want[1] is None or want[1] & set(kinds)), f"{symbol}: one of {want[1]}, not {kinds}")
-        check(seconds <= TIME + SLACK, f"{symbol}: a verdict after {seconds:.1f} s")
+        report, _ = attempt(library, symbol, *want)
         if symbol == "leaks":
             check(any("GiB of memory" in f["message"] for f in findings(report)), f"{symbol}: the finding names the memory that it kept")
-        left = left_behind()
-        check(not left, f"{symbol} leaves {left}")
+
+
+def attacks():
+    library = shutil.copy(libraries / "hostile.so", folder / "hostile.so")
+    folder.chmod(0o777)
+    users = [None, NOBODY] if os.geteuid() == 0 else [None]
+    if subprocess.run(["test", "-x", assay], user=users[-1], group=users[-1], extra_groups=[] if users[-1] else None).returncode != 0:
+        print(f"left out: attacks as {users.pop()} (it cannot run {assay})")
+    sandbox = json.loads(run("doctor", "--json")[1])["sandbox"]
+    for symbol, needs in ATTACKS.items():
+        if only and symbol != only:
+            continue
+        lacking = [key for key in needs if not sandbox[key]]
+        if instrumented not in ("", "coverage") and symbol in ("starts_processes", "opens_sockets", "keeps_uncounted_memory"):
+            lacking.append("no sanitizer")
+        if lacking:
+            print(f"left out: {symbol} ({', '.join(lacking)})")
+            continue
+        for user in users:
+            shutil.rmtree(folder / "reports", ignore_errors=True)
+            _, found = attempt(library, symbol, 1, {"value"}, user=user)
+            check(found <= WRONG[1], f"{symbol} as {user}: its attack was denied, which {found - WRONG[1]} tells otherwise")
 
 
 def wrong_use():
@@ -252,7 +301,7 @@ def wrong_use():
 
 
 for part in parts:
-    {"examples": examples, "planted": planted, "hostile": hostile, "wrong_use": wrong_use}[part]()
+    {"examples": examples, "planted": planted, "hostile": hostile, "attacks": attacks, "wrong_use": wrong_use}[part]()
 shutil.rmtree(folder, ignore_errors=True)
 print(f"{passed} passed, {len(failures)} failed")
 sys.exit(1 if failures or not passed else 0)

@@ -6,8 +6,17 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,7 +29,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 namespace {
 
@@ -54,7 +66,7 @@ int overrun(const assay_call* call, int64_t bytes) {
 }
 
 /// Sleeps where the tests look for what is left: the name is that of the process.
-[[noreturn]] void linger() {
+[[noreturn]] void stay() {
   prctl(PR_SET_NAME, "assay-hostile");
   prctl(PR_SET_PDEATHSIG, 0);
   for (;;) pause();
@@ -89,6 +101,66 @@ bool mailbox(char*& first, size_t& bytes) {
   }
   if (maps != nullptr) fclose(maps);
   return found;
+}
+
+/// Bytes at an address of another process, read or written; the number of bytes, or -1.
+using Access = ssize_t (*)(pid_t, char* here, size_t bytes, unsigned long there, bool write);
+
+ssize_t by_file(pid_t pid, char* here, size_t bytes, unsigned long there, bool write) {
+  const int file = open(("/proc/" + std::to_string(pid) + "/mem").c_str(), O_RDWR);
+  if (file < 0) return -1;
+  const auto at = static_cast<off_t>(there);
+  const ssize_t n = write ? pwrite(file, here, bytes, at) : pread(file, here, bytes, at);
+  close(file);
+  return n;
+}
+ssize_t by_call(pid_t pid, char* here, size_t bytes, unsigned long there, bool write) {
+  const iovec own{here, bytes}, other{reinterpret_cast<void*>(there), bytes};
+  return write ? process_vm_writev(pid, &own, 1, &other, 1, 0) : process_vm_readv(pid, &own, 1, &other, 1, 0);
+}
+
+/// The judge keeps x for its oracle. Wherever it does, x becomes 2x, as in the memory that is shared; true once it was found.
+/// Its private memory lies where this process has its own, which was forked from it.
+bool rewrote_the_question(const assay_call* call, Access access) {
+  std::vector<float> x;
+  for (int64_t i = 0; i < call->dims[0]; ++i)
+    for (int64_t j = 0; j < call->dims[1]; ++j) x.push_back(*element(call->tensors[0], i, j));
+  std::vector<float> doubled = x;
+  for (float& value : doubled) value *= 2;
+  const size_t bytes = x.size() * sizeof(float);
+  bool found = false;
+  FILE* maps = fopen("/proc/self/maps", "r");
+  char line[512], rights[8];
+  unsigned long begin = 0, end = 0;
+  while (bytes > 0 && maps != nullptr && fgets(line, sizeof line, maps) != nullptr) {
+    if (sscanf(line, "%lx-%lx %7s", &begin, &end, rights) != 3 || strcmp(rights, "rw-p") != 0 || end - begin > (64UL << 20)) continue;
+    std::vector<char> there(end - begin);
+    if (access(getppid(), there.data(), there.size(), begin, false) < static_cast<ssize_t>(bytes)) continue;
+    const char* const last = there.data() + there.size();
+    for (const char* at = there.data(); (at = static_cast<const char*>(memmem(at, static_cast<size_t>(last - at), x.data(), bytes))) != nullptr; at += bytes)
+      found |= access(getppid(), reinterpret_cast<char*>(doubled.data()), bytes, begin + static_cast<unsigned long>(at - there.data()), true) > 0;
+  }
+  if (maps != nullptr) fclose(maps);
+  for (int64_t i = 0; found && i < call->dims[0]; ++i)
+    for (int64_t j = 0; j < call->dims[1]; ++j) *element(call->tensors[0], i, j) *= 2;
+  return found;
+}
+
+int answer_another_question(const assay_call* call, Access access) {
+  scale(call, rewrote_the_question(call, access) ? 0 : 1);
+  return ASSAY_DONE;
+}
+
+/// For what would do its harm too late to be seen here: a call of the system that should have failed.
+void expect_denied(std::initializer_list<long> results) {
+  for (const long result : results)
+    if (result >= 0) abort();
+}
+
+pid_t fork_by(long call, unsigned long flags) {
+  const auto pid = static_cast<pid_t>(syscall(call, flags, 0, 0, 0, 0));
+  if (pid == 0) stay();
+  return pid;
 }
 
 void* keep_writing(void* y) {
@@ -144,8 +216,8 @@ int leaks(const assay_call* call) {
   return ASSAY_DONE;
 }
 
-int forks(const assay_call* call) { scale(call); if (fork() == 0) linger(); return ASSAY_DONE; }
-int forks_and_dies(const assay_call*) { if (fork() == 0) linger(); abort(); }
+int forks(const assay_call* call) { scale(call); if (fork() == 0) stay(); return ASSAY_DONE; }
+int forks_and_dies(const assay_call*) { if (fork() == 0) stay(); abort(); }
 int forks_and_returns_twice(const assay_call* call) { scale(call); static_cast<void>(!fork()); return ASSAY_DONE; }
 int forks_grandchildren(const assay_call* call) {
   scale(call);
@@ -153,17 +225,17 @@ int forks_grandchildren(const assay_call* call) {
     setsid();
     if (fork() == 0) {
       setsid();
-      linger();
+      stay();
     }
-    linger();
+    stay();
   }
   abort();
 }
 
-int kills_everyone(const assay_call* call) {
+/// Where it is not denied, it harms its judge and nobody else on the machine.
+int kills_the_judge(const assay_call* call) {
   kill(getppid(), SIGKILL);
-  kill(getppid(), SIGSTOP);
-  kill(-1, SIGKILL);
+  if (kill(-1, 0) == 0) abort();
   scale(call, 1);
   return ASSAY_DONE;
 }
@@ -226,6 +298,111 @@ int claims_invalid(const assay_call* call) {
   answer_on_every_channel();
   for (;;) pause();
 }
+
+// Each of these computes a wrong result, and then tries to have it pass, or to do harm beyond its process.
+int writes_judges_memory(const assay_call* call) { return answer_another_question(call, by_file); }
+int writes_judges_memory_by_call(const assay_call* call) { return answer_another_question(call, by_call); }
+int traces_the_judge(const assay_call* call) {
+  scale(call, 1);
+  expect_denied({ptrace(PTRACE_ATTACH, getppid(), nullptr, nullptr), ptrace(PTRACE_SEIZE, getppid(), nullptr, nullptr)});
+  return ASSAY_DONE;
+}
+int limits_the_judge(const assay_call* call) {
+  scale(call, 1);
+  const rlimit none{0, 0};
+  for (const auto resource : {RLIMIT_NOFILE, RLIMIT_FSIZE, RLIMIT_CPU}) prlimit(getppid(), resource, &none, nullptr);
+  return ASSAY_DONE;
+}
+int signals_by_descriptor(const assay_call* call) {
+  scale(call, 1);
+  for (int way = 0; way < 3; ++way) {
+    int ends[2], owner = getppid();
+    f_owner_ex of{F_OWNER_PID, owner};
+    if (pipe(ends) != 0) abort();
+    static_cast<void>(way == 0 ? fcntl(ends[0], F_SETOWN, owner) : way == 1 ? fcntl(ends[0], F_SETOWN_EX, &of) : ioctl(ends[0], FIOSETOWN, &owner));
+    fcntl(ends[0], F_SETSIG, SIGKILL);
+    fcntl(ends[0], F_SETFL, O_ASYNC | O_NONBLOCK);
+    static_cast<void>(!write(ends[1], "x", 1));
+    close(ends[0]), close(ends[1]);
+  }
+  return ASSAY_DONE;
+}
+int slows_the_judge(const assay_call* call) {
+  scale(call, 1);
+  const sched_param none{};
+  cpu_set_t before, last_alone, after;
+  sched_getaffinity(getppid(), sizeof before, &before);
+  CPU_ZERO(&last_alone);
+  for (int cpu = CPU_SETSIZE; cpu-- > 0;)
+    if (CPU_ISSET(cpu, &before) && CPU_COUNT(&last_alone) == 0) CPU_SET(cpu, &last_alone);
+  sched_setaffinity(getppid(), sizeof last_alone, &last_alone);
+  sched_getaffinity(getppid(), sizeof after, &after);
+  if (!CPU_EQUAL(&before, &after)) abort();
+  expect_denied({setpriority(PRIO_PROCESS, getppid(), 19),
+                 sched_setscheduler(getppid(), SCHED_IDLE, &none),
+                 syscall(SYS_ioprio_set, 1, getppid(), 3 << 13)});
+  return ASSAY_DONE;
+}
+int takes_descriptors(const assay_call* call) {
+  scale(call, 1);
+  const auto judge = static_cast<int>(syscall(SYS_pidfd_open, getppid(), 0));
+  for (int theirs = 0; theirs < 64; ++theirs)
+    if (const auto ours = static_cast<int>(syscall(SYS_pidfd_getfd, judge, theirs, 0)); ours >= 0 && theirs > 2) static_cast<void>(!write(ours, "}{", 2));
+  return ASSAY_DONE;
+}
+int asks_by_other_ways(const assay_call* call) {
+  scale(call, 1);
+  char parameters[256] = {};
+  expect_denied({syscall(SYS_io_uring_setup, 8, parameters), syscall(SYS_userfaultfd, 1), syscall(SYS_perf_event_open, parameters, 0, -1, -1, 0),
+                 syscall(SYS_add_key, "user", "assay", "x", 1, -1), unshare(CLONE_NEWUSER)});
+  return ASSAY_DONE;
+}
+int starts_processes(const assay_call* call) {
+  scale(call, 1);
+  clone_args plain{};
+  plain.exit_signal = SIGCHLD;
+  const long in_memory = syscall(SYS_clone3, &plain, sizeof plain);
+  if (in_memory == 0) stay();
+  expect_denied({in_memory, fork_by(SYS_clone, SIGCHLD), fork_by(SYS_clone, CLONE_PARENT | SIGCHLD), fork()});
+  return ASSAY_DONE;
+}
+int outlives_the_judge(const assay_call* call) {
+  scale(call, 1);
+  expect_denied({prctl(PR_SET_PDEATHSIG, 0)});
+  return ASSAY_DONE;
+}
+int opens_sockets(const assay_call* call) {
+  scale(call, 1);
+  int ends[2];
+  expect_denied({socket(AF_UNIX, SOCK_STREAM, 0), socket(AF_INET, SOCK_DGRAM, 0), socket(AF_NETLINK, SOCK_RAW, 0), socketpair(AF_UNIX, SOCK_STREAM, 0, ends)});
+  return ASSAY_DONE;
+}
+int keeps_uncounted_memory(const assay_call* call) {
+  scale(call, 1);
+  constexpr size_t kBytes = size_t{8} << 30;  // more than is allowed it
+  const auto map = [](int flags) { return mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0) == MAP_FAILED ? -1L : 0L; };
+  expect_denied({memfd_create("assay", 0), shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600), map(MAP_SHARED), map(MAP_PRIVATE | MAP_GROWSDOWN)});
+  return ASSAY_DONE;
+}
+int changes_modes(const assay_call* call) {
+  scale(call, 1);
+  int ends[2];
+  if (pipe(ends) != 0) abort();
+  expect_denied({fchmod(ends[0], 0600), chmod(".", 0777), chmod("/proc/self/exe", 0755), fchmodat(AT_FDCWD, ".", 0777, 0), chown(".", getuid(), getgid())});
+  return ASSAY_DONE;
+}
+int writes_files(const assay_call* call) {
+  scale(call, 1);
+  for (const char* place : {"assay-hostile", "/tmp/assay-hostile", "/dev/shm/assay-hostile"})
+    if (const int file = open(place, O_WRONLY | O_CREAT, 0600); file >= 0) unlink(place), abort();
+  const std::string judge = "/proc/" + std::to_string(getppid());
+  expect_denied({mkdir("assay-hostile", 0700), symlink("x", "assay-hostile"), mkfifo("assay-hostile", 0600), open((judge + "/oom_score_adj").c_str(), O_WRONLY),
+                 open((judge + "/fd/1").c_str(), O_WRONLY), open((judge + "/fd/2").c_str(), O_WRONLY)});
+  return ASSAY_DONE;
+}
+/// A device's kernel would be less contained. What it declares decides nothing.
+int kills_as_a_device(const assay_call* call) { return signals_by_descriptor(call), kills_the_judge(call); }
+const char* kills_as_a_device_declares() { return "backend=cuda-host"; }
 const char* forges_answer_declares() { return "accumulator=f32"; }
 const char* wrong_declares() { return "accumulator=f99"; }
 }

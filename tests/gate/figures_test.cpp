@@ -45,6 +45,30 @@ TEST(Ledger, ComparesWhatPassedOnBothSides) {
   EXPECT_TRUE(grown("k", json::array(), obligation(0.5, 0.5)).empty());
 }
 
+json refusing(int cases, int refused, const char* verdict = "passed") {
+  json list = obligation(0.1, 0.1, verdict, cases);
+  list[0]["refused"] = refused;
+  return list;
+}
+
+TEST(Ledger, AGrowingShareOfRefusalsStopsTheGate) {
+  const auto none = grown("k", refusing(200, 0), refusing(100, 1));
+  ASSERT_EQ(none.size(), 1U);
+  EXPECT_TRUE(none[0].stops());
+  EXPECT_EQ(none[0].now, 0.01);
+  EXPECT_EQ(to_string(none[0]), "k  X-001: 1% of the cases refused, were 0%: --agree k agrees to it");
+  EXPECT_EQ(grown("k", refusing(200, 100), refusing(100, 70)).size(), 1U);
+  EXPECT_EQ(grown("k", refusing(200, 2), refusing(100, 100, "refused")).size(), 1U) << "whatever became of the verdict";
+  for (const Worse& w : grown("k", obligation(0.05, 0.01), obligation(0.5, 0.09))) EXPECT_FALSE(w.stops());
+}
+
+TEST(Ledger, SharesOfRefusalsMayVaryByChance) {
+  EXPECT_TRUE(grown("k", refusing(200, 0), refusing(100, 0)).empty());
+  EXPECT_TRUE(grown("k", refusing(200, 100), refusing(100, 60)).empty());
+  EXPECT_TRUE(grown("k", refusing(200, 100), refusing(100, 10)).empty()) << "fewer";
+  EXPECT_TRUE(grown("k", refusing(200, 200), refusing(100, 100)).empty());
+}
+
 Record record_of(int campaigns, int cases, int alarms) {
   Record record;
   for (int i = 0; i < campaigns; ++i)

@@ -1,4 +1,5 @@
-// Includes found in text: what is followed, what is left to the system, and what is owned up to as unknown.
+// Includes found in tokens: what is followed, what is left to the system, what is refused as unknown; and digests that
+// no path is in.
 #include "falsify/gate/includes.hpp"
 
 #include <gtest/gtest.h>
@@ -46,6 +47,113 @@ TEST(Includes, ThatCannotBeFollowedAreSaid) {
   EXPECT_EQ(unknown("#include \"open.hpp\n").size(), 1U);
 }
 
+TEST(Includes, ByOtherSpellingsAreRefused) {
+  const auto refused = [](const std::string& text) {
+    return edges_of(text, {{"kernels/cpu/b.hpp", ""}, {"kernels/cpu/b.json", ""}}).unknown.size() == 1;
+  };
+  for (const char* text : {"%:include \"b.hpp\"\n",
+                           "/**/ %: include <core/sum.hpp>\n",
+                           "#include_next <core/sum.hpp>\n",
+                           "#import \"b.hpp\"\n",
+                           "#embed \"b.hpp\"\n",
+                           "import \"b.hpp\";\n",
+                           "export import <core/sum.hpp>;\n",
+                           "import b;\n",
+                           "#if __has_include(CHOSEN)\n#endif\n",
+                           "#if __has_embed(\"b.hpp\")\n#endif\n",
+                           "asm(\".incbin \\\"b.hpp\\\"\");\n",
+                           "asm(\".inc\" \"bin \\\"b\\\"\");\n",
+                           "asm(\".inc\\x62in b\");\n",
+                           "__asm__(R\"(.incbin \"b\")\");\n",
+                           "__asm volatile(\".include \\\"b\\\"\" ::: \"memory\");\n",
+                           "asm(TEXT);\n",
+                           "#define A asm\n",
+                           "#define S(x) #x\nconst char* a = S(.incbin \"b\");\n",
+                           "#pragma GCC pch_preprocess \"b\"\n",
+                           "_Pragma(\"GCC pch_preprocess \\\"b\\\"\")\n",
+                           "\?\?=include \"b.hpp\"\n",
+                           "// a\?\?/\n#include <vector>\n",
+                           "int x = __LINE__;\n",
+                           "const char* x = __FILE__;\n",
+                           "auto x = std::source_location::current();\n",
+                           "#if __INCLUDE_LEVEL__\n#endif\n",
+                           "x;\r#include <vector>\n",
+                           "// a \\ \n#include <vector>\n",
+                           "#include \"b.json\"\n"})
+    EXPECT_TRUE(refused(text)) << text;
+  for (const char* text :
+       {"int important; x = import;\n", "import = 1;\n", "asm volatile(\"nop\" : \"=r\"(x));\n",
+        "#define M(a) asm(\"m\" a \".f\" : : )\n",
+        "#ifdef __has_include\n#if __has_include(<vector>) && defined(__has_include)\n#endif\n#endif\n",
+        "// #include WHAT\n/* .incbin */\n", "R\"(\n#include WHAT\n)\";\n"})
+    EXPECT_EQ(edges_of(text).unknown, std::vector<std::string>{}) << text;
+}
+
+TEST(Includes, OfWhatIsThereAreSeenInTheQuestion) {
+  EXPECT_EQ(edges_of("#if __has_include(\"core/sum.hpp\")\n#endif\n").files, Set{"src/core/sum.hpp"});
+}
+
+/// Digest of kernels/cpu/a.cpp in a tree of these files.
+std::string digest(std::map<std::string, std::string, std::less<>> files,
+                   const std::string& path = "kernels/cpu/a.cpp") {
+  Tree tree;
+  tree.files = std::move(files);
+  return Includes(tree).digest(path);
+}
+
+TEST(Digests, HoldNoPath) {
+  const std::string before =
+      digest({{"kernels/cpu/a.cpp", "#include \"b.hpp\"\nconst char* s = \"kernels/cpu/b.hpp\";"},
+              {"kernels/cpu/b.hpp", "int b;"}});
+  EXPECT_EQ(before, digest({{"kernels/cpu/a.cpp", "#include \"core/c.hpp\"\nconst char* s = \"src/core/c.hpp\";"},
+                            {"src/core/c.hpp", "int  b; // c"}}));
+  EXPECT_NE(before, digest({{"kernels/cpu/a.cpp", "#include \"b.hpp\"\nconst char* s = \"kernels/cpu/b.hpp\";"},
+                            {"kernels/cpu/b.hpp", "int c;"}}));
+}
+
+TEST(Digests, TellWhichFileIsIncludedWhere) {
+  const auto two = [](const char* first, const char* second) {
+    return digest(
+        {{"kernels/cpu/a.cpp", std::string("#include \"") + first + "\"\nint x;\n#include \"" + second + "\"\n"},
+         {"kernels/cpu/b.hpp", "#include \"one.hpp\"\n"},
+         {"kernels/cpu/c.hpp", "#include \"two.hpp\"\n"},
+         {"kernels/cpu/one.hpp", "1"},
+         {"kernels/cpu/two.hpp", "2"}});
+  };
+  EXPECT_NE(two("b.hpp", "c.hpp"), two("c.hpp", "b.hpp")) << "two that differ in what they include alone";
+  EXPECT_NE(digest({{"kernels/cpu/a.cpp", "#include <vector>\n"}}),
+            digest({{"kernels/cpu/a.cpp", "#include <list>\n"}}));
+}
+
+TEST(Digests, OfCirclesDoNotDependOnTheWayIn) {
+  Tree tree;
+  tree.files = {{"kernels/cpu/a.hpp", "#pragma once\n#include \"b.hpp\"\n"},
+                {"kernels/cpu/b.hpp", "#pragma once\n#include \"a.hpp\"\n1"},
+                {"kernels/cpu/s.cpp", "#define HWY_TARGET_INCLUDE \"kernels/cpu/s.cpp\"\n#include \"s.cpp\"\n"}};
+  Includes one(tree), other(tree);
+  const std::string a = one.digest("kernels/cpu/a.hpp"), b = one.digest("kernels/cpu/b.hpp");
+  EXPECT_EQ(other.digest("kernels/cpu/b.hpp"), b);
+  EXPECT_EQ(other.digest("kernels/cpu/a.hpp"), a);
+  EXPECT_FALSE(one.digest("kernels/cpu/s.cpp").empty());
+}
+
+TEST(Digests, SeeAFileThatAppears) {
+  const std::string text = "#if __has_include(\"core/new.hpp\")\n#endif\n#include <x/y.h>\n";
+  EXPECT_NE(digest({{"kernels/cpu/a.cpp", text}}), digest({{"kernels/cpu/a.cpp", text}, {"src/core/new.hpp", ""}}));
+  EXPECT_NE(digest({{"kernels/cpu/a.cpp", text}}), digest({{"kernels/cpu/a.cpp", text}, {"src/x/y.h", ""}}))
+      << "one that takes the system's place";
+}
+
+TEST(Digests, OfBuildFilesHoldTheSourcesThatTheyNameByContent) {
+  const auto build = [](const char* name, const char* content) {
+    return digest({{"src/core/CMakeLists.txt", std::string("add_library(x ") + name + ")"},
+                   {std::string("src/core/") + name, content}},
+                  "src/core/CMakeLists.txt");
+  };
+  EXPECT_EQ(build("a.cpp", "1"), build("b.cpp", "1 // c"));
+  EXPECT_NE(build("a.cpp", "1"), build("a.cpp", "2"));
+}
+
 TEST(Includes, OfGeneratedFilesLeadToWhatTheyAreMadeFrom) {
   EXPECT_EQ(edges_of("#include \"ops/scale.hpp\"\n", {{"contracts/scale.yaml", ""}}).files,
             Set{"contracts/scale.yaml"});
@@ -68,6 +176,14 @@ TEST(Includes, OfHeadersLeadToTheirDefinitions) {
                 {"kernels/cpu/two_one.cpp", "#include \"kernels/cpu/one.hpp\"\n"},
                 {"kernels/cpu/user.cpp", "#include \"kernels/cpu/one.hpp\"\nconst KernelRegistration row{};\n"}};
   EXPECT_EQ(Includes(tree).of("kernels/cpu/one.hpp").files, (Set{"kernels/cpu/one.cpp", "kernels/cpu/two_one.cpp"}));
+  // A source whose header was moved away from it, or that was renamed.
+  tree.files = {{"falsify/tools.hpp", ""},
+                {"falsify/rows.cpp", "#include \"falsify/tools.hpp\"\n"},
+                {"falsify/scale.cpp", "#include \"falsify/tools.hpp\"\n"},
+                {"contracts/scale.yaml", ""},
+                {"falsify/other.cpp", "#include \"falsify/other.hpp\"\n#include \"falsify/tools.hpp\"\n"},
+                {"falsify/other.hpp", ""}};
+  EXPECT_EQ(Includes(tree).of("falsify/tools.hpp").files, Set{"falsify/rows.cpp"});
 }
 
 }  // namespace

@@ -246,7 +246,7 @@ TEST(AttentionBounds, HoldForEveryCorrectEvaluation) {
 /// An offset of all values costs the roundings of sums alone.
 TEST(AttentionBounds, ErrorsThatWeightsShareCancel) {
   const std::vector<Bounded> weights{Bounded(1, 0.01, 0.01, false), Bounded(0.5, 0.01, 0.01, false)};
-  const WeightedMean<Bounded> mean({weights.data(), Shape{2}});
+  const WeightedMean<Bounded> mean({weights.data(), Shape{2}}, Bounded(0.0));
   const Bounded near = mean.of([](Index j) { return Bounded(100 + static_cast<double>(j)); });
   EXPECT_NEAR(near.error, 0.01 * (1.0 / 3 + 2.0 / 3) / (1.5 - 0.02), 1e-4) << "errors times distances over the least sum";
 }

@@ -72,7 +72,7 @@ TEST_P(FencedReferences, TouchTheirTensorsOnly) {
   for (const Obligation& o : obligations(op.name)) {
     int tried = 0;
     for (std::uint64_t n = 0; n < 40 && tried < 3; ++n) {
-      const Case c = draw(op, *o.info, 5, n, 24).value();
+      const Case c = draw(op, *o.info, 5, n, {.largest = 24}).value();
       Index elements = 0;
       for (const TensorInfo& t : op.tensors) elements += t.shape(c.dims).size();
       if (elements > 4000) continue;

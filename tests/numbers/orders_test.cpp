@@ -226,6 +226,33 @@ TEST(Orders, AScaledDotMayOverflowWhereAFactorOrTheTermsTogetherDo) {
   EXPECT_FALSE(may_overflow(2, {}));
 }
 
+/// The scale on the sum, on one factor, or its root on both.
+TEST(Orders, OfAScaledDotAreWithinItsBound) {
+  Random random(4);
+  double worst[3] = {};
+  for (int trial = 0; trial < 20'000; ++trial) {
+    const float scale = trial % 4 == 0 ? 0.125F : static_cast<float>(std::exp2(2 - 12 * random.uniform()));
+    const auto root = static_cast<float>(std::sqrt(static_cast<double>(scale)));
+    const auto n = 1 + random.below(3);
+    float sums[3] = {};
+    ScaledDot<Bounded> dot{Bounded(static_cast<double>(scale))};
+    const int exponent = static_cast<int>(random.between(-60, 40));
+    for (std::uint64_t i = 0; i < n; ++i) {
+      const float x = static_cast<float>(std::ldexp(random.gaussian(), exponent)), y = static_cast<float>(std::ldexp(random.gaussian(), -exponent - (trial % 2) * 140));
+      dot.add(Bounded::input(x), Bounded::input(y));
+      sums[0] += x * y, sums[1] += (x * scale) * y, sums[2] += (x * root) * (y * root);
+    }
+    sums[0] *= scale;
+    const Bounded want = dot.value();
+    for (int o = 0; o < 3; ++o) {
+      ASSERT_LE(std::fabs(sums[o] - want.value), want.error) << "order " << o << " of " << n << " terms, scale " << scale;
+      if (want.error > 0) worst[o] = std::max(worst[o], std::fabs(sums[o] - want.value) / want.error);
+    }
+  }
+  fmt::print("scaled dot: largest error / bound {:.3f} on the sum, {:.3f} on a factor, {:.3f} on both\n", worst[0], worst[1], worst[2]);
+  EXPECT_GT(worst[2], 0.5);
+}
+
 /// A row of one block has one scale: that of the next row, which is infinite, is none of its own.
 TEST(Orders, AWholeBlockOfNf4HasOneScale) {
   const std::vector<Bounded> x(64, Bounded(1.0)), codes(64, Bounded(0x77)), scales{Bounded(1.0), Bounded(HUGE_VAL)};

@@ -164,13 +164,28 @@ TEST(AttentionCertificate, NamesTheQueryThatSeesNoKey) {
   EXPECT_EQ(result.values, "logsumexp[0, 2, 0] = 7, and the query sees no key");
 }
 
+/// 2^(s c - m c): where m c is rounded by more than exponents can hold, weights vanish or overflow together.
+TEST(AttentionCertificate, WeightsInBase2AtHugeScores) {
+  const contract::MeanBound bound(DType::f32, DType::f32, 3);
+  contract::Hull hull;
+  for (const float v : {1.0f, 2.0f, 3.0f}) hull.add(v);
+  for (const float mean : {0.0f, 3.5f, kInf, kNaN}) {
+    EXPECT_TRUE(bound.violated(hull, 3, mean, 1e6)) << mean << " of ordinary scores";
+    EXPECT_FALSE(bound.violated(hull, 3, mean, 1e10)) << mean << " of huge ones";
+  }
+  EXPECT_TRUE(bound.violated(hull, 3, 6.1, 1e10)) << "more than twice the largest";
+  EXPECT_TRUE(bound.violated(hull, 3, -0.1, 1e10)) << "of another sign";
+  // exp of three roundings of the score: what underflow takes is no more than a part of the bound until then.
+  EXPECT_TRUE(bound.violated(hull, 3, 3.00001, 3e8));
+}
+
 TEST(AttentionCertificate, NothingIsSaidOfASumThatMayOverflow) {
   contract::Hull hull;
   for (const float v : {3e38f, 3e38f, 3e38f}) hull.add(v);
-  EXPECT_FALSE(contract::MeanBound(DType::f32, DType::f32, 3).violated(hull, 3, INFINITY)) << "of three sums of 3e38";
+  EXPECT_FALSE(contract::MeanBound(DType::f32, DType::f32, 3).violated(hull, 3, INFINITY, 0)) << "of three sums of 3e38";
   contract::Hull small;
   for (const float v : {1e37f, 1e37f, 1e37f}) small.add(v);
-  EXPECT_TRUE(contract::MeanBound(DType::f32, DType::f32, 3).violated(small, 3, INFINITY));
+  EXPECT_TRUE(contract::MeanBound(DType::f32, DType::f32, 3).violated(small, 3, INFINITY, 0));
 }
 
 TEST(Nf4Certificate, EveryCodeIsTheNearest) {

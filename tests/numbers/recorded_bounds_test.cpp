@@ -296,7 +296,7 @@ TEST(RecordedBounds, OfTwoAtTheEndsOfDouble) {
   });
   at_the_ends("mean of two", [](const Bounded& x, const Bounded& y) {
     const Bounded weights[] = {Bounded(0.25), Bounded(0.5)}, values[] = {x, y};
-    const WeightedMean<Bounded> of(View<const Bounded>(weights, Shape{2}));
+    const WeightedMean<Bounded> of(View<const Bounded>(weights, Shape{2}), Bounded(0.0));
     return of.of([&](Index j) { return values[j]; });
   });
   at_the_ends("sum of two", [](const Bounded& x, const Bounded& y) {
@@ -436,7 +436,7 @@ TEST(RecordedBounds, Attention) {
     }
     std::vector<Bounded> values;
     for (std::size_t i = 0; i < weights.size(); ++i) values.push_back(value());
-    const WeightedMean<Bounded> of(View<const Bounded>(weights.data(), Shape{static_cast<Index>(weights.size())}));
+    const WeightedMean<Bounded> of(View<const Bounded>(weights.data(), Shape{static_cast<Index>(weights.size())}), Bounded(0.0));
     return of.of([&](Index j) { return values[static_cast<std::size_t>(j)]; });
   };
   drawn("weighted mean of many", 16, [&](Draws& d) {
@@ -455,7 +455,7 @@ TEST_P(OfReferences, AreRecorded) {
   std::vector<Problem> problems;
   for (const Obligation& o : obligations(op.name)) {
     for (std::uint64_t n = problems.size(); n < problems.size() + 200; ++n) {
-      const Case c = draw(op, *o.info, 13, n, 20).value();
+      const Case c = draw(op, *o.info, 13, n, {.largest = 20}).value();
       Index elements = 0, largest = 0;
       for (const TensorInfo& t : op.tensors)
         elements += t.shape(c.dims).size(), largest = std::max(largest, t.shape(c.dims).size());

@@ -52,6 +52,7 @@ Fifty either(const Fifty& x, const Fifty& y) { return both(x, y); }
 #include "reference/cross_entropy_backward.hpp"
 #include "reference/orders.hpp"
 #include "reference/q4_k_gemv.hpp"
+#include "reference/rmsnorm_backward.hpp"
 #include "reference/silu_backward.hpp"
 #include "reference/silu_mul_backward.hpp"
 
@@ -111,7 +112,14 @@ TEST_F(SameNumber, OfAdamW) {
     const Point p("adamw_step", {9}, {0.001, 0.9, 0.999, 1e-8, 0.01, step}, 4);
     reference::adamw_step<Fifty>(p[0], p[1], p[2], p[3], 0.001, 0.9, 0.999, 1e-8, 0.01, step);
   }
-  EXPECT_EQ(compared, 27);
+  EXPECT_EQ(compared, 297);
+}
+
+TEST_F(SameNumber, OfRmsnormBackward) {
+  constants = 4 * 0x1p-53;
+  const Point p("rmsnorm_backward", {2, 5}, {}, 6);
+  reference::rmsnorm_backward<Fifty>(p[0], p[1], p[2], p[3], p[4], p[5]);
+  EXPECT_EQ(compared, 30);
 }
 
 /// By elements, by sub-blocks and by super-blocks, over a whole super-block and a part of the next that ends inside a sub-block.

@@ -125,7 +125,7 @@ def verdicts():
     listed = expect(0, "build/myassay list")
     check(listed.count("obligations)") == 1, f"the command has operations that are not the project's: {listed}")
     expect(0, "assay list", "matmul: ", "softmax: ")
-    expect(0, "build/myassay falsify layer_norm --cases 25 --quiet", "1 passed, 0 falsified")
+    expect(0, "build/myassay falsify layer_norm --quiet", "1 passed, 0 falsified")
     wrong = "build/myassay falsify --kernel mutant/cpu/layer_norm/one_pass --obligation FALSIFY-LN-002 --quiet"
     expect(1, wrong, "1 falsified")
     replay = project / "assay-replays/mutant-cpu-layer_norm-one_pass.FALSIFY-LN-002.json"
@@ -185,7 +185,7 @@ def shipped_contract():
         'const assay::KernelRegistration one({.op = "scale", .id = "scale/cpu/own", .source = "scale.cpp",\n'
         "                                     .run = &assay::run_typed<assay::ops::ScaleArgs, &own>});\n")
     expect(0, "cmake -G Ninja -B scale && cmake --build scale")
-    expect(0, "scale/own falsify --cases 25 --quiet", "1 passed, 0 falsified")
+    expect(0, "scale/own falsify --quiet", "1 passed, 0 falsified")
 
 
 def cuda_host():
@@ -197,7 +197,7 @@ def cuda_host():
     (folder_of / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.25)\nproject(mine LANGUAGES CXX)\nfind_package(assay REQUIRED)\n"
                                               "assay_cuda_host_library(mine softmax.cu)\n")
     expect(0, "cmake -G Ninja -S cuda -B cuda/build && cmake --build cuda/build")
-    falsify = "assay falsify --lib cuda/build/libmine.so --shim cuda/softmax.yaml --contract softmax --declare backend=cuda-host --cases 12 --quiet"
+    falsify = "assay falsify --lib cuda/build/libmine.so --shim cuda/softmax.yaml --contract softmax --declare backend=cuda-host --kernel-time 1s --quiet"
     expect(0, falsify, "1 passed, 0 falsified")
     text = (folder_of / "softmax.cu").read_text()
     (folder_of / "softmax.cu").write_text(text.replace("out[j] = sum", "out[j + 1] = sum"))

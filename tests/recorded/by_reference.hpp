@@ -50,7 +50,7 @@ inline std::vector<Drawn> drawn(const OpDescriptor& op) {
       arithmetic.functions = FunctionLibrary::octant;  // not all others promise a sine
     const DType storage = open ? kStorages[i % 3] : DType::f32;
     for (std::uint64_t n = i;; ++n) {
-      Case c = draw(op, *o.info, 11, n, 48).value();
+      Case c = draw(op, *o.info, 11, n, {.largest = 48}).value();
       Index elements = 0;
       for (const TensorInfo& t : op.tensors) elements += t.shape(c.dims).size();
       if (elements == 0 || elements > kElements) continue;

@@ -105,8 +105,8 @@ TEST(SourceLine, FindsRegistrationsFunctionsAndShaders) {
   const SourcePlace mutant = source_place("falsify/mutants/cpu", "mutant/cpu/matmul/wrong_tail_row");
   EXPECT_EQ(mutant.file, "falsify/mutants/cpu/matmul.cpp");
   EXPECT_GT(mutant.line, 1);
-  const int line = source_place("kernels/cpu/matmul.cpp", "matmul/cpu/naive").line;
-  std::ifstream file(fs::path(ASSAY_SOURCE) / "kernels/cpu/matmul.cpp");
+  const int line = source_place("kernels/cpu/naive/matmul.cpp", "matmul/cpu/naive").line;
+  std::ifstream file(fs::path(ASSAY_SOURCE) / "kernels/cpu/naive/matmul.cpp");
   std::string text;
   for (int i = 0; i < line; ++i) std::getline(file, text);
   EXPECT_NE(text.find("\"matmul/cpu/naive\""), std::string::npos) << line << ": " << text;

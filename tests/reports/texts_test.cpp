@@ -36,7 +36,7 @@ json report_with(json kernels) {
           {"settings", {{"seed", "1"}}},
           {"seconds", 75.06},
           {"totals",
-           {{"kernels", 11}, {"passed", 1}, {"falsified", 2}, {"mistrusted", 3}, {"refused", 4}, {"unavailable", 5}, {"cases", 60}, {"elements", 12'345}}},
+           {{"kernels", 11}, {"passed", 1}, {"falsified", 2}, {"mistrusted", 3}, {"thin", 6}, {"refused", 4}, {"unavailable", 5}, {"cases", 60}, {"elements", 12'345}}},
           {"never_evaluated", json::array()},
           {"exit_code", 1},
           {"kernels", std::move(kernels)}};
@@ -134,11 +134,11 @@ TEST(Fields, JudgedAreAllOfOneVerdictInOrder) {
 
 TEST(Fields, TotalsAreOneLine) {
   EXPECT_EQ(totals_line(report_with(json::array())),
-            "11 kernels: 1 passed, 2 falsified, 3 mistrusted, 4 refused every case, 5 unavailable; 60 cases, 12.3k output elements in 75.1 s");
+            "11 kernels: 1 passed, 2 falsified, 3 mistrusted, 6 thin, 4 refused, 5 unavailable; 60 cases, 12.3k output elements in 75.1 s");
 }
 
 constexpr const char* kTotals =
-    "\n11 kernels: 1 passed, 2 falsified, 3 mistrusted, 4 refused every case, 5 unavailable; 60 cases, 12.3k output elements in 75.1 s\n";
+    "\n11 kernels: 1 passed, 2 falsified, 3 mistrusted, 6 thin, 4 refused, 5 unavailable; 60 cases, 12.3k output elements in 75.1 s\n";
 
 TEST(Table, SumsUpTheObligationsOfAKernel) {
   EXPECT_EQ(table(report_with({kernel_with("scale/cpu/naive", "passed",

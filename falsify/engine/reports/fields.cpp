@@ -19,6 +19,20 @@ std::vector<Judged> judged(const json& report, std::string_view verdict) {
   return found;
 }
 
+std::vector<Judged> explained(const json& report) {
+  std::vector<Judged> found;
+  for (const Judged& j : judged(report, "falsified"))
+    if (!j.kernel.contains("explanation") || j.kernel["explanation"]["obligation"] == j.obligation["id"]) found.push_back(j);
+  return found;
+}
+
+std::string also_fails(const json& kernel) {
+  std::string text;
+  if (kernel.contains("explanation"))
+    for (const json& id : kernel["explanation"]["also_fails"]) text += (text.empty() ? "" : ", ") + id.get<std::string>();
+  return text;
+}
+
 std::string element_of(const json& finding) {
   if (!finding.contains("tensor")) return {};
   std::string index;
@@ -27,7 +41,8 @@ std::string element_of(const json& finding) {
 }
 
 std::string inputs_of(const json& counterexample) {
-  const json& c = counterexample["case"];
+  const json& finding = counterexample["finding"];
+  const json& c = finding.contains("call") ? finding["call"]["case"] : counterexample["case"];
   if (!c.contains("values")) return {};
   std::string text;
   for (const auto& [tensor, list] : c["values"].items()) {
@@ -42,8 +57,29 @@ std::string inputs_of(const json& counterexample) {
   return text;
 }
 
+std::string call_of(const json& counterexample) {
+  if (!counterexample["finding"].contains("call")) return {};
+  const json& call = counterexample["finding"]["call"];
+  return fmt::format("{} of {} of the check on the case {}{}{}", call["number"].dump(), call["of"].dump(), text_of(counterexample, "made_of"),
+                     call["relation"] == "" ? "" : "; ", text_of(call, "relation"));
+}
+
+std::string race_of(const json& counterexample) {
+  if (!counterexample.contains("race")) return {};
+  const json& race = counterexample["race"];
+  return fmt::format("threads race: under order {} it fails so, under order {} {}", text_of(race, "order"), text_of(race, "other"),
+                     text_of(race, "other_gives"));
+}
+
 std::string replay_of(const json& counterexample) {
   return counterexample.contains("file") ? "assay replay " + text_of(counterexample, "file") : "";
+}
+
+std::string why_not(const json& kernel) {
+  if (kernel.contains("reason")) return text_of(kernel, "reason");
+  for (const json& o : kernel["obligations"])
+    if (o["verdict"] == kernel["status"] && !o.value("reason", "").empty()) return text_of(o, "reason");
+  return {};
 }
 
 std::string what_happened(const json& obligation) {
@@ -62,9 +98,9 @@ double number_from(const json& x) { return x.is_string() ? std::strtod(x.get<std
 std::string totals_line(const json& report) {
   const json& t = report["totals"];
   return fmt::format(
-      "{} kernels: {} passed, {} falsified, {} mistrusted, {} refused every case, {} unavailable; "
+      "{} kernels: {} passed, {} falsified, {} mistrusted, {} thin, {} refused, {} unavailable; "
       "{} cases, {} output elements in {:.1f} s",
-      t["kernels"].dump(), t["passed"].dump(), t["falsified"].dump(), t["mistrusted"].dump(), t["refused"].dump(),
+      t["kernels"].dump(), t["passed"].dump(), t["falsified"].dump(), t["mistrusted"].dump(), t["thin"].dump(), t["refused"].dump(),
       t["unavailable"].dump(), t["cases"].dump(), short_count(t["elements"].get<double>()),
       report["seconds"].get<double>());
 }

@@ -19,12 +19,23 @@ struct Judged {
 /// Those with this verdict, in the report's order.
 std::vector<Judged> judged(const nlohmann::json& report, std::string_view verdict);
 
+/// Of each falsified kernel the obligation that explains it, in the report's order.
+std::vector<Judged> explained(const nlohmann::json& report);
+/// "FALSIFY-MM-002, FALSIFY-MM-007": the others that the same kernel fails; empty where there are none.
+std::string also_fails(const nlohmann::json& kernel);
+
 /// "c[2, 0]"; empty where no element is meant.
 std::string element_of(const nlohmann::json& finding);
-/// "a = [0, 1], b = [1]"; empty where the case does not carry its values.
+/// "a = [0, 1], b = [1]", of the call that failed; empty where its values are too many.
 std::string inputs_of(const nlohmann::json& counterexample);
+/// "2 of 3 of the check on the case m=0 n=2, ...; call 1 has m=0 instead of 3"; empty where the case has one call.
+std::string call_of(const nlohmann::json& counterexample);
+/// Which orders of threads give different results; empty: none is known.
+std::string race_of(const nlohmann::json& counterexample);
 /// "assay replay FILE"; empty where no replay file was written.
 std::string replay_of(const nlohmann::json& counterexample);
+/// Why a kernel is thin, refused or unavailable, in one line.
+std::string why_not(const nlohmann::json& kernel);
 /// The finding and its case where falsified, else the reason; one line.
 std::string what_happened(const nlohmann::json& obligation);
 

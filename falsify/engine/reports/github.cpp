@@ -30,12 +30,17 @@ std::string command_escape(std::string_view text, bool property) {
   return out;
 }
 
+std::vector<Judged> explained_or_judged(const json& report, std::string_view verdict) {
+  return verdict == "falsified" ? explained(report) : judged(report, verdict);
+}
+
 std::string annotation(const char* command, const Judged& found) {
   const json& o = found.obligation;
   std::string text = fmt::format("{}: {}\nclaim: {}\nsuspect: {}", text_of(found.kernel, "kernel"), what_happened(o),
                                  text_of(o, "claim"), text_of(o, "if_fails"));
   if (o.contains("counterexample") && !replay_of(o["counterexample"]).empty())
     text += "\nreplay: " + replay_of(o["counterexample"]);
+  if (!also_fails(found.kernel).empty() && o.contains("counterexample")) text += "\nalso fails: " + also_fails(found.kernel);
   const std::string title = fmt::format("{} {}", text_of(o, "verdict"), text_of(o, "id"));
   return fmt::format("::{} file={},line={},title={}::{}\n", command,
                      command_escape(text_of(found.kernel, "source"), true), found.kernel["line"].get<int>(),
@@ -56,7 +61,7 @@ std::string cell(std::string_view text) {
 }
 
 std::string findings_table(const json& report, const char* verdict) {
-  const std::vector<Judged> found = judged(report, verdict);
+  const std::vector<Judged> found = explained_or_judged(report, verdict);
   if (found.empty()) return {};
   std::string text = fmt::format("\n### {} {}\n\n| kernel | obligation | what | suspect | replay |\n| --- | --- | --- | --- | --- |\n",
                                  found.size(), verdict);
@@ -75,11 +80,11 @@ std::string operations_table(const json& report) {
   std::map<std::string, std::map<std::string, int>> counts;
   for (const json& k : report["kernels"]) ++counts[text_of(k, "op")][text_of(k, "status")];
   std::string text =
-      "\n<details><summary>Operations</summary>\n\n| operation | passed | falsified | mistrusted | refused | unavailable "
-      "|\n| --- | ---: | ---: | ---: | ---: | ---: |\n";
+      "\n<details><summary>Operations</summary>\n\n| operation | passed | falsified | mistrusted | thin | refused | "
+      "unavailable |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n";
   for (auto& [op, by] : counts)
-    text += fmt::format("| {} | {} | {} | {} | {} | {} |\n", cell(op), by["passed"], by["falsified"], by["mistrusted"],
-                        by["refused"], by["unavailable"]);
+    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", cell(op), by["passed"], by["falsified"], by["mistrusted"],
+                        by["thin"], by["refused"], by["unavailable"]);
   return text + "\n</details>\n";
 }
 
@@ -88,9 +93,14 @@ std::string operations_table(const json& report) {
 std::string annotations(const json& report) {
   std::string text;
   for (const auto& [verdict, command] : {std::pair{"falsified", "error"}, std::pair{"mistrusted", "warning"}}) {
-    const std::vector<Judged> found = judged(report, verdict);
+    const std::vector<Judged> found = explained_or_judged(report, verdict);
     for (std::size_t i = 0; i < std::min(found.size(), kShown); ++i) text += annotation(command, found[i]);
   }
+  std::size_t shown = 0;
+  for (const json& k : report["kernels"])
+    if (k["status"] == "thin" && shown++ < kShown)
+      text += fmt::format("::warning file={},line={},title=thin::{}\n", command_escape(text_of(k, "source"), true), k["line"].get<int>(),
+                          command_escape(fmt::format("{}: {}", text_of(k, "kernel"), why_not(k)), false));
   return text;
 }
 
@@ -98,6 +108,8 @@ std::string step_summary(const json& report) {
   std::string text = fmt::format("## Assay: {}\n\n{}\n", report["exit_code"] == 0 ? "nothing falsified" : "not passed",
                                  cell(totals_line(report)));
   for (const char* verdict : {"falsified", "mistrusted"}) text += findings_table(report, verdict);
+  for (const json& k : report["kernels"])
+    if (k["status"] == "thin") text += fmt::format("\n**Thin:** {}: {}\n", cell(text_of(k, "kernel")), cell(why_not(k)));
   for (const json& id : report["never_evaluated"])
     text += fmt::format("\n**Never evaluated:** {}. A clause that no run reaches proves nothing.\n", cell(id.get<std::string>()));
   return text + operations_table(report);

@@ -21,6 +21,8 @@ json counterexample(const json& x, std::size_t& room) {
   if (const std::string element = element_of(f); !element.empty())
     out.update({{"element", element}, {"got", f["got"]}, {"want", f["want"]}, {"bound", f["bound"]}, {"index", f["index"]}});
   if (const std::string inputs = inputs_of(x); !inputs.empty()) out["inputs"] = inputs;
+  if (const std::string call = call_of(x); !call.empty()) out["call"] = call;
+  if (const std::string race = race_of(x); !race.empty()) out["race"] = race;
   if (const std::string replay = replay_of(x); !replay.empty()) out["replay"] = replay;
   const auto picture = [&](const char* key, const json& errors) {
     const std::size_t size = errors.dump().size();
@@ -51,7 +53,7 @@ json operations(const json& report) {
     json& op = ops.try_emplace(text_of(k, "op"), json{{"op", k["op"]}, {"obligations", json::array()}, {"kernels", json::array()}})
                    .first->second;
     json kernel;
-    for (const char* key : {"kernel", "backend", "device", "source", "line", "arithmetic", "status", "seconds", "fault", "foreign"})
+    for (const char* key : {"kernel", "backend", "device", "source", "line", "arithmetic", "status", "seconds", "fault", "foreign", "explanation", "reason"})
       if (k.contains(key)) kernel[key] = k[key];
     json cells = json::object();
     for (const json& o : k["obligations"]) {

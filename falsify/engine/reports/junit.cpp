@@ -27,7 +27,7 @@ std::string xml_escape(std::string_view text) {
 }
 std::string escaped(const json& object, const char* key) { return xml_escape(text_of(object, key)); }
 
-bool failed(const json& o) { return o["verdict"] == "falsified" || o["verdict"] == "mistrusted"; }
+bool failed(const json& o) { return o["verdict"] == "falsified" || o["verdict"] == "mistrusted" || o["verdict"] == "thin"; }
 bool skipped(const json& o) { return !failed(o) && o["verdict"] != "passed"; }
 
 /// What a reader needs beyond the message.
@@ -56,8 +56,16 @@ struct Counts {
   std::ptrdiff_t failures = 0, skips = 0;
 };
 
+/// What the kernel as a whole lacks, where each of its obligations may have passed.
+json shortfall(const json& kernel) {
+  const bool thin = kernel["status"] == "thin";
+  return {{"id", "depth"}, {"claim", "the campaign was deep enough for a verdict"}, {"verdict", thin ? "thin" : "refused"},
+          {"reason", kernel["reason"]}, {"seconds", 0.0}};
+}
+
 std::string suite(const json& kernel, Counts& all) {
-  const json& list = kernel["obligations"];
+  json list = kernel["obligations"];
+  if (kernel.contains("reason")) list.push_back(shortfall(kernel));
   const Counts counts{list.size(), std::ranges::count_if(list, failed), std::ranges::count_if(list, skipped)};
   std::string cases;
   for (const json& o : list) cases += test_case(kernel, o);

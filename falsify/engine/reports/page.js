@@ -3,10 +3,10 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const $ = (id) => document.getElementById(id);
   const [VERDICT, CASES, REFUSED, ELEMENTS, WORST, SECONDS, REASON, FOUND] = [0, 1, 2, 3, 4, 5, 6, 7];
-  const SIGNS = {passed: "✓", falsified: "✗", mistrusted: "?", refused: "⊘", unavailable: "∅", "not applicable": "–"};
+  const SIGNS = {passed: "✓", falsified: "✗", mistrusted: "?", thin: "≈", refused: "⊘", unavailable: "∅", "not applicable": "–"};
   const SAYS = {
     passed: "passed, with the largest error / bound", falsified: "falsified", mistrusted: "mistrusted: no evidence",
-    refused: "refused by the kernel", unavailable: "unavailable here", "not applicable": "not applicable",
+    thin: "tried too little", refused: "refused by the kernel", unavailable: "unavailable here", "not applicable": "not applicable",
   };
 
   const make = (tag, attributes = {}, ...children) => {
@@ -31,10 +31,10 @@
   const count = (n) => n.toLocaleString("en-US");
   const css = (verdict) => verdict.replace(" ", "-");
 
-  // Everything that may be found, once, as {kernel, obligation, cell}.
+  // What explains each falsified kernel, as {kernel, obligation, cell}.
   const kernels = data.ops.flatMap((op) => op.kernels.map((kernel) => ({op, kernel})));
   const failing = kernels.flatMap(({op, kernel}) => op.obligations
-      .filter((o) => kernel.cells[o.id]?.[VERDICT] === "falsified").map((obligation) => ({op, kernel, obligation})));
+      .filter((o) => kernel.cells[o.id]?.[VERDICT] === "falsified" && (kernel.explanation?.obligation ?? o.id) === o.id).map((obligation) => ({op, kernel, obligation})));
   for (const entry of kernels)
     entry.words = [entry.op.op, entry.kernel.kernel, entry.kernel.backend, entry.kernel.status, entry.kernel.fault ?? "",
                    ...entry.op.obligations.flatMap((o) => [o.id, o.claim])].join(" ").toLowerCase();
@@ -176,10 +176,11 @@
     });
     openDialog("#" + encodeURIComponent(kernel.kernel), bar(), badge(kernel.status),
                make("h2", {id: "details-title", tabindex: "-1"}, id(kernel.kernel)),
-               make("dl", {}, ...aboutKernel(kernel), ...row("Time", kernel.seconds.toFixed(1) + " s")),
+               make("dl", {}, ...aboutKernel(kernel), ...row("Reason", kernel.reason), ...row("Time", kernel.seconds.toFixed(1) + " s")),
                make("h3", {}, "Obligations"), make("ul", {class: "list"}, ...items));
   };
 
+  const alsoFails = ({explanation}, obligation) => explanation && (explanation.obligation === obligation.id ? explanation.also_fails.join(", ") : explanation.obligation);
   const openCell = (op, kernel, obligation) => {
     drawings.length = 0;
     const cell = kernel.cells[obligation.id], x = cell[FOUND];
@@ -193,11 +194,12 @@
     const list = [...row("Kernel", make("button", {type: "button", class: "link", onclick: () => openKernel(op, kernel)}, id(kernel.kernel))),
                   ...row("Obligation", id(obligation.id), ` (${obligation.by})`)];
     if (x) {
-      list.push(...row("What", x.message), ...row("Case", x.case), ...row("Element", x.element && make("span", {class: "id"}, x.element)));
-      if (x.element) list.push(...row("Got", make("span", {class: "figure"}, String(x.got))), ...row("Want", make("span", {class: "figure"}, String(x.want))),
+      list.push(...row("What", x.message), ...row("Case", x.case), ...row("Call", x.call), ...row("Race", x.race), ...row("Element", x.element && make("span", {class: "id"}, x.element)));
+      if (x.element) list.push(...row("Got", make("span", {class: "figure"}, x.kind === "not written" ? x.kind : String(x.got))), ...row("Want", make("span", {class: "figure"}, String(x.want))),
                                ...row("Bound", make("span", {class: "figure"}, String(x.bound))));
       list.push(...row("Inputs", x.inputs && make("span", {class: "figure"}, x.inputs)), ...row("Suspect", obligation.suspect),
                 ...row("Replay", x.replay && make("code", {}, x.replay)),
+                ...row(kernel.explanation?.obligation === obligation.id ? "Also fails" : "Explained by", alsoFails(kernel, obligation)),
                 ...row("Found", `case ${count(x.number)} of the campaign, shrunk in ${count(x.tried)} runs; fails ${x.fails}`));
     } else {
       list.push(...row("Reason", cell[REASON]), ...row("Error / bound", cell[VERDICT] === "passed" ? `${figure(cell[WORST])} at most` : ""),
@@ -333,13 +335,14 @@
   const start = () => {
     $("verdict").textContent = totals.falsified ? `${count(totals.falsified)} of ${count(totals.kernels)} kernels falsified`
         : totals.mistrusted ? `Nothing falsified, ${count(totals.mistrusted)} of ${count(totals.kernels)} kernels mistrusted`
+        : totals.thin ? `Nothing falsified, ${count(totals.thin)} of ${count(totals.kernels)} kernels tried too little`
         : data.never_evaluated.length ? "Nothing falsified, but clauses were never evaluated" : "Nothing falsified";
     document.title = "Assay: " + $("verdict").textContent;
     $("summary").textContent = data.summary + (data.never_evaluated.length ? `. Never evaluated: ${data.never_evaluated.join(", ")}` : "");
     options("op", "All operations", data.ops.map((op) => op.op));
     options("backend", "All back ends", [...new Set(kernels.map((k) => k.kernel.backend))].sort());
     chip("", "All", totals.kernels);
-    for (const status of ["falsified", "mistrusted", "passed", "refused", "unavailable"])
+    for (const status of ["falsified", "mistrusted", "thin", "passed", "refused", "unavailable"])
       if (totals[status]) chip(status, status[0].toUpperCase() + status.slice(1), totals[status]);
     $("legend").append(...Object.entries(SAYS).map(([v, says]) => make("span", {class: "key-" + css(v)}, make("span", {class: "sign"}, SIGNS[v]), says)));
     $("matrices").append(...data.ops.map(matrix));

@@ -1,13 +1,13 @@
 // Reports read back, held to the published schema.
 #include <fmt/format.h>
 
-#include <fstream>
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
 #include <valijson/schema.hpp>
 #include <valijson/schema_parser.hpp>
 #include <valijson/validation_results.hpp>
 #include <valijson/validator.hpp>
 
+#include "core/files.hpp"
 #include "falsify/engine/report.hpp"
 #include "falsify/engine/reports/embedded.hpp"
 
@@ -55,11 +55,10 @@ json read_report(const std::filesystem::path& path) {
   const auto fail = [&](const std::string& problem, const std::string& remedy = kRemedy) {
     throw InputError(path.string(), problem, remedy);
   };
-  std::ifstream file(path);
-  if (!file) fail("the file cannot be read");
+  const std::string text = files::read(path, kRemedy);
   json report;
   try {
-    report = json::parse(file);
+    report = json::parse(text);
   } catch (const json::parse_error& e) {
     fail(fmt::format("is not JSON: {}", e.what()));
   }

@@ -55,6 +55,8 @@ json result(const Judged& found, const char* level, std::size_t rule) {
   if (o.contains("counterexample")) {
     const json& x = o["counterexample"];
     if (!inputs_of(x).empty()) text += "\nInputs: " + inputs_of(x);
+    if (!race_of(x).empty()) text += "\nRace: " + race_of(x);
+    if (!also_fails(found.kernel).empty()) text += "\nAlso fails: " + also_fails(found.kernel);
     if (!replay_of(x).empty()) text += "\nReplay: " + replay_of(x);
     properties["case"] = x["case"];
   }
@@ -72,12 +74,11 @@ json result(const Judged& found, const char* level, std::size_t rule) {
 json notifications(const json& report) {
   json list = json::array();
   for (const json& k : report["kernels"]) {
-    if (k["status"] != "unavailable" && k["status"] != "refused") continue;
-    std::string why;
-    for (const json& o : k["obligations"])
-      if (why.empty()) why = o.value("reason", "");
-    list.push_back({{"level", "note"},
-                    {"message", message(fmt::format("{} was not tried ({}): {}", text_of(k, "kernel"), text_of(k, "status"), why))}});
+    const bool thin = k["status"] == "thin";
+    if (!thin && k["status"] != "unavailable" && k["status"] != "refused") continue;
+    list.push_back({{"level", thin ? "warning" : "note"},
+                    {"message", message(fmt::format("{} was {} ({}): {}", text_of(k, "kernel"), thin ? "tried too little" : "not tried",
+                                                    text_of(k, "status"), why_not(k)))}});
   }
   for (const json& id : report["never_evaluated"])
     list.push_back({{"level", "error"},
@@ -90,6 +91,7 @@ json invocation(const json& report) {
           {"exitCode", report["exit_code"]},
           {"exitCodeDescription", report["exit_code"] == 0   ? "nothing falsified"
                                   : report["exit_code"] == 1 ? "falsified"
+                                  : report["exit_code"] == 4 ? "something was tried too little to say that it passed"
                                                              : "something that was asked for is unavailable"},
           {"toolExecutionNotifications", notifications(report)}};
 }
@@ -104,9 +106,11 @@ std::string sarif(const json& report) {
     driver["rules"].push_back(rule);
   }
   json results = json::array();
-  for (const auto& [verdict, level] : {std::pair{"falsified", "error"}, std::pair{"mistrusted", "warning"}})
-    for (const Judged& found : judged(report, verdict))
-      results.push_back(result(found, level, index.at(text_of(found.obligation, "id"))));
+  const auto add = [&](const std::vector<Judged>& list, const char* level) {
+    for (const Judged& found : list) results.push_back(result(found, level, index.at(text_of(found.obligation, "id"))));
+  };
+  add(explained(report), "error");
+  add(judged(report, "mistrusted"), "warning");
   const json run{{"tool", {{"driver", driver}}},
                  {"invocations", {invocation(report)}},
                  {"originalUriBaseIds", {{"SRCROOT", {{"description", message("The top of the repository.")}}}}},

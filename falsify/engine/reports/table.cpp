@@ -17,13 +17,16 @@ std::string finding_text(const json& kernel, const json& o) {
   std::string text = fmt::format("\nFALSIFIED {}  {}  \"{}\"\n", kernel["kernel"].get<std::string>(), o["id"].get<std::string>(),
                                  o["claim"].get<std::string>());
   text += fmt::format("  case     {}\n", x["says"].get<std::string>());
+  if (const std::string call = call_of(x); !call.empty()) text += fmt::format("  call     {}\n", call);
   if (const std::string element = element_of(f); !element.empty()) text += fmt::format("  element  {}\n", element);
   text += fmt::format("  {:<8} {}\n", f["kind"].get<std::string>(), f["message"].get<std::string>());
+  if (const std::string race = race_of(x); !race.empty()) text += fmt::format("  race     {}\n", race);
   if (const std::string values = inputs_of(x); !values.empty()) text += fmt::format("  inputs   {}\n", values);
   text += fmt::format("  suspect  {}\n", o["if_fails"].get<std::string>());
   text += fmt::format("  found    case {} of the campaign, shrunk in {} runs; fails {}\n", x["number"].get<int>(),
                       x["shrink"]["tried"].get<int>(), x["reproduction"].get<std::string>());
   if (const std::string replay = replay_of(x); !replay.empty()) text += fmt::format("  replay   {}\n", replay);
+  if (const std::string others = also_fails(kernel); !others.empty()) text += fmt::format("  also fails: {}\n", others);
   return text;
 }
 
@@ -38,7 +41,6 @@ std::string table(const json& report) {
   for (const json& k : report["kernels"]) {
     std::int64_t cases = 0, elements = 0;
     double worst = 0;
-    std::string note;
     int skipped = 0;
     std::int64_t refused = 0;
     for (const json& o : k["obligations"]) {
@@ -47,18 +49,20 @@ std::string table(const json& report) {
       refused += o["refused"].get<std::int64_t>();
       if (o["verdict"] == "passed" && o["worst"].is_number()) worst = std::max(worst, o["worst"].get<double>());
       if (o["verdict"] == "not applicable") ++skipped;
-      if (note.empty() && (k["status"] == "unavailable" || k["status"] == "refused")) note = o.value("reason", "");
       if (o["verdict"] == "mistrusted") findings += fmt::format("\nMISTRUSTED {}  {}: {}\n", k["kernel"].get<std::string>(),
                                                                 o["id"].get<std::string>(), o["reason"].get<std::string>());
-      if (o.contains("counterexample")) findings += finding_text(k, o);
     }
     std::string verdict = k["status"].get<std::string>();
+    const bool not_tried = verdict == "unavailable" || verdict == "refused" || verdict == "thin";
+    const std::string note = not_tried ? why_not(k) : "";
     if (!note.empty()) verdict += ": " + note;
     else if (skipped > 0) verdict += fmt::format(" ({} of {} obligations not applicable)", skipped, k["obligations"].size());
-    if (note.empty() && refused > 0) verdict += fmt::format(" ({} of {} cases refused)", refused, cases);
+    if (k["status"] != "unavailable" && refused > 0) verdict += fmt::format(" ({} of {} cases refused)", refused, cases);
+    if (k.contains("floor_seconds")) verdict += fmt::format(" (floor after {:.1f} s)", k["floor_seconds"].get<double>());
     text += fmt::format("{:<{}}  {:>6}  {:>9}  {:>9}  {:>7.1f}  {}\n", k["kernel"].get<std::string>(), width, cases,
                         short_count(static_cast<double>(elements)), figure(worst), k["seconds"].get<double>(), verdict);
   }
+  for (const Judged& found : explained(report)) text += finding_text(found.kernel, found.obligation);
   text += findings;
   for (const json& id : report["never_evaluated"])
     text += fmt::format("\nNEVER EVALUATED {}: a clause that no run reaches proves nothing\n", id.get<std::string>());

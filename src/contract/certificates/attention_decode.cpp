@@ -39,15 +39,15 @@ Certified appended(const StorageView& row, View<const std::int32_t> lengths, con
 
 namespace {
 
-/// Some score of the head may be no finite float.
-bool may_overflow(const StorageView& q, const StorageView& k_cache, Index b, Index h, Index g, Index keys, double scale) {
+/// No score of the head is larger, nor any factor or product on the way to it; infinite where one is not finite.
+double largest_score(const StorageView& q, const StorageView& k_cache, Index b, Index h, Index g, Index keys, double scale) {
   Hull query, key;
   for (Index c = 0; c < q.dim(2); ++c) {
     query.add(std::fabs(element(q, b, h, c)));
     for (Index j = 0; j < keys; ++j) key.add(std::fabs(element(k_cache, b, j, g, c)));
   }
-  const double most = static_cast<double>(q.dim(2)) * std::max(1.0, query.largest) * std::max(1.0, key.largest) * std::max(1.0, scale);
-  return !query.finite || !key.finite || most > FLT_MAX / 2;
+  if (!query.finite || !key.finite) return INFINITY;
+  return static_cast<double>(q.dim(2)) * std::max(1.0, query.largest) * std::max(1.0, key.largest) * std::max(1.0, scale);
 }
 
 }  // namespace
@@ -66,8 +66,9 @@ Certified within_cache(const StorageView& q, const StorageView& k_cache, const S
         for (Index j = 0; j < keys; ++j) hull.add(element(v_cache, b, j, g, c));
         for (Index h = g * group; h < (g + 1) * group; ++h) {
           const double mean = element(y, b, h, c);
-          const auto least = bound.violated(hull, keys, mean);
-          if (!least || ((std::isnan(mean) || mean == 0) && may_overflow(q, k_cache, b, h, g, keys, scale))) continue;
+          if (!bound.violated(hull, keys, mean, 0)) continue;
+          const auto least = bound.violated(hull, keys, mean, largest_score(q, k_cache, b, h, g, keys, scale));
+          if (!least) continue;
           return {false, fmt::format("y[{}, {}, {}] = {:.9g} lies outside of the values in the cache, {:.9g} to {:.9g}, by more than "
                                      "{:.4g}", b, h, c, mean, hull.least, hull.largest, *least)};
         }

@@ -4,6 +4,7 @@
 #include <cfloat>
 #include <cmath>
 
+#include "core/attention_forms.hpp"
 #include "core/forms.hpp"
 
 namespace assay::contract {
@@ -18,7 +19,7 @@ double rounding_of_mean(double n) {
   const double sums = (1 + r.growth(n)) / std::max(1 - r.growth(n), 0x1p-10);
   const double values = 1 + r.input_unit;
   return (weights * sums * values * (1 + r.unit) * (1 + r.unit + r.division) - 1) * (1 + 0x1p-10) +
-         n * (r.underflow + r.flush + r.input_unit * (r.of.inputs == Format::f32 ? 0 : r.input_floor));
+         n * r.input_unit * (r.of.inputs == Format::f32 ? 0 : r.input_floor);
 }
 
 }  // namespace
@@ -32,12 +33,24 @@ MeanBound::MeanBound(DType values, DType stored, Index most) : stored_(storage_r
   for (Index n = 0; n <= most; ++n) roundings_.push_back(rounding_of_mean(static_cast<double>(n)));
 }
 
-std::optional<double> MeanBound::violated(const Hull& hull, Index n, double mean) const {
-  const double size = std::max(std::fabs(hull.least), std::fabs(hull.largest));
-  if (!hull.finite || size * static_cast<double>(n) > FLT_MAX / 2) return std::nullopt;
-  const double bound = roundings_[static_cast<std::size_t>(n)] * (size + stored_.smallest) + stored_.unit * size * (1 + 0x1p-10) +
-                       stored_.unit * stored_.smallest + flushed_ + shortened_;
-  if (mean >= hull.least - bound && mean <= hull.largest + bound) return std::nullopt;
+// In base 2, 2^(s c - m c), the largest score's own weight is no 1, as c and m c are rounded, and s c may be: three roundings of m,
+// which all weights have in common (core/attention_forms.cpp). exp of that makes them larger or smaller together, which cancels, but for
+// what underflow takes of them and of their products; with exp(60) they still are normal numbers. Where even that is passed, a sum of
+// weights may overflow, and products may be subnormal: rounding at most doubles such, or takes all of it.
+// Merged parts: weights w_j of a sum W >= 1 are x_j = -log w_j below the shift, and the mean of x_j under them is at most log W + the
+// entropy of w / W, together at most 2 log n.
+std::optional<double> MeanBound::violated(const Hull& hull, Index n, double mean, double scores) const {
+  const Roundings& r = Roundings::current();
+  const double size = std::max(std::fabs(hull.least), std::fabs(hull.largest)), count = static_cast<double>(n);
+  if (!hull.finite || size * count > std::ldexp(FLT_MAX / 2, -r.of.lazy_rescaling)) return std::nullopt;
+  const double log_n = std::log(std::max(count, 1.0)), together = 3 * r.unit * (1 + 4 * r.unit) * (scores + log_n);
+  const bool any_size = !(together <= 60);
+  if (any_size && !std::isfinite(mean)) return std::nullopt;
+  const double lost = count * (r.underflow * (1 + size) + r.flush) * (any_size ? 1 : std::exp(together));
+  const double bound = (roundings_[static_cast<std::size_t>(n)] + (any_size ? 0 : merging_error(scores + log_n, 2 * log_n, count))) * (size + stored_.smallest) +
+                       lost + stored_.unit * size * (1 + 0x1p-10) + stored_.unit * stored_.smallest + flushed_ + shortened_;
+  const double least = any_size ? std::min(2 * hull.least, 0.0) : hull.least, largest = any_size ? std::max(2 * hull.largest, 0.0) : hull.largest;
+  if (mean >= least - bound && mean <= largest + bound) return std::nullopt;
   return bound;
 }
 

@@ -26,9 +26,9 @@ struct Hull {
 class MeanBound {
  public:
   MeanBound(DType values, DType stored, Index most);
-  /// That distance, where the mean of n values lies beyond it. Nothing is said of values that are not finite, or whose sum may
-  /// overflow.
-  std::optional<double> violated(const Hull& hull, Index n, double mean) const;
+  /// That distance, where the mean of n values lies beyond it. `scores` bounds the magnitude of the largest score or of the logsumexp.
+  /// Nothing is said of values that are not finite, or whose sum may overflow.
+  std::optional<double> violated(const Hull& hull, Index n, double mean, double scores) const;
 
  private:
   StorageRounding stored_;

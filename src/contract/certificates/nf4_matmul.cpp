@@ -6,17 +6,19 @@
 #include <vector>
 
 #include "contract/certificates/without.hpp"
+#include "core/arithmetic.hpp"
 #include "core/nf4.hpp"
 
 namespace assay::contract {
 namespace {
 
 std::vector<float> decoded(View<const std::uint8_t> codes, View<const float> absmax, Index n, Index k) {
+  const bool small_kept = current_arithmetic().loses == Loss::small_scale;
   std::vector<float> weights(static_cast<std::size_t>(n * k));
   for (Index j = 0; j < n; ++j)
     for (Index p = 0; p < k; ++p)
       weights[static_cast<std::size_t>(j * k + p)] =
-          kNf4[nf4_code(&codes(j, 0), p)] * nf4_scale(absmax(j, p / kNf4Block));
+          kNf4[nf4_code(&codes(j, 0), p)] * (small_kept ? absmax(j, p / kNf4Block) : nf4_scale(absmax(j, p / kNf4Block)));
   return weights;
 }
 

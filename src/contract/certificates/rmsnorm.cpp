@@ -35,7 +35,7 @@ Certified unit_mean_square(const StorageView& x, View<const float> weight, const
                            double eps) {
   const Roundings& r = Roundings::current();
   const StorageRounding stored = storage_rounding(y.dtype());
-  const double n = static_cast<double>(y.dim(1));
+  const double n = static_cast<double>(y.dim(1)), smallest = std::max(stored.smallest, r.narrow ? r.underflow / r.unit : 0);
   const double delta = (1 + r.unit) * (1 + r.unit) * (1 + stored.unit) - 1;
   for (Index i = 0; i < y.dim(0); ++i) {
     const double scale = rrms(i);
@@ -48,7 +48,7 @@ Certified unit_mean_square(const StorageView& x, View<const float> weight, const
     for (Index j = 0; j < y.dim(1); ++j) {
       const double result = element(y, i, j), factor = weight(j);
       // Small enough to have lost digits on the way, or not to be divided: its x stands in.
-      const bool lost = !(std::fabs(result) >= stored.smallest) || !(std::fabs(factor) >= 0x1p-60) || std::isinf(result) ||
+      const bool lost = !(std::fabs(result) >= smallest) || !(std::fabs(factor) >= 0x1p-60) || std::isinf(result) ||
                         !std::isfinite(factor);
       const double normalized = lost ? element(x, i, j) * scale : result / factor;
       if (std::isnan(result) && std::isfinite(normalized) && std::isfinite(factor))

@@ -14,7 +14,7 @@ Certified pair_norms(const StorageView& x, const StorageView& y, double interlea
   const Roundings& r = Roundings::current();
   const StorageRounding stored = storage_rounding(y.dtype());
   const FunctionLibrary library = r.of.functions;
-  const double promised = std::max(accuracy(library, Function::sin).relative(0), accuracy(library, Function::cos).relative(0));
+  const double promised = std::max(accuracy(library, Function::sin).relative(0), accuracy(library, Function::cos).relative(0)) + (r.narrow ? r.unit : 0);
   const double unit = (1 + promised) * (1 + r.unit) * (1 + r.unit) * (1 + r.unit) * (1 + stored.unit) - 1;
   const double lost = 2 * r.underflow + 2 * r.flush + stored.smallest * (r.flush > 0 ? 1 : std::max(stored.unit, 0x1p-24));
   const Index d = x.dim(2);

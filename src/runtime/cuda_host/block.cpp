@@ -8,9 +8,11 @@
 #include <memory>
 #include <new>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "core/errors.hpp"
+#include "runtime/cuda_host/thread_order.hpp"
 
 namespace assay::cuda_host {
 
@@ -20,8 +22,13 @@ std::uint64_t block_serial = 0;
 
 namespace {
 
-std::uint64_t base_seed = 0x61737361;
+std::optional<std::uint64_t> base_seed;
 std::uint64_t launches = 0;
+
+std::uint64_t seed_of_process() {
+  const char* order = std::getenv(kThreadOrder);
+  return order != nullptr ? std::strtoull(order, nullptr, 10) : 0x61737361;
+}
 
 std::string text(const uint3& index) { return fmt::format("({}, {}, {})", index.x, index.y, index.z); }
 std::string text(const dim3& size) { return text(uint3{size.x, size.y, size.z}); }
@@ -65,7 +72,8 @@ void set_seed(std::uint64_t seed) {
 
 void run(const Grid& grid) {
   check_limits(grid);
-  block().run(grid, Random(base_seed ^ Random(launches++).next()).next());
+  if (!base_seed) base_seed = seed_of_process();
+  block().run(grid, Random(*base_seed ^ Random(launches++).next()).next());
 }
 
 void Block::run(const Grid& grid, std::uint64_t seed) {

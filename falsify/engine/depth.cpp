@@ -1,0 +1,106 @@
+#include "falsify/engine/depth.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "falsify/engine/admit.hpp"
+
+namespace assay::falsify {
+namespace {
+
+/// The engine's own checks compare with an oracle, or evaluate certificates.
+bool judges_by_oracle(std::string_view by) {
+  constexpr std::string_view kThese[] = {"frame", "differential", "exact", "statistical", "nonfinite", "determinism", "postconditions", "large"};
+  return std::ranges::find(kThese, by) != std::end(kThese);
+}
+
+/// "dominant, subnormal": the names of the lowest bits that are set.
+template <class E>
+std::string names_of(std::uint32_t bits) {
+  std::string text;
+  for (int told = 0; bits != 0 && told < 3; bits &= bits - 1, ++told)
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", name(static_cast<E>(std::countr_zero(bits))));
+  return text + (bits != 0 ? ", ..." : "");
+}
+
+}  // namespace
+
+void Coverage::add(const OpDescriptor& op, const Case& c) {
+  ++cases;
+  strategies |= 1U << static_cast<unsigned>(c.strategy);
+  placements |= 1U << static_cast<unsigned>(c.placement);
+  if (c.region >= 0) regions |= std::uint64_t{1} << c.region;
+  for (const TensorInfo& t : op.tensors)
+    if (t.role != Role::in) elements += static_cast<double>(t.shape(c.dims).size());
+}
+
+Floor::Floor(const OpDescriptor& op, std::span<const Obligation* const> obligations, std::uint64_t seed, const DrawnFor& drawn_for,
+             const Kernel* kernel)
+    : op_(op), obligations_(obligations.begin(), obligations.end()), whole_(obligations.size()) {
+  for (std::size_t o = 0; o < obligations.size(); ++o)
+    for (int number = 0; number < kDefaultCases; number += draw_spec(obligations[o]->info->by).every) {
+      const Case c = draw(op, *obligations[o]->info, seed, static_cast<std::uint64_t>(number), drawn_for).value();
+      whole_[o].add(op, kernel != nullptr ? admitted(op, *kernel, c, drawn_for.dims) : c);
+    }
+}
+
+int Floor::least_cases(std::size_t obligation) const {
+  return std::max(std::popcount(whole_[obligation].strategies), std::popcount(whole_[obligation].placements));
+}
+
+double Floor::depth(std::span<const Coverage> covered, const std::vector<bool>& counts) const {
+  double there = 0, all = 0;
+  for (std::size_t o = 0; o < whole_.size(); ++o)
+    if (counts[o]) there += covered[o].elements, all += whole_[o].elements;
+  return all > 0 ? there / all : 1;
+}
+
+Floor::Lack Floor::lack_of(int region, std::span<const Coverage> covered, const std::vector<bool>& counts) const {
+  Lack lack;
+  bool oracle_had = false;
+  const auto holds = [region](const Coverage& c) { return (c.regions >> region & 1) != 0; };
+  for (std::size_t o = 0; o < whole_.size(); ++o) {
+    if (!counts[o]) continue;
+    const bool oracle = judges_by_oracle(obligations_[o]->info->by);
+    lack.drawn += holds(whole_[o]), lack.had += holds(covered[o]);
+    lack.oracle |= oracle && holds(whole_[o]), oracle_had |= oracle && holds(covered[o]);
+  }
+  lack.oracle &= !oracle_had;
+  return lack;
+}
+
+bool Floor::adds(std::size_t o, const Case& c, std::span<const Coverage> covered, const std::vector<bool>& counts) const {
+  if (!counts[o]) return false;
+  Coverage with = covered[o];
+  with.add(op_, c);
+  const auto grows = [&](auto part) { return (whole_[o].*part & with.*part & ~(covered[o].*part)) != 0; };
+  if (grows(&Coverage::strategies) || grows(&Coverage::placements) || depth(covered, counts) < kLeastDepth) return true;
+  if (c.region < 0) return false;
+  const Lack lack = lack_of(c.region, covered, counts);
+  return lack.few() || (lack.oracle && judges_by_oracle(obligations_[o]->info->by));
+}
+
+std::string Floor::lacks(std::span<const Coverage> covered, const std::vector<bool>& counts) const {
+  for (std::size_t o = 0; o < whole_.size(); ++o) {
+    if (!counts[o]) continue;
+    const std::string_view id = obligations_[o]->info->id;
+    if (const auto missing = whole_[o].strategies & ~covered[o].strategies; missing != 0)
+      return fmt::format("{} had no case of {}", id, names_of<Strategy>(missing));
+    if (const auto missing = whole_[o].placements & ~covered[o].placements; missing != 0)
+      return fmt::format("{} had no case with {}", id, names_of<Placement>(missing));
+  }
+  for (int region = 0; region < static_cast<int>(op_.shapes.size()); ++region) {
+    const Lack lack = lack_of(region, covered, counts);
+    const std::string_view shapes = op_.shapes[static_cast<std::size_t>(region)].name;
+    if (lack.few())
+      return fmt::format("{} of {} obligations had a case of the shapes '{}'", lack.had, std::min(lack.drawn, 2), shapes);
+    if (lack.oracle) return fmt::format("no obligation with an oracle had a case of the shapes '{}'", shapes);
+  }
+  if (const double reached = depth(covered, counts); reached < kLeastDepth)
+    return fmt::format("{:.0f}% of the elements of a default campaign, of which a third is the least", 100 * reached);
+  return {};
+}
+
+}  // namespace assay::falsify

@@ -1,0 +1,185 @@
+// Of a check that makes several calls, the one that failed.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "falsify/engine/trial.hpp"
+#include "runtime/limits.hpp"
+
+namespace assay::falsify {
+namespace {
+
+/// Other calls whose difference is told.
+constexpr std::size_t kMostTold = 3;
+
+/// Payloads of computed NaNs are not promised.
+std::uint32_t plain_bits(float x) { return std::isnan(x) ? 0x7fc00000U : std::bit_cast<std::uint32_t>(x); }
+
+bool same(const std::vector<float>& a, const std::vector<float>& b) { return std::ranges::equal(a, b, {}, plain_bits, plain_bits); }
+
+bool same(const Problem& a, const Problem& b) {
+  return a.dims == b.dims && a.params == b.params &&
+         std::ranges::equal(a.values, b.values, [](const auto& x, const auto& y) { return same(x, y); });
+}
+
+/// `other` is `values` times this power of two; 0: it is not.
+int power_between(const std::vector<float>& values, const std::vector<float>& other) {
+  const auto one = std::ranges::find_if(values, [](float x) { return x != 0 && std::isfinite(x); });
+  if (one == values.end()) return 0;
+  const float there = other[static_cast<std::size_t>(one - values.begin())];
+  if (there == 0 || !std::isfinite(there)) return 0;
+  const int power = std::ilogb(there) - std::ilogb(*one);
+  return std::ranges::equal(values, other, {}, [power](float x) { return plain_bits(std::ldexp(x, power)); }, plain_bits) ? power : 0;
+}
+
+bool in_another_order(std::vector<float> a, std::vector<float> b) {
+  const auto by_bits = [](std::vector<float>& v) { std::ranges::sort(v, {}, plain_bits); };
+  by_bits(a), by_bits(b);
+  return same(a, b);
+}
+
+/// "m=0 instead of 3, 2^4 times x": how `other` differs from `failed`; empty: not at all.
+std::string difference(const OpDescriptor& op, const Problem& other, const Problem& failed) {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  for (std::size_t d = 0; d < op.dims.size(); ++d)
+    if (other.dims[d] != failed.dims[d]) add(fmt::format("{}={} instead of {}", op.dims[d].name, other.dims[d], failed.dims[d]));
+  for (std::size_t p = 0; p < op.params.size(); ++p)
+    if (other.params[p] != failed.params[p])
+      add(fmt::format("{}={} instead of {}", op.params[p].name, other.params[p], failed.params[p]));
+  for (std::size_t t = 0; t < op.tensors.size(); ++t) {
+    const std::vector<float>&there = other.values[t], &here = failed.values[t];
+    if (there.size() != here.size() || same(there, here)) continue;  // where the sizes differ dims have said so
+    const std::string_view name = op.tensors[t].name;
+    if (const int power = power_between(here, there); power != 0) add(fmt::format("2^{} times {}", power, name));
+    else if (in_another_order(there, here)) add(fmt::format("{} in another order", name));
+    else add(fmt::format("other values of {}", name));
+  }
+  return text;
+}
+
+std::size_t position_of(const Shape& shape, const Shape& index) {
+  Index at = 0;
+  for (int axis = 0; axis < shape.rank(); ++axis) at = at * shape[axis] + index[axis];
+  return static_cast<std::size_t>(at);
+}
+
+bool within(const Shape& index, const Shape& shape) {
+  if (index.rank() != shape.rank()) return false;
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    if (index[axis] >= shape[axis]) return false;
+  return true;
+}
+
+/// Number of the output with this name, as Run::outputs counts them; that of all outputs: none has it.
+std::size_t output_named(const OpDescriptor& op, std::string_view tensor) {
+  const std::vector<int> outputs = outputs_of(op);
+  const auto named = [&](int t) { return op.tensors[static_cast<std::size_t>(t)].name == tensor; };
+  return static_cast<std::size_t>(std::ranges::find_if(outputs, named) - outputs.begin());
+}
+
+/// Of an output that holds an input or zeros before the call nothing tells that it was not written.
+bool poisoned(const Kernel& kernel, int output) {
+  if (kernel.limits == nullptr) return true;
+  const Limits& limits = *kernel.limits;
+  return std::ranges::find(limits.zeroed, output) == limits.zeroed.end() && std::ranges::find(limits.absent, output) == limits.absent.end() &&
+         std::ranges::find(limits.starts_as, output, &std::pair<int, int>::first) == limits.starts_as.end();
+}
+
+}  // namespace
+
+std::size_t Trial::find_failed(Finding& finding, bool& alone) const {
+  const std::size_t last = calls_.size() - 1;
+  const std::size_t output = output_named(op_, finding.tensor);
+  alone = last == 0 || finding.tensor.empty() || !calls_[last].run;  // memory, crashes: the call during which it came
+  if (alone || output == outputs_of(op_).size()) return last;
+  const auto holds = [&](const Made& made) {
+    return within(finding.index, made.problem.shape(outputs_of(op_)[output]));
+  };
+  const auto gave = [&](const Made& made) {
+    if (!made.run || !holds(made)) return false;
+    const float x = made.run->outputs[output][position_of(made.problem.shape(outputs_of(op_)[output]), finding.index)];
+    return plain_bits(x) == plain_bits(static_cast<float>(finding.got));
+  };
+  std::optional<std::size_t> wrong;
+  std::optional<Finding> own;
+  for (std::size_t i = 0; i <= last; ++i) {
+    if (!calls_[i].run || (wrong && (gave(calls_[*wrong]) || !gave(calls_[i])))) continue;
+    const Outcome outcome = against_oracle(tier(calls_[i].problem), calls_[i].problem, *calls_[i].run);
+    if (outcome.finding) wrong = i, own = outcome.finding;
+  }
+  if (wrong) {
+    const bool same_element = own->tensor == finding.tensor && own->index == finding.index && gave(calls_[*wrong]);
+    if (!same_element) own->message += fmt::format(" (the check: {})", finding.message);
+    finding = *own;
+    alone = true;
+    return *wrong;
+  }
+  for (std::size_t i = last + 1; i-- > 0;)
+    if (gave(calls_[i])) return i;
+  for (std::size_t i = last + 1; i-- > 0;)
+    if (calls_[i].run && holds(calls_[i])) return i;
+  return last;
+}
+
+bool Trial::not_written(Made made, const Finding& finding) {
+  const std::size_t output = output_named(op_, finding.tensor);
+  if (output == outputs_of(op_).size() || !made.run) return false;
+  const int tensor = outputs_of(op_)[output];
+  const Shape shape = made.problem.shape(tensor);
+  if (op_.tensors[static_cast<std::size_t>(tensor)].role != Role::out || !within(finding.index, shape)) return false;
+  if (!poisoned(kernel_, tensor)) return false;
+  const std::size_t at = position_of(shape, finding.index);
+  const auto held = [&](Poison poison, float now) {
+    return std::bit_cast<std::uint32_t>(stage(made.problem, poison).read(tensor)[at]) == std::bit_cast<std::uint32_t>(now);
+  };
+  if (!held(made.poison, made.run->outputs[output][at])) return false;
+  // Eight bits may agree by chance: over other contents they do not.
+  const Poison other = made.poison == Poison::nan ? Poison::finite : Poison::nan;
+  try {
+    const Run again = run(made.problem, other);
+    last_.reset();
+    return held(other, again.outputs[output][at]);
+  } catch (const Interrupted&) {
+  } catch (const Unavailable&) {
+  } catch (const TimeIsUp&) {
+  }
+  return false;
+}
+
+void Trial::explain(Finding& finding) {
+  for (const Made& made : calls_)
+    for (const auto& values : made.run ? made.run->outputs : std::vector<std::vector<float>>{})
+      for (const float x : values) finding.outputs = scramble(finding.outputs ^ plain_bits(x));
+  if (calls_.empty()) return;
+  bool alone = false;
+  const std::size_t failed = find_failed(finding, alone), of = calls_.size();
+  last_.reset();  // its tensors are about to be overwritten
+  if (not_written(calls_[failed], finding)) {
+    finding.kind = "not written";
+    finding.message = fmt::format("still holds what it held before the call, want {}", finding.want);
+  }
+  calls_.resize(of);
+  const Made& made = calls_[failed];
+  if (of == 1 && same(made.problem, problem())) return;
+  FailedCall& call = finding.call.emplace(FailedCall{.number = static_cast<int>(failed) + 1, .of = static_cast<int>(of), .call = case_, .relation = {}, .alone = alone});
+  call.call.dims = made.problem.dims;
+  call.call.params = made.problem.params;
+  call.call.region = -1;
+  std::size_t count = 0;
+  for (const auto& values : made.problem.values) count += values.size();
+  call.call.values = count > 0 && count <= kMostValues ? made.problem.values : std::vector<std::vector<float>>{};
+  std::size_t told = 0;
+  for (std::size_t i = 0; i < of && told < kMostTold; ++i) {
+    if (i == failed) continue;
+    const std::string differs = difference(op_, calls_[i].problem, made.problem);
+    call.relation += fmt::format("{}call {} {}", told++ > 0 ? "; " : "", i + 1,
+                                 !differs.empty()                    ? "has " + differs
+                                 : calls_[i].poison != made.poison ? "is the same over other contents of the outputs"
+                                                                   : "is the same");
+  }
+}
+
+}  // namespace assay::falsify

@@ -1,0 +1,161 @@
+#include "falsify/engine/joint.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "core/errors.hpp"
+#include "falsify/engine/case.hpp"
+
+namespace assay::falsify {
+namespace {
+
+constexpr double kTerm = 10e-9, kElement = 200e-9, kBlock = 15e-6;
+/// Of a term of the oracle, what a kernel takes for it.
+constexpr double kOnCpu = 0.1, kInBlocks = 0.4;
+/// Seconds that a sample may take, and the fewest places that are one.
+constexpr double kSampled = 0.02;
+constexpr double kFewest = 4;
+
+double elements_of(const OpDescriptor& op, std::span<const Index> dims) {
+  double elements = 0;
+  for (const TensorInfo& tensor : op.tensors) elements += static_cast<double>(tensor.shape(dims).size());
+  return elements;
+}
+
+/// Places of an independent dim that take as long as a sample may; all of them cost `whole`.
+double places_for(double whole, Index extent) { return std::floor(static_cast<double>(extent) * kSampled / whole); }
+
+/// Independent dims along which a sample is worth its name.
+std::vector<std::size_t> sampled_dims(const OpDescriptor& op, std::span<const Index> dims, double whole) {
+  std::vector<std::size_t> found;
+  for (std::size_t d = 0; d < dims.size(); ++d)
+    if (op.dims[d].independent && places_for(whole, dims[d]) >= kFewest) found.push_back(d);
+  return found;
+}
+
+}  // namespace
+
+double oracle_cost(const OpDescriptor& op, std::span<const Index> dims) {
+  return kTerm * (op.terms != nullptr ? static_cast<double>(op.terms(dims)) : elements_of(op, dims));
+}
+
+double blocks_of(const OpDescriptor& op, std::span<const Index> dims) {
+  double blocks = 1;
+  for (const TensorInfo& tensor : op.tensors) {
+    if (tensor.role == Role::in) continue;
+    const Shape shape = tensor.shape(dims);
+    const auto size = static_cast<double>(shape.size());
+    const Index width = shape.rank() > 1 ? std::max<Index>(shape[shape.rank() - 1], 1) : 256;
+    blocks = std::max({blocks, size / static_cast<double>(std::min<Index>(width, 256))});
+  }
+  return blocks;
+}
+
+double case_cost(const OpDescriptor& op, std::span<const Index> dims, bool in_blocks, OracleUse oracle_use) {
+  const double whole = oracle_cost(op, dims);
+  const bool part = oracle_use == OracleUse::sample && whole > kAffordable && !sampled_dims(op, dims, whole).empty();
+  const double oracle = oracle_use == OracleUse::none ? 0 : part ? kSampled : whole;
+  const double kernel = in_blocks ? whole * kInBlocks + kBlock * blocks_of(op, dims) : whole * kOnCpu;
+  return oracle + kernel + kElement * elements_of(op, dims);
+}
+
+std::optional<Places> sample_of(const OpDescriptor& op, std::span<const Index> dims, Random random) {
+  const double whole = oracle_cost(op, dims);
+  if (!(whole > kAffordable)) return std::nullopt;
+  const std::vector<std::size_t> along = sampled_dims(op, dims, whole);
+  if (along.empty()) return std::nullopt;
+  const std::size_t dim = along[random.below(along.size())];
+  const Index extent = dims[dim];
+  const auto count = static_cast<std::size_t>(places_for(whole, extent));
+  std::set<Index> places{0, extent - 1};
+  for (bool corner = true; places.size() < count; corner = !corner) {
+    const auto anywhere = static_cast<Index>(random.below(static_cast<std::uint64_t>(extent)));
+    places.insert(corner && extent > 16 ? std::max<Index>((anywhere + 15) / 16 * 16 - random.between(0, 1), 0) % extent : anywhere);
+  }
+  return Places{dim, {places.begin(), places.end()}};
+}
+
+std::vector<std::size_t> sampled_positions(const TensorInfo& tensor, std::span<const Index> dims, const Places& sample) {
+  std::vector<Index> other(dims.begin(), dims.end());
+  other[sample.dim] = dims[sample.dim] + 1;
+  const Shape shape = tensor.shape(dims), longer = tensor.shape(other);
+  std::vector<std::size_t> positions{0};
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    const bool along = shape[axis] != longer[axis];
+    const Index count = along ? static_cast<Index>(sample.at.size()) : shape[axis];
+    std::vector<std::size_t> longer_positions;
+    longer_positions.reserve(positions.size() * static_cast<std::size_t>(count));
+    for (const std::size_t before : positions)
+      for (Index i = 0; i < count; ++i)
+        longer_positions.push_back(before * static_cast<std::size_t>(shape[axis]) +
+                                   static_cast<std::size_t>(along ? sample.at[static_cast<std::size_t>(i)] : i));
+    positions = std::move(longer_positions);
+  }
+  return positions;
+}
+
+std::size_t shapes_in(const OpDescriptor& op, const ShapeRegion& region) { return region.extents.size() / op.dims.size(); }
+
+std::span<const Index> shape_at(const OpDescriptor& op, const ShapeRegion& region, std::size_t shape) {
+  return region.extents.subspan(shape * op.dims.size(), op.dims.size());
+}
+
+bool lies_in(const OpDescriptor& op, const ShapeRegion& region, std::span<const Index> dims) {
+  const auto given = [](Index wanted, Index extent) { return wanted == kDrawnSmall || wanted == extent; };
+  for (std::size_t shape = 0; shape < shapes_in(op, region); ++shape)
+    if (std::ranges::equal(shape_at(op, region, shape), dims, given)) return true;
+  return false;
+}
+
+bool is_joint(const OpDescriptor& op, std::span<const Index> dims) {
+  return std::ranges::any_of(op.shapes, [&](const ShapeRegion& region) { return lies_in(op, region, dims); });
+}
+
+std::vector<Index> dims_from_text(const OpDescriptor& op, std::string_view text, const std::string& where) {
+  std::vector<Index> extents(op.dims.size(), kDrawnSmall);
+  std::vector<std::string_view> names;
+  for (const DimInfo& dim : op.dims) names.push_back(dim.name);
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view part = text.substr(begin, end - begin), name = part.substr(0, part.find('='));
+    const auto d = static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
+    if (d == names.size())
+      throw InputError(where, fmt::format("'{}' is not a dim of {}", name, op.name), fmt::format("use {}", fmt::join(names, ", ")));
+    const std::string_view digits = part.substr(std::min(name.size() + 1, part.size()));
+    const DimInfo& info = op.dims[d];
+    Index extent = 0;
+    const auto [last, error] = std::from_chars(digits.data(), digits.data() + digits.size(), extent);
+    if (error != std::errc() || last != digits.data() + digits.size() || extent < info.min || extent > info.max || extents[d] != kDrawnSmall)
+      throw InputError(where, fmt::format("'{}' gives {} no extent, or a second one", part, name),
+                       fmt::format("use {}=N once, with N from {} to {}", name, info.min, info.max));
+    extents[d] = extent;
+    begin = end + 1;
+  }
+  for (std::size_t d = 0; d < extents.size(); ++d) {
+    const DimInfo& info = op.dims[d];
+    if (extents[d] == kDrawnSmall) continue;
+    const Index of = info.multiple_of < 0 ? info.multiple : extents[static_cast<std::size_t>(info.multiple_of)];
+    if (of == kDrawnSmall || extents[d] % std::max<Index>(of, 1) != 0)
+      throw InputError(where, fmt::format("{} = {} is no multiple of {}", info.name, extents[d],
+                                          info.multiple_of < 0 ? std::to_string(of) : std::string(op.dims[static_cast<std::size_t>(info.multiple_of)].name)),
+                       info.multiple_of < 0 ? "use a multiple" : "give both, the one a multiple of the other");
+  }
+  return extents;
+}
+
+std::vector<Index> joint_dims(const OpDescriptor& op, std::span<const Index> shape, Random& random) {
+  std::vector<Index> dims;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    const Index few = random.between(1, 3) * op.dims[d].multiple;
+    dims.push_back(shape[d] == kDrawnSmall ? std::clamp(few, op.dims[d].min, op.dims[d].max) : shape[d]);
+  }
+  make_valid(op, dims);
+  return dims;
+}
+
+}  // namespace assay::falsify

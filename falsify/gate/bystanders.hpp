@@ -1,0 +1,33 @@
+// Files of the engine's folders that decide no verdict. Every other file there is part of the engine, a new one too.
+#pragma once
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+namespace assay::falsify {
+
+/// Nothing that decides includes any of them (gate_test.py, bystanders).
+inline constexpr std::string_view kBystanders[] = {
+    // Reports, journals, progress, and the processes that campaigns are dealt to: they pass on what campaigns found.
+    "falsify/engine/checkpoint.cpp", "falsify/engine/checkpoint.hpp", "falsify/engine/interrupt.cpp",
+    "falsify/engine/interrupt.hpp", "falsify/engine/journal.cpp", "falsify/engine/journal.hpp",
+    "falsify/engine/pool.cpp", "falsify/engine/pool.hpp", "falsify/engine/report.cpp", "falsify/engine/report.hpp",
+    "falsify/engine/reports/embed.cmake", "falsify/engine/reports/embedded.hpp", "falsify/engine/reports/fields.cpp",
+    "falsify/engine/reports/fields.hpp", "falsify/engine/reports/formats.hpp", "falsify/engine/reports/github.cpp",
+    "falsify/engine/reports/html.cpp", "falsify/engine/reports/junit.cpp", "falsify/engine/reports/merge.cpp",
+    "falsify/engine/reports/merge.hpp", "falsify/engine/reports/page.css", "falsify/engine/reports/page.html",
+    "falsify/engine/reports/page.js", "falsify/engine/reports/read.cpp", "falsify/engine/reports/sarif.cpp",
+    "falsify/engine/reports/source_place.cpp", "falsify/engine/reports/source_place.hpp",
+    "falsify/engine/reports/table.cpp",
+    // Choosing a kernel for a caller who names none, and preparing it: a campaign names its kernel.
+    "src/contract/prewarm.cpp", "src/contract/prewarm.hpp", "src/contract/transfer.cpp", "src/runtime/dispatch.cpp",
+    "src/runtime/select.cpp",
+    // Spans.
+    "src/runtime/chrome_trace.cpp", "src/runtime/chrome_trace.hpp", "src/runtime/trace.cpp",
+    // Pages about contracts.
+    "src/contractgen/emit_docs.cpp"};
+
+constexpr bool is_bystander(std::string_view path) { return std::ranges::find(kBystanders, path) != std::end(kBystanders); }
+
+}  // namespace assay::falsify

@@ -1,0 +1,42 @@
+// Weighted cross-entropy on the CPU, in plain loops.
+#include "ops/cross_entropy.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/registry.hpp"
+
+namespace assay::cpu::of_cross_entropy {
+namespace {
+
+using ops::CrossEntropyArgs;
+
+/// loss[i] = weights[y] ((m - logits[i,y]) + log sum_j exp(logits[i,j] - m)), y = targets[i]; logsumexp[i] beside it;
+/// total: their sum, over normalizer. logits (rows, classes): any leading dimension. No output shares memory with an
+/// input. Error: the contract's bound. Cost: three passes over each row.
+void naive(const CrossEntropyArgs& args, Device&) {
+  float sum = 0, weight = 0;
+  for (Index i = 0; i < args.rows; ++i) {
+    float largest = args.logits(i, 0), powers = 0;
+    for (Index j = 1; j < args.classes; ++j) largest = std::max(largest, args.logits(i, j));
+    for (Index j = 0; j < args.classes; ++j) powers += std::exp(args.logits(i, j) - largest);
+    const float log_sum = std::log(powers);
+    const Index y = args.targets(i);
+    args.logsumexp(i) = largest + log_sum;
+    args.loss(i) = args.weights(y) * ((largest - args.logits(i, y)) + log_sum);
+    sum += args.loss(i);
+    weight += args.weights(y);
+  }
+  const bool mean = args.reduction == 1;
+  args.normalizer(0) = mean ? weight : 1.0F;
+  args.total(0) = mean ? sum / weight : sum;
+}
+
+const KernelRegistration naive_kernel{{.op = "cross_entropy",
+                                       .id = "cross_entropy/cpu/naive",
+                                       .source = "kernels/cpu/naive/cross_entropy.cpp",
+                                       .summary = "one sum per row, terms in order",
+                                       .run = &run_typed<CrossEntropyArgs, &naive>}};
+
+}  // namespace
+}  // namespace assay::cpu::of_cross_entropy

@@ -1,0 +1,31 @@
+// C = A·B on the CPU, in plain loops.
+#include "ops/matmul.hpp"
+
+#include "runtime/registry.hpp"
+
+namespace assay::cpu::of_matmul {
+namespace {
+
+using ops::MatmulArgs;
+
+/// c[i,j] = sum_p a[i,p] * b[p,j]
+///   a (m,k), b (k,n), c (m,n): row-major float32, any leading dimension; c shares no memory with a or b.
+/// In the order i, p, j: the inner loop runs along rows of b and c, and each c[i,j] is still one sum over p in
+/// ascending order. Error at most k·u·sum_p |a[i,p]||b[p,j]|. Cost 2mkn flops.
+void naive(const MatmulArgs& args, Device&) {
+  for (Index i = 0; i < args.m; ++i) {
+    for (Index j = 0; j < args.n; ++j) args.c(i, j) = 0.0F;
+    for (Index p = 0; p < args.k; ++p)
+      for (Index j = 0; j < args.n; ++j) args.c(i, j) += args.a(i, p) * args.b(p, j);
+  }
+}
+
+const KernelRegistration naive_kernel{{.op = "matmul",
+                                       .id = "matmul/cpu/naive",
+                                       .source = "kernels/cpu/naive/matmul.cpp",
+                                       .summary = "three loops in the order i, p, j",
+                                       .run = &run_typed<MatmulArgs, &naive>,
+                                       .priority = -1}};
+
+}  // namespace
+}  // namespace assay::cpu::of_matmul

@@ -1,0 +1,325 @@
+// What a finding says: the call that failed, what was not written, which obligation explains the fault, and races.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "falsify/engine/campaign.hpp"
+#include "falsify/engine/draw.hpp"
+#include "falsify/engine/report.hpp"
+#include "falsify/engine/reports/formats.hpp"
+#include "falsify/engine/trial.hpp"
+
+namespace assay::falsify::explanation_test {
+namespace {
+
+constexpr float kFar = 0x1p90F;
+
+/// The kernel of this operation as a body may call it.
+template <const char* op>
+void right(const Call& call, Device& device) { kernel(std::string(op) + "/cpu/naive").run(call, device); }
+
+template <const char* op, class Spoil>
+Kernel spoilt(Spoil spoil) {
+  Kernel k = kernel(std::string(op) + "/cpu/naive");
+  k.run = [spoil](const Call& call, Device& device) {
+    right<op>(call, device);
+    spoil(call);
+  };
+  return k;
+}
+
+/// The last element of the first output.
+float* last_of(std::string_view op, const Call& call) {
+  const auto output = static_cast<std::size_t>(outputs_of(operation(op)).front());
+  const View<float> y = call.tensors[output].as<float>();
+  if (y.size() == 0) return nullptr;
+  Index offset = 0;
+  for (int axis = 0; axis < call.tensors[output].shape.rank(); ++axis) offset += (call.tensors[output].shape[axis] - 1) * call.tensors[output].strides[axis];
+  return y.data() + offset;
+}
+
+/// Wrong in every call whose dims are not those of the process's first.
+template <const char* op>
+Kernel wrong_at_other_dims() {
+  return spoilt<op>([](const Call& call) {
+    static std::vector<Index> first;
+    if (first.empty()) first = call.dims;
+    if (float* const y = last_of(op, call); y != nullptr && call.dims != first) *y = kFar;
+  });
+}
+
+/// Every obligation that calls with other dims as well names those: the element belongs to that call, and the inputs are its own.
+template <const char* op>
+int relations_that_name_their_call() {
+  const OpDescriptor& descriptor = operation(op);
+  const Kernel k = wrong_at_other_dims<op>();
+  int named = 0;
+  for (const Obligation& o : obligations(op)) {
+    if (o.info->by == "statistical") continue;  // its first calls are probes: the case's own has other dims
+    for (std::uint64_t number = 0; number < 8; ++number) {
+      const Case c = draw(descriptor, *o.info, 1, number).value();
+      const Outcome outcome = run_case(descriptor, o, k, c, std::chrono::seconds(10));
+      if (!outcome.finding || outcome.finding->tensor.empty()) continue;
+      const Finding& f = *outcome.finding;
+      if (!f.call || f.call->call.dims == c.dims) {
+        ADD_FAILURE() << o.info->id << ": " << f.message << " at " << describe(descriptor, c);
+        continue;
+      }
+      EXPECT_TRUE(f.call->alone) << o.info->id;
+      EXPECT_GE(f.call->of, 2) << o.info->id;
+      EXPECT_NE(f.call->relation.find(" instead of "), std::string::npos) << o.info->id << ": " << f.call->relation;
+      EXPECT_EQ(f.got, kFar) << o.info->id;
+      const auto tensor = std::ranges::find(descriptor.tensors, f.tensor, &TensorInfo::name);
+      const Shape shape = tensor->shape(f.call->call.dims);
+      EXPECT_EQ(f.index.rank(), shape.rank());
+      for (int axis = 0; axis < shape.rank(); ++axis) EXPECT_EQ(f.index[axis], shape[axis] - 1) << o.info->id << " " << describe(descriptor, f.call->call);
+      for (const int t : f.call->call.values.empty() ? std::vector<int>{} : inputs_of(descriptor)) {
+        const auto input = static_cast<std::size_t>(t);
+        EXPECT_EQ(f.call->call.values[input].size(), static_cast<std::size_t>(descriptor.tensors[input].shape(f.call->call.dims).size()));
+      }
+      ++named;
+      break;
+    }
+  }
+  return named;
+}
+
+constexpr char kMatmul[] = "matmul", kRmsnorm[] = "rmsnorm", kSoftmax[] = "softmax", kAttention[] = "attention", kDecode[] = "attention_decode",
+               kLora[] = "lora_linear", kEmbedding[] = "embedding", kMeanPool[] = "mean_pool", kScale[] = "scale";
+
+TEST(FailedCall, IsNamedByEveryRelationThatCallsWithOtherDims) {
+  EXPECT_GE(relations_that_name_their_call<kMatmul>(), 3);
+  EXPECT_GE(relations_that_name_their_call<kRmsnorm>(), 2);
+  EXPECT_GE(relations_that_name_their_call<kSoftmax>(), 2);
+  EXPECT_GE(relations_that_name_their_call<kAttention>(), 2);
+  EXPECT_GE(relations_that_name_their_call<kDecode>(), 2);
+  EXPECT_GE(relations_that_name_their_call<kLora>(), 2);
+  EXPECT_GE(relations_that_name_their_call<kMeanPool>(), 2);
+}
+
+const Obligation& obligation_of(std::string_view op, std::string_view by) {
+  return *std::ranges::find_if(obligations(op), [by](const Obligation& o) { return o.info->by == by; });
+}
+
+Outcome tried(std::string_view op, std::string_view by, const Kernel& k, const std::vector<Index>& dims, Strategy strategy = Strategy::gaussian) {
+  Case c;
+  c.dims = dims;
+  for (const ParamInfo& p : operation(op).params) c.params.push_back(p.typical);
+  c.strategy = strategy;
+  return run_case(operation(op), obligation_of(op, by), k, c, std::chrono::seconds(10));
+}
+
+TEST(FailedCall, OfScaledInputsSaysByHowMuch) {
+  const Kernel k = spoilt<kMatmul>([](const Call& call) {
+    static int calls = 0;
+    if (++calls == 2) *last_of("matmul", call) = kFar;
+  });
+  const Outcome outcome = tried("matmul", "scaling", k, {2, 3, 4});
+  ASSERT_TRUE(outcome.finding && outcome.finding->call);
+  EXPECT_EQ(outcome.finding->call->number, 2);
+  EXPECT_EQ(outcome.finding->call->of, 2);
+  EXPECT_NE(outcome.finding->call->relation.find("call 1 has 2^"), std::string::npos) << outcome.finding->call->relation;
+  EXPECT_NE(outcome.finding->call->relation.find(" times a"), std::string::npos) << outcome.finding->call->relation;
+}
+
+TEST(FailedCall, MayBeTheFirst) {
+  const Kernel k = spoilt<kMatmul>([](const Call& call) {
+    static int calls = 0;
+    if (++calls == 1) *last_of("matmul", call) = kFar;
+  });
+  const Outcome outcome = tried("matmul", "row_permutation", k, {5, 3, 4});
+  ASSERT_TRUE(outcome.finding && outcome.finding->call);
+  EXPECT_EQ(outcome.finding->call->number, 1);
+  EXPECT_NE(outcome.finding->call->relation.find("call 2 has a in another order"), std::string::npos) << outcome.finding->call->relation;
+  EXPECT_EQ(outcome.finding->index, (Shape{4, 3}));
+}
+
+/// Each call is within its bounds, and yet they differ: the relation alone is wrong.
+TEST(FailedCall, OfTwoCallsWithinTheirBoundsNoneIsWrongByItself) {
+  const Kernel k = spoilt<kMatmul>([](const Call& call) {
+    static int calls = 0;
+    if (float* const y = last_of("matmul", call); ++calls == 3) *y = std::nextafter(*y, INFINITY);
+  });
+  const Outcome outcome = tried("matmul", "determinism", k, {2, 3, 4});
+  ASSERT_TRUE(outcome.finding && outcome.finding->call);
+  EXPECT_FALSE(outcome.finding->call->alone);
+  EXPECT_EQ(outcome.finding->call->number, 3);
+  EXPECT_EQ(outcome.finding->kind, "bits");
+  EXPECT_NE(outcome.finding->call->relation.find("call 1 is the same"), std::string::npos) << outcome.finding->call->relation;
+}
+
+TEST(FailedCall, IsTheOneDuringWhichTheProcessEnded) {
+  const Kernel k = spoilt<kRmsnorm>([](const Call& call) {
+    static std::vector<Index> first = call.dims;
+    if (call.dims != first) std::abort();
+  });
+  const Outcome outcome = tried("rmsnorm", "determinism", k, {3, 5});
+  ASSERT_TRUE(outcome.finding && outcome.finding->call);
+  EXPECT_EQ(outcome.finding->kind, "crash");
+  EXPECT_EQ(outcome.finding->call->number, 2);
+  EXPECT_NE(outcome.finding->call->call.dims, (std::vector<Index>{3, 5}));
+}
+
+TEST(FailedCall, IsLeftOutWhereTheCaseHasNoOther) {
+  const Kernel k = spoilt<kMatmul>([](const Call& call) { *last_of("matmul", call) = kFar; });
+  const Outcome outcome = tried("matmul", "differential", k, {2, 3, 4});
+  ASSERT_TRUE(outcome.finding.has_value());
+  EXPECT_FALSE(outcome.finding->call.has_value());
+}
+
+TEST(NotWritten, IsSaidOfAnElementThatHoldsWhatItHeld) {
+  for (const char* by : {"differential", "frame", "determinism", "scaling"}) {
+    Kernel k = kernel("matmul/cpu/naive");
+    k.run = [](const Call& call, Device& device) {
+      float* const y = last_of("matmul", call);
+      const float before = y != nullptr ? *y : 0;
+      right<kMatmul>(call, device);
+      if (y != nullptr) std::memcpy(y, &before, sizeof before);
+    };
+    const Outcome outcome = tried("matmul", by, k, {2, 3, 4});
+    ASSERT_TRUE(outcome.finding.has_value()) << by;
+    EXPECT_EQ(outcome.finding->kind, "not written") << by << ": " << outcome.finding->message;
+    EXPECT_EQ(outcome.finding->index, (Shape{1, 3})) << by;
+    EXPECT_EQ(outcome.finding->message.find("nan"), std::string::npos) << outcome.finding->message;
+  }
+}
+
+TEST(NotWritten, IsSaidOfBytes) {
+  Kernel k = kernel("q4_k_quantize/cpu/naive");
+  k.run = [](const Call&, Device&) {};
+  Case c = draw(operation("q4_k_quantize"), *obligation_of("q4_k_quantize", "frame").info, 1, 1).value();
+  const Outcome outcome = run_case(operation("q4_k_quantize"), obligation_of("q4_k_quantize", "frame"), k, c, std::chrono::seconds(10));
+  ASSERT_TRUE(outcome.finding.has_value());
+  EXPECT_EQ(outcome.finding->kind, "not written") << outcome.finding->message;
+}
+
+/// NaN of the kernel's own, and zeros, were written.
+TEST(NotWritten, IsNotSaidOfWhatWasWritten) {
+  for (const float x : {NAN, 0.0F, kFar}) {
+    Kernel k = kernel("matmul/cpu/naive");
+    static float value;
+    value = x;
+    k.run = [](const Call& call, Device& device) {
+      right<kMatmul>(call, device);
+      if (float* const y = last_of("matmul", call)) *y = value;
+    };
+    const Outcome outcome = tried("matmul", "frame", k, {2, 3, 4});
+    ASSERT_TRUE(outcome.finding.has_value());
+    EXPECT_NE(outcome.finding->kind, "not written") << x;
+  }
+}
+
+CampaignOptions quick(int cases = 30) {
+  CampaignOptions options;
+  options.cases = cases;
+  return options;
+}
+
+KernelResult of_mutant(std::string_view id, CampaignOptions options = quick()) {
+  const Kernel& k = kernel(id);
+  return run_campaign(operation(k.op), k, options);
+}
+
+TEST(Explanation, IsOneForEachFaultAndAloneIsShrunk) {
+  const KernelResult result = of_mutant("mutant/cpu/matmul/dropped_last_k");
+  const ObligationResult* const best = result.explanation();
+  ASSERT_NE(best, nullptr);
+  EXPECT_EQ(best->info->by, "exact") << best->info->id;
+  int failed = 0;
+  for (const ObligationResult& o : result.obligations)
+    if (o.counterexample) {
+      ++failed;
+      EXPECT_EQ(o.counterexample->shrink_tried > 0, &o == best) << o.info->id;
+      EXPECT_TRUE(o.counterexample->fails_again) << o.info->id;
+    }
+  EXPECT_GT(failed, 3);
+  auto report = make_report({to_json(operation("matmul"), result)}, nlohmann::json::object(), 1);
+  const std::string text = table(report);
+  EXPECT_EQ(text.find("FALSIFIED"), text.rfind("FALSIFIED")) << text;
+  EXPECT_NE(text.find("also fails: FALSIFY-MM-00"), std::string::npos) << text;
+  EXPECT_EQ(report["kernels"][0]["explanation"]["also_fails"].size(), static_cast<std::size_t>(failed) - 1);
+  EXPECT_EQ(nlohmann::json::parse(sarif(report))["runs"][0]["results"].size(), 1U);
+}
+
+TEST(Explanation, IsTheRelationThatNamesTheFault) {
+  const auto explained = [](std::string_view id) {
+    const KernelResult result = of_mutant(id);
+    return result.explanation() == nullptr ? std::string() : std::string(result.explanation()->info->by);
+  };
+  const Kernel first_rows = spoilt<kRmsnorm>([](const Call& call) {
+    if (float* const y = last_of("rmsnorm", call); y != nullptr && call.dims[0] > 4) *y = -*y;
+  });
+  const KernelResult result = run_campaign(operation("rmsnorm"), first_rows, quick());
+  ASSERT_NE(result.explanation(), nullptr);
+  EXPECT_EQ(result.explanation()->info->by, "slicing");
+  EXPECT_EQ(explained("mutant/cpu/attention/future_seen"), "causality");
+  EXPECT_EQ(explained("mutant/cpu/attention/heads_by_modulo"), "repeated_heads");
+}
+
+TEST(Explanation, BeginsWithDamage) {
+  const Kernel k = spoilt<kMatmul>([](const Call& call) {
+    const View<float> c = call.tensors[2].as<float>();
+    if (c.size() > 0) c.data()[c.extent() + 2] = 1, *c.data() = kFar;
+  });
+  CampaignOptions options = quick(12);
+  const KernelResult result = run_campaign(operation("matmul"), k, options);
+  ASSERT_NE(result.explanation(), nullptr);
+  const std::string kind = result.explanation()->counterexample->finding.kind;
+  EXPECT_TRUE(kind == "out of bounds" || kind == "crash") << kind;
+}
+
+TEST(Explanation, NamesTheEarlierCallOnWhichItDepends) {
+  Kernel k = kernel("scale/cpu/naive");
+  k.run = [](const Call& call, Device& device) {
+    static const double kept = call.params[0];
+    Call again = call;
+    again.params[0] = kept;
+    kernel("scale/cpu/naive").run(again, device);
+  };
+  CampaignOptions options = quick(20);
+  options.only = std::string(obligation_of("scale", "differential").info->id);
+  const ObligationResult o = run_campaign(operation("scale"), k, options).obligations.front();
+  ASSERT_TRUE(o.counterexample.has_value());
+  const std::string text = o.counterexample->reproduction;
+  EXPECT_NE(text.find("after a call with "), std::string::npos) << text;
+  EXPECT_NE(text.find("alpha="), std::string::npos) << text;
+  EXPECT_FALSE(o.counterexample->smallest.prelude.empty());
+  EXPECT_NE(describe(operation("scale"), o.counterexample->smallest).find("after a call with "), std::string::npos);
+}
+
+/// Two processes with the two orders give different results; what is no race is not called one.
+TEST(Race, IsSaidOfAMissingBarrier) {
+  for (const char* id : {"mutant/cuda-host/softmax/no_barrier", "mutant/cuda-host/gemv/no_barrier", "mutant/cuda-host/transpose/no_barrier",
+                         "mutant/cuda-host/matmul/no_barrier_after_use"}) {
+    const KernelResult result = of_mutant(id);
+    const ObligationResult* const best = result.explanation();
+    ASSERT_NE(best, nullptr) << id;
+    const Counterexample& x = *best->counterexample;
+    ASSERT_TRUE(x.race.has_value()) << id << ": " << x.finding.message;
+    EXPECT_NE(x.race->order, x.race->other) << id;
+    EXPECT_EQ(x.smallest.order, x.race->order) << id;
+    const OpDescriptor& op = operation(kernel(id).op);
+    const Obligation& obligation = *std::ranges::find_if(obligations(op.name), [&](const Obligation& o) { return o.info == best->info; });
+    Case other = x.smallest;
+    other.order = x.race->other;
+    const Outcome one = run_case(op, obligation, kernel(id), x.smallest, std::chrono::seconds(10));
+    const Outcome two = run_case(op, obligation, kernel(id), other, std::chrono::seconds(10));
+    ASSERT_TRUE(one.finding.has_value()) << id;
+    EXPECT_TRUE(!two.finding || two.finding->outputs != one.finding->outputs) << id;
+    const auto report = make_report({to_json(op, result)}, nlohmann::json::object(), 1);
+    EXPECT_NE(table(report).find("  race     "), std::string::npos) << table(report);
+  }
+  for (const char* id : {"mutant/cuda-host/softmax/not_rescaled", "mutant/cuda-host/softmax/first_row_only"}) {
+    const KernelResult result = of_mutant(id);
+    ASSERT_NE(result.explanation(), nullptr) << id;
+    EXPECT_FALSE(result.explanation()->counterexample->race.has_value()) << id;
+  }
+}
+
+}  // namespace
+}  // namespace assay::falsify::explanation_test

@@ -1,0 +1,280 @@
+// Joint shapes: what campaigns draw of them, what they cost, and how a sample of their places is judged.
+#include "falsify/engine/joint.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "core/errors.hpp"
+#include "falsify/engine/campaign.hpp"
+#include "falsify/engine/comparator.hpp"
+#include "falsify/engine/draw.hpp"
+#include "falsify/engine/inputs.hpp"
+#include "falsify/engine/obligation.hpp"
+#include "falsify/engine/oracle.hpp"
+#include "falsify/engine/trial.hpp"
+
+namespace assay::falsify::joint_test {
+namespace {
+
+constexpr std::uint64_t kCases = 100;
+
+/// Cases of each region that a default campaign draws, by obligation.
+std::map<std::string_view, std::vector<int>> drawn_regions(const OpDescriptor& op, bool in_blocks) {
+  std::map<std::string_view, std::vector<int>> drawn;
+  for (const Obligation& o : obligations(op.name)) {
+    std::vector<int>& of = drawn[o.info->id];
+    of.resize(op.shapes.size());
+    for (std::uint64_t n = 0; n < kCases; ++n) {
+      if (n % static_cast<std::uint64_t>(draw_spec(o.info->by).every) != 0) continue;
+      const Case c = draw(op, *o.info, 1, n, {.in_blocks = in_blocks}).value();
+      if (c.region < 0) continue;
+      ++of[static_cast<std::size_t>(c.region)];
+      EXPECT_TRUE(valid(op, c.dims)) << describe(op, c);
+      EXPECT_TRUE(is_joint(op, c.dims)) << describe(op, c);
+      EXPECT_NE(describe(op, c).find(op.shapes[static_cast<std::size_t>(c.region)].name), std::string::npos);
+    }
+  }
+  return drawn;
+}
+
+/// What the contract lists is drawn: by the engine's own checks each region once in every six joint rounds, by each other obligation as many
+/// joint cases, of regions that it can afford. The counts are the test's log.
+TEST(Joint, DefaultCampaignsContainEveryRegion) {
+  for (const OpDescriptor* op : operations())
+    for (const bool in_blocks : {false, true}) {
+      ASSERT_FALSE(op->shapes.empty()) << op->name;
+      std::string log;
+      std::vector<int> obligations_with(op->shapes.size());
+      for (const auto& [id, counts] : drawn_regions(*op, in_blocks)) {
+        log += fmt::format("{}: {}\n", id, fmt::join(counts, " "));
+        for (std::size_t r = 0; r < counts.size(); ++r) obligations_with[r] += counts[r] > 0;
+        const auto& info = *std::ranges::find(op->obligations, id, &ObligationInfo::id);
+        const DrawSpec spec = draw_spec(info.by);
+        const int all = std::reduce(counts.begin(), counts.end()), least = spec.large ? 2 : in_blocks ? 12 : 6;
+        EXPECT_GE(all, least) << op->name << '\n' << log;
+        EXPECT_LE(all, least + 1) << op->name << '\n' << log;
+        if (spec.oracle_use != OracleUse::sample) continue;
+        for (std::size_t r = 0; r < counts.size(); ++r)
+          EXPECT_GE(counts[r], least / 6) << id << " draws too little of " << op->shapes[r].name << '\n' << log;
+      }
+      for (std::size_t r = 0; r < op->shapes.size(); ++r)
+        EXPECT_GE(obligations_with[r], 2) << op->name << " draws too little of " << op->shapes[r].name << '\n' << log;
+    }
+}
+
+/// Each shape that a contract lists is drawn by some obligation in a long campaign: none is there for show.
+TEST(Joint, EveryShapeIsAffordableSomewhere) {
+  for (const OpDescriptor* op : operations()) {
+    std::set<std::vector<Index>> drawn;
+    for (const ShapeRegion& region : op->shapes)
+      for (std::size_t s = 0; s < shapes_in(*op, region); ++s) {
+        Random random(1);
+        const std::vector<Index> dims = joint_dims(*op, shape_at(*op, region, s), random);
+        const double cost = case_cost(*op, dims, false, OracleUse::sample);
+        EXPECT_LE(cost, 0.4) << op->name << ' ' << region.name << ' ' << fmt::format("{}", fmt::join(dims, ","));
+      }
+  }
+}
+
+/// Every other case is what it would be without shapes, but for those of the extents' turn.
+TEST(Joint, TurnsLeaveOtherCasesAlone) {
+  for (const OpDescriptor* op : operations()) {
+    OpDescriptor without = *op;
+    without.shapes = {};
+    int joint = 0, all = 0;
+    for (const Obligation& o : obligations(op->name))
+      for (std::uint64_t n = 0; n < 64; ++n) {
+        const Case with = draw(*op, *o.info, 3, n).value(), plain = draw(without, *o.info, 3, n).value();
+        ++all;
+        if (with.region >= 0) ++joint;
+        else EXPECT_EQ(with, plain) << describe(*op, with);
+      }
+    EXPECT_GE(joint * 16, all) << op->name;
+  }
+}
+
+/// In the turn of extents a dim is anything up to its maximum, beyond 15 and 16 bits too; where kernels run in blocks, one case in a hundred at
+/// most has more than 16384 of them.
+TEST(Joint, ExtentsReachAnythingAndSeldomManyBlocks) {
+  for (const OpDescriptor* op : operations())
+    for (const bool in_blocks : {false, true}) {
+      std::vector<Index> furthest(op->dims.size());
+      std::set<Index> residues;
+      int many = 0, all = 0, powers = 0;
+      for (std::size_t which = 0; which < op->obligations.size(); ++which) {
+        const ObligationInfo& info = op->obligations[which];
+        for (std::uint64_t n = 0; n < 960; ++n, ++all) {
+          if (draw_spec(info.by).large || (n + 5 * which) % 16 != 10) continue;
+          const Case c = draw(*op, info, 5, n, {.in_blocks = in_blocks}).value();
+          many += blocks_of(*op, c.dims) > 16384;
+          for (std::size_t d = 0; d < c.dims.size(); ++d) {
+            furthest[d] = std::max(furthest[d], c.dims[d]);
+            if (c.dims[d] > 130) residues.insert(c.dims[d] % 64), powers += c.dims[d] > 1000 && (c.dims[d] & (c.dims[d] - 1)) == 0;
+          }
+        }
+      }
+      EXPECT_LE(many * 100, in_blocks ? all : 4 * all) << op->name;
+      for (std::size_t d = 0; d < op->dims.size() && !in_blocks; ++d) {
+        std::vector<Index> alone(op->dims.size(), 1);
+        alone[d] = 40'000;
+        make_valid(*op, alone);
+        const bool affordable = case_cost(*op, alone, false, OracleUse::whole) < 0.15;  // rows of packed blocks are not
+        EXPECT_TRUE(op->dims[d].max < 140'000 || !affordable || furthest[d] > 32'768) << op->name << " never goes beyond 15 bits along " << op->dims[d].name << ": " << furthest[d];
+      }
+      if (std::ranges::none_of(op->dims, [](const DimInfo& dim) { return dim.max > 1000; })) continue;
+      EXPECT_GT(residues.size(), 40U) << op->name;
+      EXPECT_GT(powers, 0) << op->name;
+    }
+}
+
+/// What `independent: true` promises, for each operation: the oracle of some places alone gives what the oracle of all gives at them, and the
+/// outputs that do not have the dim stay as they are.
+TEST(Joint, IndependentDimsAreIndependent) {
+  int dims = 0;
+  for (const OpDescriptor* op : operations())
+    for (std::size_t d = 0; d < op->dims.size(); ++d) {
+      if (!op->dims[d].independent) continue;
+      ++dims;
+      Case c;
+      for (const DimInfo& dim : op->dims) c.dims.push_back(std::clamp<Index>(&dim == &op->dims[d] ? 12 : 5 * dim.multiple, dim.min, dim.max));
+      make_valid(*op, c.dims);
+      for (const ParamInfo& param : op->params) c.params.push_back(param.choices.empty() ? param.typical : param.choices.back());
+      const Places sample{d, {0, 3, 4, 11}};
+      const Problem whole = make_problem(*op, c, {});
+      std::vector<std::vector<double>> all, part;
+      const auto run = [&](const std::vector<Index>& extents, std::vector<std::vector<double>>& values) {
+        std::vector<View<double>> views;
+        for (std::size_t t = 0; t < values.size(); ++t) {
+          const Shape shape = op->tensors[t].shape(extents);
+          values[t].resize(static_cast<std::size_t>(shape.size()));
+          views.emplace_back(values[t].data(), shape);
+        }
+        oracle(op->name).exact(views, c.params);
+      };
+      std::vector<Index> fewer = c.dims;
+      fewer[d] = 4;
+      for (std::size_t t = 0; t < op->tensors.size(); ++t) {
+        all.push_back(widened(whole.values[t]));
+        std::vector<double>& own = part.emplace_back();
+        if (!all[t].empty())
+          for (const std::size_t at : sampled_positions(op->tensors[t], c.dims, sample)) own.push_back(all[t][at]);
+      }
+      run(c.dims, all);
+      run(fewer, part);
+      for (const int t : outputs_of(*op)) {
+        const auto positions = sampled_positions(op->tensors[static_cast<std::size_t>(t)], c.dims, sample);
+        ASSERT_EQ(positions.size(), part[static_cast<std::size_t>(t)].size());
+        for (std::size_t i = 0; i < positions.size(); ++i)
+          ASSERT_EQ(part[static_cast<std::size_t>(t)][i], all[static_cast<std::size_t>(t)][positions[i]]) << op->name << ' ' << op->dims[d].name;
+      }
+    }
+  EXPECT_GT(dims, 15);
+}
+
+TEST(Joint, SamplesAreTakenOfLargeOraclesAndHaveTileCorners) {
+  const OpDescriptor& op = operation("matmul");
+  EXPECT_FALSE(sample_of(op, std::vector<Index>{160, 160, 160}, Random(1)));
+  int corners = 0, all = 0;
+  std::set<std::size_t> dims;
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    const std::vector<Index> extents{384, 384, 384};
+    const auto sample = sample_of(op, extents, Random(seed));
+    ASSERT_TRUE(sample);
+    dims.insert(sample->dim);
+    EXPECT_TRUE(op.dims[sample->dim].independent);
+    EXPECT_EQ(sample->at.front(), 0);
+    EXPECT_EQ(sample->at.back(), 383);
+    EXPECT_GE(sample->at.size(), 12U);
+    std::vector<Index> part = extents;
+    part[sample->dim] = static_cast<Index>(sample->at.size());
+    EXPECT_LE(oracle_cost(op, part), 0.04);
+    for (const Index place : sample->at) ++all, corners += place % 16 == 0 || place % 16 == 15;
+  }
+  EXPECT_EQ(dims.size(), 2U);
+  EXPECT_GT(corners * 2, all);
+}
+
+/// A wrong element at a place of the sample is found, one beside it is passed over, and neither is counted twice.
+TEST(Joint, ComparisonsPassOverWhatWasNotJudged) {
+  const std::vector<Bounded> want{Bounded(1, 0, 0, false), unjudged(), Bounded(2, 0, 0, false), unjudged()};
+  for (const Tier tier : {Tier::exact, Tier::bits, Tier::worst_case, Tier::statistical}) {
+    const std::vector<float> right{1, 7, 2, NAN}, wrong{1, 7, 3, NAN};
+    const Outcome passed = compare(tier, "y", Shape{4}, right, want), failed = compare(tier, "y", Shape{4}, wrong, want);
+    EXPECT_EQ(passed.kind, Outcome::Kind::passed);
+    EXPECT_EQ(passed.elements, 2);
+    EXPECT_EQ(passed.nonzero, 2);
+    ASSERT_EQ(failed.kind, Outcome::Kind::falsified);
+    EXPECT_EQ(failed.finding->index, Shape{2});
+  }
+}
+
+/// Stretches lie at the beginning, the end and in between, and are of all lengths up to 256; in a row of several tiles a whole first or last
+/// one often counts for nothing.
+TEST(Joint, RunsCoverWholeTiles) {
+  int first = 0, last = 0, inside = 0;
+  std::set<Index> lengths;
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+    Random random(seed);
+    const Runs runs(400, random);
+    Index counted = 0;
+    for (Index j = 0; j < 400; ++j) counted += runs.counts(j);
+    lengths.insert(std::min(counted, 400 - counted));
+    const auto none = [&](Index from, Index to) {
+      for (Index j = from; j < to; ++j)
+        if (runs.counts(j)) return false;
+      return true;
+    };
+    first += none(0, 64), last += none(336, 400), inside += none(128, 192) && runs.counts(0) && runs.counts(399);
+  }
+  EXPECT_EQ(*lengths.begin(), 1);
+  EXPECT_GT(lengths.size(), 60U);
+  EXPECT_GT(first, 50);
+  EXPECT_GT(last, 50);
+  EXPECT_GT(inside, 10);
+}
+
+/// In joint shapes of softmax a whole tile has nothing but -inf, or nothing that counts beside the rest.
+TEST(Joint, RunsReachTheInputsOfJointShapes) {
+  for (const char* name : {"softmax", "cross_entropy", "attention", "attention_decode"}) {
+    const OpDescriptor& op = operation(name);
+    int runs = 0, infinite = 0;
+    for (const Obligation& o : obligations(name))
+      for (std::uint64_t n = 0; n < 400; ++n) {
+        const Case c = draw(op, *o.info, 1, n).value();
+        if (c.region < 0 || c.strategy != Strategy::runs) continue;
+        ++runs;
+        if (runs > 12) continue;
+        const Problem problem = make_problem(op, c, {});
+        for (const std::vector<float>& values : problem.values) infinite += std::ranges::count(values, -INFINITY) > 8;
+      }
+    EXPECT_GT(runs, 20) << name;
+    EXPECT_GT(infinite, 1) << name;
+  }
+}
+
+TEST(Joint, OneShapeAskedForIsThatOfEveryCase) {
+  const OpDescriptor& op = operation("attention");
+  const std::vector<Index> asked = dims_from_text(op, "s=128,t=128,d=64", "--dims");
+  EXPECT_EQ(asked, (std::vector<Index>{kDrawnSmall, 128, 128, kDrawnSmall, kDrawnSmall, 64}));
+  for (std::uint64_t n = 0; n < 40; ++n) {
+    const Case c = draw(op, op.obligations[1], 1, n, {.dims = asked}).value();
+    EXPECT_EQ(c.dims[1], 128);
+    EXPECT_EQ(c.dims[2], 128);
+    EXPECT_EQ(c.dims[5], 64);
+    EXPECT_LE(c.dims[0], 3);
+    EXPECT_TRUE(valid(op, c.dims));
+  }
+  for (const char* wrong : {"x=1", "s", "s=", "s=-1", "d=257", "s=1,s=1", "heads=4", "kv_heads=3,heads=4", "", "s=1,"})
+    EXPECT_THROW(dims_from_text(op, wrong, "--dims"), InputError) << wrong;
+}
+
+}  // namespace
+}  // namespace assay::falsify::joint_test
