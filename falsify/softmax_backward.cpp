@@ -25,7 +25,8 @@ void softmax_backward::consistent(Problem& problem, Strategy strategy, Random& r
     }
     for (Index j = 0; j < n; ++j) sum += std::exp(scale * static_cast<double>(y[j]));
     for (Index j = 0; j < n; ++j) {
-      y[j] = static_cast<float>(std::exp(scale * static_cast<double>(y[j])) / sum);
+      const double p = std::exp(scale * static_cast<double>(y[j])) / sum;
+      y[j] = strategy == Strategy::runs && p < 0x1p-40 ? 0.0F : static_cast<float>(p);  // subnormals do not scale exactly
       dy[j] += static_cast<float>(offset);
     }
   }

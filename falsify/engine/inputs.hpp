@@ -53,10 +53,10 @@ constexpr bool is_exact(Strategy strategy) {
   return strategy == Strategy::one_hot || strategy == Strategy::distinct_index ||
          strategy == Strategy::exact_integers;
 }
-/// The same of the case, in an accumulator of so many bits: sums of selected integers take all of float32's.
+/// The same of the case in the kernel's accumulator: sums of several integers take all of float32's digits, one alone those of inputs.
 inline bool is_exact(const Case& c, const Arithmetic& arithmetic) {
   return c.values.empty() && is_exact(c.strategy) &&
-         (c.strategy != Strategy::exact_integers || arithmetic.accumulator == Format::f32);
+         (c.strategy == Strategy::distinct_index || arithmetic.accumulator == Format::f32);
 }
 
 }  // namespace assay::falsify

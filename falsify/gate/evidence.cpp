@@ -255,7 +255,7 @@ std::string other_environment(const json& e, Backend backend, const Environment&
   std::string text;
   for (const auto& [name, value] : e["environment"].items()) {
     const auto at = lock.find(name);
-    if (at == lock.end() || at->second == value || name == "vulkan-driver" || !touches(name, backend)) continue;
+    if (at == lock.end() || at->second == value.get<std::string>() || name == "vulkan-driver" || !touches(name, backend)) continue;
     text += fmt::format("{}{} {}, in {} {}", text.empty() ? "" : "; ", name, value.get<std::string>(), kLockFile,
                         at->second);
   }

@@ -184,7 +184,9 @@ TEST(NotWritten, IsSaidOfAnElementThatHoldsWhatItHeld) {
     const Outcome outcome = tried("matmul", by, k, {2, 3, 4});
     ASSERT_TRUE(outcome.finding.has_value()) << by;
     EXPECT_EQ(outcome.finding->kind, "not written") << by << ": " << outcome.finding->message;
-    EXPECT_EQ(outcome.finding->index, (Shape{1, 3})) << by;
+    // Determinism judges the call with other dims first.
+    const std::vector<Index> dims = outcome.finding->call ? outcome.finding->call->call.dims : std::vector<Index>{2, 3, 4};
+    EXPECT_EQ(outcome.finding->index, (Shape{dims[0] - 1, dims[2] - 1})) << by;
     EXPECT_EQ(outcome.finding->message.find("nan"), std::string::npos) << outcome.finding->message;
   }
 }
