@@ -79,7 +79,7 @@ void write(const fs::path& path, std::string_view text) {
   if (replaces && !device && !S_ISREG(before.st_mode)) fail(S_ISDIR(before.st_mode) ? "it is a folder" : "it is a pipe, a socket or a disk");
   if (replaces && access(target.c_str(), W_OK) != 0) fail(std::strerror(errno));
   fs::path part = target;
-  if (!device) part += "." + std::to_string(getpid()) + ".part";
+  if (!device) part.concat(".").concat(std::to_string(getpid())).concat(".part");
   if (!device) unlink(part.c_str());  // of a process that was killed
   File file(open(part.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | (device ? 0 : O_CREAT | O_EXCL), 0666));
   if (file.fd < 0) fail(std::strerror(errno));
