@@ -127,6 +127,14 @@ static_assert(std::endian::native == std::endian::little);
 
 }  // namespace
 
+namespace {
+/// What a tensor holds before the call; null: poison.
+const std::vector<float>* values_of(const Problem& problem, const Preset& preset, std::size_t tensor) {
+  if (problem.op->tensors[tensor].role != Role::out) return &problem.values[tensor];
+  return preset.values.empty() || preset.values[tensor].empty() ? nullptr : &preset.values[tensor];
+}
+}  // namespace
+
 Arena::Arena(std::size_t bytes, std::size_t at_best) : bytes_(round_up(std::max(bytes, at_best), kPage)) {
   const auto map = [this] { return mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0); };
   void* mapped = map();
@@ -146,8 +154,9 @@ Placed::Piece Placed::piece(std::size_t i) const {
   return {(begin - kPage) / kPage * kPage, round_up(begin + piece_bytes + kPage, kPage)};
 }
 
-Stage::Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison, std::optional<std::size_t> only_far)
-    : arena_(arena), problem_(problem), op_(*problem.op), key_(derive(c.seed, poison == Poison::nan ? "nan" : "finite")) {
+Stage::Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison, Preset preset, std::optional<std::size_t> only_far)
+    : arena_(arena), problem_(problem), preset_(std::move(preset)), poison_(poison), op_(*problem.op),
+      key_(derive(c.seed, poison == Poison::nan ? "nan" : "finite")) {
   Random random(derive(c.seed, "layout"));
   std::size_t cursor = 0;
   for (std::size_t t = 0; t < problem.values.size(); ++t) {
@@ -155,7 +164,7 @@ Stage::Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison,
     Placed placed;
     placed.shape = problem.shape(static_cast<int>(t));
     placed.dtype = problem.dtype(static_cast<int>(t));
-    placed.output = info.role != Role::in;
+    placed.output = info.role != Role::in && (preset_.frozen.empty() || !preset_.frozen[t]);
     const bool far = c.layout == Layout::far_rows && (!only_far || *only_far == t);
     if (!far || !place_far(placed, random, cursor)) place(placed, info, c, random, cursor);
     placed_.push_back(placed);
@@ -164,8 +173,8 @@ Stage::Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison,
       const Placed::Piece piece = placed.piece(i);
       for (std::size_t w = piece.begin / kWord; w < piece.end / kWord; ++w) words[w] = sentinel(key_, w);
     }
-    if (info.role != Role::out)
-      fill(placed, [&](Index dense) { return bits_of(placed.dtype, problem.values[t][static_cast<std::size_t>(dense)]); });
+    if (const std::vector<float>* values = values_of(problem, preset_, t))
+      fill(placed, [&](Index dense) { return bits_of(placed.dtype, (*values)[static_cast<std::size_t>(dense)]); });
     else if (poison == Poison::nan) fill(placed, [&](Index dense) { return poison_bits(placed.dtype, dense); });
   }
 }
@@ -272,10 +281,10 @@ std::optional<std::string> Stage::damage() const {
     with_width(placed.dtype, [&]<class Word>(Word) {
       for_each_element(placed.shape, placed.strides, [&](Index offset, Index dense) {
         if (!placed.output && !found) {
-          const float held = problem_.values[t][static_cast<std::size_t>(dense)];
-          const std::uint32_t now = get<Word>(data, offset);
-          if (now != bits_of(placed.dtype, held))
-            found = fmt::format("input {} was changed: element {} of its storage was {} and is now {}", name, offset, held,
+          const std::uint32_t held = held_bits(t, offset, dense), now = get<Word>(data, offset);
+          if (now != held)
+            found = fmt::format("{} {} was changed: element {} of its storage was {} and is now {}",
+                                op_.tensors[t].role == Role::in ? "input" : "untouchable", name, offset, value_of(placed.dtype, held),
                                 value_of(placed.dtype, now));
         }
         // The sentinel's bytes where the element lay: elements are aligned to their size, so that none lies across two words.
@@ -294,6 +303,30 @@ std::optional<std::string> Stage::damage() const {
     }
   }
   return std::nullopt;
+}
+
+std::uint32_t Stage::held_bits(std::size_t tensor, Index offset, Index dense) const {
+  const Placed& placed = placed_[tensor];
+  if (const std::vector<float>* values = values_of(problem_, preset_, tensor))
+    return bits_of(placed.dtype, (*values)[static_cast<std::size_t>(dense)]);
+  if (poison_ == Poison::nan) return poison_bits(placed.dtype, dense);
+  const std::size_t size = size_of(placed.dtype), byte = placed.data + static_cast<std::size_t>(offset) * size;
+  const std::uint32_t word = sentinel(key_, byte / kWord) >> 8 * (byte % kWord);
+  return size == kWord ? word : word & ((1u << 8 * size) - 1);
+}
+
+bool Stage::untouched() const {
+  bool same = true, any = false;
+  for (std::size_t t = 0; t < placed_.size(); ++t) {
+    if (!placed_[t].output) continue;
+    with_width(placed_[t].dtype, [&]<class Word>(Word) {
+      for_each_element(placed_[t].shape, placed_[t].strides, [&](Index offset, Index dense) {
+        any = true;
+        same = same && get<Word>(at(placed_[t]), offset) == held_bits(t, offset, dense);
+      });
+    });
+  }
+  return any && same;
 }
 
 std::optional<std::size_t> Stage::written_word(const Placed& placed) const {

@@ -105,12 +105,15 @@ std::span<const Index> shape_at(const OpDescriptor& op, const ShapeRegion& regio
   return region.extents.subspan(shape * op.dims.size(), op.dims.size());
 }
 
-bool is_joint(const OpDescriptor& op, std::span<const Index> dims) {
+bool lies_in(const OpDescriptor& op, const ShapeRegion& region, std::span<const Index> dims) {
   const auto given = [](Index wanted, Index extent) { return wanted == kDrawnSmall || wanted == extent; };
-  for (const ShapeRegion& region : op.shapes)
-    for (std::size_t shape = 0; shape < shapes_in(op, region); ++shape)
-      if (std::ranges::equal(shape_at(op, region, shape), dims, given)) return true;
+  for (std::size_t shape = 0; shape < shapes_in(op, region); ++shape)
+    if (std::ranges::equal(shape_at(op, region, shape), dims, given)) return true;
   return false;
+}
+
+bool is_joint(const OpDescriptor& op, std::span<const Index> dims) {
+  return std::ranges::any_of(op.shapes, [&](const ShapeRegion& region) { return lies_in(op, region, dims); });
 }
 
 std::vector<Index> dims_from_text(const OpDescriptor& op, std::string_view text, const std::string& where) {

@@ -44,6 +44,8 @@ std::vector<std::size_t> sampled_positions(const TensorInfo& tensor, std::span<c
 /// Shapes of a region.
 std::size_t shapes_in(const OpDescriptor& op, const ShapeRegion& region);
 std::span<const Index> shape_at(const OpDescriptor& op, const ShapeRegion& region, std::size_t shape);
+/// The dims are those of one of the region's shapes.
+bool lies_in(const OpDescriptor& op, const ShapeRegion& region, std::span<const Index> dims);
 /// The dims are those of a shape that the contract lists.
 bool is_joint(const OpDescriptor& op, std::span<const Index> dims);
 /// "s=128,t=128": an extent for each dim, kDrawnSmall for those not named. Throws InputError naming `where`.
