@@ -35,8 +35,9 @@ void reduce(const OpDescriptor& op, const Kernel& kernel, Case& c, double most, 
     Case smaller = c;
     smaller.dims[largest] = std::max(op.dims[largest].min, c.dims[largest] / 2);
     make_valid(op, smaller.dims);
+    const auto stays = [&](int d) { return smaller.dims[static_cast<std::size_t>(d)] == c.dims[static_cast<std::size_t>(d)]; };
     if (kernel.limits->repair(smaller.dims, smaller.params, derive(c.seed, "admitted")) &&
-        product_of(smaller.dims) < product_of(c.dims))
+        product_of(smaller.dims) < product_of(c.dims) && std::ranges::all_of(kept, stays))
       c = std::move(smaller);
     else stuck[largest] = true;
   }
@@ -47,6 +48,7 @@ void reduce(const OpDescriptor& op, const Kernel& kernel, Case& c, double most, 
 Case admitted(const OpDescriptor& op, const Kernel& kernel, Case c, std::span<const Index> given) {
   if (kernel.limits == nullptr) return c;
   const Limits& limits = *kernel.limits;
+  if (limits.near && c.layout == Layout::far_rows) c.layout = Layout::padded;
   const bool padded = c.layout == Layout::padded || c.layout == Layout::mixed;
   const bool offset = c.layout == Layout::offset || c.layout == Layout::mixed;
   if (limits.dense || (limits.aligned && c.layout != Layout::far_rows))

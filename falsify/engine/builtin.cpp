@@ -89,7 +89,7 @@ int further_runs(const Trial& trial, const Problem& problem) {
   for (const Index dim : problem.dims) work *= static_cast<double>(std::max<Index>(dim, 1));
   for (std::size_t t = 0; t < problem.values.size(); ++t) work += 4 * static_cast<double>(problem.shape(static_cast<int>(t)).size());
   constexpr double kWork = 1 << 17;
-  constexpr int kMost = 12;
+  constexpr int kMost = 8;
   return std::clamp(static_cast<int>(kWork / work), 1, kMost);
 }
 

@@ -129,7 +129,7 @@ std::vector<Index> draw_dims(const OpDescriptor& op, const DrawSpec& spec, Rando
 }
 
 /// Seconds of a case in a joint shape, and of one that a whole oracle does not judge.
-constexpr double kMostOfJoint = 0.1, kMostOfSampled = 0.4;
+constexpr double kMostOfJoint = 0.06, kMostOfSampled = 0.15;
 
 bool whole_tiles(const std::vector<Index>& dims) {
   return std::ranges::all_of(dims, [](Index n) { return n < 4 || n % (n < 16 ? 4 : 16) == 0; });

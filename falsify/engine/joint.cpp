@@ -18,7 +18,7 @@ constexpr double kTerm = 10e-9, kElement = 200e-9, kBlock = 15e-6;
 /// Of a term of the oracle, what a kernel takes for it.
 constexpr double kOnCpu = 0.1, kInBlocks = 0.4;
 /// Seconds that a sample may take, and the fewest places that are one.
-constexpr double kSampled = 0.02;
+constexpr double kSampled = 0.008;
 constexpr double kFewest = 4;
 
 double elements_of(const OpDescriptor& op, std::span<const Index> dims) {

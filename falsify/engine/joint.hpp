@@ -15,7 +15,7 @@
 namespace assay::falsify {
 
 /// Seconds. A run of the oracle that takes longer judges a sample.
-inline constexpr double kAffordable = 0.05;
+inline constexpr double kAffordable = 0.02;
 
 /// True where a kernel is a grid of blocks, each of which costs time of its own.
 constexpr bool runs_blocks(Backend backend) { return backend != Backend::cpu; }

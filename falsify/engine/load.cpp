@@ -25,7 +25,7 @@ void* work(void* argument) {
       state = state * 1664525u + 1013904223u;
       volatile std::uint32_t sum = 0;
       for (std::uint32_t i = 0, end = (state >> 8) % kPiece; i < end; ++i) sum = sum + i;
-      if ((state >> 28) % 4 == 0) sched_yield();
+      if ((state >> 28) == 0) sched_yield();
     }
   }
   return nullptr;

@@ -228,6 +228,8 @@ std::optional<std::string> Shim::refuse(const OpDescriptor& op, const Call& call
     };
     if (dense && !view.contiguous()) return layout("dense row-major");
     if (row_major && !assay::row_major(view)) return layout("row-major");
+    if (near && view.extent() > INT32_MAX)
+      return fmt::format("its shim requires offsets below 2^31, and {} spans {} elements", op.tensors[t].name, view.extent());
     if (view.size() > 0 && reinterpret_cast<std::uintptr_t>(tensor.data) % alignment != 0)
       return fmt::format("its shim requires tensors aligned to {} bytes, and {} is not", alignment, op.tensors[t].name);
   }
@@ -256,6 +258,7 @@ Limits Shim::limits() const {
                             }});
   limits.dense = dense;
   limits.aligned = alignment > 1;
+  limits.near = near;
   limits.absent = absent;
   limits.zeroed = zeroed;
   limits.starts_as = in_place;

@@ -24,8 +24,8 @@
 // number. `integers` and `reals` name the types of what says none: int32 and float, unless they say otherwise.
 //
 // `requires` lists conditions (expression.hpp), such as `d in [64, 128]`, `causal == 1`, `s == t`; `lengths == t`, which
-// is about all elements of a tensor of integers; and `row-major`, `dense rows`, `no empty tensors`, `aligned to 16
-// bytes` (32, 64). Further keys:
+// is about all elements of a tensor of integers; and `row-major`, `dense rows`, `offsets below 2^31`, `no empty tensors`,
+// `aligned to 16 bytes` (32, 64). Further keys:
 //     loop: [batch, heads]                     one call for each: tensors begin at this part of such an axis, which then
 //                                              counts as 1
 //     in_place: {y: x}                         y holds x when the function is called: one pointer serves as both
@@ -110,7 +110,7 @@ struct Shim {
   std::string symbol;  ///< empty where the shim names none
   std::string declares;
   std::vector<Argument> arguments;
-  bool dense = false, row_major = false;
+  bool dense = false, row_major = false, near = false;
   std::size_t alignment = 1;
   std::optional<Requirements> requirements;
   struct Fixed {

@@ -240,7 +240,7 @@ class Arguments {
         node.fail(fmt::format("{} has another rank or type than what it is joined to", tensor.name),
                   "join tensors of one rank and type");
       a.tensors.push_back(t);
-      a.text += " " + std::string(tensor.name);
+      a.text.append(" ").append(tensor.name);
     }
     a.axis = static_cast<int>(axis.integer(0, rank(a.tensors[0]) - 1));
     return a;
@@ -304,14 +304,14 @@ void require(Shim& shim, std::vector<Condition>& conditions, bool& nonempty, con
   const std::string word = node.text().value;
   if (word == "row-major") shim.row_major = true;
   else if (word == "dense row-major" || word == "dense rows") shim.dense = true;
+  else if (word == "offsets below 2^31") shim.near = true;
   else if (word == "no empty tensors") nonempty = true;
   else if (word == "aligned to 16 bytes" || word == "aligned to 32 bytes" || word == "aligned to 64 bytes")
     shim.alignment = std::max(shim.alignment, static_cast<std::size_t>(std::stoi(word.substr(11))));
   else if (word.find_first_of("<>=") == word.npos && word.find(" in ") == word.npos)
     node.fail(fmt::format("'requires' cannot be '{}'", word),
-              "write a condition such as \"k % 8 == 0\" or \"d in [64, 128]\", or one of: row-major, dense rows, no "
-              "empty tensors, aligned to 16 "
-              "bytes, aligned to 32 bytes, aligned to 64 bytes");
+              "write a condition such as \"k % 8 == 0\" or \"d in [64, 128]\", or one of: row-major, dense rows, offsets below 2^31, "
+              "no empty tensors, aligned to 16 bytes, aligned to 32 bytes, aligned to 64 bytes");
   else if (auto fixed = fixed_values(op, node)) shim.fixed.push_back(std::move(*fixed));
   else conditions.push_back(read_condition(op, node));
 }

@@ -29,6 +29,7 @@ struct Limits {
   std::vector<int> listed{};  ///< dims of which it takes a few values
   std::vector<Fixed> fixed{};
   bool dense = false, aligned = false;           ///< tensors without gaps; on boundaries of 64 bytes
+  bool near = false;                             ///< every offset of an element is below 2^31
   std::vector<int> absent{};                     ///< outputs that it does not give and must not touch
   std::vector<std::pair<int, int>> starts_as{};  ///< outputs that hold an input when they are handed over (in place)
   std::vector<int> zeroed{};           ///< outputs that hold zeros when they are handed over (it adds to them)

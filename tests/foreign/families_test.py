@@ -64,7 +64,7 @@ args: [{constant: 0, as: int32}, {constant: 0, as: int32}, m, n, k, {constant: 1
 FORTRAN = """
 args: [{text: N}, {text: N}, {dim: n, as: int32*}, {dim: m, as: int32*}, {dim: k, as: int32*}, {constant: 1, as: float*},
        b, {leading: b, as: int32*}, a, {leading: a, as: int32*}, {constant: 0, as: float*}, c, {leading: c, as: int32*}]
-requires: no empty tensors
+requires: [no empty tensors, offsets below 2^31]
 """
 DNN = """
 integers: int64
@@ -179,7 +179,7 @@ planted()
 messages()
 if len(sys.argv) > 3:
     right("cblas_sgemm", "matmul", "args: [{constant: 101, as: int32}, {constant: 111, as: int32}, {constant: 111, as: int32}, m, n, k, {constant: 1, as: float}, "
-          "a, {leading: a}, b, {leading: b}, {constant: 0, as: float}, c, {leading: c}]\nrequires: no empty tensors\n", lib=sys.argv[3])
+          "a, {leading: a}, b, {leading: b}, {constant: 0, as: float}, c, {leading: c}]\nrequires: [no empty tensors, offsets below 2^31]\n", lib=sys.argv[3])
 else:
     print("left out: cblas_sgemm (no OpenBLAS library was given)")
 print(f"{passed} passed, {len(failures)} failed")

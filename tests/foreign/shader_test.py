@@ -86,7 +86,7 @@ def wrong_maps():
     expect("write an integer from 0 to 3", text=changed("rrms: 3", "rrms: 4"))
     expect("the map lacks 'bindings'", text="groups: [rows]\n")
     expect("the map lacks 'groups'", text=changed("groups: [rows]\n", ""))
-    expect("'m' is no dim of rmsnorm", text=changed("[rows]", "[m]"))
+    expect("'m' is no dim or param of rmsnorm", text=changed("[rows]", "[m]"))
     for count in ("rows +", "(rows", "rows rows", "rows)", "1.5"):
         expect("is no count of workgroups", text=changed("[rows]", f'["{count}"]'))
     expect("workgroups have 4 axes", text=changed("[rows]", "[rows, 1, 1, 1]"))
