@@ -154,7 +154,8 @@ Placed::Piece Placed::piece(std::size_t i) const {
   return {(begin - kPage) / kPage * kPage, round_up(begin + piece_bytes + kPage, kPage)};
 }
 
-Stage::Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison, Preset preset, std::optional<std::size_t> only_far)
+Stage::Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison, Preset preset, std::optional<std::size_t> only_far,
+             std::size_t most_bytes)
     : arena_(arena), problem_(problem), preset_(std::move(preset)), poison_(poison), op_(*problem.op),
       key_(derive(c.seed, poison == Poison::nan ? "nan" : "finite")) {
   Random random(derive(c.seed, "layout"));
@@ -166,7 +167,7 @@ Stage::Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison,
     placed.dtype = problem.dtype(static_cast<int>(t));
     placed.output = info.role != Role::in && (preset_.frozen.empty() || !preset_.frozen[t]);
     const bool far = c.layout == Layout::far_rows && (!only_far || *only_far == t);
-    if (!far || !place_far(placed, random, cursor)) place(placed, info, c, random, cursor);
+    if (!far || !place_far(placed, most_bytes, random, cursor)) place(placed, info, c, random, cursor);
     placed_.push_back(placed);
     auto* words = reinterpret_cast<std::uint32_t*>(arena_.base());
     for (std::size_t i = 0; i < placed.pieces; ++i) {
@@ -188,7 +189,7 @@ Stage::~Stage() {
     }
 }
 
-bool Stage::place_far(Placed& placed, Random& random, std::size_t& cursor) const {
+bool Stage::place_far(Placed& placed, std::size_t most_bytes, Random& random, std::size_t& cursor) const {
   const Shape& shape = placed.shape;
   const std::size_t size = size_of(placed.dtype);
   const auto unit = static_cast<Index>(unit_of(placed.dtype) / size);
@@ -208,6 +209,9 @@ bool Stage::place_far(Placed& placed, Random& random, std::size_t& cursor) const
   Shape strides = row_major_strides(shape);
   const Index inside = strides[far];
   strides[far] = (reach / (groups - 1) / unit + 1 + random.between(0, 64)) * unit;
+  // Shaders index 2^30 elements at most; pages of sentinels lie on both sides.
+  const Index most = most_bytes == SIZE_MAX ? reach * 2 : std::min(Index{1} << 30, static_cast<Index>((most_bytes - std::min(most_bytes, 4 * kPage)) / size));
+  strides[far] = std::min(strides[far], std::max<Index>(most - inside, 0) / (groups - 1) / unit * unit);
   const auto apart = static_cast<std::size_t>(strides[far] - inside) * size;
   if (strides[far] < inside || apart < 4 * kPage) return false;  // pieces would meet
   for (int axis = far - 1; axis >= 0; --axis) strides[axis] = strides[axis + 1] * shape[axis + 1];

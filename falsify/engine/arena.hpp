@@ -72,9 +72,9 @@ class Arena {
 class Stage {
  public:
   /// Lays out the problem and fills it; throws Unavailable if the arena cannot hold it. With `only_far`, far_rows lays out that
-  /// tensor so, and the others tight.
+  /// tensor so, and the others tight. `most_bytes`: of a region with far rows, which are as far apart as that allows.
   Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison, Preset preset = {},
-        std::optional<std::size_t> only_far = {});
+        std::optional<std::size_t> only_far = {}, std::size_t most_bytes = SIZE_MAX);
   ~Stage();
   Stage(Stage&&) = default;
 
@@ -98,7 +98,7 @@ class Stage {
   std::optional<std::size_t> written_word(const Placed& placed) const;
   void place(Placed& placed, const TensorInfo& info, const Case& c, Random& random, std::size_t& cursor);
   /// Lays the tensor out with rows far apart, behind `cursor`. False: it has too few rows or too many, or there is no room.
-  bool place_far(Placed& placed, Random& random, std::size_t& cursor) const;
+  bool place_far(Placed& placed, std::size_t most_bytes, Random& random, std::size_t& cursor) const;
 
   /// What an element held before the call.
   std::uint32_t held_bits(std::size_t tensor, Index offset, Index dense) const;

@@ -39,7 +39,8 @@ enum class Layout {
   padded,   ///< leading dimension larger than the width
   offset,   ///< dense, base aligned to 4 bytes only
   mixed,    ///< padded and offset, and inner strides above 1 where the contract allows them
-  far_rows, ///< the last row lies more than 2^31 or 2^32 elements behind the first; only pages around rows can be touched
+  far_rows, ///< the last row lies more than 2^31 or 2^32 elements behind the first, on Vulkan as far as a buffer reaches; only pages
+            ///< around rows can be touched
 };
 inline constexpr int kLayouts = 5;
 inline constexpr int kNearLayouts = 4;  ///< all but far_rows, which has a turn of its own (draw.cpp)

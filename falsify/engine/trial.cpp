@@ -101,13 +101,14 @@ Preset Trial::preset(const Problem& problem) const {
 Stage Trial::stage(const Problem& problem, Poison poison, Preset preset) const {
   Case placed = case_;
   std::optional<std::size_t> only_far;
+  std::size_t most_bytes = SIZE_MAX;
   if (kernel_.backend == Backend::vulkan) {
     placed.placement = Placement::sentinels;  // buffers have no fences there
-    if (placed.layout == Layout::far_rows) placed.layout = Layout::padded;  // and hold less than 2^32 bytes
+    if (placed.layout == Layout::far_rows) most_bytes = worker_.largest_buffer(kernel_);
   }
   // A GPU has memory for one such tensor.
-  if (kernel_.backend == Backend::cuda) only_far = random("far tensor").below(problem.values.size());
-  return {worker_.arena(), problem, placed, poison, std::move(preset), only_far};
+  if (kernel_.backend == Backend::cuda || kernel_.backend == Backend::vulkan) only_far = random("far tensor").below(problem.values.size());
+  return {worker_.arena(), problem, placed, poison, std::move(preset), only_far, most_bytes};
 }
 
 Run Trial::run(const Problem& problem, Poison poison, contract::Level level) {

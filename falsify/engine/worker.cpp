@@ -162,6 +162,7 @@ struct Worker::Mailbox {
   Reply::Status status;
   char detail[8192];
   char device[256];
+  std::size_t largest_buffer;
   std::size_t kept;  ///< bytes that calls have added to the process's private memory, when it was last looked at
 };
 
@@ -230,6 +231,7 @@ void Worker::serve(int channel) {
       device_is_here = true;
       if (m.only_device) {
         set_text(m.device, d.description());
+        m.largest_buffer = d.largest_buffer();
       } else {
         const LoadScope load(m.beside == Beside::load && d.host_visible());
         run_on(d, kernel, call, arena_, fences, placed);
@@ -333,10 +335,15 @@ std::optional<Reply> Worker::start_device(const Kernel& kernel) {
   const Reply reply = ask(kStartLimit);
   if (reply.status == Reply::Status::done) {
     device_ = get_text(mailbox_->device);
+    largest_buffer_ = mailbox_->largest_buffer;
     return std::nullopt;
   }
   restart();
   return Reply{Reply::Status::unavailable, reply.detail};
+}
+
+std::size_t Worker::largest_buffer(const Kernel& kernel) {
+  return pid_ < 0 && start_device(kernel) ? 0 : largest_buffer_;
 }
 
 namespace {

@@ -80,6 +80,8 @@ class Worker {
   std::vector<std::uint64_t> clause_counts(const OpDescriptor& op) const;
   /// Description of the device the last process ran on, as it was before any kernel ran there (empty before the first).
   const std::string& device() const { return device_; }
+  /// Device::largest_buffer() of the kernel's device, which is started; 0 where it is not here.
+  std::size_t largest_buffer(const Kernel& kernel);
 
  private:
   struct Mailbox;
@@ -104,6 +106,7 @@ class Worker {
   std::chrono::milliseconds limit_;
   std::optional<std::chrono::steady_clock::time_point> give_up_at_;
   std::string device_;
+  std::size_t largest_buffer_ = 0;
   std::map<const OpDescriptor*, std::vector<std::uint64_t>> evaluated_;
   std::uint64_t order_ = 0;
   bool has_returned_ = false;
