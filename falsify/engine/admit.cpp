@@ -35,9 +35,9 @@ void reduce(const OpDescriptor& op, const Kernel& kernel, Case& c, double most, 
     Case smaller = c;
     smaller.dims[largest] = std::max(op.dims[largest].min, c.dims[largest] / 2);
     make_valid(op, smaller.dims);
-    const auto stays = [&](int d) { return smaller.dims[static_cast<std::size_t>(d)] == c.dims[static_cast<std::size_t>(d)]; };
-    if (kernel.limits->repair(smaller.dims, smaller.params, derive(c.seed, "admitted")) &&
-        product_of(smaller.dims) < product_of(c.dims) && std::ranges::all_of(kept, stays))
+    const auto same = [&](int d) { return smaller.dims[static_cast<std::size_t>(d)] == c.dims[static_cast<std::size_t>(d)]; };
+    if (kernel.limits->repair(smaller.dims, smaller.params, derive(c.seed, "admitted")) && std::ranges::all_of(kept, same) &&
+        product_of(smaller.dims) < product_of(c.dims))
       c = std::move(smaller);
     else stuck[largest] = true;
   }
@@ -48,13 +48,9 @@ void reduce(const OpDescriptor& op, const Kernel& kernel, Case& c, double most, 
 Case admitted(const OpDescriptor& op, const Kernel& kernel, Case c, std::span<const Index> given) {
   if (kernel.limits == nullptr) return c;
   const Limits& limits = *kernel.limits;
-  if (limits.near && c.layout == Layout::far_rows) c.layout = Layout::padded;
-  const bool padded = c.layout == Layout::padded || c.layout == Layout::mixed;
-  const bool offset = c.layout == Layout::offset || c.layout == Layout::mixed;
-  if (limits.dense || (limits.aligned && c.layout != Layout::far_rows))
-    c.layout = padded && !limits.dense     ? (offset && !limits.aligned ? Layout::mixed : Layout::padded)
-               : offset && !limits.aligned ? Layout::offset
-                                           : Layout::tight;
+  const bool offset = c.layout == Layout::offset || c.layout == Layout::mixed || c.layout == Layout::own;
+  if (limits.dense) c.layout = offset && !limits.aligned ? Layout::offset : Layout::tight;
+  else if (limits.aligned && offset) c.layout = c.layout == Layout::offset ? Layout::tight : Layout::padded;
   if (limits.aligned && c.placement == Placement::page_end) c.placement = Placement::page_start;
   if (!limits.repair || !c.values.empty()) return c;
   std::vector<int> stay;

@@ -42,20 +42,21 @@ void for_each_element(const Shape& shape, const Shape& strides, F f) {
 }
 
 /// Strides of a layout; with `any_strides`, inner strides above 1 and transposed storage too. Padded rows are multiples of
-/// `unit` elements.
-Shape draw_strides(const Shape& shape, Layout layout, bool any_strides, Index unit, Random& random) {
+/// `unit` elements, pitched ones of `line`. Of three axes and more any but the first may have the gaps.
+Shape draw_strides(const Shape& shape, Layout layout, bool any_strides, Index unit, Index line, Random& random) {
   Shape strides = row_major_strides(shape);
   if (layout == Layout::tight || layout == Layout::offset || layout == Layout::far_rows || shape.rank() == 0) return strides;
   const int inner = shape.rank() - 1;
   const bool spread = any_strides && (layout == Layout::mixed || shape.rank() == 1);
   const bool column_major = any_strides && layout == Layout::mixed && shape.rank() == 2 && random.chance(0.5);
   Index step = spread ? random.between(1, 3) : 1;
-  const Index pad = unit * (random.chance(0.5) ? 1 : random.between(2, 20));
+  const Index pad = unit * (random.chance(0.5) ? 1 : random.between(2, 20)), multiple = layout == Layout::pitched ? line : unit;
+  const std::uint64_t gaps = inner < 2 ? 1 : 1 + random.below((std::uint64_t{1} << inner) - 1);
   for (int n = 0; n <= inner; ++n) {
     const int axis = column_major ? n : inner - n;
     strides[axis] = step;
-    step = step * std::max<Index>(shape[axis], 1) + (n == 0 ? pad : 0);
-    if (n == 0) step = (step + unit - 1) / unit * unit;
+    step *= std::max<Index>(shape[axis], 1);
+    if ((gaps >> n & 1) != 0) step = (step + pad + multiple - 1) / multiple * multiple;
   }
   return strides;
 }
@@ -238,12 +239,13 @@ void Stage::fill(const Placed& placed, Bits bits) {
 }
 
 void Stage::place(Placed& placed, const TensorInfo& info, const Case& c, Random& random, std::size_t& cursor) {
-  const std::size_t unit = unit_of(placed.dtype);
-  placed.strides = draw_strides(placed.shape, c.layout, !info.unit_inner_stride,
-                                static_cast<Index>(unit / size_of(placed.dtype)), random);
+  const std::size_t unit = unit_of(placed.dtype), size = size_of(placed.dtype);
+  const Layout layout = c.layout == Layout::own ? static_cast<Layout>(random.below(static_cast<std::uint64_t>(Layout::own))) : c.layout;
+  placed.strides = draw_strides(placed.shape, layout, !info.unit_inner_stride, static_cast<Index>(unit / size),
+                                static_cast<Index>(kAlignment / size), random);
   const View<float> view(nullptr, placed.shape, placed.strides);
-  const std::size_t extent = static_cast<std::size_t>(view.extent()) * size_of(placed.dtype);
-  const bool offset = c.layout == Layout::offset || c.layout == Layout::mixed;
+  const std::size_t extent = static_cast<std::size_t>(view.extent()) * size;
+  const bool offset = layout == Layout::offset || layout == Layout::mixed;
   const std::size_t shift = offset ? static_cast<std::size_t>(random.between(1, 15)) * unit : 0;
   placed.fence_before = c.placement == Placement::page_start;
   placed.fence_after = c.placement == Placement::page_end;

@@ -14,20 +14,25 @@
 namespace assay::falsify::builtin {
 namespace {
 
-/// Another shape of the same operation: every dim changed where its range allows it. One of a joint shape is smaller.
+/// Another shape of the same operation: every dim changed where its range allows it. One of a joint shape is smaller, and so is one beside
+/// which the larger costs more than a whole oracle may: a few more of all dims are many times as much where one is long.
 std::vector<Index> other_dims(const Trial& trial) {
-  std::vector<Index> dims = trial.the_case().dims;
-  Random random = trial.random("other dims");
-  const bool joint = is_joint(trial.op(), dims);
-  for (std::size_t d = 0; d < dims.size(); ++d) {
-    const DimInfo& info = trial.op().dims[d];
-    const Index step = random.between(1, 7);
-    const Index by = step * info.multiple;
-    if (joint) dims[d] = std::max(std::max<Index>(info.min, 1), dims[d] - by);
-    else dims[d] = dims[d] + by <= info.max ? dims[d] + by : std::max(info.min, dims[d] - by);
-  }
-  make_valid(trial.op(), dims);
-  return dims;
+  const std::vector<Index>& own = trial.the_case().dims;
+  const auto changed = [&](bool smaller) {
+    std::vector<Index> dims = own;
+    Random random = trial.random("other dims");
+    for (std::size_t d = 0; d < dims.size(); ++d) {
+      const DimInfo& info = trial.op().dims[d];
+      const Index step = random.between(1, 7);
+      const Index by = step * info.multiple;
+      if (smaller) dims[d] = std::max(std::max<Index>(info.min, 1), dims[d] - by);
+      else dims[d] = dims[d] + by <= info.max ? dims[d] + by : std::max(info.min, dims[d] - by);
+    }
+    make_valid(trial.op(), dims);
+    return dims;
+  };
+  std::vector<Index> larger = changed(false);
+  return is_joint(trial.op(), own) || oracle_cost(trial.op(), larger) > kAffordable ? changed(true) : larger;
 }
 
 Outcome same_bits(const Trial& trial, const Problem& problem, const Run& got, const Run& want,
