@@ -92,7 +92,7 @@ Problem weights_of_normal_size(const Trial& trial) {
   c.strategy = Strategy::gaussian;
   c.values.clear();
   c.params[0] = std::min(c.params[0], 0.125);  // scores stay within a few tens
-  return make_problem(trial.op(), c, trial.kernel().arithmetic, trial.kernel().storage);
+  return keep_to(trial.op(), trial.kernel(), make_problem(trial.op(), c, trial.kernel().arithmetic, trial.kernel().storage));
 }
 
 Problem repeated_key_value_heads(const Problem& problem) {

@@ -1,6 +1,8 @@
 // The product of which linear layers and LoRA are made, in words that belong to no back end.
 #pragma once
 
+#include <algorithm>
+
 #include "core/view.hpp"
 
 namespace assay {
@@ -24,5 +26,19 @@ struct AffineProduct {
   /// From row to row of what is added.
   Index addend_step() const { return addend.dim(0) == 1 ? 0 : addend.stride(0); }
 };
+
+struct ProductExtents {
+  Index m, k, n;
+};
+
+/// The largest of the products that a call of linear, or of an operation of LoRA, is made of (linear.hpp, lora.hpp).
+template <class Args>
+ProductExtents largest_products(const Args& args) {
+  if constexpr (!requires { args.s; }) return {args.out, args.r, args.in};
+  else if constexpr (!requires { args.r; }) return {args.s, args.in, args.out};
+  else if constexpr (requires { args.dy; })
+    return {std::max({args.s, args.out, args.r}), std::max({args.s, args.out, args.r}), std::max(args.in, args.r)};
+  else return {args.s, std::max(args.in, args.r), std::max(args.out, args.r)};
+}
 
 }  // namespace assay

@@ -63,7 +63,7 @@ ASSAY_EVERYWHERE inline CosSin phase_cos_sin(std::uint64_t phase) {
   return octant_cos_sin(static_cast<float>(rest) * 0x1.921fb6p-62f, static_cast<unsigned>(quarters));  // 2 pi 2^-64
 }
 
-/// Cosine and sine of a float in [0, 2^18].
+/// Cosine and sine of a float in [0, 2^21].
 ASSAY_EVERYWHERE inline CosSin float_cos_sin(float angle) {
   if (angle <= 0.785398185f) return octant_cos_sin(angle, 0);  // pi/4
   // From 1/2 on a float is a multiple of 2^-24; 2^-24 / (2 pi) turns in units of 2^-128 are its bits.
@@ -71,7 +71,7 @@ ASSAY_EVERYWHERE inline CosSin float_cos_sin(float angle) {
   return phase_cos_sin(phase_of(units, 0x00000028be60db93u, 0x91054a7f09d5f47du));
 }
 
-/// Of pair i's angle at a position of up to 2^18. word[0..3] as in core/rotary.hpp.
+/// Of pair i's angle at a position of up to 2^21. word[0..3] as in core/rotary.hpp.
 ASSAY_EVERYWHERE inline CosSin rotary_cos_sin(const RotaryFrequency& f, Index position, bool float32_angle) {
   if (!float32_angle)
     return phase_cos_sin(phase_of(static_cast<std::uint64_t>(position), static_cast<std::uint64_t>(f.word[3]) << 32 | f.word[2],

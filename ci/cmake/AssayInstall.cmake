@@ -8,9 +8,6 @@ set(package ${CMAKE_INSTALL_LIBDIR}/cmake/assay)
 
 set(exported assay_core assay_bounds assay_runtime assay_contract assay_contract_model assay_plugin assay_reference
              assay_falsify assay_import assay_cli assay_cuda_host assay contractgen)
-if(ASSAY_TESTS)
-  list(APPEND exported assay_tests)
-endif()
 if(ASSAY_CUDA)
   list(APPEND exported assay_cuda)
 endif()
@@ -27,6 +24,12 @@ install(TARGETS ${exported} EXPORT assayTargets
         RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         OBJECTS DESTINATION ${CMAKE_INSTALL_LIBDIR}/assay)
 install(EXPORT assayTargets NAMESPACE assay:: DESTINATION ${package})
+# The tests of a project's own operations, where those objects were built: `ci/falsify` builds the command alone.
+if(ASSAY_TESTS)
+  set_target_properties(assay_tests PROPERTIES EXPORT_NAME tests)
+  install(TARGETS assay_tests EXPORT assayTestsTargets OBJECTS DESTINATION ${CMAKE_INSTALL_LIBDIR}/assay OPTIONAL)
+  install(EXPORT assayTestsTargets NAMESPACE assay:: DESTINATION ${package})
+endif()
 install(DIRECTORY src/ DESTINATION ${layers} FILES_MATCHING PATTERN "*.hpp" PATTERN cli EXCLUDE PATTERN contractgen EXCLUDE
         PATTERN assay EXCLUDE)
 install(DIRECTORY src/runtime/cuda_host/shim DESTINATION ${layers}/runtime/cuda_host)

@@ -68,7 +68,7 @@ endfunction()
 # assay_add_tests(NAME OPERATIONS): the executable NAME, and one ctest entry for each of its tests.
 function(assay_add_tests name operations)
   if(NOT TARGET assay::tests)
-    message(FATAL_ERROR "assay_add_tests(${name}): this Assay was built without ASSAY_TESTS: build and install it with them.")
+    message(FATAL_ERROR "assay_add_tests(${name}): this Assay was installed without its test objects: build all of it with ASSAY_TESTS before `cmake --install`.")
   endif()
   find_package(GTest REQUIRED)
   include(GoogleTest)

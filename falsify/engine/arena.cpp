@@ -42,20 +42,21 @@ void for_each_element(const Shape& shape, const Shape& strides, F f) {
 }
 
 /// Strides of a layout; with `any_strides`, inner strides above 1 and transposed storage too. Padded rows are multiples of
-/// `unit` elements.
-Shape draw_strides(const Shape& shape, Layout layout, bool any_strides, Index unit, Random& random) {
+/// `unit` elements, pitched ones of `line`. Of three axes and more any but the first may have the gaps.
+Shape draw_strides(const Shape& shape, Layout layout, bool any_strides, Index unit, Index line, Random& random) {
   Shape strides = row_major_strides(shape);
   if (layout == Layout::tight || layout == Layout::offset || layout == Layout::far_rows || shape.rank() == 0) return strides;
   const int inner = shape.rank() - 1;
   const bool spread = any_strides && (layout == Layout::mixed || shape.rank() == 1);
   const bool column_major = any_strides && layout == Layout::mixed && shape.rank() == 2 && random.chance(0.5);
   Index step = spread ? random.between(1, 3) : 1;
-  const Index pad = unit * (random.chance(0.5) ? 1 : random.between(2, 20));
+  const Index pad = unit * (random.chance(0.5) ? 1 : random.between(2, 20)), multiple = layout == Layout::pitched ? line : unit;
+  const std::uint64_t gaps = inner < 2 ? 1 : 1 + random.below((std::uint64_t{1} << inner) - 1);
   for (int n = 0; n <= inner; ++n) {
     const int axis = column_major ? n : inner - n;
     strides[axis] = step;
-    step = step * std::max<Index>(shape[axis], 1) + (n == 0 ? pad : 0);
-    if (n == 0) step = (step + unit - 1) / unit * unit;
+    step *= std::max<Index>(shape[axis], 1);
+    if ((gaps >> n & 1) != 0) step = (step + pad + multiple - 1) / multiple * multiple;
   }
   return strides;
 }
@@ -127,6 +128,14 @@ static_assert(std::endian::native == std::endian::little);
 
 }  // namespace
 
+namespace {
+/// What a tensor holds before the call; null: poison.
+const std::vector<float>* values_of(const Problem& problem, const Preset& preset, std::size_t tensor) {
+  if (problem.op->tensors[tensor].role != Role::out) return &problem.values[tensor];
+  return preset.values.empty() || preset.values[tensor].empty() ? nullptr : &preset.values[tensor];
+}
+}  // namespace
+
 Arena::Arena(std::size_t bytes, std::size_t at_best) : bytes_(round_up(std::max(bytes, at_best), kPage)) {
   const auto map = [this] { return mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0); };
   void* mapped = map();
@@ -146,8 +155,10 @@ Placed::Piece Placed::piece(std::size_t i) const {
   return {(begin - kPage) / kPage * kPage, round_up(begin + piece_bytes + kPage, kPage)};
 }
 
-Stage::Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison, std::optional<std::size_t> only_far)
-    : arena_(arena), problem_(problem), op_(*problem.op), key_(derive(c.seed, poison == Poison::nan ? "nan" : "finite")) {
+Stage::Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison, Preset preset, std::optional<std::size_t> only_far,
+             std::size_t most_bytes)
+    : arena_(arena), problem_(problem), preset_(std::move(preset)), poison_(poison), op_(*problem.op),
+      key_(derive(c.seed, poison == Poison::nan ? "nan" : "finite")) {
   Random random(derive(c.seed, "layout"));
   std::size_t cursor = 0;
   for (std::size_t t = 0; t < problem.values.size(); ++t) {
@@ -155,17 +166,17 @@ Stage::Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison,
     Placed placed;
     placed.shape = problem.shape(static_cast<int>(t));
     placed.dtype = problem.dtype(static_cast<int>(t));
-    placed.output = info.role != Role::in;
+    placed.output = info.role != Role::in && (preset_.frozen.empty() || !preset_.frozen[t]);
     const bool far = c.layout == Layout::far_rows && (!only_far || *only_far == t);
-    if (!far || !place_far(placed, random, cursor)) place(placed, info, c, random, cursor);
+    if (!far || !place_far(placed, most_bytes, random, cursor)) place(placed, info, c, random, cursor);
     placed_.push_back(placed);
     auto* words = reinterpret_cast<std::uint32_t*>(arena_.base());
     for (std::size_t i = 0; i < placed.pieces; ++i) {
       const Placed::Piece piece = placed.piece(i);
       for (std::size_t w = piece.begin / kWord; w < piece.end / kWord; ++w) words[w] = sentinel(key_, w);
     }
-    if (info.role != Role::out)
-      fill(placed, [&](Index dense) { return bits_of(placed.dtype, problem.values[t][static_cast<std::size_t>(dense)]); });
+    if (const std::vector<float>* values = values_of(problem, preset_, t))
+      fill(placed, [&](Index dense) { return bits_of(placed.dtype, (*values)[static_cast<std::size_t>(dense)]); });
     else if (poison == Poison::nan) fill(placed, [&](Index dense) { return poison_bits(placed.dtype, dense); });
   }
 }
@@ -179,7 +190,7 @@ Stage::~Stage() {
     }
 }
 
-bool Stage::place_far(Placed& placed, Random& random, std::size_t& cursor) const {
+bool Stage::place_far(Placed& placed, std::size_t most_bytes, Random& random, std::size_t& cursor) const {
   const Shape& shape = placed.shape;
   const std::size_t size = size_of(placed.dtype);
   const auto unit = static_cast<Index>(unit_of(placed.dtype) / size);
@@ -199,6 +210,9 @@ bool Stage::place_far(Placed& placed, Random& random, std::size_t& cursor) const
   Shape strides = row_major_strides(shape);
   const Index inside = strides[far];
   strides[far] = (reach / (groups - 1) / unit + 1 + random.between(0, 64)) * unit;
+  // Shaders index 2^30 elements at most; pages of sentinels lie on both sides.
+  const Index most = most_bytes == SIZE_MAX ? reach * 2 : std::min(Index{1} << 30, static_cast<Index>((most_bytes - std::min(most_bytes, 4 * kPage)) / size));
+  strides[far] = std::min(strides[far], std::max<Index>(most - inside, 0) / (groups - 1) / unit * unit);
   const auto apart = static_cast<std::size_t>(strides[far] - inside) * size;
   if (strides[far] < inside || apart < 4 * kPage) return false;  // pieces would meet
   for (int axis = far - 1; axis >= 0; --axis) strides[axis] = strides[axis + 1] * shape[axis + 1];
@@ -225,12 +239,13 @@ void Stage::fill(const Placed& placed, Bits bits) {
 }
 
 void Stage::place(Placed& placed, const TensorInfo& info, const Case& c, Random& random, std::size_t& cursor) {
-  const std::size_t unit = unit_of(placed.dtype);
-  placed.strides = draw_strides(placed.shape, c.layout, !info.unit_inner_stride,
-                                static_cast<Index>(unit / size_of(placed.dtype)), random);
+  const std::size_t unit = unit_of(placed.dtype), size = size_of(placed.dtype);
+  const Layout layout = c.layout == Layout::own ? static_cast<Layout>(random.below(static_cast<std::uint64_t>(Layout::own))) : c.layout;
+  placed.strides = draw_strides(placed.shape, layout, !info.unit_inner_stride, static_cast<Index>(unit / size),
+                                static_cast<Index>(kAlignment / size), random);
   const View<float> view(nullptr, placed.shape, placed.strides);
-  const std::size_t extent = static_cast<std::size_t>(view.extent()) * size_of(placed.dtype);
-  const bool offset = c.layout == Layout::offset || c.layout == Layout::mixed;
+  const std::size_t extent = static_cast<std::size_t>(view.extent()) * size;
+  const bool offset = layout == Layout::offset || layout == Layout::mixed;
   const std::size_t shift = offset ? static_cast<std::size_t>(random.between(1, 15)) * unit : 0;
   placed.fence_before = c.placement == Placement::page_start;
   placed.fence_after = c.placement == Placement::page_end;
@@ -272,10 +287,10 @@ std::optional<std::string> Stage::damage() const {
     with_width(placed.dtype, [&]<class Word>(Word) {
       for_each_element(placed.shape, placed.strides, [&](Index offset, Index dense) {
         if (!placed.output && !found) {
-          const float held = problem_.values[t][static_cast<std::size_t>(dense)];
-          const std::uint32_t now = get<Word>(data, offset);
-          if (now != bits_of(placed.dtype, held))
-            found = fmt::format("input {} was changed: element {} of its storage was {} and is now {}", name, offset, held,
+          const std::uint32_t held = held_bits(t, offset, dense), now = get<Word>(data, offset);
+          if (now != held)
+            found = fmt::format("{} {} was changed: element {} of its storage was {} and is now {}",
+                                op_.tensors[t].role == Role::in ? "input" : "untouchable", name, offset, value_of(placed.dtype, held),
                                 value_of(placed.dtype, now));
         }
         // The sentinel's bytes where the element lay: elements are aligned to their size, so that none lies across two words.
@@ -294,6 +309,30 @@ std::optional<std::string> Stage::damage() const {
     }
   }
   return std::nullopt;
+}
+
+std::uint32_t Stage::held_bits(std::size_t tensor, Index offset, Index dense) const {
+  const Placed& placed = placed_[tensor];
+  if (const std::vector<float>* values = values_of(problem_, preset_, tensor))
+    return bits_of(placed.dtype, (*values)[static_cast<std::size_t>(dense)]);
+  if (poison_ == Poison::nan) return poison_bits(placed.dtype, dense);
+  const std::size_t size = size_of(placed.dtype), byte = placed.data + static_cast<std::size_t>(offset) * size;
+  const std::uint32_t word = sentinel(key_, byte / kWord) >> 8 * (byte % kWord);
+  return size == kWord ? word : word & ((1u << 8 * size) - 1);
+}
+
+bool Stage::untouched() const {
+  bool same = true, any = false;
+  for (std::size_t t = 0; t < placed_.size(); ++t) {
+    if (!placed_[t].output) continue;
+    with_width(placed_[t].dtype, [&]<class Word>(Word) {
+      for_each_element(placed_[t].shape, placed_[t].strides, [&](Index offset, Index dense) {
+        any = true;
+        same = same && get<Word>(at(placed_[t]), offset) == held_bits(t, offset, dense);
+      });
+    });
+  }
+  return any && same;
 }
 
 std::optional<std::size_t> Stage::written_word(const Placed& placed) const {

@@ -19,6 +19,12 @@ namespace assay::falsify {
 /// What outputs hold before the kernel runs; each element differs from its neighbours.
 enum class Poison { finite, nan };
 
+/// What some outputs hold before the call in place of poison, and whether they may change.
+struct Preset {
+  std::vector<std::vector<float>> values{};  ///< by tensor, dense; empty: poison
+  std::vector<bool> frozen{};                ///< by tensor: the kernel must not touch it; empty: none is
+};
+
 /// One tensor in the arena. All offsets and sizes in bytes from the arena's base.
 struct Placed {
   /// Whole pages that belong to the tensor: elements, padding, sentinels.
@@ -66,8 +72,9 @@ class Arena {
 class Stage {
  public:
   /// Lays out the problem and fills it; throws Unavailable if the arena cannot hold it. With `only_far`, far_rows lays out that
-  /// tensor so, and the others tight.
-  Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison, std::optional<std::size_t> only_far = {});
+  /// tensor so, and the others tight. `most_bytes`: of a region with far rows, which are as far apart as that allows.
+  Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison, Preset preset = {},
+        std::optional<std::size_t> only_far = {}, std::size_t most_bytes = SIZE_MAX);
   ~Stage();
   Stage(Stage&&) = default;
 
@@ -77,6 +84,8 @@ class Stage {
   /// One sentence if anything outside the outputs changed: a sentinel, a gap between rows, an input.
   /// Overwrites the tensors: read outputs before, and ask once.
   std::optional<std::string> damage() const;
+  /// No output has an element that changed; there are such elements.
+  bool untouched() const;
   /// One sentence if anything was written since damage() found nothing. Needs no problem any more.
   std::optional<std::string> late_damage() const;
 
@@ -89,10 +98,15 @@ class Stage {
   std::optional<std::size_t> written_word(const Placed& placed) const;
   void place(Placed& placed, const TensorInfo& info, const Case& c, Random& random, std::size_t& cursor);
   /// Lays the tensor out with rows far apart, behind `cursor`. False: it has too few rows or too many, or there is no room.
-  bool place_far(Placed& placed, Random& random, std::size_t& cursor) const;
+  bool place_far(Placed& placed, std::size_t most_bytes, Random& random, std::size_t& cursor) const;
+
+  /// What an element held before the call.
+  std::uint32_t held_bits(std::size_t tensor, Index offset, Index dense) const;
 
   Arena& arena_;
   const Problem& problem_;
+  Preset preset_;
+  Poison poison_;
   const OpDescriptor& op_;
   std::vector<Placed> placed_;
   std::uint64_t key_;

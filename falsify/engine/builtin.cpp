@@ -9,24 +9,30 @@
 #include "falsify/engine/joint.hpp"
 #include "falsify/engine/obligation.hpp"
 #include "falsify/engine/trial.hpp"
+#include "runtime/limits.hpp"
 
 namespace assay::falsify::builtin {
 namespace {
 
-/// Another shape of the same operation: every dim changed where its range allows it. One of a joint shape is smaller.
+/// Another shape of the same operation: every dim changed where its range allows it. One of a joint shape is smaller, and so is one beside
+/// which the larger costs more than a whole oracle may: a few more of all dims are many times as much where one is long.
 std::vector<Index> other_dims(const Trial& trial) {
-  std::vector<Index> dims = trial.the_case().dims;
-  Random random = trial.random("other dims");
-  const bool joint = is_joint(trial.op(), dims);
-  for (std::size_t d = 0; d < dims.size(); ++d) {
-    const DimInfo& info = trial.op().dims[d];
-    const Index step = random.between(1, 7);
-    const Index by = step * info.multiple;
-    if (joint) dims[d] = std::max(std::max<Index>(info.min, 1), dims[d] - by);
-    else dims[d] = dims[d] + by <= info.max ? dims[d] + by : std::max(info.min, dims[d] - by);
-  }
-  make_valid(trial.op(), dims);
-  return dims;
+  const std::vector<Index>& own = trial.the_case().dims;
+  const auto changed = [&](bool smaller) {
+    std::vector<Index> dims = own;
+    Random random = trial.random("other dims");
+    for (std::size_t d = 0; d < dims.size(); ++d) {
+      const DimInfo& info = trial.op().dims[d];
+      const Index step = random.between(1, 7);
+      const Index by = step * info.multiple;
+      if (smaller) dims[d] = std::max(std::max<Index>(info.min, 1), dims[d] - by);
+      else dims[d] = dims[d] + by <= info.max ? dims[d] + by : std::max(info.min, dims[d] - by);
+    }
+    make_valid(trial.op(), dims);
+    return dims;
+  };
+  std::vector<Index> larger = changed(false);
+  return is_joint(trial.op(), own) || oracle_cost(trial.op(), larger) > kAffordable ? changed(true) : larger;
 }
 
 Outcome same_bits(const Trial& trial, const Problem& problem, const Run& got, const Run& want,
@@ -39,6 +45,59 @@ Outcome same_bits(const Trial& trial, const Problem& problem, const Run& got, co
   return outcome;
 }
 
+/// Calls with one value that the contract forbids, of each kind that the kernel says it rejects, until one goes wrong.
+Outcome rejections(Trial& trial, const Problem& problem) {
+  Outcome outcome;
+  Random random = trial.random("forbidden");
+  const auto try_one = [&](const Problem& bad, const std::string& what) {
+    if (outcome.kind != Outcome::Kind::passed) return;
+    if (const auto judged = trial.reject(bad, what)) outcome &= *judged;
+  };
+  for (const std::string& name : trial.kernel().limits->rejects) {
+    for (std::size_t t = 0; t < problem.op->tensors.size(); ++t) {
+      const TensorInfo& info = problem.op->tensors[t];
+      if (info.name != name || problem.values[t].empty()) continue;
+      for (const Index value : {info.least(problem.dims) - 1, info.most(problem.dims) + 1}) {
+        Problem bad = problem;
+        const std::size_t at = random.below(bad.values[t].size());
+        bad.values[t][at] = static_cast<float>(value);
+        try_one(bad, fmt::format("{}[{}] = {}", name, at, value));
+      }
+    }
+    for (std::size_t d = 0; d < problem.dims.size(); ++d) {
+      if (problem.op->dims[d].name != name) continue;
+      std::vector<Index> dims = problem.dims;
+      dims[d] = problem.op->dims[d].min - 1;
+      if (dims[d] >= 0) try_one(trial.problem(dims), fmt::format("{} = {}", name, dims[d]));
+    }
+    for (std::size_t p = 0; p < problem.op->params.size(); ++p) {
+      const ParamInfo& info = problem.op->params[p];
+      if (info.name != name) continue;
+      for (const double value : {info.min - 1, 2 * info.max + 1}) {
+        Problem bad = problem;
+        bad.params[p] = value;
+        try_one(bad, fmt::format("{} = {}", name, value));
+      }
+    }
+  }
+  return outcome;
+}
+
+/// Of the further runs, those beside work that takes processors from the kernel's threads.
+constexpr int kLoadedRuns = 4;
+
+/// Runs of the same input beyond two: the order in which threads come to add shows in few of them. As many as cost about the same for
+/// every size. Threads of a device are taken in turn on cuda-host, in an order that the case decides.
+int further_runs(const Trial& trial, const Problem& problem) {
+  if (trial.kernel().backend == Backend::cuda_host || trial.kernel().backend == Backend::vulkan) return 0;
+  double work = 1;
+  for (const Index dim : problem.dims) work *= static_cast<double>(std::max<Index>(dim, 1));
+  for (std::size_t t = 0; t < problem.values.size(); ++t) work += 4 * static_cast<double>(problem.shape(static_cast<int>(t)).size());
+  constexpr double kWork = 1 << 17;
+  constexpr int kMost = 8;
+  return std::clamp(static_cast<int>(kWork / work), 1, kMost);
+}
+
 }  // namespace
 
 Outcome frame(Trial& trial) {
@@ -46,9 +105,11 @@ Outcome frame(Trial& trial) {
   const Run over_finite = trial.run(problem, Poison::finite);
   const Run over_nan = trial.run(problem, Poison::nan);
   Outcome outcome = trial.against_oracle(trial.strictest(), problem, over_finite);
-  return outcome &= trial.related(
-             same_bits(trial, problem, over_nan, over_finite, "the result depends on what the output held before"),
-             Related::always, {{problem, over_finite}, {problem, over_nan}});
+  outcome &= trial.related(same_bits(trial, problem, over_nan, over_finite, "the result depends on what the output held before"),
+                           Related::always, {{problem, over_finite}, {problem, over_nan}});
+  const Limits* const limits = trial.kernel().limits;
+  if (outcome.kind == Outcome::Kind::passed && limits != nullptr && !limits->rejects.empty()) outcome &= rejections(trial, problem);
+  return outcome;
 }
 
 Outcome differential(Trial& trial) {
@@ -87,8 +148,18 @@ Outcome determinism(Trial& trial) {
   const Run between = trial.run(other);
   const Run second = trial.run(problem);
   Outcome outcome = trial.against_oracle(trial.strictest(), other, between);
-  return outcome &= trial.related(same_bits(trial, problem, second, first, "two runs on the same input differ"),
-                                  Related::always, {{problem, first}, {problem, second}});
+  outcome &= trial.related(same_bits(trial, problem, second, first, "two runs on the same input differ"), Related::always,
+                           {{problem, first}, {problem, second}});
+  if (!trial.kernel().deterministic) return outcome;
+  const int more = further_runs(trial, problem);
+  for (int run = 0; run < more && outcome.kind == Outcome::Kind::passed; ++run) {
+    const bool loaded = run < kLoadedRuns;
+    const Run again = trial.run(problem, loaded ? Beside::load : Beside::nothing);
+    Outcome same = same_bits(trial, problem, again, first,
+                             loaded ? "two runs on the same input differ, one of them beside other work" : "two runs on the same input differ");
+    if (same.kind == Outcome::Kind::falsified) outcome &= same;  // the same elements are not counted again
+  }
+  return outcome;
 }
 
 Outcome postconditions(Trial& trial) {

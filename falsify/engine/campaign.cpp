@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "falsify/engine/admit.hpp"
 #include "falsify/engine/draw.hpp"
 #include "falsify/engine/percentile.hpp"
 #include "falsify/engine/trial.hpp"
+#include "runtime/limits.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -72,6 +74,7 @@ class Campaign {
       }
     }
     for (std::size_t o = 0; o < obligations_.size(); ++o) judge(o);
+    set_aside();
     if (!result_.falsified() && !result_.unavailable()) measure_depth();
     explain();
     for (std::size_t o = 0; o < ratios_.size(); ++o) result_.obligations[o].typical = percentile(std::move(ratios_[o]), 0.5);
@@ -143,7 +146,7 @@ class Campaign {
   }
 
   Floor& floor() {
-    if (!floor_) floor_.emplace(op_, obligations_, options_.seed, drawn_for());
+    if (!floor_) floor_.emplace(op_, obligations_, options_.seed, drawn_for(), &kernel_);
     return *floor_;
   }
   std::vector<Coverage> covered(Coverage ObligationResult::* which) const {
@@ -182,7 +185,7 @@ class Campaign {
 
   DrawnFor drawn_for() const { return {.largest = options_.largest, .in_blocks = runs_blocks(kernel_.backend), .dims = options_.dims}; }
   Case drawn(std::size_t o, int number) const {
-    return draw(op_, *obligations_[o]->info, options_.seed, static_cast<std::uint64_t>(number), drawn_for()).value();
+    return admitted(op_, kernel_, draw(op_, *obligations_[o]->info, options_.seed, static_cast<std::uint64_t>(number), drawn_for()).value(), options_.dims);
   }
 
   void one_case(std::size_t o, int number) {
@@ -277,7 +280,7 @@ class Campaign {
       if (fails(again, "in a fresh process under this order of threads")) return example;
     again.order = 0;
     again.prelude = previous_.empty() ? drawn.dims : previous_;
-    const Case before = prelude_of(op_, again);
+    const Case before = admitted(op_, kernel_, prelude_of(op_, again));
     if (fails(again, fmt::format("in a fresh process after a call with {}", describe_extents(op_, before.dims, before.params)))) return example;
     constexpr int kAttempts = 20;
     int failed = 0;
@@ -311,9 +314,9 @@ class Campaign {
       return found && (!other || differs_under(obligation, c, *found, *other));
     };
     const DrawSpec spec = draw_spec(obligation.info->by);
-    const auto failing = rc::shrinkable::shrinkRecur(example.smallest, [this, spec](const Case& x) {
+    const auto failing = admitted(op_, kernel_, rc::shrinkable::shrinkRecur(example.smallest, [this, spec](const Case& x) {
       return rc::seq::fromContainer(simpler(op_, spec, x));
-    });
+    }));
     const Shrunk shrunk = shrink(op_, *obligation.info, failing, kernel_.arithmetic, fails, shrink_budget(), kernel_.storage);
     // What is reported must fail on its own: shrinking in a used worker could have led elsewhere.
     if (const auto confirmed = failure_afresh(obligation, shrunk.smallest, Explain::yes)) {
@@ -373,6 +376,16 @@ class Campaign {
       record.reason = fmt::format("{} of {} expected values are zero: a kernel that writes zeros would pass too",
                                   record.elements - record.nonzero, record.elements);
     }
+  }
+
+  /// A relation may have little to compare within what a kernel takes (splitting k where only multiples of 256 are taken), or nothing but
+  /// zeros (the bias alone where none is taken). Of a kernel that most obligations speak for, that is no reason for mistrust.
+  void set_aside() {
+    if (kernel_.limits == nullptr || !kernel_.limits->restricts()) return;
+    const auto passed = std::ranges::count(result_.obligations, Verdict::passed, &ObligationResult::verdict);
+    if (2 * passed < std::ssize(result_.obligations)) return;
+    for (ObligationResult& o : result_.obligations)
+      if (o.verdict == Verdict::mistrusted) o.verdict = Verdict::not_applicable, o.reason = "within what the kernel takes, " + o.reason;
   }
 
   const OpDescriptor& op_;

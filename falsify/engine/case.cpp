@@ -19,7 +19,7 @@ constexpr std::string_view kStrategyNames[] = {"one_hot",      "distinct_index",
                                                "subnormal",    "huge",           "signed_zeros",   "directed",
                                                "nonfinite",    "runs"};
 static_assert(std::size(kStrategyNames) == kStrategies);
-constexpr std::string_view kLayoutNames[] = {"tight", "padded", "offset", "mixed", "far_rows"};
+constexpr std::string_view kLayoutNames[] = {"tight", "padded", "offset", "mixed", "pitched", "own", "far_rows"};
 static_assert(std::size(kLayoutNames) == kLayouts);
 constexpr std::string_view kPlacementNames[] = {"sentinels", "page_end", "page_start"};
 static_assert(std::size(kPlacementNames) == kPlacements);

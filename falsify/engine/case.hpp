@@ -39,10 +39,12 @@ enum class Layout {
   padded,   ///< leading dimension larger than the width
   offset,   ///< dense, base aligned to 4 bytes only
   mixed,    ///< padded and offset, and inner strides above 1 where the contract allows them
+  pitched,  ///< padded, and every row begins at a multiple of 64 bytes from the first, as cudaMallocPitch has them
+  own,      ///< each tensor has one of the layouts above, whatever the others have
   far_rows, ///< the last row lies more than 2^31 or 2^32 elements behind the first; only pages around rows can be touched
 };
-inline constexpr int kLayouts = 5;
-inline constexpr int kNearLayouts = 4;  ///< all but far_rows, which has a turn of its own (draw.cpp)
+inline constexpr int kLayouts = 7;
+inline constexpr int kNearLayouts = 6;  ///< all but far_rows, which has a turn of its own (draw.cpp)
 std::string_view name(Layout layout);
 
 /// What stands around each tensor; on Vulkan always sentinels.

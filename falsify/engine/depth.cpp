@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "falsify/engine/admit.hpp"
+
 namespace assay::falsify {
 namespace {
 
@@ -34,11 +36,14 @@ void Coverage::add(const OpDescriptor& op, const Case& c) {
     if (t.role != Role::in) elements += static_cast<double>(t.shape(c.dims).size());
 }
 
-Floor::Floor(const OpDescriptor& op, std::span<const Obligation* const> obligations, std::uint64_t seed, const DrawnFor& drawn_for)
+Floor::Floor(const OpDescriptor& op, std::span<const Obligation* const> obligations, std::uint64_t seed, const DrawnFor& drawn_for,
+             const Kernel* kernel)
     : op_(op), obligations_(obligations.begin(), obligations.end()), whole_(obligations.size()) {
   for (std::size_t o = 0; o < obligations.size(); ++o)
-    for (int number = 0; number < kDefaultCases; number += draw_spec(obligations[o]->info->by).every)
-      whole_[o].add(op, draw(op, *obligations[o]->info, seed, static_cast<std::uint64_t>(number), drawn_for).value());
+    for (int number = 0; number < kDefaultCases; number += draw_spec(obligations[o]->info->by).every) {
+      const Case c = draw(op, *obligations[o]->info, seed, static_cast<std::uint64_t>(number), drawn_for).value();
+      whole_[o].add(op, kernel != nullptr ? admitted(op, *kernel, c, drawn_for.dims) : c);
+    }
 }
 
 int Floor::least_cases(std::size_t obligation) const {

@@ -33,7 +33,9 @@ struct Coverage {
 /// region under two obligations, one of which compares with an oracle or a certificate; and a third of all elements.
 class Floor {
  public:
-  Floor(const OpDescriptor& op, std::span<const Obligation* const> obligations, std::uint64_t seed, const DrawnFor& drawn_for = {});
+  /// Of a kernel, if given, nothing is asked that its limits exclude: its cases are the admitted ones (admit.hpp).
+  Floor(const OpDescriptor& op, std::span<const Obligation* const> obligations, std::uint64_t seed, const DrawnFor& drawn_for = {},
+        const Kernel* kernel = nullptr);
 
   /// What is missing, in a few words; empty: nothing. `counts` leaves out obligations that are not applicable.
   std::string lacks(std::span<const Coverage> covered, const std::vector<bool>& counts) const;

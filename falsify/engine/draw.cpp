@@ -39,10 +39,20 @@ Index draw_dim(const DimInfo& info, Random& random) {
   return std::clamp(scaled, info.min, info.max);
 }
 
+/// Where kernels have branches of their own: the ends of the range and, where they lie inside, -1, 0 and 1, and of integers what 8, 15 or
+/// 16 bits just hold or do not.
+double special_value(const ParamInfo& info, Random& random) {
+  std::vector<double> list{info.min, info.max};
+  for (const double x : {-1.0, 0.0, 1.0, 255.0, 256.0, 32767.0, 32768.0, 65535.0, 65536.0})
+    if (info.min < x && x < info.max && (info.integer || x <= 1)) list.push_back(x);
+  return list[random.below(list.size())];
+}
+
 double draw_param(const ParamInfo& info, Random& random) {
   if (!info.choices.empty()) return info.choices[random.below(info.choices.size())];
-  if (random.chance(0.5)) return info.typical;
-  if (info.integer && random.chance(0.2)) return random.chance(0.5) ? info.min : info.max;
+  const double p = random.uniform();
+  if (p < 0.4) return info.typical;
+  if (p < 0.7) return special_value(info, random);
   // Over several orders of magnitude each of them is as likely.
   const bool by_magnitude = info.min > 0 && info.max / info.min >= 100;
   const double drawn = by_magnitude ? info.min * std::pow(info.max / info.min, random.uniform())
@@ -129,7 +139,7 @@ std::vector<Index> draw_dims(const OpDescriptor& op, const DrawSpec& spec, Rando
 }
 
 /// Seconds of a case in a joint shape, and of one that a whole oracle does not judge.
-constexpr double kMostOfJoint = 0.1, kMostOfSampled = 0.4;
+constexpr double kMostOfJoint = 0.04, kMostOfSampled = 0.2;
 
 bool whole_tiles(const std::vector<Index>& dims) {
   return std::ranges::all_of(dims, [](Index n) { return n < 4 || n % (n < 16 ? 4 : 16) == 0; });
@@ -168,13 +178,24 @@ Index any_extent(Index least, Index most, Random& random) {
 }
 
 constexpr double kMostBlocks = 16384;
-/// What a case with one extent of any size may take, in seconds: mostly, and once in so many turns, which is once in 96 cases, or in 384
+/// What a case with one extent of any size may take, in seconds: mostly, often where integers count places, and once in so many turns, which is once in 96 cases, or in 384
 /// where a block costs as much as a hundred elements.
-constexpr double kUsual = 0.02, kSeldom = 0.15, kSeldomInBlocks = 1.2;
+constexpr double kUsual = 0.02, kOften = 0.03, kSeldom = 0.15, kSeldomInBlocks = 1.2;
 constexpr std::uint64_t kSeldomEvery = 6, kSeldomEveryInBlocks = 24;
+/// What 15 or 16 bits hold, and 1024 blocks of 256 threads; and how far beyond it an extent mostly goes.
+constexpr Index kLimits[] = {1 << 15, 1 << 16, 1 << 18}, kBeyond = 65;
 
-/// One dim of any extent up to its maximum, in turn, and few of all others, or 1 where that is needed for the cost. Seldom it lies beyond
-/// what 15 or 16 bits hold, or a grid of 65535 blocks. Obligations of an operation's own may join two: half of the maximum is theirs.
+/// Whether integers of the inputs count places along this dim.
+bool is_counted(const OpDescriptor& op, std::size_t dim) {
+  const std::vector<Index> few(op.dims.size(), 1);
+  std::vector<Index> more = few;
+  more[dim] = 3;
+  return std::ranges::any_of(op.tensors, [&](const TensorInfo& t) { return t.most && t.most(few) != t.most(more); });
+}
+
+/// One dim of any extent up to its maximum, in turn, and few of all others, or 1 where that is needed for the cost. Seldom it is one of those
+/// that a case can afford beyond a limit, half of the time one that ids or lengths count, which is so at half of the other
+/// turns, too, where a case can afford it. Obligations of an operation's own may join two: half of the maximum is theirs.
 void reach_any_extent(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
   const FarTurn& turn = *spec.extent;
   std::vector<std::size_t> long_dims;
@@ -183,26 +204,37 @@ void reach_any_extent(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
   if (long_dims.empty()) return;
   Random random(derive(c.seed, "extent"));
   const bool seldom = (turn.round + turn.obligation) % (spec.in_blocks ? kSeldomEveryInBlocks : kSeldomEvery) == 0;
-  const std::size_t in_turn = seldom ? random.below(long_dims.size()) : turn.obligation + turn.round;
-  const std::size_t chosen = long_dims[in_turn % long_dims.size()];
-  const DimInfo& info = op.dims[chosen];
-  Index least = std::max<Index>(info.min, 64), most = spec.oracle_use != OracleUse::whole ? info.max : info.max / 2;
-  if (seldom && most > Index{1} << 15) {
-    const Index limit = random.chance(0.7) && most >= Index{1} << 16 ? Index{1} << 16 : Index{1} << 15;
-    least = std::min(limit + random.between(-1, 2), most);
-    if (random.chance(0.7)) most = std::min(least + random.between(0, 63), most);
-  }
-  const auto affordable = [&] {
+  const bool often = std::ranges::any_of(long_dims, [&](std::size_t dim) { return is_counted(op, dim); }) && Random(derive(c.seed, "counted")).chance(0.5);
+  const double most_seconds = seldom ? (spec.in_blocks ? kSeldomInBlocks : kSeldom) : often ? kOften : kUsual;
+  const auto affordable = [&](std::size_t dim, Index extent, Index few) {
+    for (std::size_t d = 0; d < c.dims.size(); ++d)
+      c.dims[d] = d == dim ? extent : std::clamp(random.between(1, few) * op.dims[d].multiple, op.dims[d].min, op.dims[d].max);
+    make_valid(op, c.dims);
     const bool few_blocks = seldom || !spec.in_blocks || blocks_of(op, c.dims) <= kMostBlocks;
-    return few_blocks && case_cost(op, c.dims, spec.in_blocks, spec.oracle_use) <= (!seldom ? kUsual : spec.in_blocks ? kSeldomInBlocks : kSeldom);
+    return few_blocks && case_cost(op, c.dims, spec.in_blocks, spec.oracle_use) <= most_seconds;
   };
-  for (Index extent = any_extent(least, most, random);; extent = any_extent(least, most, random)) {
-    for (const Index few : {3, 1}) {
-      for (std::size_t d = 0; d < c.dims.size(); ++d)
-        c.dims[d] = d == chosen ? extent : std::clamp(random.between(1, few) * op.dims[d].multiple, op.dims[d].min, op.dims[d].max);
-      make_valid(op, c.dims);
-      if (affordable()) return;
+  const auto most_of = [&](std::size_t dim) { return spec.oracle_use != OracleUse::whole ? op.dims[dim].max : op.dims[dim].max / 2; };
+  std::vector<std::pair<std::size_t, Index>> beyond, counted;  // dims, and limits that they can go beyond
+  for (const std::size_t dim : long_dims)
+    for (const Index limit : kLimits) {
+      const bool counts = is_counted(op, dim);
+      if ((!seldom && !(often && counts)) || most_of(dim) <= limit || !affordable(dim, std::min(limit + kBeyond, most_of(dim)), 1)) continue;
+      (counts ? counted : beyond).emplace_back(dim, limit);
     }
+  if (beyond.empty() || (!counted.empty() && random.chance(0.5))) beyond = std::move(counted);
+  std::size_t chosen = long_dims[(turn.obligation + turn.round) % long_dims.size()];
+  Index least = std::max<Index>(op.dims[chosen].min, 64), most = most_of(chosen);
+  if (!beyond.empty()) {
+    const auto [dim, limit] = beyond[random.below(beyond.size())];
+    chosen = dim;
+    most = most_of(dim);
+    least = std::min(limit + random.between(-1, 2), most);
+    if (random.chance(0.7)) most = std::min(least + random.between(0, kBeyond - 2), most);
+  }
+  const DimInfo& info = op.dims[chosen];
+  for (Index extent = any_extent(least, most, random);; extent = any_extent(least, most, random)) {
+    for (const Index few : {3, 1})
+      if (affordable(chosen, extent, few)) return;
     if (extent <= least) {
       if (least <= std::max<Index>(info.min, 1)) return;
       least = std::max<Index>(info.min, 1);
@@ -212,14 +244,14 @@ void reach_any_extent(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
 }
 
 /// Whole tiles only: what kernels are tuned for, and often a path of its own (vector loads, no masks), which needs that of all
-/// dims and a dense layout at once.
+/// dims and a dense layout, or an aligned one, at once.
 void keep_whole_tiles(const OpDescriptor& op, Case& c) {
   for (std::size_t d = 0; d < c.dims.size(); ++d) {
     Index& n = c.dims[d];
     n = std::clamp(n >= 16 ? n / 16 * 16 : n >= 4 ? n / 4 * 4 : n, op.dims[d].min, op.dims[d].max);
   }
   make_valid(op, c.dims);
-  c.layout = Layout::tight;
+  c.layout = c.seed % 3 == 0 ? Layout::pitched : Layout::tight;
 }
 
 Case draw_case(const OpDescriptor& op, const DrawSpec& spec, Random& random) {
@@ -292,6 +324,10 @@ void make_joint(const OpDescriptor& op, const DrawSpec& spec, const FarTurn& tur
       if (case_cost(op, dims, spec.in_blocks, spec.oracle_use) > (spec.oracle_use == OracleUse::whole ? kMostOfJoint : kMostOfSampled)) continue;
       c.dims = std::move(dims);
       c.region = static_cast<int>(region);
+      // What obligations draw of a region, they draw with each choice: a mask meets a second tile in few of their cases.
+      std::uint64_t choice = turn.round + turn.round / regions;
+      for (std::size_t p = 0; p < c.params.size(); ++p)
+        if (const auto& choices = op.params[p].choices; !choices.empty()) c.params[p] = choices[choice % choices.size()], choice /= choices.size();
       if (random.chance(0.5) && whole_tiles(c.dims)) c.layout = Layout::tight;
       if (spec.directed && random.chance(1.0 / 3)) c.strategy = Strategy::runs;
       return;

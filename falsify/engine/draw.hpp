@@ -48,7 +48,7 @@ struct DrawSpec {
 /// The draw for an obligation's `by` name.
 DrawSpec draw_spec(std::string_view by, Index largest = 0);
 
-/// Parameters: typical ones half the time, else any within their limits.
+/// Parameters: typical ones, those where kernels have branches of their own, or any within their limits.
 std::vector<double> draw_params(const OpDescriptor& op, Random& random);
 
 /// Cases of an operation. Dims favour 0 where allowed, 1, 2, odd sizes, tile sizes and their neighbours.

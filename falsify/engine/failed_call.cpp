@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "falsify/engine/trial.hpp"
+#include "runtime/limits.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -79,6 +80,14 @@ std::size_t output_named(const OpDescriptor& op, std::string_view tensor) {
   return static_cast<std::size_t>(std::ranges::find_if(outputs, named) - outputs.begin());
 }
 
+/// Of an output that holds an input or zeros before the call nothing tells that it was not written.
+bool poisoned(const Kernel& kernel, int output) {
+  if (kernel.limits == nullptr) return true;
+  const Limits& limits = *kernel.limits;
+  return std::ranges::find(limits.zeroed, output) == limits.zeroed.end() && std::ranges::find(limits.absent, output) == limits.absent.end() &&
+         std::ranges::find(limits.starts_as, output, &std::pair<int, int>::first) == limits.starts_as.end();
+}
+
 }  // namespace
 
 std::size_t Trial::find_failed(Finding& finding, bool& alone) const {
@@ -121,6 +130,7 @@ bool Trial::not_written(Made made, const Finding& finding) {
   const int tensor = outputs_of(op_)[output];
   const Shape shape = made.problem.shape(tensor);
   if (op_.tensors[static_cast<std::size_t>(tensor)].role != Role::out || !within(finding.index, shape)) return false;
+  if (!poisoned(kernel_, tensor)) return false;
   const std::size_t at = position_of(shape, finding.index);
   const auto held = [&](Poison poison, float now) {
     return std::bit_cast<std::uint32_t>(stage(made.problem, poison).read(tensor)[at]) == std::bit_cast<std::uint32_t>(now);

@@ -193,16 +193,26 @@ std::vector<float> make_values(const Shape& shape, Strategy strategy, bool wide,
 
 namespace {
 
-/// Integers within the tensor's range, its ends among them; counted up where every index is to be another.
-std::vector<float> make_integers(const Problem& problem, std::size_t tensor, Strategy strategy, Random& random) {
+/// Integers within the tensor's range, its ends among them, and many beyond 15 and 16 bits where it has few of them; counted up where every
+/// index is to be another. Of twelve tensors one holds one number alone, one the ends alone, and one a part of the range.
+std::vector<float> make_integers(const Problem& problem, std::size_t tensor, Strategy strategy, Random own, Random& random) {
   const TensorInfo& info = problem.op->tensors[tensor];
   std::vector<float> v(static_cast<std::size_t>(problem.shape(static_cast<int>(tensor)).size()));
   const Index least = info.least ? info.least(problem.dims) : 0, most = info.most ? info.most(problem.dims) : 255;
+  enum class Kind { one, ends, part, any };
+  const auto kind = strategy == Strategy::distinct_index ? Kind::any : static_cast<Kind>(std::min<std::uint64_t>(own.below(12), 3));
+  const bool end = own.chance(0.5);
+  const Index first = own.between(least, std::max(least, most)), last = kind == Kind::one ? first : own.between(first, std::max(first, most));
+  const auto either_end = [&](Random& r) { return r.chance(0.5) ? least : most; };
+  const Index alone = end ? either_end(own) : first, limits[] = {1 << 15, 1 << 16, most};
   for (std::size_t i = 0; i < v.size(); ++i) {
-    const Index drawn = strategy == Strategy::distinct_index
-                            ? least + static_cast<Index>(i) % std::max<Index>(1, most - least + 1)
-                        : random.chance(0.1) ? (random.chance(0.5) ? least : most)
-                                             : random.between(least, std::max(least, most));
+    Index drawn = strategy == Strategy::distinct_index ? least + static_cast<Index>(i) % std::max<Index>(1, most - least + 1)
+                  : random.chance(0.1)                 ? either_end(random)
+                                                       : random.between(least, std::max(least, most));
+    if (kind == Kind::one) drawn = alone;
+    else if (kind == Kind::ends) drawn = either_end(own);
+    else if (kind == Kind::part) drawn = own.between(first, last);
+    else if (strategy != Strategy::distinct_index && most >= limits[0] && own.chance(0.4)) drawn = std::clamp<Index>(limits[own.below(3)] + own.between(-64, 64), least, most);
     v[i] = static_cast<float>(drawn);
   }
   return v;
@@ -234,7 +244,7 @@ Problem make_problem(const OpDescriptor& op, const Case& c, const Arithmetic& ar
   for (std::size_t t : inputs)
     problem.values[t] = is_floating(op.tensors[t].dtype)
                             ? make_values(op.tensors[t].shape(c.dims), c.strategy, t == wide, bits, longest, random)
-                            : make_integers(problem, t, c.strategy, random);
+                            : make_integers(problem, t, c.strategy, Random(derive(c.seed + t, "integers")), random);
   if (const InputHook hook = input_hook(op.name)) hook(problem, c.strategy, random);
   for (std::size_t t : inputs)
     if (op.tensors[t].storage)

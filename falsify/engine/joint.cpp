@@ -15,16 +15,28 @@ namespace assay::falsify {
 namespace {
 
 constexpr double kTerm = 10e-9, kElement = 200e-9, kBlock = 15e-6;
+/// A term of a sum longer than so many, for a whole tile of 64 x 64 outputs.
+constexpr double kTermOfTile = 16e-6, kLongSum = 16384;
 /// Of a term of the oracle, what a kernel takes for it.
 constexpr double kOnCpu = 0.1, kInBlocks = 0.4;
 /// Seconds that a sample may take, and the fewest places that are one.
-constexpr double kSampled = 0.02;
+constexpr double kSampled = 0.006;
 constexpr double kFewest = 4;
 
 double elements_of(const OpDescriptor& op, std::span<const Index> dims) {
   double elements = 0;
   for (const TensorInfo& tensor : op.tensors) elements += static_cast<double>(tensor.shape(dims).size());
   return elements;
+}
+
+/// Terms of the longest sum of a product of matrices, which a block takes for a tile of outputs, however few there are; 0: it is none.
+double longest_in_tiles(const OpDescriptor& op, std::span<const Index> dims) {
+  const auto is_matrix = [&](const TensorInfo& t) { return t.role == Role::in || t.shape(dims).rank() == 2; };
+  if (op.terms == nullptr || !std::ranges::all_of(op.tensors, is_matrix)) return 0;
+  Index longest = 0;
+  for (std::size_t d = 0; d < dims.size(); ++d)
+    if (!op.dims[d].independent) longest = std::max(longest, dims[d]);
+  return static_cast<double>(longest);
 }
 
 /// Places of an independent dim that take as long as a sample may; all of them cost `whole`.
@@ -50,7 +62,12 @@ double blocks_of(const OpDescriptor& op, std::span<const Index> dims) {
     if (tensor.role == Role::in) continue;
     const Shape shape = tensor.shape(dims);
     const auto size = static_cast<double>(shape.size());
-    const Index width = shape.rank() > 1 ? std::max<Index>(shape[shape.rank() - 1], 1) : 256;
+    // One number for each row of an input takes a block as an output's row does.
+    const bool of_rows = shape.rank() == 1 && std::ranges::any_of(op.tensors, [&](const TensorInfo& in) {
+      const Shape rows = in.shape(dims);
+      return in.role == Role::in && rows.rank() > 1 && rows[0] == shape[0];
+    });
+    const Index width = shape.rank() > 1 ? std::max<Index>(shape[shape.rank() - 1], 1) : of_rows ? 1 : 256;
     blocks = std::max({blocks, size / static_cast<double>(std::min<Index>(width, 256))});
   }
   return blocks;
@@ -60,7 +77,8 @@ double case_cost(const OpDescriptor& op, std::span<const Index> dims, bool in_bl
   const double whole = oracle_cost(op, dims);
   const bool part = oracle_use == OracleUse::sample && whole > kAffordable && !sampled_dims(op, dims, whole).empty();
   const double oracle = oracle_use == OracleUse::none ? 0 : part ? kSampled : whole;
-  const double kernel = in_blocks ? whole * kInBlocks + kBlock * blocks_of(op, dims) : whole * kOnCpu;
+  const double tile = kTermOfTile * std::max(longest_in_tiles(op, dims) - kLongSum, 0.0);
+  const double kernel = in_blocks ? whole * kInBlocks + kBlock * blocks_of(op, dims) + tile : whole * kOnCpu;
   return oracle + kernel + kElement * elements_of(op, dims);
 }
 
@@ -105,12 +123,15 @@ std::span<const Index> shape_at(const OpDescriptor& op, const ShapeRegion& regio
   return region.extents.subspan(shape * op.dims.size(), op.dims.size());
 }
 
-bool is_joint(const OpDescriptor& op, std::span<const Index> dims) {
+bool lies_in(const OpDescriptor& op, const ShapeRegion& region, std::span<const Index> dims) {
   const auto given = [](Index wanted, Index extent) { return wanted == kDrawnSmall || wanted == extent; };
-  for (const ShapeRegion& region : op.shapes)
-    for (std::size_t shape = 0; shape < shapes_in(op, region); ++shape)
-      if (std::ranges::equal(shape_at(op, region, shape), dims, given)) return true;
+  for (std::size_t shape = 0; shape < shapes_in(op, region); ++shape)
+    if (std::ranges::equal(shape_at(op, region, shape), dims, given)) return true;
   return false;
+}
+
+bool is_joint(const OpDescriptor& op, std::span<const Index> dims) {
+  return std::ranges::any_of(op.shapes, [&](const ShapeRegion& region) { return lies_in(op, region, dims); });
 }
 
 std::vector<Index> dims_from_text(const OpDescriptor& op, std::string_view text, const std::string& where) {

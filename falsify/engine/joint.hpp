@@ -15,7 +15,7 @@
 namespace assay::falsify {
 
 /// Seconds. A run of the oracle that takes longer judges a sample.
-inline constexpr double kAffordable = 0.05;
+inline constexpr double kAffordable = 0.01;
 
 /// True where a kernel is a grid of blocks, each of which costs time of its own.
 constexpr bool runs_blocks(Backend backend) { return backend != Backend::cpu; }
@@ -26,7 +26,7 @@ enum class OracleUse { whole, sample, none };
 /// Seconds that the oracle takes: 10 ns a term.
 double oracle_cost(const OpDescriptor& op, std::span<const Index> dims);
 /// Seconds that a case takes: the oracle as far as it is used, 200 ns an element, 1 ns a term of the kernel and, where kernels run as grids of
-/// blocks, 4 ns and 15 us a block.
+/// blocks, 4 ns and 15 us a block, and what a tile of outputs takes for terms beyond 16384.
 double case_cost(const OpDescriptor& op, std::span<const Index> dims, bool in_blocks, OracleUse oracle_use);
 /// Blocks of the usual kernel: one for each row of the largest output, or for 256 elements where that is more.
 double blocks_of(const OpDescriptor& op, std::span<const Index> dims);
@@ -44,6 +44,8 @@ std::vector<std::size_t> sampled_positions(const TensorInfo& tensor, std::span<c
 /// Shapes of a region.
 std::size_t shapes_in(const OpDescriptor& op, const ShapeRegion& region);
 std::span<const Index> shape_at(const OpDescriptor& op, const ShapeRegion& region, std::size_t shape);
+/// The dims are those of one of the region's shapes.
+bool lies_in(const OpDescriptor& op, const ShapeRegion& region, std::span<const Index> dims);
 /// The dims are those of a shape that the contract lists.
 bool is_joint(const OpDescriptor& op, std::span<const Index> dims);
 /// "s=128,t=128": an extent for each dim, kDrawnSmall for those not named. Throws InputError naming `where`.

@@ -3,19 +3,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "falsify/engine/joint.hpp"
+#include "runtime/limits.hpp"
 
 namespace assay::falsify {
 namespace {
 
 Finding structural(std::string kind, std::string message) { return {std::move(kind), std::move(message), "", {}, 0, 0, 0}; }
 
-/// A reply other than `done` ends the check.
-[[noreturn]] void interrupt(const Reply& reply) {
+/// A reply other than `done` ends the check. `advice`: of a kernel that has never returned as one does.
+[[noreturn]] void interrupt(const Reply& reply, std::string_view advice) {
   using Status = Reply::Status;
   Outcome outcome;
+  const auto went_wrong = [&](std::string_view how) {
+    const std::string text = fmt::format("{}: {}", how, reply.detail);
+    return advice.empty() ? text : fmt::format("{} ({})", advice, text);
+  };
   switch (reply.status) {
     case Status::refused:
       outcome.kind = Outcome::Kind::refused;
@@ -24,9 +30,9 @@ Finding structural(std::string kind, std::string message) { return {std::move(ki
     case Status::unavailable: throw Unavailable("the kernel's device", reply.detail);
     case Status::invalid: throw InvalidCase(reply.detail);
     case Status::violated: outcome = Outcome::falsify(structural("contract", reply.detail)); break;
-    case Status::failed: outcome = Outcome::falsify(structural("error", "the call failed: " + reply.detail)); break;
-    case Status::crashed: outcome = Outcome::falsify(structural("crash", "the kernel crashed: " + reply.detail)); break;
-    case Status::hung: outcome = Outcome::falsify(structural("hang", "the kernel did not return: " + reply.detail)); break;
+    case Status::failed: outcome = Outcome::falsify(structural("error", went_wrong("the call failed"))); break;
+    case Status::crashed: outcome = Outcome::falsify(structural("crash", went_wrong("the kernel crashed"))); break;
+    case Status::hung: outcome = Outcome::falsify(structural("hang", went_wrong("the kernel did not return"))); break;
     case Status::done: throw std::logic_error("interrupted by a normal return");
   }
   throw Interrupted{outcome};
@@ -39,6 +45,14 @@ std::vector<int> tensors_without(const OpDescriptor& op, Role role) {
   return found;
 }
 
+/// The same call.
+bool same_bits_in(const Problem& a, const Problem& b) {
+  const auto bits = [](float x) { return std::bit_cast<std::uint32_t>(x); };
+  return a.dims == b.dims && a.params == b.params && std::ranges::equal(a.values, b.values, [&](const auto& x, const auto& y) {
+           return std::ranges::equal(x, y, {}, bits, bits);
+         });
+}
+
 }  // namespace
 
 std::vector<int> outputs_of(const OpDescriptor& op) { return tensors_without(op, Role::in); }
@@ -48,34 +62,74 @@ Problem Trial::problem(Strategy strategy) const {
   Case c = case_;
   c.strategy = strategy;
   c.values.clear();
-  return make_problem(op_, c, kernel_.arithmetic, kernel_.storage);
+  return keep_to(op_, kernel_, make_problem(op_, c, kernel_.arithmetic, kernel_.storage));
 }
 
 Problem Trial::problem(std::vector<Index> dims) const {
   Case c = case_;
   c.dims = std::move(dims);
   c.values.clear();
-  return make_problem(op_, c, kernel_.arithmetic, kernel_.storage);
+  c = admitted(op_, kernel_, std::move(c));
+  return keep_to(op_, kernel_, make_problem(op_, c, kernel_.arithmetic, kernel_.storage));
 }
 
-Stage Trial::stage(const Problem& problem, Poison poison) const {
+Preset Trial::preset(const Problem& problem) const {
+  Preset preset;
+  if (kernel_.limits == nullptr) return preset;
+  const Limits& limits = *kernel_.limits;
+  if (limits.absent.empty() && limits.starts_as.empty() && limits.zeroed.empty()) return preset;
+  preset.values.resize(op_.tensors.size());
+  preset.frozen.resize(op_.tensors.size());
+  for (const auto& [output, input] : limits.starts_as)
+    preset.values[static_cast<std::size_t>(output)] = problem.values[static_cast<std::size_t>(input)];
+  for (const int output : limits.zeroed)
+    preset.values[static_cast<std::size_t>(output)].assign(static_cast<std::size_t>(problem.shape(output).size()), 0.0F);
+  if (limits.absent.empty()) return preset;
+  // What the kernel does not give is right from the beginning, for certificates and for relations between calls.
+  if (!whole_ || !same_bits_in(whole_->first, problem)) whole_.emplace(problem, oracle(problem));
+  const std::vector<std::vector<Bounded>>& want = whole_->second;
+  const std::vector<int> outputs = outputs_of(op_);
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    if (std::ranges::find(limits.absent, outputs[o]) == limits.absent.end()) continue;
+    const auto t = static_cast<std::size_t>(outputs[o]);
+    for (const Bounded& x : want[o]) preset.values[t].push_back(static_cast<float>(x.value));
+    preset.frozen[t] = true;
+  }
+  return preset;
+}
+
+Stage Trial::stage(const Problem& problem, Poison poison, Preset preset) const {
   Case placed = case_;
   std::optional<std::size_t> only_far;
+  std::size_t most_bytes = SIZE_MAX;
   if (kernel_.backend == Backend::vulkan) {
     placed.placement = Placement::sentinels;  // buffers have no fences there
-    if (placed.layout == Layout::far_rows) placed.layout = Layout::padded;  // and hold less than 2^32 bytes
+    if (placed.layout == Layout::far_rows) most_bytes = worker_.largest_buffer(kernel_);
   }
   // A GPU has memory for one such tensor.
-  if (kernel_.backend == Backend::cuda) only_far = random("far tensor").below(problem.values.size());
-  return {worker_.arena(), problem, placed, poison, only_far};
+  if (kernel_.backend == Backend::cuda || kernel_.backend == Backend::vulkan) only_far = random("far tensor").below(problem.values.size());
+  return {worker_.arena(), problem, placed, poison, std::move(preset), only_far, most_bytes};
 }
 
 Run Trial::run(const Problem& problem, Poison poison, contract::Level level) {
   expect_quiet();
   last_.reset();
+  if (const auto why = outside(kernel_, problem)) {
+    Outcome outcome = Outcome::not_applicable("it takes a call that the kernel does not: " + *why);
+    // What is drawn, or tried on the way to a smaller case, is the kernel's to refuse; other calls and values are a relation's need.
+    const bool drawn = problem.dims == case_.dims && problem.params == case_.params;
+    if (drawn && kernel_.limits->refuse && kernel_.limits->refuse(problem.dims, problem.params))
+      outcome.kind = Outcome::Kind::refused, outcome.reason = *why;
+    throw Interrupted{outcome};
+  }
   calls_.push_back({problem, poison, {}});
   const Stage& stage = last_.emplace(this->stage(problem, poison));
+  const bool knows_how = worker_.has_returned();
   const Reply reply = worker_.run(op_, kernel_, problem.dims, problem.params, stage.tensors(), level);
+  if (!knows_how && !kernel_.advice.empty() && reply.status == Reply::Status::done && stage.untouched()) {
+    last_.reset();
+    throw Interrupted{Outcome::falsify(structural("error", fmt::format("{} (it returned, and wrote no output)", kernel_.advice)))};
+  }
   std::optional<std::string> damage;
   Run run;
   if (reply.status == Reply::Status::done) {
@@ -88,7 +142,25 @@ Run Trial::run(const Problem& problem, Poison poison, contract::Level level) {
   }
   last_.reset();
   if (damage) throw Interrupted{Outcome::falsify(structural("out of bounds", *damage))};
-  interrupt(reply);
+  interrupt(reply, knows_how ? "" : kernel_.advice);
+}
+
+std::optional<Outcome> Trial::reject(const Problem& problem, std::string_view what) {
+  expect_quiet();
+  last_.reset();
+  Preset preset;
+  preset.frozen.assign(op_.tensors.size(), true);
+  const Stage stage = this->stage(problem, Poison::finite, std::move(preset));
+  if (!worker_.forbids(op_, kernel_, problem.dims, problem.params, stage.tensors())) return std::nullopt;
+  const Reply reply = worker_.run(op_, kernel_, problem.dims, problem.params, stage.tensors(), contract::Level::off);
+  const auto fails = [&](std::string_view how) {
+    calls_.push_back({problem, Poison::finite, {}});
+    return Outcome::falsify(structural("contract", fmt::format("it says that it rejects {}, and {}", what, how)));
+  };
+  if (reply.status == Reply::Status::done) return fails("took the call");
+  if (reply.status != Reply::Status::refused && reply.status != Reply::Status::failed) return fails(reply.detail);
+  if (const auto damage = stage.damage()) return fails("refused, but " + *damage);
+  return Outcome{};
 }
 
 void Trial::expect_quiet() const {
@@ -204,7 +276,8 @@ Outcome try_obligation(Check check, const OpDescriptor& op, const Kernel& kernel
   Trial trial(op, kernel, c, worker);
   Outcome outcome;
   try {
-    if (!c.prelude.empty()) trial.run(make_problem(op, prelude_of(op, c), kernel.arithmetic, kernel.storage));
+    if (!c.prelude.empty())
+      trial.run(keep_to(op, kernel, make_problem(op, admitted(op, kernel, prelude_of(op, c)), kernel.arithmetic, kernel.storage)));
     trial.forget_calls();
     outcome = check(trial);
     trial.expect_quiet();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/bounded.hpp"
+#include "falsify/engine/admit.hpp"
 #include "falsify/engine/comparator.hpp"
 #include "falsify/engine/inputs.hpp"
 #include "falsify/engine/obligation.hpp"
@@ -55,7 +56,7 @@ class Trial {
   Random random(std::string_view purpose) const { return Random(derive(case_.seed, purpose)); }
 
   /// The call of the case.
-  Problem problem() const { return make_problem(op_, case_, kernel_.arithmetic, kernel_.storage); }
+  Problem problem() const { return keep_to(op_, kernel_, make_problem(op_, case_, kernel_.arithmetic, kernel_.storage)); }
   /// The same dims with values by another strategy.
   Problem problem(Strategy strategy) const;
   /// A call with other dims; values by the case's strategy.
@@ -67,6 +68,15 @@ class Trial {
   /// check that is being tried.
   Run run(const Problem& problem, Poison poison, contract::Level level = contract::Level::pre);
   Run run(const Problem& problem) { return run(problem, case_.seed & 1 ? Poison::nan : Poison::finite); }
+  /// The same beside work of other threads.
+  Run run(const Problem& problem, Beside beside) {
+    worker_.beside(beside);
+    return run(problem);
+  }
+
+  /// Runs the kernel on a call that the contract forbids and that it says it rejects: it must say so, and touch nothing. Nothing where
+  /// the call is not forbidden.
+  std::optional<Outcome> reject(const Problem& problem, std::string_view what);
 
   /// The bounded oracle, under the arithmetic that the kernel declares. Computed in this process, after
   /// the kernel, out of its reach.
@@ -113,7 +123,11 @@ class Trial {
     Poison poison;
     std::optional<Run> run;
   };
-  Stage stage(const Problem& problem, Poison poison) const;
+  /// What the kernel's limits say that outputs hold before a call.
+  Preset preset(const Problem& problem) const;
+  /// The call laid out as device and kernel allow.
+  Stage stage(const Problem& problem, Poison poison) const { return stage(problem, poison, preset(problem)); }
+  Stage stage(const Problem& problem, Poison poison, Preset preset) const;
   /// The number of the call that failed in `calls_`; makes `finding` one of that call alone where it is wrong by itself.
   std::size_t find_failed(Finding& finding, bool& alone) const;
   /// The finding's element holds what it held before the call, whatever that was.
@@ -125,6 +139,8 @@ class Trial {
   Worker& worker_;
   std::optional<Stage> last_;  ///< of the last run that went well
   std::vector<Made> calls_;
+  /// The oracle of the last call before which an output held what is right there.
+  mutable std::optional<std::pair<Problem, std::vector<std::vector<Bounded>>>> whole_;
 };
 
 /// Runs one check on one case. A prelude in the case is run first. An explained finding (Trial::explain) costs an oracle for each

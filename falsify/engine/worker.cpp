@@ -16,10 +16,12 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/errors.hpp"
 #include "falsify/engine/child_exit.hpp"
 #include "falsify/engine/child_process.hpp"
+#include "falsify/engine/load.hpp"
 #include "falsify/engine/sandbox.hpp"
 #include "runtime/cuda_host/thread_order.hpp"
 
@@ -152,6 +154,7 @@ std::string how_it_ended(int status, std::size_t kept) {
 struct Worker::Mailbox {
   bool only_device;  ///< is asked for, no call
   const Kernel* kernel;
+  Beside beside;
   std::size_t dims, params, tensors;
   Index dim[kMaxExtents];
   double param[kMaxExtents];
@@ -159,6 +162,7 @@ struct Worker::Mailbox {
   Reply::Status status;
   char detail[8192];
   char device[256];
+  std::size_t largest_buffer;
   std::size_t kept;  ///< bytes that calls have added to the process's private memory, when it was last looked at
 };
 
@@ -225,8 +229,13 @@ void Worker::serve(int channel) {
     try {
       Device& d = assay::device(kernel.backend);
       device_is_here = true;
-      if (m.only_device) set_text(m.device, d.description());
-      else run_on(d, kernel, call, arena_, fences, placed);
+      if (m.only_device) {
+        set_text(m.device, d.description());
+        m.largest_buffer = d.largest_buffer();
+      } else {
+        const LoadScope load(m.beside == Beside::load && d.host_visible());
+        run_on(d, kernel, call, arena_, fences, placed);
+      }
       m.status = Reply::Status::done;
     } catch (const Refused& e) {
       m.status = Reply::Status::refused;
@@ -326,10 +335,15 @@ std::optional<Reply> Worker::start_device(const Kernel& kernel) {
   const Reply reply = ask(kStartLimit);
   if (reply.status == Reply::Status::done) {
     device_ = get_text(mailbox_->device);
+    largest_buffer_ = mailbox_->largest_buffer;
     return std::nullopt;
   }
   restart();
   return Reply{Reply::Status::unavailable, reply.detail};
+}
+
+std::size_t Worker::largest_buffer(const Kernel& kernel) {
+  return pid_ < 0 && start_device(kernel) ? 0 : largest_buffer_;
 }
 
 namespace {
@@ -349,20 +363,42 @@ class Checks {
 /// A call has come to an end after which its outputs are not looked at.
 struct NoOutputs {};
 
+Call call_in(const Arena& arena, std::span<const Index> dims, std::span<const double> params, std::span<const Placed> tensors) {
+  Call call{{dims.begin(), dims.end()}, {params.begin(), params.end()}, {}};
+  for (const Placed& t : tensors) call.tensors.push_back({t.dtype, arena.base() + t.data, t.shape, t.strides});
+  return call;
+}
+
 }  // namespace
+
+std::optional<std::string> Worker::forbids(const OpDescriptor& op, const Kernel& kernel, std::span<const Index> dims,
+                                           std::span<const double> params, std::span<const Placed> tensors) const {
+  const Call call = call_in(arena_, dims, params, tensors);
+  if (refuses_storage(kernel, call)) return std::nullopt;
+  Kernel idle = kernel;
+  idle.run = [](const Call&, Device&) {};
+  try {
+    const Checks checks(contract::Level::pre);
+    op.checked(call, idle, assay::device(Backend::cpu));
+  } catch (const ContractViolation& e) {
+    return e.what();
+  }
+  return std::nullopt;
+}
 
 Reply Worker::run(const OpDescriptor& op, const Kernel& kernel, std::span<const Index> dims,
                   std::span<const double> params, std::span<const Placed> tensors, contract::Level level) {
   if (dims.size() > kMaxExtents || params.size() > kMaxExtents || tensors.size() > kMaxExtents)
     throw std::logic_error("worker mailbox: more dims, params or tensors than it holds");
-  Call call{{dims.begin(), dims.end()}, {params.begin(), params.end()}, {}};
-  for (const Placed& t : tensors) call.tensors.push_back({t.dtype, arena_.base() + t.data, t.shape, t.strides});
+  const Beside beside = std::exchange(beside_, Beside::nothing);
+  const Call call = call_in(arena_, dims, params, tensors);
   if (const auto why = refuses_storage(kernel, call)) return {Reply::Status::refused, *why};
+  if (level == contract::Level::off) return run_there(kernel, dims, params, tensors, beside);
   // The contract is checked here, around a kernel that runs there: no kernel has a part in what its contract says of it.
   Reply reply;
   Kernel there = kernel;
   there.run = [&](const Call&, Device&) {
-    reply = run_there(kernel, dims, params, tensors);
+    reply = run_there(kernel, dims, params, tensors, beside);
     if (reply.status != Reply::Status::done) throw NoOutputs{};
   };
   const std::vector<std::uint64_t> before(op.counters().begin(), op.counters().end());
@@ -381,7 +417,8 @@ Reply Worker::run(const OpDescriptor& op, const Kernel& kernel, std::span<const 
   return reply;
 }
 
-Reply Worker::run_there(const Kernel& kernel, std::span<const Index> dims, std::span<const double> params, std::span<const Placed> tensors) {
+Reply Worker::run_there(const Kernel& kernel, std::span<const Index> dims, std::span<const double> params, std::span<const Placed> tensors,
+                        Beside beside) {
   const std::chrono::milliseconds allowed = kernel.backend == Backend::cuda_host ? kInTurn * limit_ : limit_;
   std::chrono::milliseconds limit = allowed;
   if (give_up_at_) {
@@ -394,12 +431,14 @@ Reply Worker::run_there(const Kernel& kernel, std::span<const Index> dims, std::
   m.only_device = false;
   m.kernel = &kernel;
   m.detail[0] = '\0';
+  m.beside = beside;
   m.dims = dims.size(), m.params = params.size(), m.tensors = tensors.size();
   std::ranges::copy(dims, m.dim);
   std::ranges::copy(params, m.param);
   std::ranges::copy(tensors, m.placed);
   const Reply reply = ask(limit);
   if (reply.status == Reply::Status::hung && limit < allowed) throw TimeIsUp{};
+  has_returned_ = has_returned_ || reply.status == Reply::Status::done || reply.status == Reply::Status::refused;
   // A device that has failed may fail every later call too: those are not to be blamed on their cases.
   if (reply.status == Reply::Status::failed) restart();
   return reply;

@@ -36,6 +36,9 @@ struct Reply {
   std::string detail;  ///< the reason, clause text, error, or signal
 };
 
+/// What goes on in the process while a call of a host back end runs: `load`, threads that keep its processors busy, off and on.
+enum class Beside { nothing, load };
+
 /// A call was cut short by give_up_at(): nothing is known about it.
 struct TimeIsUp {};
 
@@ -56,10 +59,17 @@ class Worker {
   Arena& arena() { return arena_; }
 
   /// Runs the kernel on tensors placed in the arena. The contract is checked around the call, in this process, at the level
-  /// given. The kernel must have existed when the process started, as registered ones have: call restart() before the first
-  /// use of another. Throws TimeIsUp.
+  /// given; at level off it is not asked: the call may be one that it forbids. The kernel must have existed when the process
+  /// started, as registered ones have: call restart() before the first use of another. Throws TimeIsUp.
   Reply run(const OpDescriptor& op, const Kernel& kernel, std::span<const Index> dims, std::span<const double> params,
             std::span<const Placed> tensors, contract::Level level = contract::Level::full);
+  /// What the contract's requires clauses have against a call, evaluated in this process.
+  std::optional<std::string> forbids(const OpDescriptor& op, const Kernel& kernel, std::span<const Index> dims,
+                                     std::span<const double> params, std::span<const Placed> tensors) const;
+  /// Of the next call alone.
+  void beside(Beside what) { beside_ = what; }
+  /// A call of a kernel under test has returned normally.
+  bool has_returned() const { return has_returned_; }
   /// A call that would have time beyond this, but does not return until then, is given up.
   void give_up_at(std::chrono::steady_clock::time_point time) { give_up_at_ = time; }
   /// Of the threads on cuda-host, from the next process on (Case::order).
@@ -70,10 +80,13 @@ class Worker {
   std::vector<std::uint64_t> clause_counts(const OpDescriptor& op) const;
   /// Description of the device the last process ran on, as it was before any kernel ran there (empty before the first).
   const std::string& device() const { return device_; }
+  /// Device::largest_buffer() of the kernel's device, which is started; 0 where it is not here.
+  std::size_t largest_buffer(const Kernel& kernel);
 
  private:
   struct Mailbox;
-  Reply run_there(const Kernel& kernel, std::span<const Index> dims, std::span<const double> params, std::span<const Placed> tensors);
+  Reply run_there(const Kernel& kernel, std::span<const Index> dims, std::span<const double> params, std::span<const Placed> tensors,
+                  Beside beside);
   void start(Backend backend);
   /// What its process answers is the word of whatever ran there: every field is read within its bounds, and nothing in it
   /// makes a wrong result right.
@@ -93,8 +106,11 @@ class Worker {
   std::chrono::milliseconds limit_;
   std::optional<std::chrono::steady_clock::time_point> give_up_at_;
   std::string device_;
+  std::size_t largest_buffer_ = 0;
   std::map<const OpDescriptor*, std::vector<std::uint64_t>> evaluated_;
   std::uint64_t order_ = 0;
+  bool has_returned_ = false;
+  Beside beside_ = Beside::nothing;
   pid_t pid_ = -1;
   std::unique_ptr<KernelOutput> output_;
   int channel_ = -1, process_ = -1;  ///< descriptors: of the other end, and of the process itself

@@ -16,7 +16,6 @@ inline Affine affine_of(const AffineProduct& x) {
   return {x.scale, x.adds() ? x.addend.data() : nullptr, x.adds() ? x.addend_step() : 0};
 }
 
-/// Extents are those of contracts, at most 16384: far below what grids and 32-bit indices of tiles hold.
 struct Naive16 {
   template <bool a_transposed, bool b_transposed, ProductFault fault>
   static void run(const AffineProduct& x, Device& device) {
@@ -39,11 +38,16 @@ void multiply(const AffineProduct& x, Device& device) {
   else Algorithm::template run<false, false, fault>(x, device);
 }
 
-/// The registry's row of an operation that is made of products.
-template <class Args, void (*run)(const Args&, Device&)>
+/// The registry's row of an operation that is made of products, of whose C a block has `rows` rows.
+template <class Args, void (*run)(const Args&, Device&), Index rows = 16>
 Kernel composed_kernel(std::string_view op, std::string_view id, std::string_view source, std::string_view summary) {
-  return {
-      .op = op, .id = id, .backend = kCudaBackend, .source = source, .summary = summary, .run = &run_typed<Args, run>};
+  return {.op = op,
+          .id = id,
+          .backend = kCudaBackend,
+          .source = source,
+          .summary = summary,
+          .run = &run_typed<Args, run>,
+          .refuse = [](const Call& call) { return refuse_grid("the rows of a product", largest_products(Args::unpack(call)).m, rows); }};
 }
 
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

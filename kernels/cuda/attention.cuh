@@ -370,6 +370,7 @@ Kernel attention_tiled_row(std::string_view id) {
           .source = "kernels/cuda/attention.cuh",
           .summary = "64 queries by 64 keys a block, heads of a group together, 4x4 scores a thread",
           .run = [](const Call& call, Device& device) { run_attention_tiled<S, fault>(Args::unpack(call), device); },
+          .refuse = [](const Call& call) { return refuse_grid("batch", Args::unpack(call).batch, 1); },
           .priority = 1};
 }
 

@@ -293,6 +293,7 @@ Kernel attention_backward_row(std::string_view id) {
           .source = "kernels/cuda/attention_backward.cuh",
           .summary = "64 queries by 64 keys a block, one pass for dq and one for dk and dv, 4x4 pairs a thread",
           .run = [](const Call& call, Device& device) { run_attention_backward<S, fault>(Args::unpack(call), device); },
+          .refuse = [](const Call& call) { return refuse_grid("batch", Args::unpack(call).batch, 1); },
           .priority = 1};
 }
 

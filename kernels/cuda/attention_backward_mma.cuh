@@ -196,6 +196,7 @@ Kernel attention_backward_mma_row(std::string_view id) {
           .summary = sizeof(S) == 2 ? "16-bit tensor cores (mma.sync m16n8k16), 16 rows a warp, one pass for dq and one for dk and dv"
                                     : "three products of TF32 for one (mma.sync m16n8k8), 16 rows a warp, one pass for dq and one for dk and dv",
           .run = [](const Call& call, Device& device) { run_attention_backward_mma<S, fault>(Args::unpack(call), device); },
+          .refuse = [](const Call& call) { return refuse_grid("batch", Args::unpack(call).batch, 1); },
           .priority = 2};
 }
 

@@ -285,7 +285,8 @@ Kernel decode_row(std::string_view id) {
           .storage = dtype_of<S>,
           .source = "kernels/cuda/attention_decode.cuh",
           .summary = "blocks share out the places, up to 8 heads read each key and value once; their results combined",
-          .run = [](const Call& call, Device& device) { run_decode<S, fault>(Args::unpack(call), device); }};
+          .run = [](const Call& call, Device& device) { run_decode<S, fault>(Args::unpack(call), device); },
+          .refuse = [](const Call& call) { return refuse_grid("batch", Args::unpack(call).batch, 1); }};
 }
 
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

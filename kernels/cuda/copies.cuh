@@ -70,12 +70,6 @@ void tiled32(const StridedCopy& c, Device& device) {
   launch(&tiled32_kernel<fault>, {dim3(blocks_for(c.n, 32), blocks_for(c.m, 32)), dim3(32, 8)}, device, c);
 }
 
-/// More tiles along m than a grid has blocks: rows of 2^21 elements and more.
-inline std::optional<std::string> refuse_tiled32(Index m) {
-  if (m <= 65535 * Index{32}) return std::nullopt;
-  return "m = " + std::to_string(m) + " needs more than the 65535 blocks that a grid has along y";
-}
-
 /// dst of `exchanged` (a transpose) is [n,m].
 template <class Args, bool exchanged>
 StridedCopy copy_of(const Args& args) {
@@ -103,7 +97,7 @@ Kernel copy_kernel(std::string_view op, std::string_view id, std::string_view su
                 const StridedCopy copy = copy_of<Args, exchanged>(Args::unpack(call));
                 if (copy.m > 0 && copy.n > 0) run(copy, device);
               },
-          .refuse = tiled ? +[](const Call& call) { return refuse_tiled32(Args::unpack(call).m); } : nullptr,
+          .refuse = tiled ? +[](const Call& call) { return refuse_grid("m", Args::unpack(call).m, 32); } : nullptr,
           .priority = tiled ? 1 : 0,
           .automatic_above = kNeverAutomatic};
 }

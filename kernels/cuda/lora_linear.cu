@@ -10,7 +10,7 @@ using ops::LoraLinearArgs;
 const KernelRegistration naive16_row{composed_kernel<LoraLinearArgs, &lora_linear_by<&multiply<Naive16>>>(
     "lora_linear", "lora_linear/" ASSAY_CUDA_NAME "/naive16", "kernels/lora.hpp", kNaive16)};
 const KernelRegistration register_tiled_row{
-    preferred(composed_kernel<LoraLinearArgs, &lora_linear_by<&multiply<RegisterTiled>>>(
+    preferred(composed_kernel<LoraLinearArgs, &lora_linear_by<&multiply<RegisterTiled>>, 128>(
         "lora_linear", "lora_linear/" ASSAY_CUDA_NAME "/register_tiled", "kernels/lora.hpp", kRegisterTiled))};
 
 }  // namespace

@@ -11,7 +11,7 @@ const KernelRegistration naive16_row{
     composed_kernel<LoraLinearBackwardArgs, &lora_linear_backward_by<&multiply<Naive16>>>(
         "lora_linear_backward", "lora_linear_backward/" ASSAY_CUDA_NAME "/naive16", "kernels/lora.hpp", kNaive16)};
 const KernelRegistration register_tiled_row{
-    preferred(composed_kernel<LoraLinearBackwardArgs, &lora_linear_backward_by<&multiply<RegisterTiled>>>(
+    preferred(composed_kernel<LoraLinearBackwardArgs, &lora_linear_backward_by<&multiply<RegisterTiled>>, 128>(
         "lora_linear_backward", "lora_linear_backward/" ASSAY_CUDA_NAME "/register_tiled", "kernels/lora.hpp",
         kRegisterTiled))};
 

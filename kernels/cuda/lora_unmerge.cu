@@ -10,7 +10,7 @@ using ops::LoraUnmergeArgs;
 const KernelRegistration naive16_row{composed_kernel<LoraUnmergeArgs, &lora_unmerge_by<&multiply<Naive16>>>(
     "lora_unmerge", "lora_unmerge/" ASSAY_CUDA_NAME "/naive16", "kernels/lora.hpp", kNaive16)};
 const KernelRegistration register_tiled_row{
-    preferred(composed_kernel<LoraUnmergeArgs, &lora_unmerge_by<&multiply<RegisterTiled>>>(
+    preferred(composed_kernel<LoraUnmergeArgs, &lora_unmerge_by<&multiply<RegisterTiled>>, 128>(
         "lora_unmerge", "lora_unmerge/" ASSAY_CUDA_NAME "/register_tiled", "kernels/lora.hpp", kRegisterTiled))};
 
 }  // namespace

@@ -14,10 +14,10 @@ using ops::MatmulArgs;
 
 const KernelRegistration naive16_kernel_row{product_kernel<MatmulArgs, &naive16<false, false>>(
     "matmul", "matmul/" ASSAY_CUDA_NAME "/naive16", "kernels/cuda/naive16.cuh", kNaive16)};
-const KernelRegistration register_tiled_row{preferred(product_kernel<MatmulArgs, &register_tiled<false, false>>(
+const KernelRegistration register_tiled_row{preferred(product_kernel<MatmulArgs, &register_tiled<false, false>, 128>(
     "matmul", "matmul/" ASSAY_CUDA_NAME "/register_tiled", "kernels/cuda/register_tiled.cuh", kRegisterTiled))};
 const KernelRegistration tf32_wmma_row{declaring(
-    kTf32Arithmetic, product_kernel<MatmulArgs, &tf32_wmma<false, false>>(
+    kTf32Arithmetic, product_kernel<MatmulArgs, &tf32_wmma<false, false>, 128>(
                          "matmul", "matmul/" ASSAY_CUDA_NAME "/tf32_wmma", "kernels/cuda/tf32_wmma.cuh", kTf32Wmma))};
 
 #if defined(__CUDACC__)

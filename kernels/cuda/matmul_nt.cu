@@ -14,11 +14,11 @@ using ops::MatmulNtArgs;
 
 const KernelRegistration naive16_kernel_row{product_kernel<MatmulNtArgs, &naive16<false, true>>(
     "matmul_nt", "matmul_nt/" ASSAY_CUDA_NAME "/naive16", "kernels/cuda/naive16.cuh", kNaive16)};
-const KernelRegistration register_tiled_row{preferred(product_kernel<MatmulNtArgs, &register_tiled<false, true>>(
+const KernelRegistration register_tiled_row{preferred(product_kernel<MatmulNtArgs, &register_tiled<false, true>, 128>(
     "matmul_nt", "matmul_nt/" ASSAY_CUDA_NAME "/register_tiled", "kernels/cuda/register_tiled.cuh", kRegisterTiled))};
 const KernelRegistration tf32_wmma_row{
     declaring(kTf32Arithmetic,
-              product_kernel<MatmulNtArgs, &tf32_wmma<false, true>>(
+              product_kernel<MatmulNtArgs, &tf32_wmma<false, true>, 128>(
                   "matmul_nt", "matmul_nt/" ASSAY_CUDA_NAME "/tf32_wmma", "kernels/cuda/tf32_wmma.cuh", kTf32Wmma))};
 
 #if defined(__CUDACC__)

@@ -14,11 +14,11 @@ using ops::MatmulTnArgs;
 
 const KernelRegistration naive16_kernel_row{product_kernel<MatmulTnArgs, &naive16<true, false>>(
     "matmul_tn", "matmul_tn/" ASSAY_CUDA_NAME "/naive16", "kernels/cuda/naive16.cuh", kNaive16)};
-const KernelRegistration register_tiled_row{preferred(product_kernel<MatmulTnArgs, &register_tiled<true, false>>(
+const KernelRegistration register_tiled_row{preferred(product_kernel<MatmulTnArgs, &register_tiled<true, false>, 128>(
     "matmul_tn", "matmul_tn/" ASSAY_CUDA_NAME "/register_tiled", "kernels/cuda/register_tiled.cuh", kRegisterTiled))};
 const KernelRegistration tf32_wmma_row{
     declaring(kTf32Arithmetic,
-              product_kernel<MatmulTnArgs, &tf32_wmma<true, false>>(
+              product_kernel<MatmulTnArgs, &tf32_wmma<true, false>, 128>(
                   "matmul_tn", "matmul_tn/" ASSAY_CUDA_NAME "/tf32_wmma", "kernels/cuda/tf32_wmma.cuh", kTf32Wmma))};
 
 #if defined(__CUDACC__)

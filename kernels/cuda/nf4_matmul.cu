@@ -10,7 +10,7 @@ using ops::Nf4MatmulArgs;
 
 const KernelRegistration naive_row{nf4_product_kernel<Nf4MatmulArgs, &nf4_naive<false>>(
     "nf4_matmul", "nf4_matmul/" ASSAY_CUDA_NAME "/naive", "one thread an output")};
-const KernelRegistration tiled_row{preferred(nf4_product_kernel<Nf4MatmulArgs, &nf4_tiled<false>>(
+const KernelRegistration tiled_row{preferred(nf4_product_kernel<Nf4MatmulArgs, &nf4_tiled<false>, 128>(
     "nf4_matmul", "nf4_matmul/" ASSAY_CUDA_NAME "/register_tiled", "128x128 tiles, decoded into shared memory"))};
 
 }  // namespace

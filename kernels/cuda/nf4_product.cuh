@@ -313,8 +313,8 @@ Product nf4_product_of(const Args& args) {
   else return call(args.dy, args.dx);
 }
 
-/// The registry's row; the caller adds what differs.
-template <class Args, void (*run)(const Product&, const Nf4Matrix&, Device&)>
+/// The registry's row, of a kernel of whose outputs a block has `rows` rows; the caller adds what differs.
+template <class Args, void (*run)(const Product&, const Nf4Matrix&, Device&), Index rows = 16>
 Kernel nf4_product_kernel(std::string_view op, std::string_view id, std::string_view summary) {
   return {.op = op,
           .id = id,
@@ -325,7 +325,8 @@ Kernel nf4_product_kernel(std::string_view op, std::string_view id, std::string_
             const Args args = Args::unpack(call);
             const Product product = nf4_product_of(args);
             if (product.m > 0 && product.n > 0) run(product, nf4_matrix(args), device);
-          }};
+          },
+          .refuse = [](const Call& call) { return refuse_grid("m", Args::unpack(call).m, rows); }};
 }
 
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -92,15 +92,6 @@ Product product_of(const Args& args) {
           leading_dimension(args.c)};
 }
 
-/// Extents are 32-bit integers in kernels, and tiles reach past them; a grid has 65535 blocks along y, of 16 rows or
-/// more.
-template <class Args>
-std::optional<std::string> refuse_large(const Args& args) {
-  constexpr Index kMaxRows = 65535 * 16, kMax = Index{1} << 30;
-  if (args.m <= kMaxRows && args.k <= kMax && args.n <= kMax) return std::nullopt;
-  return "m above " + std::to_string(kMaxRows) + ", or k or n above " + std::to_string(kMax);
-}
-
 /// True where every row starts at a multiple of 16 bytes.
 inline bool vectors(const float* matrix, Index ld) {
   return reinterpret_cast<std::uintptr_t>(matrix) % 16 == 0 && ld % 4 == 0;
@@ -114,8 +105,9 @@ __device__ inline float element_or_zero(const float* matrix, Index ld, int row, 
   return row < rows && column < columns ? matrix[row * ld + column] : 0.0f;
 }
 
-/// The registry's row of a product; the caller adds what differs.
-template <class Args, void (*run)(const Product&, Device&)>
+/// The registry's row of a product, of whose C a block has `rows` rows; the caller adds what differs. Extents, 2^20 at most by the
+/// contracts, are 32-bit integers in kernels.
+template <class Args, void (*run)(const Product&, Device&), Index rows = 16>
 Kernel product_kernel(std::string_view op, std::string_view id, std::string_view source, std::string_view summary) {
   return {.op = op,
           .id = id,
@@ -127,7 +119,7 @@ Kernel product_kernel(std::string_view op, std::string_view id, std::string_view
                 const Product product = product_of(Args::unpack(call));
                 if (product.m > 0 && product.n > 0) run(product, device);
               },
-          .refuse = &refuse_typed<Args, &refuse_large<Args>>};
+          .refuse = [](const Call& call) { return refuse_grid("m", Args::unpack(call).m, rows); }};
 }
 
 /// The row of a kernel that computes in `arithmetic`.

@@ -25,7 +25,6 @@ struct ProductShaders {
   }
 };
 
-/// Extents are those of contracts, at most 16384: no more workgroups and turns than every device runs.
 template <const ProductShaders& shaders>
 void multiply(const AffineProduct& x, Device& device) {
   VulkanDevice& target = vulkan_device(device);
@@ -53,8 +52,8 @@ void multiply(const AffineProduct& x, Device& device) {
                    .groups = {groups(x.n(), shaders.tile), groups(x.m(), shaders.tile), 1}});
 }
 
-/// The registry's row of an operation that is made of products; `refuse` names the tensors that may reach too far.
-template <class Args, void (*run)(const Args&, Device&), std::optional<std::string> (*refuse)(const Args&)>
+/// The registry's row of an operation that is made of products by tiles; `refuse` names the tensors that may reach too far.
+template <class Args, void (*run)(const Args&, Device&), std::optional<std::string> (*refuse)(const Args&), Index tile>
 Kernel composed_kernel(std::string_view op, std::string_view id, std::string_view source, std::string_view summary) {
   return {.op = op,
           .id = id,
@@ -63,7 +62,12 @@ Kernel composed_kernel(std::string_view op, std::string_view id, std::string_vie
           .source = source,
           .summary = summary,
           .run = &run_typed<Args, run>,
-          .refuse = &refuse_typed<Args, refuse>,
+          .refuse = [](const Call& call) -> std::optional<std::string> {
+            const Args args = Args::unpack(call);
+            const ProductExtents largest = largest_products(args);
+            if (auto why = refuse_tiles(largest.m, largest.k, largest.n, tile)) return why;
+            return refuse(args);
+          },
           .automatic_above = kProductVolume};
 }
 

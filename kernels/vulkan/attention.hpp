@@ -67,6 +67,7 @@ void run_attention_naive(const ops::AttentionArgs& args, Device& device) {
 }
 
 inline std::optional<std::string> refuse_large_attention(const ops::AttentionArgs& args) {
+  if (auto why = refuse_batch(args.batch)) return why;
   return refuse_large(f32(args.q), f32(args.k), f32(args.v), f32(args.y), args.logsumexp);
 }
 

@@ -117,6 +117,7 @@ inline std::optional<std::string> refuse_attention_backward(const ops::Attention
   const Index rows = args.s * (args.heads / args.kv_heads),
               of_tile = 1 + 2 * product_turns(args.d) + 2 * sum_turns(args.d);
   if (auto why = refuse_blocks(rows)) return why;
+  if (auto why = refuse_batch(args.batch)) return why;
   if (auto why = refuse_long(std::max(tiles_of(rows), tiles_of(args.t)) * of_tile)) return why;
   if (auto why = refuse_rows(args.batch * args.heads * args.s, args.d, 1)) return why;
   return refuse_large(f32(args.q), f32(args.k), f32(args.v), f32(args.y), args.logsumexp, f32(args.dy), f32(args.dq),

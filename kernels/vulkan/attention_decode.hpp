@@ -73,6 +73,7 @@ void run_attention_decode(const ops::AttentionDecodeArgs& args, Device& device) 
 }
 
 inline std::optional<std::string> refuse_attention_decode(const ops::AttentionDecodeArgs& args) {
+  if (auto why = refuse_batch(args.batch)) return why;
   // Of a tile: elements of keys, steps of two reductions, heads, values; around them the query, heads and slots.
   Index width = 8;
   while (4 * width < args.d) width *= 2;

@@ -11,7 +11,7 @@ constexpr ProductShaders kNaive{.b_transposed = &shaders::linear_naive16, .tile 
 constexpr ProductShaders kTiled{.b_transposed = &shaders::linear_tiled64, .tile = 64};
 
 const KernelRegistration naive16{linear_kernel<&multiply<kNaive>>("linear/vulkan/naive16", kNaive16)};
-const KernelRegistration tiled64{preferred(linear_kernel<&multiply<kTiled>>("linear/vulkan/tiled64", kTiled64))};
+const KernelRegistration tiled64{preferred(linear_kernel<&multiply<kTiled>, LinearFault::none, kTiled.tile>("linear/vulkan/tiled64", kTiled64))};
 
 }  // namespace
 }  // namespace assay::vulkan::of_linear

@@ -10,9 +10,9 @@ inline std::optional<std::string> refuse_linear(const ops::LinearArgs& args) {
   return refuse_large(args.x, args.weight, args.y);
 }
 
-template <void (*multiply)(const AffineProduct&, Device&), LinearFault fault = LinearFault::none>
+template <void (*multiply)(const AffineProduct&, Device&), LinearFault fault = LinearFault::none, Index tile = 16>
 Kernel linear_kernel(std::string_view id, std::string_view summary) {
-  return composed_kernel<ops::LinearArgs, &linear_by<multiply, fault>, &refuse_linear>(
+  return composed_kernel<ops::LinearArgs, &linear_by<multiply, fault>, &refuse_linear, tile>(
       "linear", id, "kernels/vulkan/linear.comp", summary);
 }
 

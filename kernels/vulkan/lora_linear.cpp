@@ -11,7 +11,7 @@ constexpr ProductShaders kTiled{.b_transposed = &shaders::lora_linear_tiled64, .
 
 const KernelRegistration naive16{lora_linear_kernel<&multiply<kNaive>>("lora_linear/vulkan/naive16", kNaive16)};
 const KernelRegistration tiled64{
-    preferred(lora_linear_kernel<&multiply<kTiled>>("lora_linear/vulkan/tiled64", kTiled64))};
+    preferred(lora_linear_kernel<&multiply<kTiled>, LoraFault::none, kTiled.tile>("lora_linear/vulkan/tiled64", kTiled64))};
 
 }  // namespace
 }  // namespace assay::vulkan::of_lora_linear

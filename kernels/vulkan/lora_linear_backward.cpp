@@ -18,7 +18,7 @@ constexpr ProductShaders kTiled{.plain = &shaders::lora_linear_backward_tiled64,
 const KernelRegistration naive16{
     lora_linear_backward_kernel<&multiply<kNaive>>("lora_linear_backward/vulkan/naive16", kNaive16)};
 const KernelRegistration tiled64{
-    preferred(lora_linear_backward_kernel<&multiply<kTiled>>("lora_linear_backward/vulkan/tiled64", kTiled64))};
+    preferred(lora_linear_backward_kernel<&multiply<kTiled>, LoraFault::none, kTiled.tile>("lora_linear_backward/vulkan/tiled64", kTiled64))};
 
 }  // namespace
 }  // namespace assay::vulkan::of_lora_linear_backward

@@ -11,7 +11,7 @@ constexpr ProductShaders kTiled{.plain = &shaders::lora_merge_tiled64, .tile = 6
 
 const KernelRegistration naive16{lora_merge_kernel<&multiply<kNaive>>("lora_merge/vulkan/naive16", kNaive16)};
 const KernelRegistration tiled64{
-    preferred(lora_merge_kernel<&multiply<kTiled>>("lora_merge/vulkan/tiled64", kTiled64))};
+    preferred(lora_merge_kernel<&multiply<kTiled>, LoraFault::none, kTiled.tile>("lora_merge/vulkan/tiled64", kTiled64))};
 
 }  // namespace
 }  // namespace assay::vulkan::of_lora_merge

@@ -11,7 +11,7 @@ constexpr ProductShaders kTiled{.plain = &shaders::lora_unmerge_tiled64, .tile =
 
 const KernelRegistration naive16{lora_unmerge_kernel<&multiply<kNaive>>("lora_unmerge/vulkan/naive16", kNaive16)};
 const KernelRegistration tiled64{
-    preferred(lora_unmerge_kernel<&multiply<kTiled>>("lora_unmerge/vulkan/tiled64", kTiled64))};
+    preferred(lora_unmerge_kernel<&multiply<kTiled>, LoraFault::none, kTiled.tile>("lora_unmerge/vulkan/tiled64", kTiled64))};
 
 }  // namespace
 }  // namespace assay::vulkan::of_lora_unmerge

@@ -41,20 +41,19 @@ void run_nf4_product(const Args& args, Device& device) {
                    .groups = {groups(c.dim(1), gemv ? 4 : tile), groups(args.m, gemv ? 1 : tile), 1}});
 }
 
-template <class Args>
+template <class Args, Index tile>
 std::optional<std::string> refuse_nf4_product(const Args& args) {
-  const Index terms = [&] {
-    if constexpr (requires { args.x; }) return args.k;
-    else return args.n;
+  const auto [terms, columns] = [&] {
+    if constexpr (requires { args.x; }) return std::pair{args.k, args.n};
+    else return std::pair{args.n, args.k};
   }();
-  // A turn sums 8 terms or more; the loops inside it are unrolled.
-  if (auto why = refuse_long((terms + 7) / 8 + 10)) return why;
+  if (auto why = refuse_tiles(args.m, terms, columns, tile)) return why;
   if constexpr (requires { args.x; }) return refuse_large(args.x, args.codes, args.absmax, args.y);
   else return refuse_large(args.dy, args.codes, args.absmax, args.dx);
 }
 
-/// The registry's row for a product; the caller adds what differs.
-template <class Args, void (*run)(const Args&, Device&)>
+/// The registry's row for a product by tiles; the caller adds what differs.
+template <class Args, void (*run)(const Args&, Device&), Index tile = 16>
 Kernel nf4_product_kernel(std::string_view op, std::string_view id, std::string_view source, std::string_view summary) {
   return {.op = op,
           .id = id,
@@ -63,7 +62,7 @@ Kernel nf4_product_kernel(std::string_view op, std::string_view id, std::string_
           .source = source,
           .summary = summary,
           .run = &run_typed<Args, run>,
-          .refuse = &refuse_typed<Args, &refuse_nf4_product<Args>>,
+          .refuse = &refuse_typed<Args, &refuse_nf4_product<Args, tile>>,
           .automatic_above = kProductVolume};
 }
 

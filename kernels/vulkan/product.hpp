@@ -45,12 +45,16 @@ void run_product(const Args& args, Device& device) {
 }
 
 /// Products do not loop over workgroups: more tiles than every device runs are refused.
+inline std::optional<std::string> refuse_tiles(Index m, Index k, Index n, Index tile) {
+  if (std::max(m, n) > kMaxGroups * tile)
+    return "m or n above " + std::to_string(kMaxGroups * tile) + " needs more workgroups than every device runs";
+  const Index depth = std::min<Index>(16, 1024 / tile);  // terms of a turn; the loops inside it are unrolled
+  return refuse_long((k + depth - 1) / depth + 1);
+}
+
 template <class Args, Index tile>
 std::optional<std::string> refuse_product(const Args& args) {
-  if (std::max(args.m, args.n) > kMaxGroups * tile)
-    return "m or n above " + std::to_string(kMaxGroups * tile) + " needs more workgroups than every device runs";
-  // A turn sums 8 terms or more; the loops inside it are unrolled.
-  if (auto why = refuse_long((args.k + 7) / 8 + 1)) return why;
+  if (auto why = refuse_tiles(args.m, args.k, args.n, tile)) return why;
   return refuse_large(args.a, args.b, args.c);
 }
 

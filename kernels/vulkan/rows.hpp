@@ -14,6 +14,12 @@ inline std::optional<std::string> refuse_rows(Index rows, Index n, Index passes)
   return refuse_long(turns * (passes * ((n + kRowTurn - 1) / kRowTurn) + 16));
 }
 
+/// Why a grid cannot hold so many sequences along an axis: shaders of attention do not loop over them.
+inline std::optional<std::string> refuse_batch(Index batch) {
+  if (batch <= kMaxGroups) return std::nullopt;
+  return "a batch above " + std::to_string(kMaxGroups) + " needs more workgroups than every device runs";
+}
+
 /// A tensor of the operation as f32: what shaders read and write.
 inline View<float> f32(const StorageView& view) { return view.as<float>(); }
 

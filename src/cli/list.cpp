@@ -6,6 +6,7 @@
 
 #include "cli/commands.hpp"
 #include "contract/descriptor.hpp"
+#include "plugin/declaration.hpp"
 #include "runtime/registry.hpp"
 
 namespace assay::cli {
@@ -41,6 +42,13 @@ nlohmann::json describe(const OpDescriptor& op) {
   for (auto s : op.sources) j["sources"].push_back(s);
   for (const DimInfo& d : op.dims)
     j["dims"].push_back({{"name", d.name}, {"min", d.min}, {"max", d.max}, {"says", d.says}});
+  for (const ParamInfo& p : op.params) {
+    nlohmann::json& row = j["params"].emplace_back(nlohmann::json{{"name", p.name}, {"typical", p.typical}, {"says", p.says}});
+    if (!p.choices.empty()) row["choices"] = std::vector<double>(p.choices.begin(), p.choices.end());
+    else row["min"] = p.min, row["max"] = p.max;
+  }
+  for (const plugin::DeclarationKey& key : plugin::declaration_keys())
+    j["declare"].push_back({{"key", key.name}, {"values", key.values}, {"says", key.says}, {"usual", key.usual}});
   for (const TensorInfo& t : op.tensors)
     j["tensors"].push_back({{"name", t.name}, {"role", t.role == Role::in ? "in" : t.role == Role::out ? "out" : "inout"},
                             {"dtype", name(t.dtype)}, {"shape", t.shape_text}, {"says", t.says}});
@@ -72,6 +80,10 @@ int explain(const std::string& which, bool as_json) {
   fmt::print("\nDims\n");
   for (const auto& d : j["dims"])
     fmt::print("  {} from {} to {}: {}\n", text(d, "name"), d["min"].dump(), d["max"].dump(), text(d, "says"));
+  if (j.contains("params")) fmt::print("\nParams\n");
+  for (const auto& p : j.value("params", nlohmann::json::array()))
+    fmt::print("  {} {}: {}\n", text(p, "name"),
+               p.contains("choices") ? "one of " + p["choices"].dump() : fmt::format("from {} to {}", p["min"].dump(), p["max"].dump()), text(p, "says"));
   fmt::print("\nThe contract\n");
   for (const auto& c : j["clauses"]) fmt::print("  {:<12} {:<11} {}\n", text(c, "id"), text(c, "kind"), text(c, "says"));
   if (j.contains("pins")) fmt::print("\nPinned, as kernels that look right differ there\n");
@@ -80,6 +92,9 @@ int explain(const std::string& which, bool as_json) {
   fmt::print("\nFalsified by\n");
   for (const auto& o : j["obligations"])
     fmt::print("  {:<18} {} (if it fails, suspect: {})\n", text(o, "id"), text(o, "claim"), text(o, "if_fails"));
+  if (j.contains("pins")) fmt::print("\nPinned, where correct-looking kernels differ\n");
+  for (const auto& p : j.value("pins", nlohmann::json::array()))
+    fmt::print("  {:<18} {} ({})\n", text(p, "name"), text(p, "says"), text(p, "tested_by"));
   if (j.contains("gradients")) fmt::print("\nGradients\n");
   for (const auto& g : j.value("gradients", nlohmann::json::array()))
     fmt::print("  {:<12} {}: {} = {}\n", text(g, "id"), text(g, "input"), text(g, "equation"), text(g, "by"));
@@ -87,6 +102,8 @@ int explain(const std::string& which, bool as_json) {
   for (const Kernel* k : kernels_of(text(j, "op")))
     fmt::print("  {:<34} {}\n  {:<34} {}{}{}\n", k->id, k->summary, "", to_string(k->arithmetic),
                k->deterministic ? "" : ", other bits from run to run", k->batch_invariant ? "" : ", other bits in other batches");
+  fmt::print("\nWhat a kernel of yours may declare (--declare key=value,...)\n");
+  for (const auto& d : j["declare"]) fmt::print("  {}={}  {}\n", text(d, "key"), text(d, "values"), text(d, "says"));
   fmt::print("\nSources\n");
   for (const auto& s : j["sources"]) fmt::print("  {}\n", s.get<std::string>());
   return kNothingFalsified;

@@ -1,5 +1,7 @@
 #include "core/arithmetic.hpp"
 
+#include "core/bounded.hpp"
+
 namespace assay {
 namespace {
 
@@ -48,8 +50,12 @@ std::string to_string(const Arithmetic& arithmetic) {
 
 ArithmeticScope::ArithmeticScope(const Arithmetic& arithmetic) : in_force_(arithmetic), previous_(current) {
   current = &in_force_;
+  detail::in_force = nullptr;
 }
-ArithmeticScope::~ArithmeticScope() { current = previous_; }
+ArithmeticScope::~ArithmeticScope() {
+  current = previous_;
+  detail::in_force = nullptr;
+}
 
 const Arithmetic& current_arithmetic() { return *current; }
 

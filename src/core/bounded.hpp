@@ -15,6 +15,13 @@ namespace assay {
 
 struct Bounded;
 
+struct Roundings;
+
+namespace detail {
+/// Those of the arithmetic in force, once they are worked out. Scopes forget them.
+inline constinit thread_local const Roundings* in_force = nullptr;
+}  // namespace detail
+
 /// What Bounded needs to know of an Arithmetic, worked out once per thread and arithmetic.
 struct Roundings {
   Arithmetic of;
@@ -34,7 +41,7 @@ struct Roundings {
 
   explicit Roundings(const Arithmetic& arithmetic, bool normal_range = false);
   /// Those of current_arithmetic().
-  static const Roundings& current();
+  static const Roundings& current() { return detail::in_force != nullptr ? *detail::in_force : work_out(); }
   /// |computed - exact| <= growth(n) * sum of |terms| for a sum of n terms in any order, terms as computed.
   double growth(double n) const;
   /// How far the shift of a softmax may lie below its maximum (Arithmetic::lazy_rescaling).
@@ -48,6 +55,9 @@ struct Roundings {
   bool leaves_inputs(double magnitude, double error) const {
     return least > 0 && magnitude + error > 0 && !(magnitude - error >= input_floor);
   }
+
+ private:
+  static const Roundings& work_out();
 };
 
 /// While it lives, no number on this thread that leaves the range of the declared formats' normal ones has a finite bound. Where bounds
@@ -118,10 +128,31 @@ struct Terms {
     magnitude += size;
     squares += term * term;
     error += its_error;
-    count += reach > 0;
-    small_count += reach > 0 && reach <= kSmall;
-    small += reach <= kSmall ? reach : 0;
-    least = std::min(least, reach > 0 ? size - its_error : least);
+    if (!(reach > kSmall)) [[unlikely]]
+      return count_small(reach, size - its_error);
+    count += 1;
+    least = std::min(least, size - its_error);
+  }
+  /// One that reaches no further than kSmall.
+  void count_small(double reach, double its_least) {
+    if (!(reach > 0)) return;
+    count += 1;
+    small_count += 1;
+    small += reach;
+    least = std::min(least, its_least);
+  }
+
+  void add(const Terms& other) {
+    none &= other.none;
+    total += other.total;
+    magnitude += other.magnitude;
+    squares += other.squares;
+    error += other.error;
+    count += other.count;
+    small_count += other.small_count;
+    small += other.small;
+    least = std::min(least, other.least);
+    may_overflow |= other.may_overflow;
   }
 
   /// The term added last is the product of what reaches `left` and `right`, whose exponents count as no less than that of `floor`
@@ -143,11 +174,15 @@ class Sum<Bounded> {
     terms_.add(term.value, narrow_ ? term.error + roundings_.taken_in(term) : term.error, term.may_overflow);
     return *this;
   }
-  Sum& operator+=(const Product& term) {
+  [[gnu::always_inline]] Sum& operator+=(const Product& term) {  // in the innermost loop of a product's reference
     const double reach = std::fabs(term.value) + term.error;
     terms_.add(term.value, term.error + unit_ * reach + (reach > 0 ? underflow_ : 0), term.may_overflow);
     if (floor_ > 0) [[unlikely]]
       terms_.align(term.left, term.right, floor_, term.value);
+    return *this;
+  }
+  Sum& operator+=(const Sum& other) {
+    terms_.add(other.terms_);
     return *this;
   }
   Bounded value() const {

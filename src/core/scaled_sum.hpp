@@ -29,19 +29,22 @@ class ScaledSum {
   explicit ScaledSum(const T& factor) : factor_(factor) {}
   template <class Term>
   ScaledSum& operator+=(const Term& term) {
-    all_ += term;
     plain_ += term;
     return *this;
   }
   void scaled(const T& a, const T& b) {
-    all_ += product(factor_, a, b);
+    scaled_ += product(factor_, a, b);
     products_ += a * b;
   }
-  T value() const { return in_both_orders(all_.value(), T(plain_.value() + T(factor_ * products_.value()))); }
+  T value() const {
+    Sum<T> all = plain_;
+    all += scaled_;
+    return in_both_orders(all.value(), T(plain_.value() + T(factor_ * products_.value())));
+  }
 
  private:
   T factor_;
-  Sum<T> all_, plain_, products_;
+  Sum<T> plain_, scaled_, products_;
 };
 
 }  // namespace assay

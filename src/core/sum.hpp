@@ -12,6 +12,8 @@ class Sum {
     total_ = total_ + term;
     return *this;
   }
+  /// The terms of another sum follow.
+  Sum& operator+=(const Sum& other) { return *this += other.total_; }
   T value() const { return total_; }
 
  private:

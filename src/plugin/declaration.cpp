@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <deque>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "contract/reader.hpp"
@@ -14,80 +16,148 @@
 namespace assay::plugin {
 namespace {
 
-/// One key: its words in the order of the enumeration behind it, or none where it takes a number.
+/// One key. A row here is all that a new one needs: reading, writing, help, `assay explain` and the README follow.
 struct Key {
   std::string_view name;
-  std::vector<std::string_view> words;
-  std::function<int(const Declaration&)> get;
-  std::function<void(Declaration&, int)> set;
+  std::string_view values;  ///< as the help shows them
+  std::string_view says;
+  std::function<std::string(const Declaration&)> get;
+  /// False where the text is no value of the key.
+  std::function<bool(Declaration&, std::string_view)> set;
+  std::vector<std::string_view> words{};  ///< those of `values`, for suggestions
 };
 
-template <class E, std::size_t N>
-std::vector<std::string_view> names_of(const E (&values)[N]) {
-  std::vector<std::string_view> names;
-  for (E value : values) names.push_back(name(value));
-  return names;
+std::string joined(const std::vector<std::string_view>& words) { return fmt::to_string(fmt::join(words, "|")); }
+
+/// The texts of the table live as long as it.
+std::string_view kept(std::string text) {
+  static std::deque<std::string> texts;
+  return texts.emplace_back(std::move(text));
 }
 
 template <class E>
-Key choice(std::string_view key, std::vector<std::string_view> words, E Arithmetic::*member) {
-  return {key, std::move(words), [member](const Declaration& d) { return static_cast<int>(d.arithmetic.*member); },
-          [member](Declaration& d, int v) { d.arithmetic.*member = static_cast<E>(v); }};
+using Words = std::vector<std::pair<E, std::string_view>>;
+
+/// A key of words; `of` gives the member that holds its value.
+template <class E, class Of>
+Key choice(std::string_view name, std::string_view says, Words<E> table, Of of) {
+  std::vector<std::string_view> words;
+  for (const auto& [value, word] : table) words.push_back(word);
+  return {name,
+          kept(joined(words)),
+          says,
+          [table, of](const Declaration& d) {
+            const E value = of(const_cast<Declaration&>(d));
+            return std::string(std::ranges::find(table, value, &std::pair<E, std::string_view>::first)->second);
+          },
+          [table, of](Declaration& d, std::string_view text) {
+            const auto found = std::ranges::find(table, text, &std::pair<E, std::string_view>::second);
+            if (found != table.end()) of(d) = found->first;
+            return found != table.end();
+          },
+          words};
 }
-template <class E>
-Key choice(std::string_view key, std::vector<std::string_view> words, E Declaration::*member) {
-  return {key, std::move(words), [member](const Declaration& d) { return static_cast<int>(d.*member); },
-          [member](Declaration& d, int v) { d.*member = static_cast<E>(v); }};
+
+constexpr int kLargest = 1 << 20;
+
+template <class Of>
+Key number(std::string_view name, std::string_view says, int least, int most, Of of) {
+  return {name, "N", says, [of](const Declaration& d) { return fmt::to_string(of(const_cast<Declaration&>(d))); },
+          [of, least, most](Declaration& d, std::string_view text) {
+            int value = 0;
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+            const bool good =
+                error == std::errc{} && end == text.data() + text.size() && value >= least && value <= most;
+            if (good) of(d) = value;
+            return good;
+          }};
+}
+
+template <class E, std::size_t N>
+Words<E> named(const E (&values)[N]) {
+  Words<E> table;
+  for (const E value : values) table.emplace_back(value, name(value));
+  return table;
 }
 
 const std::vector<Key>& keys() {
   using enum FunctionLibrary;
-  static const std::vector<std::string_view> formats =
-      names_of({Format::f32, Format::tf32, Format::f16, Format::bf16, Format::tf32x3});
-  static const std::vector<std::string_view> roundings{"nearest", "toward_zero"}, answers{"no", "yes"};
+  static const Words<Format> formats = named({Format::f32, Format::tf32, Format::f16, Format::bf16, Format::tf32x3});
+  static const auto answers = Words<bool>{{false, "no"}, {true, "yes"}};
+  static const auto roundings = Words<Rounding>{{Rounding::nearest, "nearest"}, {Rounding::toward_zero, "toward_zero"}};
   static const std::vector<Key> table{
-      choice("inputs", formats, &Arithmetic::inputs),
-      choice("input_rounding", roundings, &Arithmetic::input_rounding),
-      choice("accumulator", formats, &Arithmetic::accumulator),
-      choice("accumulation", roundings, &Arithmetic::accumulation),
-      choice("block", {}, &Arithmetic::block),
-      choice("flush_to_zero", answers, &Arithmetic::flushes_subnormals),
-      choice("fma", answers, &Arithmetic::fuses_products),
-      choice("functions", names_of({c_library, highway, cuda, cuda_exp2, vulkan, octant}), &Arithmetic::functions),
-      choice("online_tile", {}, &Arithmetic::online_tile),
-      choice("lazy_rescaling", {}, &Arithmetic::lazy_rescaling),
-      choice("merges_parts", answers, &Arithmetic::merges_parts),
-      choice("frequencies", {"exact", "powers", "products"}, &Arithmetic::frequencies),
-      choice("loses", names_of({Loss::nothing, Loss::confident, Loss::stable, Loss::small_scale}), &Arithmetic::loses),
-      choice("storage", names_of({DType::f32, DType::f16, DType::bf16}), &Declaration::storage),
-      choice("deterministic", answers, &Declaration::deterministic),
-      choice("batch_invariant", answers, &Declaration::batch_invariant),
-      choice("backend", {"cpu", "cuda-host", "cuda"}, &Declaration::backend)};
+      choice(
+          "inputs", "format to which products round their factors", formats,
+          [](Declaration & d) -> auto& { return d.arithmetic.inputs; }),
+      choice(
+          "input_rounding", "how they are rounded to it", roundings,
+          [](Declaration & d) -> auto& { return d.arithmetic.input_rounding; }),
+      choice(
+          "accumulator", "format in which sums are kept", formats,
+          [](Declaration & d) -> auto& { return d.arithmetic.accumulator; }),
+      choice(
+          "accumulation", "how each addition rounds", roundings,
+          [](Declaration & d) -> auto& { return d.arithmetic.accumulation; }),
+      number(
+          "block", "terms that one addition takes at once, as tensor cores add them", 1, kLargest,
+          [](Declaration & d) -> auto& { return d.arithmetic.block; }),
+      choice(
+          "flush_to_zero", "subnormal numbers may become 0", answers,
+          [](Declaration & d) -> auto& { return d.arithmetic.flushes_subnormals; }),
+      choice(
+          "fma", "products may be added without being rounded", answers,
+          [](Declaration & d) -> auto& { return d.arithmetic.fuses_products; }),
+      choice(
+          "functions", "whose exp, log, sin ... are called, and so how accurate they are",
+          named({c_library, highway, cuda, cuda_exp2, vulkan, octant}),
+          [](Declaration & d) -> auto& { return d.arithmetic.functions; }),
+      number(
+          "online_tile", "keys after which an online softmax may rescale what it has summed; 0: it never does", 0,
+          kLargest, [](Declaration & d) -> auto& { return d.arithmetic.online_tile; }),
+      number(
+          "lazy_rescaling",
+          "an online softmax rescales only where its maximum has grown by more than this power of two, up to 64", 0, 64,
+          [](Declaration & d) -> auto& { return d.arithmetic.lazy_rescaling; }),
+      choice(
+          "merges_parts", "a softmax in parts merges their means by their logsumexp, each rounded", answers,
+          [](Declaration & d) -> auto& { return d.arithmetic.merges_parts; }),
+      choice(
+          "frequencies",
+          "rotary frequencies as the contract has them, or in float32 as powers, or as products of one power",
+          Words<Frequencies>{
+              {Frequencies::exact, "exact"}, {Frequencies::powers, "powers"}, {Frequencies::products, "products"}},
+          [](Declaration & d) -> auto& { return d.arithmetic.frequencies; }),
+      choice(
+          "loses", "what the contract pins and the kernel does not keep",
+          named({Loss::nothing, Loss::confident, Loss::stable, Loss::small_scale}),
+          [](Declaration & d) -> auto& { return d.arithmetic.loses; }),
+      choice(
+          "storage", "format of the tensors that the contract calls `storage`",
+          named({DType::f32, DType::f16, DType::bf16}), [](Declaration & d) -> auto& { return d.storage; }),
+      choice(
+          "deterministic", "the same call gives the same bits again", answers,
+          [](Declaration & d) -> auto& { return d.deterministic; }),
+      choice(
+          "batch_invariant", "a row has the same bits whatever rows are beside it, and however many", answers,
+          [](Declaration & d) -> auto& { return d.batch_invariant; }),
+      choice(
+          "backend", "where it runs; cuda-host: a .cu file compiled for the CPU",
+          named({Backend::cpu, Backend::cuda_host, Backend::cuda}), [](Declaration & d) -> auto& { return d.backend; }),
+      {"rejects", "NAME+NAME",
+       "tensors of integers, params and dims whose forbidden values it refuses, touching nothing: it is called with "
+       "some",
+       [](const Declaration& d) { return fmt::to_string(fmt::join(d.rejects, "+")); },
+       [](Declaration& d, std::string_view text) {
+         d.rejects.clear();
+         for (std::size_t begin = 0; begin <= text.size();) {
+           const std::size_t end = std::min(text.find('+', begin), text.size());
+           if (end == begin) return false;
+           d.rejects.emplace_back(text.substr(begin, end - begin));
+           begin = end + 1;
+         }
+         return true;
+       }}};
   return table;
-}
-
-/// The backends that can be declared are not all neighbours in their enumeration.
-int stored(const Key& key, int word) {
-  return key.name == "backend" && word == 2 ? static_cast<int>(Backend::cuda) : word;
-}
-int shown(const Key& key, int value) {
-  return key.name == "backend" && value == static_cast<int>(Backend::cuda) ? 2 : value;
-}
-
-int value_of(const Key& key, std::string_view text, const std::string& where) {
-  if (key.words.empty()) {
-    constexpr int kLargest = 1 << 20;
-    int number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc{} || end != text.data() + text.size() || number < 0 || number > kLargest)
-      throw InputError(where, std::string(key.name) + " is '" + std::string(text) + "'", "write a number of terms");
-    return number;
-  }
-  const auto word = std::ranges::find(key.words, text);
-  if (word == key.words.end())
-    throw InputError(where, std::string(key.name) + " cannot be '" + std::string(text) + "'",
-                     contract::suggestion(text, key.words));
-  return stored(key, static_cast<int>(word - key.words.begin()));
 }
 
 void declare_one(Declaration& declaration, std::string_view item, const std::string& where,
@@ -95,7 +165,7 @@ void declare_one(Declaration& declaration, std::string_view item, const std::str
   const std::size_t equals = item.find('=');
   if (equals == std::string_view::npos)
     throw InputError(where, "'" + std::string(item) + "' declares nothing", "write key=value, separated by commas");
-  const std::string_view name = item.substr(0, equals);
+  const std::string_view name = item.substr(0, equals), value = item.substr(equals + 1);
   const auto key = std::ranges::find(keys(), name, &Key::name);
   if (key == keys().end()) {
     std::vector<std::string_view> names;
@@ -105,7 +175,10 @@ void declare_one(Declaration& declaration, std::string_view item, const std::str
   if (std::ranges::find(given, name) != given.end())
     throw InputError(where, "'" + std::string(name) + "' is declared twice", "remove one");
   given.push_back(name);
-  key->set(declaration, value_of(*key, item.substr(equals + 1), where));
+  if (!key->set(declaration, value))
+    throw InputError(where, fmt::format("{} cannot be '{}'", name, value),
+                     key->words.empty() ? fmt::format("write {}={}, {}", name, key->values, key->says)
+                                        : contract::suggestion(value, key->words));
 }
 
 }  // namespace
@@ -113,13 +186,19 @@ void declare_one(Declaration& declaration, std::string_view item, const std::str
 std::string_view declaration_help() {
   static const std::string text = [] {
     std::string all;
-    for (const Key& key : keys()) {
-      all += fmt::format("{}{}={}", all.empty() ? "" : ", ", key.name,
-                         key.words.empty() ? "N" : fmt::to_string(fmt::join(key.words, "|")));
-    }
+    for (const Key& key : keys()) all += fmt::format("{}{}={}", all.empty() ? "" : ", ", key.name, key.values);
     return all;
   }();
   return text;
+}
+
+const std::vector<DeclarationKey>& declaration_keys() {
+  static const std::vector<DeclarationKey> table = [] {
+    std::vector<DeclarationKey> rows;
+    for (const Key& key : keys()) rows.push_back({key.name, key.values, key.says, key.get(Declaration{})});
+    return rows;
+  }();
+  return table;
 }
 
 void declare(Declaration& declaration, std::string_view text, const std::string& where) {
@@ -129,20 +208,14 @@ void declare(Declaration& declaration, std::string_view text, const std::string&
     declare_one(declaration, text.substr(0, comma), where, given);
     text.remove_prefix(std::min(comma + 1, text.size()));
   }
-  if (declaration.arithmetic.lazy_rescaling > 64) throw InputError(where, "lazy_rescaling is over 64", "write the power of two that weights may reach");
-  if (declaration.arithmetic.block < 1) throw InputError(where, "block is 0", "1 is an ordinary addition");
 }
 
 std::string to_text(const Declaration& declaration) {
   const Declaration plain;
   std::string text;
-  for (const Key& key : keys()) {
-    const int value = key.get(declaration);
-    if (value == key.get(plain)) continue;
-    text +=
-        fmt::format("{}{}={}", text.empty() ? "" : ",", key.name,
-                    key.words.empty() ? fmt::to_string(value) : key.words[static_cast<std::size_t>(shown(key, value))]);
-  }
+  for (const Key& key : keys())
+    if (const std::string value = key.get(declaration); value != key.get(plain))
+      text += fmt::format("{}{}={}", text.empty() ? "" : ",", key.name, value);
   return text;
 }
 

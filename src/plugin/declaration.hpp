@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/arithmetic.hpp"
 #include "core/dtype.hpp"
@@ -18,7 +19,15 @@ struct Declaration {
   Backend backend = Backend::cpu;
   bool deterministic = true;
   bool batch_invariant = true;
+  std::vector<std::string> rejects{};  ///< tensors, params and dims whose forbidden values the kernel refuses
 };
+
+/// What can be declared, in the order of the table that reads it.
+struct DeclarationKey {
+  std::string_view name, values, says;
+  std::string usual;  ///< the value where nothing is declared
+};
+const std::vector<DeclarationKey>& declaration_keys();
 
 /// The keys and their values, for a help text.
 std::string_view declaration_help();

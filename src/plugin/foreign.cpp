@@ -21,6 +21,11 @@
 namespace assay::plugin {
 namespace {
 
+constexpr std::string_view kAdvice =
+    "without a shim a function is called with one argument, an assay_call (assay/plugin.h): if it has arguments of its "
+    "own, say which in a "
+    "shim and give it by --shim FILE";
+
 /// Rounding mode and treatment of subnormals of this thread: what a called function must leave alone.
 struct Controls {
   int rounding = std::fegetround();
@@ -45,6 +50,21 @@ class KeptEnvironment {
   Controls controls_;
 };
 
+/// Only what has values that the contract forbids can be rejected.
+void expect_rejectable(const OpDescriptor& op, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const auto tensor = std::ranges::find(op.tensors, name, &TensorInfo::name);
+    const auto dim = std::ranges::find(op.dims, name, &DimInfo::name);
+    if (dim != op.dims.end() && dim->min > 0) continue;
+    if (std::ranges::find(op.params, name, &ParamInfo::name) != op.params.end()) continue;
+    if (tensor == op.tensors.end() || tensor->least == nullptr)
+      throw InputError("rejects",
+                       "'" + name + "' is no param of " + std::string(op.name) +
+                           ", no dim that cannot be 0, and no tensor whose values its contract limits",
+                       "`assay explain " + std::string(op.name) + "` prints them");
+  }
+}
+
 }  // namespace
 
 std::string id_of(const Source& source) {
@@ -56,7 +76,8 @@ ForeignKernel::ForeignKernel(const OpDescriptor& op, Source source) : op_(op), s
   declare(declaration, source_.declared, "--declare");
   source_.declared = to_text(declaration);
   if (const std::string_view lost = name(declaration.arithmetic.loses);
-      declaration.arithmetic.loses != Loss::nothing && std::ranges::find(op.pins, lost, &PinInfo::name) == op.pins.end())
+      declaration.arithmetic.loses != Loss::nothing &&
+      std::ranges::find(op.pins, lost, &PinInfo::name) == op.pins.end())
     throw InputError("--declare", fmt::format("{} pins no '{}' that a kernel could lose", op.name, lost),
                      fmt::format("`assay explain {}` lists what is pinned", op.name));
   if (source_.shader) read_shader();
@@ -74,14 +95,23 @@ ForeignKernel::ForeignKernel(const OpDescriptor& op, Source source) : op_(op), s
              .deterministic = declaration.deterministic,
              .batch_invariant = declaration.batch_invariant,
              .source = source_.library,
-             .summary = source_.shader ? "a shader of a SPIR-V file" : "a kernel of a shared library"};
+             .summary = source_.shader ? "a shader of a SPIR-V file" : "a kernel of a shared library",
+             .limits = &limits_};
   if (source_.shader) {
     kernel_.run = [this](const Call& call, Device& device) { shader_runner().run(*module_, *map_, op_, call, device); };
     kernel_.refuse = [this](const Call& call) { return map_->refuse(op_, call); };
+    limits_ = map_->push.limits();
     return;
   }
   kernel_.run = [this](const Call& call, Device& device) { run(call, device); };
-  if (shim_) kernel_.refuse = [this](const Call& call) { return shim_->refuse(op_, call); };
+  if (!shim_) {
+    kernel_.advice = kAdvice;
+  } else {
+    kernel_.refuse = [this](const Call& call) { return shim_->refuse(op_, call); };
+    limits_ = shim_->limits();
+  }
+  limits_.rejects.insert(limits_.rejects.end(), declaration.rejects.begin(), declaration.rejects.end());
+  expect_rejectable(op, limits_.rejects);
 }
 
 void ForeignKernel::read_shader() {
@@ -105,14 +135,14 @@ void ForeignKernel::run(const Call& call, Device& device) {
   bool left_changed = false;
   {
     const KeptEnvironment kept;
-    status = shim_ ? shim_->call(function_, call, stream_of(device), message, sizeof message)
+    status = shim_ ? shim_->call(function_, op_, call, device, message, sizeof message)
                    : call_dlpack(function_, op_, call, device, message, sizeof message);
     left_changed = kept.changed();
   }
   message[sizeof message - 1] = '\0';
   const std::string said = message[0] != '\0' ? message : "it gave no reason";
   if (status == ASSAY_REFUSED) throw Unavailable(id_, said);
-  if (status != ASSAY_DONE) throw std::runtime_error(said + " (status " + std::to_string(status) + ")");
+  if (status != ASSAY_DONE) throw std::runtime_error(shim_ ? said : said + " (status " + std::to_string(status) + ")");
   if (left_changed)
     throw std::runtime_error(
         "it returned with another rounding mode or treatment of subnormals than it was called with");

@@ -11,6 +11,7 @@
 #include "plugin/library.hpp"
 #include "plugin/shader.hpp"
 #include "plugin/shim.hpp"
+#include "runtime/limits.hpp"
 #include "runtime/registry.hpp"
 
 namespace assay::plugin {
@@ -54,6 +55,7 @@ class ForeignKernel {
   std::optional<ShaderMap> map_;
   std::unique_ptr<Library> library_;
   void* function_ = nullptr;
+  Limits limits_;
   Kernel kernel_;
 };
 

@@ -99,8 +99,8 @@ void ShaderMap::expect(const OpDescriptor& op, const ShaderModule& module, const
 
 std::optional<std::string> ShaderMap::refuse(const OpDescriptor& op, const Call& call) const {
   if (auto why = push.refuse(op, call)) return why;
-  for (const GroupCount& count : groups)
-    if (const Index n = count(call.dims); n < 0 || n > 65535)
+  for (const Expression& count : groups)
+    if (const double n = count.value(scope_of(call)); !(n >= 0 && n <= 65535))
       return fmt::format("its map asks for {} workgroups along one axis; every device runs 0 to 65535", n);
   return std::nullopt;
 }

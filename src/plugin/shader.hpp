@@ -2,18 +2,17 @@
 //
 //     bindings: {x: 0, weight: 1, y: 2}          # tensor: its binding in set 0
 //     push: [rows, n, {param: eps, as: float}]   # push constants, 4 bytes each, in the shader's order
-//     groups: [(rows + 63) / 64, 1, 1]           # workgroups: whole numbers and dims with + - * / % and brackets
+//     groups: [(rows + 63) / 64, 1, 1]           # workgroups: whole numbers (expression.hpp)
 //     specialization: [64]                       # constants with the ids 0, 1, ...
-//     requires: dense row-major                  # other calls are refused, with this reason
+//     requires: [dense rows, "n % 4 == 0"]       # what it takes, as in a shim
 //
-// Push constants are written like the arguments of a shim (shim.hpp): dims, params, strides and constants, int32 or
-// float. Each buffer begins at its tensor's first element and holds its strides; every tensor has one, and f16, bf16
-// and u8 lie in it as they are. The entry point is `main`.
+// Push constants are written like the arguments of a shim (shim.hpp): dims, params, strides, numbers and constants,
+// int32 or float. Each buffer begins at its tensor's first element and holds its strides; every tensor has one, and
+// f16, bf16 and u8 lie in it as they are. The entry point is `main`.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -35,13 +34,10 @@ struct ShaderModule {
   static ShaderModule read(const std::string& path);
 };
 
-/// A whole number from dims: "(rows + 63) / 64".
-using GroupCount = std::function<Index(const std::vector<Index>& dims)>;
-
 struct ShaderMap {
   std::vector<int> tensors;  ///< by binding
   Shim push;                 ///< its arguments and what it requires
-  std::vector<GroupCount> groups;
+  std::vector<Expression> groups;
   std::vector<std::uint32_t> specialization;
 
   /// Reads a map for this operation; messages call its file `label`. Throws InputError with file:line:column.

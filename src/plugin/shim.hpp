@@ -2,14 +2,41 @@
 //
 //     symbol: sgemm_nn                      # unless --symbol names it
 //     args: [m, n, k, {constant: 1.0, as: float}, a, {leading: a}, b, {leading: b}, c, {leading: c}]
-//     requires: row-major                   # other calls are refused, with this reason
+//     requires: [row-major, k % 8 == 0]     # what it takes: cases are drawn so, other calls are refused
 //     returns: status                       # 0: done; `void`, the default: always done
 //     declares: batch_invariant=no          # as --declare, which has the last word
 //
-// An argument is the name of a dim, a param or a tensor (its address), or a map: {dim: m, as: int64}, {param: eps, as:
-// double}, {tensor: a}, {leading: a} (the stride between rows: of the last axis but one), {stride: [a, 0]} (of that
-// axis, in elements), {constant: 1, as: int32}, {constant: 0, as: pointer}; or `stream`. `integers` and `reals` name
-// the types of whatever says no type itself: int32 and float, unless they say otherwise.
+// An argument is the name of a dim, a param or a tensor (its address), `stream`, `nullptr`, or a map:
+//     {dim: m}, {param: eps}, {tensor: a}      as their names alone
+//     {leading: a}, {stride: [a, 0]}           the stride between rows (of the last axis but one), and of that axis;
+//                                              in elements, or `in: bytes`
+//     {elements: y}, {bytes: y}                how many a tensor has
+//     {product: [m, n]}                        of dims
+//     {expression: "(k + 255) / 256"}          any number (expression.hpp)
+//     {constant: 1, as: int32}                 a number
+//     {text: N}                                the address of a text; `as: char`: its first letter
+//     {workspace: "4 * m * n"}                 the address of so many bytes for the function's use, aligned to 64
+//     {joined: [q, k, v], axis: 2}             the address of these inputs, dense, one behind the other on that axis
+//     {sequence: position, count: rows}        the address of the int32 numbers position, position + 1, ...
+//     {index: batch}, {value: lengths}         in a loop: the number of this call; the first element of a tensor
+//
+// `as` names the type: int32, int64, size_t, char, float, double or pointer; with a star (int32*), the address of such a
+// number. `integers` and `reals` name the types of what says none: int32 and float, unless they say otherwise.
+//
+// `requires` lists conditions (expression.hpp), such as `d in [64, 128]`, `causal == 1`, `s == t`; `lengths == t`, which
+// is about all elements of a tensor of integers; and `row-major`, `dense rows`, `offsets below 2^31`, `no empty tensors`,
+// `aligned to 16 bytes` (32, 64). Further keys:
+//     loop: [batch, heads]                     one call for each: tensors begin at this part of such an axis, which then
+//                                              counts as 1
+//     in_place: {y: x}                         y holds x when the function is called: one pointer serves as both
+//     zeroed: [dx]                             this output holds zeros when the function is called: it adds to them
+//     absent: [rrms]                           the function does not give this output and must not touch it; arguments
+//                                              that name it are NULL
+//     rejects: [ids]                           it refuses forbidden values of these tensors, params and dims, and then
+//                                              touches nothing: it is called with some
+//     returns: {value: norm, as: double}       what it returns is the one element of this output
+//     done: 1                                  the status of a call that was done, if not 0
+//     refused: [2, 3]                          statuses by which the function refuses a call; `any`: all but `done`
 #pragma once
 
 #include <cstdint>
@@ -18,47 +45,89 @@
 #include <vector>
 
 #include "contract/descriptor.hpp"
+#include "plugin/expression.hpp"
+#include "plugin/limits.hpp"
+#include "runtime/limits.hpp"
 
 namespace assay::contract {
 class Fields;
 class Node;
 }  // namespace assay::contract
 
+namespace assay {
+class Device;
+}
+
 namespace assay::plugin {
 
 struct Shim {
-  enum class Type { int32, int64, size, real32, real64, pointer };
-  enum class What { dim, param, tensor, stride, constant, stream };
+  enum class Type { int32, int64, size, character, real32, real64, pointer };
+  enum class What {
+    dim,
+    param,
+    tensor,
+    stride,
+    number,
+    constant,
+    text,
+    stream,
+    workspace,
+    joined,
+    sequence,
+    index,
+    value
+  };
   struct Argument {
     What what = What::dim;
     Type type = Type::int32;
-    int index = 0;      ///< of the dim, param or tensor
-    int axis = 0;       ///< of a stride
-    double number = 0;  ///< constant
-    std::string text;   ///< as messages name it
+    int index = 0;               ///< of the dim, param or tensor
+    int axis = 0;                ///< of a stride; along which tensors are joined
+    double number = 0;           ///< constant
+    std::string text;            ///< as messages name it; what `text` passes
+    bool in_bytes = false;       ///< a stride
+    bool by_address = false;     ///< the function takes a pointer to it
+    Expression expression{};     ///< a number, bytes of a workspace, how many numbers of a sequence
+    std::vector<int> tensors{};  ///< joined
   };
 
   /// Reads a shim for this operation; messages call its file `label`. Throws InputError with file:line:column.
   static Shim read(const OpDescriptor& op, const std::string& text, const std::string& label);
 
-  /// What shims share with maps of shaders (shader.hpp): the arguments in `list` (null: none), and the keys `integers`, `reals`
-  /// and `requires`.
+  /// What shims share with maps of shaders (shader.hpp): the arguments in `list` (null: none), and the keys `integers`,
+  /// `reals` and `requires`.
   static Shim read_arguments(const OpDescriptor& op, const contract::Fields& fields, const contract::Node* list);
   /// An int32 or float argument as the 4 bytes of a push constant.
   static std::uint32_t word_of(const Argument& argument, const Call& call);
 
-  /// Why the function cannot take the call: a layout that it does not handle, or a number that its type does not hold.
+  /// Why the function cannot take the call: something it requires, or a number that its type does not hold.
   std::optional<std::string> refuse(const OpDescriptor& op, const Call& call) const;
+  /// The same for draws.
+  Limits limits() const;
   /// Calls the function. Gives a value of assay_status (assay/plugin.h), with its text in `message`.
-  int call(void* function, const Call& call, void* stream, char* message, std::size_t message_bytes) const;
+  int call(void* function, const OpDescriptor& op, const Call& call, Device& device, char* message,
+           std::size_t message_bytes) const;
 
   std::string symbol;  ///< empty where the shim names none
   std::string declares;
   std::vector<Argument> arguments;
-  bool dense = false, row_major = false, nonempty = false;
+  bool dense = false, row_major = false, near = false;
   std::size_t alignment = 1;
+  std::optional<Requirements> requirements;
+  struct Fixed {
+    int tensor = 0;
+    Expression value;
+  };
+  std::vector<Fixed> fixed;  ///< tensors of integers, all of which have this value
+  std::vector<int> loops;    ///< dims, outermost first
+  std::vector<int> absent, zeroed;
+  std::vector<std::pair<int, int>> in_place;  ///< output, input
+  std::vector<std::string> rejects;
   bool returns_status = false;
-  std::optional<int> refused;  ///< status by which the function refuses
+  int returned_tensor = -1;  ///< whose element the function returns
+  Type returned_type = Type::real32;
+  int done = 0;
+  bool others_refuse = false;  ///< every status but `done`
+  std::vector<int> refused{};  ///< statuses by which the function refuses
 };
 
 }  // namespace assay::plugin

@@ -68,6 +68,8 @@ class Device {
   virtual bool host_visible() const = 0;
   /// False for a GPU; true where the host's processors do the work, as lavapipe does among Vulkan devices.
   virtual bool on_processor() const { return true; }
+  /// Bytes of the largest allocation that a kernel can be given.
+  virtual std::size_t largest_buffer() const { return SIZE_MAX; }
 
   /// Throws Unavailable if the device's budget, or this thread's reservation (runtime/reservation.hpp), does not hold
   /// it, DeviceError if the device fails. Zero bytes give a null address. Contents are undefined.

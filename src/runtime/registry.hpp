@@ -18,6 +18,8 @@ namespace assay {
 /// Whether a kernel is offered to callers, is a peer to compare with, or is wrong on purpose.
 enum class KernelRole { kernel, peer, mutant };
 
+struct Limits;
+
 /// One implementation of an operation.
 struct Kernel {
   std::string_view op;       ///< name of the contract, such as "matmul"
@@ -40,6 +42,10 @@ struct Kernel {
   /// Automatic dispatch (runtime/dispatch.hpp) of operands in host memory does not offer this kernel calls whose dims
   /// multiply to this or less: moving them would take longer than the work.
   double automatic_above = -1;
+  /// Of the calls that its contract admits (runtime/limits.hpp); null: it takes and gives everything.
+  const Limits* limits = nullptr;
+  /// Of a function that may not take what it is called with: what to say where its first call goes wrong.
+  std::string_view advice{};
 };
 
 /// Of kernels that only move elements: moving these to a device and back is more work than theirs.

@@ -81,10 +81,10 @@ TEST_F(Enforce, ViolationReadsAsTheContractWordsIt) {
 
 TEST_F(Enforce, ViolationNamesTheFirstConditionThatIsFalse) {
   ops::MatmulArgs call = args();
-  call.k = 16385;
+  call.k = 1048577;
   EXPECT_EQ(thrown(call),
             "Contract [matmul] Pre-condition violated: m_min <= m && m <= m_max && k_min <= k && "
-            "k <= k_max && n_min <= n && n <= n_max (MM-PRE-006): k = 16385, k_max = 16384");
+            "k <= k_max && n_min <= n && n <= n_max (MM-PRE-006): k = 1048577, k_max = 1048576");
   call = args();
   call.c = {c.data(), {4, 1}};
   EXPECT_EQ(thrown(call),

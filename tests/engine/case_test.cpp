@@ -234,7 +234,7 @@ TEST(CaseJson, ASeedHasUpToTwentyDigits) {
 TEST(CaseJson, NamesThatAreUnknownAreAnsweredWithThoseThatAre) {
   json file = steps({1, 4, 1});
   file["layout"] = "loose";
-  EXPECT_EQ(said(file), (std::vector<std::string>{"file.layout", "has \"loose\", which names nothing known", "use one of tight, padded, offset, mixed, far_rows"}));
+  EXPECT_EQ(said(file), (std::vector<std::string>{"file.layout", "has \"loose\", which names nothing known", "use one of tight, padded, offset, mixed, pitched, own, far_rows"}));
   file = steps({1, 4, 1});
   file["placement"] = 1;
   EXPECT_EQ(said(file), (std::vector<std::string>{"file.placement", "has 1, which names nothing known", "use one of sentinels, page_end, page_start"}));

@@ -7,10 +7,12 @@
 #include <cmath>
 #include <thread>
 
+#include "falsify/engine/admit.hpp"
 #include "falsify/engine/campaign.hpp"
 #include "falsify/engine/draw.hpp"
 #include "falsify/engine/report.hpp"
 #include "falsify/engine/reports/formats.hpp"
+#include "runtime/limits.hpp"
 
 namespace assay::falsify::depth_test {
 namespace {
@@ -46,6 +48,31 @@ TEST(Floor, IsReachedByTheDefaultCampaignOfEveryOperation) {
     EXPECT_NE(floor.lacks(covered(op->name, 5), counts), "") << op->name;
     EXPECT_DOUBLE_EQ(floor.depth(covered(op->name, kDefaultCases), counts), 1) << op->name;
   }
+}
+
+TEST(Floor, AsksForNothingThatTheKernelsLimitsExclude) {
+  Limits limits;
+  limits.refuse = [](std::span<const Index> dims, std::span<const double>) {
+    return std::ranges::max(dims) > 32 ? std::optional<std::string>("an extent above 32") : std::nullopt;
+  };
+  limits.repair = [](std::vector<Index>& dims, std::vector<double>&, std::uint64_t) {
+    for (Index& dim : dims) dim = std::min<Index>(dim, 32);
+    return true;
+  };
+  Kernel kernel;
+  kernel.limits = &limits;
+  const OpDescriptor& op = operation("matmul");
+  const std::vector<const Obligation*> list = all_of("matmul");
+  const std::vector<bool> counts(list.size(), true);
+  std::vector<Coverage> taken;
+  for (const Obligation* o : list) {
+    Coverage& c = taken.emplace_back();
+    for (int number = 0; number < kDefaultCases; number += draw_spec(o->info->by).every)
+      c.add(op, admitted(op, kernel, draw(op, *o->info, 1, static_cast<std::uint64_t>(number)).value()));
+    EXPECT_EQ(c.regions, 0u) << o->info->id;
+  }
+  EXPECT_EQ(Floor(op, list, 1, {}, &kernel).lacks(taken, counts), "");
+  EXPECT_NE(Floor(op, list, 1).lacks(taken, counts), "");
 }
 
 TEST(Floor, NamesTheStrategyAndThePlacementThatAreMissing) {

@@ -426,26 +426,30 @@ std::vector<double> drawn_of(const ParamInfo& param, int draws) {
 
 int count_if(const std::vector<double>& values, const auto& holds) { return static_cast<int>(std::ranges::count_if(values, holds)); }
 
-TEST(Draw, HalfOfTheParametersAreTypicalAndTheOthersAnything) {
+TEST(Draw, ParametersAreTypicalOrSpecialOrAnything) {
   constexpr int kDraws = 40'000;
   const auto typical = [](double x) { return x == 0.75; };
   // A range of two orders of magnitude is drawn by them; a smaller one, and one that begins at 0 or below, evenly.
   for (const auto& [least, most, middle] : {std::tuple{0.5, 50.0, 5.0}, {0.5, 5000.0, 50.0}, {0.5, 49.75, 25.125}, {0.0, 50.0, 25.0}, {-2.0, 500.0, 249.0}}) {
     const std::vector<double> values = drawn_of({"p", least, most, 0.75, ""}, kDraws);
-    expect_share(count_if(values, typical), kDraws, 0.5);
-    const auto below = [&](double x) { return !typical(x) && x < middle; };
-    expect_share(count_if(values, below), kDraws, 0.25);
+    expect_share(count_if(values, typical), kDraws, 0.4);
+    std::set<double> special{least, most};
+    for (const double x : {-1.0, 0.0, 1.0})
+      if (least < x && x < most) special.insert(x);
+    for (const double value : special) expect_share(count_if(values, [&](double x) { return x == value; }), kDraws, 0.3 / static_cast<double>(special.size()));
+    const auto below = [&](double x) { return !typical(x) && !special.contains(x) && x < middle; };
+    expect_share(count_if(values, below), kDraws, 0.15);
     EXPECT_GE(std::ranges::min(values), least);
     EXPECT_LE(std::ranges::max(values), most);
     for (const double x : values) EXPECT_EQ(x, static_cast<double>(static_cast<float>(x)));
   }
   const std::vector<double> whole = drawn_of({"p", -2, 20, 3, "", true}, kDraws);
   for (const double x : whole) EXPECT_EQ(x, std::round(x));
-  // A tenth of all at an end by choice, the others by rounding.
-  const double drawn = 0.5 * 0.8 / 22;
-  expect_share(count_if(whole, [](double x) { return x == 3; }), kDraws, 0.5 + drawn);
+  // -2, -1, 0, 1 and 20 by choice, the others by rounding.
+  const double drawn = 0.3 / 22;
+  expect_share(count_if(whole, [](double x) { return x == 3; }), kDraws, 0.4 + drawn);
   expect_share(count_if(whole, [](double x) { return x == 4; }), kDraws, drawn);
-  for (const double end : {-2.0, 20.0}) expect_share(count_if(whole, [&](double x) { return x == end; }), kDraws, 0.05 + drawn / 2);
+  for (const double end : {-2.0, 20.0}) expect_share(count_if(whole, [&](double x) { return x == end; }), kDraws, 0.3 / 5 + drawn / 2);
   const double choices[] = {1, 5, 7};
   ParamInfo one_of{"p", 1, 7, 1, ""};
   one_of.choices = choices;

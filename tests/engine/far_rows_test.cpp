@@ -50,6 +50,26 @@ TEST(FarRows, LieBeyondWhat32BitsCount) {
   EXPECT_TRUE(beyond_31 && beyond_32);
 }
 
+TEST(FarRows, GoAsFarAsABufferDoes) {
+  Arena arena(kRoom);
+  for (const char* name : {"matmul", "attention", "nf4_dequantize", "embedding"})
+    for (const std::size_t most : {std::size_t{1} << 27, (std::size_t{1} << 32) - 1}) {
+      const OpDescriptor& op = operation(name);
+      const Case c = far_case(op, std::vector<Index>(op.dims.size(), 4), 1);
+      const Problem problem = make_problem(op, c, {});
+      const Stage stage(arena, problem, c, Poison::nan, {}, {}, most);
+      std::size_t far = 0;
+      for (const Placed& p : stage.tensors()) {
+        if (p.pieces == 1) continue;
+        ++far;
+        EXPECT_LE(p.region_bytes, most) << name;
+        EXPECT_LE(View<float>(nullptr, p.shape, p.strides).extent(), Index{1} << 30) << name;
+        EXPECT_GT(p.region_bytes, std::min(most / 10 * 9, std::size_t{1} << 29)) << name;
+      }
+      EXPECT_GT(far, 0U) << name;
+    }
+}
+
 TEST(FarRows, AreReadBackAndGuardedLikeOthers) {
   Arena arena(kRoom);
   const OpDescriptor& op = operation("matmul");

@@ -181,7 +181,7 @@ TEST(Joint, IndependentDimsAreIndependent) {
 
 TEST(Joint, SamplesAreTakenOfLargeOraclesAndHaveTileCorners) {
   const OpDescriptor& op = operation("matmul");
-  EXPECT_FALSE(sample_of(op, std::vector<Index>{160, 160, 160}, Random(1)));
+  EXPECT_FALSE(sample_of(op, std::vector<Index>{90, 90, 90}, Random(1)));
   int corners = 0, all = 0;
   std::set<std::size_t> dims;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
@@ -192,10 +192,10 @@ TEST(Joint, SamplesAreTakenOfLargeOraclesAndHaveTileCorners) {
     EXPECT_TRUE(op.dims[sample->dim].independent);
     EXPECT_EQ(sample->at.front(), 0);
     EXPECT_EQ(sample->at.back(), 383);
-    EXPECT_GE(sample->at.size(), 12U);
+    EXPECT_GE(sample->at.size(), 4U);
     std::vector<Index> part = extents;
     part[sample->dim] = static_cast<Index>(sample->at.size());
-    EXPECT_LE(oracle_cost(op, part), 0.04);
+    EXPECT_LE(oracle_cost(op, part), kAffordable);
     for (const Index place : sample->at) ++all, corners += place % 16 == 0 || place % 16 == 15;
   }
   EXPECT_EQ(dims.size(), 2U);

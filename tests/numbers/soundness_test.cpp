@@ -50,6 +50,27 @@ TEST(Soundness, NoCorrectResultExceedsItsBound) {
   fmt::print("\n");
 }
 
+/// Terms that are nearly equal are rounded alike: their errors add up.
+TEST(Soundness, TermsThatAreNearlyEqualHaveNoStatisticalBoundBelowTheWorst) {
+  Random random(3);
+  for (const Index n : {100, 1000, 14'000, 60'000})
+    for (double spread = 1; spread > 1e-8; spread /= 2) {
+      const double mean = std::exp2(random.uniform());
+      Sum<Bounded> sum;
+      float sequential = 0;
+      for (Index i = 0; i < n; ++i) {
+        const auto term = static_cast<float>(mean * std::exp(spread * random.gaussian()));
+        sum += Bounded(term, 0, 0, false);
+        sequential += term;
+      }
+      const Bounded want = sum.value();
+      EXPECT_LE(std::fabs(sequential - want.value), want.statistical) << n << " terms, " << spread;
+      if (spread == 1 && n >= 1000) {
+        EXPECT_LT(want.statistical, want.error / 2) << n;
+      }
+    }
+}
+
 TEST(Soundness, HoldsForEveryArithmeticAKernelMayDeclare) {
   Random random(2);
   for (const Reduced& reduced : kReduced) {

@@ -71,6 +71,21 @@ def install():
         check((prefix / name).is_file(), f"{name} is not installed")
 
 
+def install_without_tests():
+    """As `ci/falsify` leaves a build: the command alone, no object of a test."""
+    script, alone = (build / "cmake_install.cmake").read_text(), folder / "alone"
+    check("assay_tests.dir" in script, "cmake_install.cmake names the objects of the tests")
+    (folder / "alone.cmake").write_text(script.replace("assay_tests.dir", "assay_tests_not_built.dir"))
+    status, said = run(f"cmake -DCMAKE_INSTALL_PREFIX={alone} -P {folder}/alone.cmake", folder)
+    check(status == 0, f"cmake --install without test objects: {said[-2000:]}")
+    own = folder / "without_tests"
+    own.mkdir()
+    (own / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.25)\nproject(own LANGUAGES CXX)\nfind_package(assay REQUIRED)\n"
+                                        "assay_add_tests(tests operations)\n")
+    status, said = run(f"CMAKE_PREFIX_PATH={alone} cmake -G Ninja -S {own} -B {own}/build", folder)
+    check(status != 0 and "was installed without its test objects" in re.sub(r"\s+", " ", said), f"find_package without test objects: {said[-2000:]}")
+
+
 def clone():
     """A fresh clone of the project as a repository of its own."""
     shutil.copytree(source / "tests/package/project", folder / "origin")
@@ -119,7 +134,7 @@ def verdicts():
     expect(0, "build/myassay mutants --quiet", "4 killed, 0 survived")
     # The project's own contract judges functions of shared libraries, too.
     (project / "f.c").write_text("void f(float* y, long rows, long n) { for (long i = 0; i < rows * n; ++i) y[i] = 0; }\n")
-    (project / "f.yaml").write_text("args: [y, {dim: rows, as: int64}, {dim: n, as: int64}]\nrequires: dense row-major\n")
+    (project / "f.yaml").write_text("args: [y, {dim: rows, as: int64}, {dim: n, as: int64}]\nrequires: [dense rows, eps == 1.0e-5]\n")
     expect(0, "cc -shared -fPIC -o f.so f.c")
     expect(1, "build/myassay falsify --lib f.so --symbol f --contract layer_norm --shim f.yaml --cases 10 --quiet", "1 falsified")
     expect(3, "build/myassay falsify --spv f.spv --bindings f.yaml --contract layer_norm", "built without the Vulkan back end")
@@ -192,6 +207,7 @@ def cuda_host():
 
 try:
     install()
+    install_without_tests()
     clone()
     walk_through()
     nothing_of_the_sources()

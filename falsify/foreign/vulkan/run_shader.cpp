@@ -72,7 +72,7 @@ void run(const ShaderModule& module, const ShaderMap& map, const OpDescriptor& o
                      .bindings = bindings,
                      .push = std::as_bytes(std::span(push))};
   for (std::size_t axis = 0; axis < map.groups.size(); ++axis)
-    work.groups[axis] = static_cast<std::uint32_t>(map.groups[axis](call.dims));
+    work.groups[axis] = static_cast<std::uint32_t>(map.groups[axis].value(scope_of(call)));
   device.dispatch(work);
   device.synchronize();
   for (std::size_t b = 0; b < copies.size(); ++b)

@@ -31,7 +31,11 @@
  *              mode, flush to zero) as it found it, and no exception leaves it.
  *
  * Error bounds follow from the arithmetic that a kernel declares, by its `_declares` function or by --declare; plain float32
- * with the C library's functions where it declares nothing. `assay falsify --help` lists the keys. */
+ * with the C library's functions where it declares nothing. `assay explain OP` says what the keys mean:
+ *   inputs, input_rounding, accumulator, accumulation, block, flush_to_zero, fma, functions, online_tile, lazy_rescaling,
+ *   merges_parts, frequencies, loses, storage, deterministic, batch_invariant, backend, rejects
+ * `rejects=ids+lengths` names tensors of integers, params and dims whose forbidden values the kernel refuses (ASSAY_REFUSED or
+ * ASSAY_FAILED) before it touches anything. It is called with such values; without it every call is one that the contract admits. */
 #ifndef ASSAY_PLUGIN_H_
 #define ASSAY_PLUGIN_H_
 

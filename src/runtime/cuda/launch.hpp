@@ -5,6 +5,8 @@
 
 #include <cuda_runtime.h>
 
+#include <optional>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -46,6 +48,12 @@ struct LaunchShape {
 
 /// Blocks that cover n items, each of them `each`.
 inline unsigned blocks_for(Index n, Index each) { return static_cast<unsigned>((n + each - 1) / each); }
+
+/// Why a kernel that does not loop over blocks cannot take `extent` of something along y or z of its grid, `each` of them a block.
+inline std::optional<std::string> refuse_grid(const std::string& of_what, Index extent, Index each) {
+  if (extent <= 65535 * each) return std::nullopt;
+  return of_what + " = " + std::to_string(extent) + " needs more than the 65535 blocks that a grid has along y and z";
+}
 
 #if defined(__CUDACC__)
 

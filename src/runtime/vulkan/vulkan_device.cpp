@@ -177,6 +177,7 @@ VulkanDevice::~VulkanDevice() {
 
 std::string VulkanDevice::description() const { return impl_->context.description; }
 bool VulkanDevice::on_processor() const { return is_processor(impl_->context); }
+std::size_t VulkanDevice::largest_buffer() const { return impl_->context.limits.maxStorageBufferRange; }
 DispatchFilter VulkanDevice::exchange_filter(DispatchFilter filter) {
   return std::exchange(impl_->filter, std::move(filter));
 }
@@ -244,7 +245,7 @@ StorageBinding VulkanDevice::bind(const void* address, std::size_t bytes) const 
   if (bytes == 0) return {};
   const vulkan::Allocation* const allocation = impl_->preparing ? nullptr : &impl_->memory.find(address, bytes);
   const std::size_t capacity = allocation == nullptr ? bytes : allocation->bytes;
-  const std::uint64_t limit = impl_->context.limits.maxStorageBufferRange;
+  const std::size_t limit = largest_buffer();
   if (capacity > limit)
     throw Unavailable("vulkan binding", "an allocation of " + std::to_string(capacity) +
                                             " bytes; shaders of this device reach " + std::to_string(limit));

@@ -65,6 +65,7 @@ class VulkanDevice final : public Device {
   std::string description() const override;
   /// True where it is no GPU but a driver that runs shaders on the processor, such as lavapipe.
   bool on_processor() const override;
+  std::size_t largest_buffer() const override;
   MemoryInfo memory() const override;
   bool host_visible() const override { return false; }
   void synchronize() override;
