@@ -39,13 +39,21 @@ Index draw_dim(const DimInfo& info, Random& random) {
   return std::clamp(scaled, info.min, info.max);
 }
 
+/// The float32 that is nearest to x inside of the range: kernels take parameters as such.
+double float_inside(const ParamInfo& info, double x) {
+  auto nearest = static_cast<float>(x);
+  if (nearest < info.min) nearest = std::nextafter(nearest, INFINITY);
+  if (nearest > info.max) nearest = std::nextafter(nearest, -INFINITY);
+  return nearest;
+}
+
 /// Where kernels have branches of their own: the ends of the range and, where they lie inside, -1, 0 and 1, and of integers what 8, 15 or
 /// 16 bits just hold or do not.
 double special_value(const ParamInfo& info, Random& random) {
   std::vector<double> list{info.min, info.max};
   for (const double x : {-1.0, 0.0, 1.0, 255.0, 256.0, 32767.0, 32768.0, 65535.0, 65536.0})
     if (info.min < x && x < info.max && (info.integer || x <= 1)) list.push_back(x);
-  return list[random.below(list.size())];
+  return float_inside(info, list[random.below(list.size())]);
 }
 
 double draw_param(const ParamInfo& info, Random& random) {
@@ -57,7 +65,7 @@ double draw_param(const ParamInfo& info, Random& random) {
   const bool by_magnitude = info.min > 0 && info.max / info.min >= 100;
   const double drawn = by_magnitude ? info.min * std::pow(info.max / info.min, random.uniform())
                                     : info.min + random.uniform() * (info.max - info.min);
-  return info.integer ? std::round(drawn) : static_cast<double>(static_cast<float>(drawn));
+  return info.integer ? std::round(drawn) : float_inside(info, drawn);
 }
 
 double volume(const std::vector<Index>& dims) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -33,7 +34,9 @@ std::set<double> special_values(const ParamInfo& param) {
   std::set<double> values{-1, 0, 1};
   if (param.integer) values.insert({255, 256, 32767, 32768, 65535, 65536});
   std::erase_if(values, [&](double x) { return x < param.min || x > param.max; });
-  values.insert({param.min, param.max});
+  // The ends, as float32 numbers that do not lie beyond them.
+  const auto least = static_cast<float>(param.min), most = static_cast<float>(param.max);
+  values.insert({least < param.min ? std::nextafter(least, INFINITY) : least, most > param.max ? std::nextafter(most, -INFINITY) : most});
   return values;
 }
 
