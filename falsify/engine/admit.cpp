@@ -49,6 +49,7 @@ Case admitted(const OpDescriptor& op, const Kernel& kernel, Case c, std::span<co
   if (kernel.limits == nullptr) return c;
   const Limits& limits = *kernel.limits;
   const bool offset = c.layout == Layout::offset || c.layout == Layout::mixed || c.layout == Layout::own;
+  if (limits.near && c.layout == Layout::far_rows) c.layout = Layout::padded;
   if (limits.dense) c.layout = offset && !limits.aligned ? Layout::offset : Layout::tight;
   else if (limits.aligned && offset) c.layout = c.layout == Layout::offset ? Layout::tight : Layout::padded;
   if (limits.aligned && c.placement == Placement::page_end) c.placement = Placement::page_start;

@@ -365,7 +365,8 @@ class Campaign {
                                            : "the campaign ended before its first case";
     } else if (record.cases > 0 && record.refused == record.cases) {
       record.verdict = Verdict::refused;
-    } else if (const int least = record.refused > 0 ? floor().least_cases(number) : 0; record.cases >= least && record.cases - record.refused < least) {
+    } else if (const int least = record.refused > 0 ? floor().least_cases(number) : 0;
+               record.cases >= least && record.cases - record.refused < std::min(least, (record.cases + 2) / 3)) {  // of few cases, too few are thin
       record.verdict = Verdict::refused;
       record.reason = fmt::format("{} of {} cases refused, of which {} are the least to be left: {}", record.refused, record.cases, least, record.reason);
     } else if (record.elements == 0) {

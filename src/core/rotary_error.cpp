@@ -1,4 +1,4 @@
-// What frequencies of rotary embeddings that are formed in float32 cost.
+// What frequencies and angles of rotary embeddings cost that are formed in float32, or in double.
 #include <algorithm>
 #include <cmath>
 
@@ -13,16 +13,21 @@ namespace assay {
 //   - products of s = theta^(-2/d): s errs by 3 u (2/d) log(theta) + max(p, x) + u, and i factors of it by i times that; each product
 //     is rounded, or the power s^i is computed as one: i u + p. The position may come first: no more roundings.
 // The product with the position is rounded: u. A float nearest to a frequency, and to its product with the position, is 2 u off itself.
+// Kernels that declare exact frequencies may form them in double in either way: the same with u = 2^-53, and pow and exp within two units
+// in the last place. It shows where a cosine or sine is near 0 (ggml's positions beyond 10^5).
 double rotary_error(double position, double theta, Index i, Index d, bool float32_angle) {
   const Roundings& r = Roundings::current();
-  if (r.of.frequencies == Frequencies::exact) return 0;
+  const bool exact = r.of.frequencies == Frequencies::exact;
+  if (exact && float32_angle) return 0;
+  const double unit = exact ? 0x1p-53 : r.unit;
   const double e = 2 * static_cast<double>(i) / static_cast<double>(d), step = 2 / static_cast<double>(d), logarithm = std::log(theta);
-  const double pow = accuracy(r.of.functions, Function::pow).relative(0);
-  const auto power = [&](double of) { return 3 * r.unit * of * logarithm + std::max(pow, accuracy(r.of.functions, Function::exp).relative(of * logarithm)) + r.unit; };
-  const bool products = r.of.frequencies == Frequencies::products;
-  const double frequency = products ? static_cast<double>(i) * (power(step) + r.unit) + pow : i > 0 ? power(e) : 0;
+  const auto relative = [&](Function function, double x) { return exact ? 4 * unit : accuracy(r.of.functions, function).relative(x); };
+  const double pow = relative(Function::pow, 0);
+  const auto power = [&](double of) { return 3 * unit * of * logarithm + std::max(pow, relative(Function::exp, of * logarithm)) + unit; };
+  const double by_power = i > 0 ? power(e) : 0, by_products = static_cast<double>(i) * (power(step) + unit) + pow;
+  const double frequency = exact ? std::max(by_power, by_products) : r.of.frequencies == Frequencies::products ? by_products : by_power;
   const double angle = position * std::pow(theta, -e);
-  return angle * (frequency + r.unit * (float32_angle ? 3 : 1)) * (1 + 0x1p-10);
+  return angle * (frequency + unit * (float32_angle ? 3 : 1)) * (1 + 0x1p-10);
 }
 
 }  // namespace assay
