@@ -376,7 +376,7 @@ TEST(Verdicts, AWeightOfZeroHasNoQuotient) {
 class NaiveKernels : public testing::TestWithParam<std::string> {};
 
 TEST_P(NaiveKernels, AgreeWithTheirReference) {
-  const ObligationResult result = judged(kernel(GetParam() + "/cpu/naive"), "differential", 8);
+  const ObligationResult result = judged(kernel(GetParam() + "/cpu/naive"), "differential", 16);
   EXPECT_EQ(result.verdict, Verdict::passed) << (result.counterexample ? result.counterexample->finding.message : result.reason);
 }
 
