@@ -17,7 +17,7 @@ constexpr std::size_t kWord = sizeof(float);
 constexpr std::size_t kAlignment = 64;
 
 /// Groups of rows of one tensor that may lie far apart: each is a mapping of its own in the worker.
-constexpr Index kMostPieces = 256;
+constexpr Index kMostPieces = 64;
 
 constexpr std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
 
