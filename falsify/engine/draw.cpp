@@ -332,10 +332,11 @@ void make_joint(const OpDescriptor& op, const DrawSpec& spec, const FarTurn& tur
       if (case_cost(op, dims, spec.in_blocks, spec.oracle_use) > (spec.oracle_use == OracleUse::whole ? kMostOfJoint : kMostOfSampled)) continue;
       c.dims = std::move(dims);
       c.region = static_cast<int>(region);
-      // What obligations draw of a region, they draw with each choice: a mask meets a second tile in few of their cases.
+      // What obligations draw of a region, they draw with each choice, the last one first, which turns something on: a mask meets a second tile
+      // in few of their cases.
       std::uint64_t choice = turn.round + turn.round / regions;
       for (std::size_t p = 0; p < c.params.size(); ++p)
-        if (const auto& choices = op.params[p].choices; !choices.empty()) c.params[p] = choices[choice % choices.size()], choice /= choices.size();
+        if (const auto& choices = op.params[p].choices; !choices.empty()) c.params[p] = choices[choices.size() - 1 - choice % choices.size()], choice /= choices.size();
       if (random.chance(0.5) && whole_tiles(c.dims)) c.layout = Layout::tight;
       if (spec.directed && random.chance(1.0 / 3)) c.strategy = Strategy::runs;
       return;
