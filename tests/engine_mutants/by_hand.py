@@ -114,7 +114,7 @@ BY_HAND = [
      'static_cast<float>(g) : MUTANT ? 0.0f : std::copysign(0.0f, static_cast<float>(g));', 'zeros are never negative'),
     ('never-dominant', INPUTS, '4096.0f * (1 + std::fabs(x))', '(MUTANT ? 1.0f : 4096.0f) * (1 + std::fabs(x))', 'no element dominates'),
     ('never-cancels', INPUTS, 'const double sign = wide &&', 'const double sign = !MUTANT && wide &&', 'sums that should cancel have one sign'),
-    ('never-at-ends', INPUTS, 'if (kind == Kind::ends) drawn', 'if (kind == Kind::ends && !MUTANT) drawn', 'no tensor of integers holds the ends of its range alone'),
+    ('never-one-integer', INPUTS, 'if (kind == Kind::one) drawn', 'if (kind == Kind::one && !MUTANT) drawn', 'no tensor of integers holds one number alone'),
     ('hook-ignored', INPUTS, 'if (const InputHook hook = input_hook(op.name)) hook', 'if (const InputHook hook = input_hook(op.name); hook && !MUTANT) hook',
      'what an operation says of its inputs is ignored'),
     ('values-ignored', INPUTS, 'if (!c.values.empty()) {', 'if (!c.values.empty() && !MUTANT) {', "a case's own values are ignored"),
@@ -225,7 +225,7 @@ BY_HAND = [
     # The checks that every operation gets, and gradients.
     ('frame-one-poison', BUILTIN, 'trial.run(problem, Poison::nan);', 'trial.run(problem, MUTANT ? Poison::finite : Poison::nan);', 'frame runs twice over the same'),
     ('determinism-same-dims', BUILTIN, 'trial.problem(other_dims(trial));', 'trial.problem(MUTANT ? trial.the_case().dims : other_dims(trial));', 'determinism runs nothing else in between'),
-    ('determinism-blind', BUILTIN, 'same_bits(trial, problem, second, first,', 'same_bits(trial, problem, second, MUTANT ? second : first,', 'determinism compares a run with itself'),
+    ('determinism-blind', BUILTIN, 'if (same.kind == Outcome::Kind::falsified) outcome', 'if (!MUTANT && same.kind == Outcome::Kind::falsified) outcome', 'what further runs on the same input give is ignored'),
     ('bits-of-none', TRIAL, 'const bool free = !kernel_.deterministic', 'const bool free = MUTANT || !kernel_.deterministic', 'no kernel is held to bits of related calls'),
     ('varying-unjudged', TRIAL, 'return bits.finding && free ? within_bounds(calls)', 'return bits.finding && free ? MUTANT ? Outcome{} : within_bounds(calls)', 'related calls of kernels that may vary are not judged'),
     ('pin-unheard', TRIAL, '!kernel_.batch_invariant && !pinned', '!kernel_.batch_invariant && (!pinned || MUTANT)', 'a kernel may declare what its contract pins'),

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "core/half.hpp"
 #include "core/nf4.hpp"
 #include "ops/lora_linear.hpp"
 #include "ops/matmul.hpp"
@@ -63,6 +64,17 @@ struct ThreeProducts {
   }
 };
 
+/// Factors, products and every partial sum are halves.
+struct Halves {
+  static float half(float x) { return widen(to_half(x)); }
+  template <class X, class Y>
+  float operator()(Index k, X x, Y y) const {
+    float sum = 0;
+    for (Index p = 0; p < k; ++p) sum = half(sum + half(half(x(p)) * half(y(p))));
+    return sum;
+  }
+};
+
 /// The adapter scaled: its product with B, or its factor before.
 template <bool scaled_before>
 void lora(const LoraLinearArgs& a) {
@@ -110,6 +122,7 @@ void nf4_gemv(const Nf4MatmulNtArgs& a) {
 Orders product_orders() {
   return {order<MatmulArgs>("matmul", "CUTLASS", "include/cutlass/gemm/kernel/gemm_splitk_parallel.h", "sums of 32 terms, then their sum", product(Split<32>{})),
           order<MatmulArgs>("matmul", "CUTLASS", "include/cutlass/gemm/warp/mma_tensor_op_fast_f32.h", "three products of TF32", product(ThreeProducts{}), {.inputs = Format::tf32x3}),
+          order<MatmulArgs>("matmul", "cuBLAS", "cublasGemmEx with CUBLAS_COMPUTE_16F", "factors, products and partial sums are halves", product(Halves{}), {.inputs = Format::f16, .accumulator = Format::f16}),
           order<LoraLinearArgs>("lora_linear", "PEFT", "src/peft/tuners/lora/layer.py, Linear.forward", "B (A x) scaled, then added", lora<false>),
           order<LoraLinearArgs>("lora_linear", "Unsloth", "unsloth/kernels/utils.py, matmul_lora", "A x scaled first", lora<true>),
           order<Nf4DequantizeArgs>("nf4_dequantize", "bitsandbytes", "csrc/kernels.cu, kDequantizeBlockwise", "entry times absmax", dequantize),
