@@ -14,7 +14,7 @@ namespace {
 
 /// Up to this product of dims a case costs no more than many others.
 constexpr double kUsualProduct = 1 << 15;
-/// Where some dims stay: a repair may have changed those.
+/// Repairs tried, each with another seed, until one leaves the given dims alone.
 constexpr int kAttempts = 8;
 
 double product_of(const std::vector<Index>& dims) {

@@ -129,7 +129,7 @@ static_assert(std::endian::native == std::endian::little);
 }  // namespace
 
 namespace {
-/// What a tensor holds before the call; null: poison.
+/// The values that a tensor holds before the call; null: poison.
 const std::vector<float>* values_of(const Problem& problem, const Preset& preset, std::size_t tensor) {
   if (problem.op->tensors[tensor].role != Role::out) return &problem.values[tensor];
   return preset.values.empty() || preset.values[tensor].empty() ? nullptr : &preset.values[tensor];

@@ -19,7 +19,7 @@ namespace assay::falsify {
 /// What outputs hold before the kernel runs; each element differs from its neighbours.
 enum class Poison { finite, nan };
 
-/// What some outputs hold before the call in place of poison, and whether they may change.
+/// Values of outputs before the call in place of poison, and which outputs may not change.
 struct Preset {
   std::vector<std::vector<float>> values{};  ///< by tensor, dense; empty: poison
   std::vector<bool> frozen{};                ///< by tensor: the kernel must not touch it; empty: none is
@@ -100,7 +100,7 @@ class Stage {
   /// Lays the tensor out with rows far apart, behind `cursor`. False: it has too few rows or too many, or there is no room.
   bool place_far(Placed& placed, std::size_t most_bytes, Random& random, std::size_t& cursor) const;
 
-  /// What an element held before the call.
+  /// The bits of an element before the call.
   std::uint32_t held_bits(std::size_t tensor, Index offset, Index dense) const;
 
   Arena& arena_;

@@ -47,7 +47,7 @@ double float_inside(const ParamInfo& info, double x) {
   return nearest;
 }
 
-/// Where kernels have branches of their own: the ends of the range and, where they lie inside, -1, 0 and 1, and of integers what 8, 15 or
+/// A value at which kernels branch: an end of the range or, where they lie inside, -1, 0 and 1, and of integers what 8, 15 or
 /// 16 bits just hold or do not.
 double special_value(const ParamInfo& info, Random& random) {
   std::vector<double> list{info.min, info.max};
@@ -186,14 +186,14 @@ Index any_extent(Index least, Index most, Random& random) {
 }
 
 constexpr double kMostBlocks = 16384;
-/// What a case with one extent of any size may take, in seconds: mostly, often where integers count places, and once in so many turns, which is once in 96 cases, or in 384
-/// where a block costs as much as a hundred elements.
+/// Seconds that a case with one extent of any size may take: usually; at half of the turns where integers count places; and once in so
+/// many turns, which is once in 96 cases, or in 384 where a block costs as much as a hundred elements.
 constexpr double kUsual = 0.02, kOften = 0.03, kSeldom = 0.15, kSeldomInBlocks = 1.2;
 constexpr std::uint64_t kSeldomEvery = 6, kSeldomEveryInBlocks = 24;
-/// What 15 or 16 bits hold, and 1024 blocks of 256 threads; and how far beyond it an extent mostly goes.
+/// Extents beyond 15 bits, 16 bits and 1024 blocks of 256 threads; an extent mostly exceeds its limit by less than kBeyond.
 constexpr Index kLimits[] = {1 << 15, 1 << 16, 1 << 18}, kBeyond = 65;
 
-/// Whether integers of the inputs count places along this dim.
+/// True where integers of the inputs count places along this dim.
 bool is_counted(const OpDescriptor& op, std::size_t dim) {
   const std::vector<Index> few(op.dims.size(), 1);
   std::vector<Index> more = few;
@@ -212,7 +212,8 @@ void reach_any_extent(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
   if (long_dims.empty()) return;
   Random random(derive(c.seed, "extent"));
   const bool seldom = (turn.round + turn.obligation) % (spec.in_blocks ? kSeldomEveryInBlocks : kSeldomEvery) == 0;
-  const bool often = std::ranges::any_of(long_dims, [&](std::size_t dim) { return is_counted(op, dim); }) && Random(derive(c.seed, "counted")).chance(0.5);
+  const bool often = std::ranges::any_of(long_dims, [&](std::size_t dim) { return is_counted(op, dim); }) &&
+                     Random(derive(c.seed, "counted")).chance(0.5);
   const double most_seconds = seldom ? (spec.in_blocks ? kSeldomInBlocks : kSeldom) : often ? kOften : kUsual;
   const auto affordable = [&](std::size_t dim, Index extent, Index few) {
     for (std::size_t d = 0; d < c.dims.size(); ++d)
@@ -332,11 +333,13 @@ void make_joint(const OpDescriptor& op, const DrawSpec& spec, const FarTurn& tur
       if (case_cost(op, dims, spec.in_blocks, spec.oracle_use) > (spec.oracle_use == OracleUse::whole ? kMostOfJoint : kMostOfSampled)) continue;
       c.dims = std::move(dims);
       c.region = static_cast<int>(region);
-      // What obligations draw of a region, they draw with each choice, the last one first, which turns something on: a mask meets a second tile
-      // in few of their cases.
+      // Each region comes with each choice, the last one first, which turns something on: few cases have a mask and a second tile.
       std::uint64_t choice = turn.round + turn.round / regions;
       for (std::size_t p = 0; p < c.params.size(); ++p)
-        if (const auto& choices = op.params[p].choices; !choices.empty()) c.params[p] = choices[choices.size() - 1 - choice % choices.size()], choice /= choices.size();
+        if (const auto& choices = op.params[p].choices; !choices.empty()) {
+          c.params[p] = choices[choices.size() - 1 - choice % choices.size()];
+          choice /= choices.size();
+        }
       if (random.chance(0.5) && whole_tiles(c.dims)) c.layout = Layout::tight;
       if (spec.directed && random.chance(1.0 / 3)) c.strategy = Strategy::runs;
       return;

@@ -145,6 +145,20 @@ TEST(Verdicts, DeterminismSeesDimsThatAreKept) {
   EXPECT_EQ(found(k, "determinism", 1), "value");
 }
 
+/// The first, the one in between and the second are right: one of the further runs is not.
+TEST(Verdicts, DeterminismSeesWhatSeldomChanges) {
+  const Kernel k = with("matmul/cpu/naive", [](const Call& call, Device& device) {
+    static int calls = 0;
+    right(call, device);
+    if (++calls == 6) *first_of(call) = std::nextafter(*first_of(call), INFINITY);
+  });
+  Case c;
+  c.dims = {2, 3, 4};
+  const Outcome outcome = run_case(operation("matmul"), obligation_of("matmul", "determinism"), k, c, std::chrono::seconds(5));
+  ASSERT_TRUE(outcome.finding.has_value());
+  EXPECT_EQ(outcome.finding->kind, "bits");
+}
+
 /// From 1 every step leads to other extents of 1 to 8, the last to 8 itself.
 TEST(Verdicts, DeterminismChangesEveryDimThatHasRoom) {
   const OpDescriptor& op = matmul_within({1, 1, 1}, {8, 8, 8});
