@@ -89,6 +89,7 @@ void attention_decode::sensible(Problem& problem, Strategy strategy, Random& ran
   for (float& length : a.lengths) {
     if (full || random.chance(0.3)) length = static_cast<float>(a.capacity - 1);
     else if (random.chance(0.1)) length = 0;
+    else if (random.chance(0.3)) length = static_cast<float>(std::max<Index>(tile_edge(a.capacity, random) - 1, 0));
   }
   if (strategy != Strategy::directed && strategy != Strategy::runs) return;
   Problem whole = as_attention(problem);

@@ -9,8 +9,8 @@
 
 namespace assay::falsify {
 
-/// Row by row: a gap above 88, beyond which an unshifted exponential overflows; the maximum last, or growing all along the
-/// row, so that online kernels rescale at every tile; ties; logits of the largest magnitude; wide logits; masked entries; few
+/// Row by row: all entries far below 0; a gap above 88, beyond which an unshifted exponential overflows; the maximum last, or growing all
+/// along the row, so that online kernels rescale at every tile; ties; logits of the largest magnitude; wide logits; masked entries; few
 /// entries that matter, apart, so that an error of each shows however long the row is.
 void softmax::extreme(Problem& problem, Strategy strategy, Random& random) {
   if (strategy == Strategy::runs) tile_rows(problem.values[0], problem.dims[0], problem.dims[1], random);
@@ -18,7 +18,7 @@ void softmax::extreme(Problem& problem, Strategy strategy, Random& random) {
   const Index rows = problem.dims[0], n = problem.dims[1];
   for (Index i = 0; i < rows; ++i) {
     float* const x = problem.values[0].data() + i * n;
-    switch (random.below(8)) {
+    switch (random.below(9)) {
       case 0: x[n - 1] = static_cast<float>(89 + 20 * random.uniform()); break;
       case 1: x[n - 1] = 6; break;
       case 2:
@@ -36,6 +36,11 @@ void softmax::extreme(Problem& problem, Strategy strategy, Random& random) {
       case 6: {
         const FewMatter few(n, random);
         for (Index j = 0; j < n; ++j) x[j] = static_cast<float>(few(random));
+        break;
+      }
+      case 7: {
+        const double far = -random.by_magnitude(7, 120);
+        for (Index j = 0; j < n; ++j) x[j] = static_cast<float>(far + static_cast<double>(x[j]));
         break;
       }
       default:

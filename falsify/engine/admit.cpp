@@ -89,11 +89,14 @@ rc::Shrinkable<Case> admitted(const OpDescriptor& op, const Kernel& kernel, rc::
   return rc::shrinkable::map(std::move(c), [&op, &kernel](Case&& x) { return admitted(op, kernel, std::move(x)); });
 }
 
-Problem keep_to(const OpDescriptor&, const Kernel& kernel, Problem problem) {
+Problem keep_to(const OpDescriptor& op, const Kernel& kernel, Problem problem) {
   if (kernel.limits == nullptr) return problem;
-  for (const Limits::Fixed& fixed : kernel.limits->fixed)
-    for (float& x : problem.values[static_cast<std::size_t>(fixed.tensor)])
-      x = static_cast<float>(fixed.value(problem.dims, problem.params));
+  for (const Limits::Fixed& fixed : kernel.limits->fixed) {
+    const auto t = static_cast<std::size_t>(fixed.tensor);
+    const double value = fixed.value(problem.dims, problem.params);
+    // Where the contract forbids the value at these dims, the call is `outside`.
+    if (admits_integer(op.tensors[t], problem.dims, value)) std::ranges::fill(problem.values[t], static_cast<float>(value));
+  }
   return problem;
 }
 

@@ -63,8 +63,11 @@ double draw_param(const ParamInfo& info, Random& random) {
   if (p < 0.7) return special_value(info, random);
   // Over several orders of magnitude each of them is as likely.
   const bool by_magnitude = info.min > 0 && info.max / info.min >= 100;
-  const double drawn = by_magnitude ? info.min * std::pow(info.max / info.min, random.uniform())
-                                    : info.min + random.uniform() * (info.max - info.min);
+  // Of a decay just below 1 the distance from 1 is what counts.
+  const bool below_one = 0.9 <= info.max && info.max < 1 && random.chance(0.5);
+  const double drawn = below_one      ? 1 - (1 - info.max) * std::pow((1 - info.min) / (1 - info.max), random.uniform())
+                       : by_magnitude ? info.min * std::pow(info.max / info.min, random.uniform())
+                                      : info.min + random.uniform() * (info.max - info.min);
   return info.integer ? std::round(drawn) : float_inside(info, drawn);
 }
 
@@ -166,39 +169,50 @@ void reach_far(const OpDescriptor& op, const FarTurn& turn, Case& c) {
   // Each dim goes through all of them, whatever the number of dims.
   const std::size_t n = long_dims.size();
   const Index wanted = kFarDims[(turn.obligation / n + turn.round / n + turn.round % n) % std::size(kFarDims)];
-  // The first of five counts problems that stand alone: a thousand are enough.
-  const Index extent = op.dims.size() >= 5 && chosen == 0 ? kFarDims[0] : wanted;
   Random random(derive(c.seed, "far"));
+  // The first of five counts problems that stand alone: a thousand are enough. One in three is a whole number of wide tiles.
+  const Index far = op.dims.size() >= 5 && chosen == 0 ? kFarDims[0] : wanted;
+  const Index extent = random.chance(1.0 / 3) ? (far + 255) / 256 * 256 : far;
   for (std::size_t d = 0; d < c.dims.size(); ++d) {
     const DimInfo& dim = op.dims[d];
-    const Index few = random.between(1, c.dims.size() < 5 ? 5 : chosen == 0 && has_heads(op) ? kOfMany : 3) * dim.multiple;
-    c.dims[d] = d == chosen ? std::clamp(extent, dim.min, dim.max / 2) : std::clamp(few, dim.min, dim.max);
+    const Index most = c.dims.size() < 5 ? 5 : chosen == 0 && has_heads(op) ? kOfMany : 3;
+    c.dims[d] = d == chosen ? std::clamp(extent, dim.min, dim.max / 2) : few_of(dim, most, random);
   }
   make_valid(op, c.dims);
 }
 
-/// Anything up to `most`: every octave as likely, and every residue modulo 64 within it; or a power of two or a neighbour.
+/// Anything up to `most`, every octave as likely: a power of two or a neighbour in a quarter of the draws, a multiple of 16 to 512 or a
+/// neighbour in another, in half of them any residue modulo 64.
 Index any_extent(Index least, Index most, Random& random) {
   const double octaves = std::log2(static_cast<double>(most) / static_cast<double>(least));
   const double drawn = static_cast<double>(least) * std::exp2(octaves * random.uniform());
-  if (random.chance(0.5)) return std::clamp<Index>((Index{1} << std::lround(std::log2(drawn))) + random.between(-1, 1), least, most);
-  return std::clamp<Index>(static_cast<Index>(drawn) / 64 * 64 + random.between(0, 63), least, most);
+  const auto kind = random.below(4);
+  if (kind > 1) return std::clamp<Index>(static_cast<Index>(drawn) / 64 * 64 + random.between(0, 63), least, most);
+  const Index power = Index{1} << std::lround(std::log2(drawn));
+  const Index edge = kind == 0 ? power : tile_edge(static_cast<Index>(drawn) + 16, random);
+  return std::clamp<Index>(edge + (random.chance(0.5) ? 0 : random.between(-1, 1)), least, most);
 }
 
 constexpr double kMostBlocks = 16384;
 /// Seconds that a case with one extent of any size may take: usually; at half of the turns where integers count places; and once in so
-/// many turns, which is once in 96 cases, or in 384 where a block costs as much as a hundred elements.
-constexpr double kUsual = 0.02, kOften = 0.03, kSeldom = 0.15, kSeldomInBlocks = 1.2;
-constexpr std::uint64_t kSeldomEvery = 6, kSeldomEveryInBlocks = 24;
-/// Extents beyond 15 bits, 16 bits and 1024 blocks of 256 threads; an extent mostly exceeds its limit by less than kBeyond.
-constexpr Index kLimits[] = {1 << 15, 1 << 16, 1 << 18}, kBeyond = 65;
+/// many turns, which is once in 64 cases, or in 384 where a block costs as much as a hundred elements.
+constexpr double kUsual = 0.02, kOften = 0.03, kSeldom = 0.25, kSeldomInBlocks = 1.2;
+constexpr std::uint64_t kSeldomEvery = 4, kSeldomEveryInBlocks = 24;
+/// Extents beyond 15 bits, 16 bits and 512, 1024 and 4096 blocks of 256 threads. Half of the extents exceed their limit by less than kBeyond, where
+/// counters break; the others by up to three times itself, so that sums without what lies beyond are off by more than their bounds.
+constexpr Index kLimits[] = {1 << 15, 1 << 16, 1 << 17, 1 << 18, 1 << 20}, kBeyond = 65;
 
 /// True where integers of the inputs count places along this dim.
 bool is_counted(const OpDescriptor& op, std::size_t dim) {
+  return std::ranges::any_of(op.tensors, [&](const TensorInfo& tensor) { return range_depends_on(op, tensor, dim); });
+}
+
+/// True where there are as many integers as the dim says.
+bool has_integers_along(const OpDescriptor& op, std::size_t dim) {
   const std::vector<Index> few(op.dims.size(), 1);
   std::vector<Index> more = few;
   more[dim] = 3;
-  return std::ranges::any_of(op.tensors, [&](const TensorInfo& t) { return t.most && t.most(few) != t.most(more); });
+  return std::ranges::any_of(op.tensors, [&](const TensorInfo& t) { return t.least && t.shape(few) != t.shape(more); });
 }
 
 /// One dim of any extent up to its maximum, in turn, and few of all others, or 1 where that is needed for the cost. Seldom it is one of those
@@ -215,9 +229,10 @@ void reach_any_extent(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
   const bool often = std::ranges::any_of(long_dims, [&](std::size_t dim) { return is_counted(op, dim); }) &&
                      Random(derive(c.seed, "counted")).chance(0.5);
   const double most_seconds = seldom ? (spec.in_blocks ? kSeldomInBlocks : kSeldom) : often ? kOften : kUsual;
-  const auto affordable = [&](std::size_t dim, Index extent, Index few) {
+  // Integers show by several of them that they were mixed up.
+  const auto affordable = [&](std::size_t dim, Index extent, Index few, Index integers) {
     for (std::size_t d = 0; d < c.dims.size(); ++d)
-      c.dims[d] = d == dim ? extent : std::clamp(random.between(1, few) * op.dims[d].multiple, op.dims[d].min, op.dims[d].max);
+      c.dims[d] = d == dim ? extent : few_of(op.dims[d], has_integers_along(op, d) ? integers : few, random);
     make_valid(op, c.dims);
     const bool few_blocks = seldom || !spec.in_blocks || blocks_of(op, c.dims) <= kMostBlocks;
     return few_blocks && case_cost(op, c.dims, spec.in_blocks, spec.oracle_use) <= most_seconds;
@@ -227,7 +242,7 @@ void reach_any_extent(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
   for (const std::size_t dim : long_dims)
     for (const Index limit : kLimits) {
       const bool counts = is_counted(op, dim);
-      if ((!seldom && !(often && counts)) || most_of(dim) <= limit || !affordable(dim, std::min(limit + kBeyond, most_of(dim)), 1)) continue;
+      if ((!seldom && !(often && counts)) || most_of(dim) <= limit || !affordable(dim, std::min(limit + kBeyond, most_of(dim)), 1, 1)) continue;
       (counts ? counted : beyond).emplace_back(dim, limit);
     }
   if (beyond.empty() || (!counted.empty() && random.chance(0.5))) beyond = std::move(counted);
@@ -238,12 +253,12 @@ void reach_any_extent(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
     chosen = dim;
     most = most_of(dim);
     least = std::min(limit + random.between(-1, 2), most);
-    if (random.chance(0.7)) most = std::min(least + random.between(0, kBeyond - 2), most);
+    most = std::min(random.chance(0.5) ? least + random.between(0, kBeyond - 2) : 4 * limit, most);
   }
   const DimInfo& info = op.dims[chosen];
   for (Index extent = any_extent(least, most, random);; extent = any_extent(least, most, random)) {
-    for (const Index few : {3, 1})
-      if (affordable(chosen, extent, few)) return;
+    for (const auto& [few, integers] : {std::pair<Index, Index>{3, 9}, {1, 9}, {3, 3}, {1, 1}})
+      if (affordable(chosen, extent, few, integers)) return;
     if (extent <= least) {
       if (least <= std::max<Index>(info.min, 1)) return;
       least = std::max<Index>(info.min, 1);
@@ -277,6 +292,11 @@ Case draw_case(const OpDescriptor& op, const DrawSpec& spec, Random& random) {
   if (spec.far) reach_far(op, *spec.far, c);
   if (spec.joint) make_joint(op, spec, *spec.joint, c);
   if (spec.extent) reach_any_extent(op, spec, c);
+  // One place that decides each row, the last one among them, is what shows a tail left out of a long row.
+  const bool long_rows = spec.far || spec.joint || spec.extent;
+  if (long_rows && std::ranges::find(spec.strategies, Strategy::dominant) != spec.strategies.end() &&
+      Random(derive(c.seed, "dominant")).chance(0.125))
+    c.strategy = Strategy::dominant;
   if (!spec.dims.empty()) {
     Random random(derive(c.seed, "dims"));
     c.dims = joint_dims(op, spec.dims, random);
@@ -434,9 +454,9 @@ rc::Gen<Case> case_gen(const OpDescriptor& op, const DrawSpec& spec) {
 namespace {
 
 /// Every strategy has its turn. In every twelfth round one dim is far: sums of integers are exact however long they are, and cost little,
-/// so there in every fourth. In every sixteenth, or eighth where kernels run in blocks, the dims are a shape of the contract, and in every
-/// sixteenth one of them is anything. In every twenty-fourth, rows lie far apart. Each obligation has other rounds for these turns;
-/// modulo 4 they never meet.
+/// so there in every fourth. In every sixteenth the dims are a shape of the contract: in every eighth where kernels run in blocks, and for
+/// the differential of heads, whose shapes have six dims. In every sixteenth one dim is anything. In every twenty-fourth, rows lie far apart.
+/// Each obligation has other rounds for these turns; modulo 4 they never meet.
 void take_turns(const OpDescriptor& op, const ObligationInfo& obligation, std::uint64_t seed, std::uint64_t number, DrawSpec& spec) {
   const bool exact = obligation.by == "exact";
   const std::uint64_t own = derive(seed, obligation.id), strategies = spec.strategies.size();
@@ -450,7 +470,8 @@ void take_turns(const OpDescriptor& op, const ObligationInfo& obligation, std::u
   const std::uint64_t far = exact ? 4 : 12;
   if (!spec.large) spec.far = turn_of(far, far - 1);
   if (!spec.large) spec.extent = turn_of(16, 10);
-  if (spec.largest == 0 && !op.shapes.empty()) spec.joint = spec.large ? turn_of(4, 1) : turn_of(spec.in_blocks ? 8 : 16, 5);
+  const std::uint64_t joint = spec.in_blocks || (has_heads(op) && obligation.by == "differential") ? 8 : 16;
+  if (spec.largest == 0 && !op.shapes.empty()) spec.joint = spec.large ? turn_of(4, 1) : turn_of(joint, 5);
   spec.far_rows = !spec.large && turn_of(24, 8).has_value();
   // Turns of strategies and dims must not keep step: three strategies would have the same one whenever a dim is far.
   if (spec.far) spec.turn = exact ? strategies - 1 : derive(own ^ number, "far") % strategies;

@@ -42,6 +42,7 @@ float planted(Random& random) {
 Index edge_position(Index length, Random& random) {
   static constexpr Index kEdges[] = {0, 7, 8, 15, 16, 31, 32, 63, 64, 127, 128};
   if (random.chance(0.4)) return random.chance(0.5) ? 0 : length - 1;
+  if (random.chance(0.5)) return std::max<Index>(tile_edge(random.between(0, length - 1), random) - random.between(0, 1), 0);
   return std::min(kEdges[random.below(std::size(kEdges))], length - 1);
 }
 
@@ -167,8 +168,9 @@ std::vector<float> make_values(const Shape& shape, Strategy strategy, bool wide,
       break;
     case Strategy::graded: fill_graded(v, e, random); break;
     case Strategy::dominant: fill_dominant(v, e, random); break;
-    case Strategy::subnormal: fill_scaled(v, wide ? -130 : static_cast<int>(random.between(-16, 4)), random); break;
-    case Strategy::huge: fill_scaled(v, wide ? 124 : static_cast<int>(random.between(-12, 3)), random); break;
+    // Of one tensor the values, or their squares, are subnormal or overflow.
+    case Strategy::subnormal: fill_scaled(v, !wide ? static_cast<int>(random.between(-16, 4)) : random.chance(0.5) ? -130 : static_cast<int>(random.between(-76, -50)), random); break;
+    case Strategy::huge: fill_scaled(v, !wide ? static_cast<int>(random.between(-12, 3)) : random.chance(0.5) ? 124 : static_cast<int>(random.between(48, 66)), random); break;
     case Strategy::signed_zeros:
       for (float& x : v) {
         const double g = random.gaussian();
@@ -194,27 +196,39 @@ std::vector<float> make_values(const Shape& shape, Strategy strategy, bool wide,
 namespace {
 
 /// Integers within the tensor's range, its ends among them, and many beyond 15 and 16 bits where it has few of them; counted up where every
-/// index is to be another. Of twelve tensors one holds one number alone, one the ends alone, and one a part of the range.
+/// index is to be another. Of ten tensors one holds one number alone, one the ends alone, one a part of the range, one the ends of tiles,
+/// and one few numbers that are equal in their last 8 bits, or in their last 16: of tensors with more than 16 bits most are such.
 std::vector<float> make_integers(const Problem& problem, std::size_t tensor, Strategy strategy, Random own, Random& random) {
   const TensorInfo& info = problem.op->tensors[tensor];
   std::vector<float> v(static_cast<std::size_t>(problem.shape(static_cast<int>(tensor)).size()));
-  const Index least = info.least ? info.least(problem.dims) : 0, most = info.most ? info.most(problem.dims) : 255;
-  enum class Kind { one, ends, part, any };
-  const auto kind = strategy == Strategy::distinct_index ? Kind::any : static_cast<Kind>(std::min<std::uint64_t>(own.below(12), 3));
+  const Index least = info.least ? info.least(problem.dims) : 0, most = std::max(least, info.most ? info.most(problem.dims) : 255);
+  enum class Kind { one, ends, part, tiles, alike, any };
+  const auto drawn_kind = static_cast<Kind>(std::min<std::uint64_t>(own.below(10), 5));
+  const bool wide = most - least > 1 << 16;
+  const Kind kind = strategy == Strategy::distinct_index ? Kind::any : wide && own.chance(0.6) ? Kind::alike : drawn_kind;
   const bool end = own.chance(0.5);
-  const Index first = own.between(least, std::max(least, most)), last = kind == Kind::one ? first : own.between(first, std::max(first, most));
+  const Index first = own.between(least, most), last = kind == Kind::one ? first : own.between(first, most);
   const auto either_end = [&](Random& r) { return r.chance(0.5) ? least : most; };
   const Index alone = end ? either_end(own) : first, limits[] = {1 << 15, 1 << 16, most};
-  for (std::size_t i = 0; i < v.size(); ++i) {
-    Index drawn = strategy == Strategy::distinct_index ? least + static_cast<Index>(i) % std::max<Index>(1, most - least + 1)
-                  : random.chance(0.1)                 ? either_end(random)
-                                                       : random.between(least, std::max(least, most));
-    if (kind == Kind::one) drawn = alone;
-    else if (kind == Kind::ends) drawn = either_end(own);
-    else if (kind == Kind::part) drawn = own.between(first, last);
-    else if (strategy != Strategy::distinct_index && most >= limits[0] && own.chance(0.4)) drawn = std::clamp<Index>(limits[own.below(3)] + own.between(-64, 64), least, most);
-    v[i] = static_cast<float>(drawn);
-  }
+  const Index period = Index{1} << (wide && own.chance(0.9) ? 16 : 8), periods = (most - least) / period;
+  const auto any = [&](std::size_t i) -> Index {
+    if (strategy == Strategy::distinct_index) return least + static_cast<Index>(i) % std::max<Index>(1, most - least + 1);
+    const Index drawn = random.chance(0.1) ? either_end(random) : random.between(least, most);
+    if (most < limits[0] || !own.chance(0.6)) return drawn;
+    return limits[own.below(3)] + own.between(-64, 64);
+  };
+  const auto draw = [&](std::size_t i) -> Index {
+    switch (kind) {
+      case Kind::one: return alone;
+      case Kind::ends: return either_end(own);
+      case Kind::part: return own.between(first, last);
+      case Kind::tiles: return tile_edge(own.between(least, most), own) + own.between(-1, 1);
+      case Kind::alike: return least + (first - least) % period + (periods > 0 && own.chance(0.5) ? period * own.between(1, std::min<Index>(periods, 2)) : 0) + (own.chance(0.125) ? 1 : 0);
+      case Kind::any: break;
+    }
+    return any(i);
+  };
+  for (std::size_t i = 0; i < v.size(); ++i) v[i] = static_cast<float>(std::clamp(draw(i), least, most));
   return v;
 }
 

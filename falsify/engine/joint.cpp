@@ -166,12 +166,15 @@ std::vector<Index> dims_from_text(const OpDescriptor& op, std::string_view text,
   return extents;
 }
 
+Index few_of(const DimInfo& dim, Index most, Random& random) {
+  const Index least = dim.max == 1 ? dim.min : 1;
+  return std::clamp(random.between(least, std::max(least, std::min(most, dim.max))) * dim.multiple, dim.min, dim.max);
+}
+
 std::vector<Index> joint_dims(const OpDescriptor& op, std::span<const Index> shape, Random& random) {
   std::vector<Index> dims;
-  for (std::size_t d = 0; d < shape.size(); ++d) {
-    const Index few = random.between(1, 3) * op.dims[d].multiple;
-    dims.push_back(shape[d] == kDrawnSmall ? std::clamp(few, op.dims[d].min, op.dims[d].max) : shape[d]);
-  }
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    dims.push_back(shape[d] == kDrawnSmall ? few_of(op.dims[d], 3, random) : shape[d]);
   make_valid(op, dims);
   return dims;
 }

@@ -50,6 +50,8 @@ bool lies_in(const OpDescriptor& op, const ShapeRegion& region, std::span<const 
 bool is_joint(const OpDescriptor& op, std::span<const Index> dims);
 /// "s=128,t=128": an extent for each dim, kDrawnSmall for those not named. Throws InputError naming `where`.
 std::vector<Index> dims_from_text(const OpDescriptor& op, std::string_view text, const std::string& where);
+/// Up to `most` of a dim, in blocks where it has them. 0 only where the dim is a choice between 0 and 1.
+Index few_of(const DimInfo& dim, Index most, Random& random);
 /// The dims of a shape, those it leaves open small.
 std::vector<Index> joint_dims(const OpDescriptor& op, std::span<const Index> shape, Random& random);
 

@@ -61,4 +61,11 @@ class Random {
   std::uint64_t state_;
 };
 
+/// The last multiple of 16, 32, ... or 512 up to `most`: where tiles end.
+inline std::int64_t tile_edge(std::int64_t most, Random& random) {
+  const int widest = most >= 512 ? 9 : most >= 256 ? 8 : 7;
+  const auto tile = std::int64_t{1} << random.between(4, widest);
+  return most / tile * tile;
+}
+
 }  // namespace assay::falsify

@@ -2,6 +2,7 @@
 // walk. Everything here is emitted by contractgen into the build tree; nothing is written by hand.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -62,6 +63,12 @@ struct TensorInfo {
   bool saved = false;                        ///< an output kept for the backward pass; no gradient flows into it
   std::string_view no_gradient{};            ///< why an input of real numbers has none
 };
+
+/// True where the contract admits the value in this tensor of integers.
+inline bool admits_integer(const TensorInfo& tensor, std::span<const Index> dims, double value) {
+  const Index least = tensor.least ? tensor.least(dims) : 0, most = tensor.most ? tensor.most(dims) : 255;
+  return value == std::floor(value) && static_cast<double>(least) <= value && value <= static_cast<double>(most);
+}
 
 /// The smallest call that violates a clause: a valid call, changed in one way.
 struct Violation {
@@ -138,6 +145,14 @@ struct OpDescriptor {
   /// Evaluations of each clause in this process, in the order of `clauses`.
   std::span<std::uint64_t> (*counters)() = nullptr;
 };
+
+/// True where the integers that the contract admits in this tensor depend on the dim.
+inline bool range_depends_on(const OpDescriptor& op, const TensorInfo& tensor, std::size_t dim) {
+  const std::vector<Index> few(op.dims.size(), 1);
+  std::vector<Index> more = few;
+  more[dim] = 3;
+  return (tensor.least && tensor.least(few) != tensor.least(more)) || (tensor.most && tensor.most(few) != tensor.most(more));
+}
 
 /// Every operation, sorted by name.
 std::span<const OpDescriptor* const> operations();

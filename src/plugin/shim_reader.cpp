@@ -300,6 +300,18 @@ std::optional<Shim::Fixed> fixed_values(const OpDescriptor& op, const Node& node
   }
 }
 
+/// The dims at which the contract admits the value.
+Condition admitted_by_contract(const OpDescriptor& op, const Shim::Fixed& fixed, const std::string& text) {
+  const TensorInfo& tensor = op.tensors[static_cast<std::size_t>(fixed.tensor)];
+  Condition condition;
+  condition.holds = [&tensor, value = fixed.value.value](const Scope& scope) { return admits_integer(tensor, scope.dims, value(scope)); };
+  condition.text = fmt::format("{}, which the contract forbids here", text);
+  condition.numbers = {fixed.value};
+  for (std::size_t d = 0; d < op.dims.size(); ++d)
+    if (range_depends_on(op, tensor, d)) condition.dims.push_back(static_cast<int>(d));
+  return condition;
+}
+
 void require(Shim& shim, std::vector<Condition>& conditions, bool& nonempty, const OpDescriptor& op, const Node& node) {
   const std::string word = node.text().value;
   if (word == "row-major") shim.row_major = true;
@@ -312,8 +324,10 @@ void require(Shim& shim, std::vector<Condition>& conditions, bool& nonempty, con
     node.fail(fmt::format("'requires' cannot be '{}'", word),
               "write a condition such as \"k % 8 == 0\" or \"d in [64, 128]\", or one of: row-major, dense rows, offsets below 2^31, "
               "no empty tensors, aligned to 16 bytes, aligned to 32 bytes, aligned to 64 bytes");
-  else if (auto fixed = fixed_values(op, node)) shim.fixed.push_back(std::move(*fixed));
-  else conditions.push_back(read_condition(op, node));
+  else if (auto fixed = fixed_values(op, node)) {
+    conditions.push_back(admitted_by_contract(op, *fixed, word));
+    shim.fixed.push_back(std::move(*fixed));
+  } else conditions.push_back(read_condition(op, node));
 }
 
 /// `requires`: of a kernel that takes no call at all nothing can be found out.

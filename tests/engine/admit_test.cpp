@@ -34,6 +34,10 @@ TEST(Admit, EveryDrawnCaseIsOneThatTheKernelTakes) {
       {"matmul", "[m == n, n == k, no empty tensors, aligned to 32 bytes]", "[a, b, c, m, k, n]"},
       {"attention", "[d in [64, 128], causal == 1, s == t, heads == kv_heads, scale == 1 / sqrt(d), lengths == t, starts == 0]", kAttention},
       {"attention", "[d in (80; 96), heads / kv_heads == 4 and kv_heads > 1, not (s > 17 or t < s)]", kAttention},
+      {"attention", "[lengths == 128, causal == 0]", kAttention},
+      {"attention", "[lengths == 2, starts == -1]", kAttention},
+      {"attention", "[lengths == t - 3]", kAttention},
+      {"embedding", "ids == 40000", "[ids, table, y, t, v, h]"},
       {"gemv", "k in [256, 512, 1024]", "[a, x, y, m, k]"},
       {"softmax", "[n <= 64]", "[x, y, rows, n]"},
       {"scale", "[alpha == 1]", "[x, y, m, n, alpha]"}};
@@ -60,6 +64,17 @@ TEST(Admit, EveryDrawnCaseIsOneThatTheKernelTakes) {
     }
     for (const auto& [d, seen] : extents) EXPECT_GE(seen.size(), 2u) << r.descriptor.name << " draws one extent of dim " << d;
   }
+}
+
+TEST(Admit, IntegersThatTheContractForbidsAreNotWritten) {
+  const Restricted r("attention", "lengths == 128", kAttention);
+  Case c;
+  c.dims = {2, 3, 5, 1, 1, 4}, c.params = {0.125, 0};
+  const Problem kept = keep_to(r.descriptor, r.kernel, make_problem(r.descriptor, c, {}));
+  for (const float length : kept.values[3]) EXPECT_LE(length, 5);
+  const std::optional<std::string> why = outside(r.kernel, kept);
+  ASSERT_TRUE(why.has_value());
+  EXPECT_NE(why->find("lengths == 128"), std::string::npos) << *why;
 }
 
 TEST(Admit, ListedValuesAreDrawnAlikeAndLimitsKeepSmallExtents) {

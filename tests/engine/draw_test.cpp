@@ -113,7 +113,7 @@ TEST(Draw, FarBatchesOfAttentionHaveFewHeads) {
       const Case c = draw(op, op.obligations[1], 1, n).value();
       if (dim(c, "batch") < 1000 || (n + 5) % 16 == 10) continue;  // the turn of extents has a cost of its own
       ++far;
-      EXPECT_LE(dim(c, "batch") * dim(c, "heads"), 2 * 1030) << describe(op, c);
+      EXPECT_LE(dim(c, "batch") * dim(c, "heads"), 2 * 1280) << describe(op, c);
     }
   }
   EXPECT_GT(far, 10);
@@ -235,8 +235,14 @@ double share(const std::vector<float>& values, P holds) {
 
 TEST(Draw, StrategiesAreWhatTheyAreNamedFor) {
   const auto magnitude = [](float x) { return std::fabs(x); };
-  EXPECT_GT(share(values_of(Strategy::subnormal), [](float x) { return x != 0 && std::fabs(x) < 0x1p-126f; }), 0.5);
-  EXPECT_GT(std::ranges::max(values_of(Strategy::huge), {}, magnitude), 0x1p124f);
+  // The values themselves, or their squares: each in some tensors.
+  int subnormal = 0, huge = 0, of_square_subnormal = 0, of_square_huge = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    const float low = std::ranges::max(values_of(Strategy::subnormal, true, seed), {}, magnitude), high = std::ranges::max(values_of(Strategy::huge, true, seed), {}, magnitude);
+    subnormal += std::fabs(low) < 0x1p-126f, of_square_subnormal += std::fabs(low) > 0x1p-80f && low * low < 0x1p-90f;
+    huge += std::fabs(high) > 0x1p124f, of_square_huge += std::fabs(high) < 0x1p80f && std::fabs(high) > 0x1p48f;
+  }
+  for (const int count : {subnormal, huge, of_square_subnormal, of_square_huge}) EXPECT_NEAR(count, 20, 15);
   EXPECT_LT(std::ranges::max(values_of(Strategy::huge, false), {}, magnitude), 0x1p8f);
   const std::vector<float> zeros = values_of(Strategy::signed_zeros);
   EXPECT_NEAR(share(zeros, [](float x) { return x == 0 && std::signbit(x); }), 0.25, 0.05);
@@ -336,6 +342,7 @@ TEST(Draw, IntegersReachTheEndsOfTheirRange) {
       std::ranges::find_if(op.tensors, [](const TensorInfo& t) { return t.dtype == DType::i32; }) - op.tensors.begin());
   Case c;
   for (const DimInfo& dim : op.dims) c.dims.push_back(std::min<Index>(dim.max, 1000));
+  c.seed = 2;  // a tensor whose ids are any
   const Problem problem = make_problem(op, c, {});
   const auto most = static_cast<float>(op.tensors[ids].most(c.dims)), least = static_cast<float>(op.tensors[ids].least(c.dims));
   EXPECT_GT(most - least, 100);
@@ -406,7 +413,7 @@ TEST(Draw, OneCaseInSixHasWholeTiles) {
     const Case c = draw(op, op.obligations.front(), 1, number).value();
     whole += c.layout == Layout::tight && std::ranges::all_of(c.dims, [](Index n) { return n < 4 || n % (n < 16 ? 4 : 16) == 0; });
   }
-  EXPECT_GT(whole, 60);
+  EXPECT_GT(whole, 50);
 }
 
 /// As often as the share says: within six standard deviations of so many draws.

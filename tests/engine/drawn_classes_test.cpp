@@ -119,7 +119,7 @@ TEST(DrawnClasses, IntegersAreOneTheEndsAPartAndBeyond16Bits) {
     for (std::size_t t = 0; t < op->tensors.size(); ++t) {
       const TensorInfo& tensor = op->tensors[t];
       if (tensor.dtype != DType::i32 || tensor.role != Role::in) continue;
-      int several = 0, same = 0, ends = 0, first = 0, last = 0, part = 0, beyond_15 = 0, beyond_16 = 0;
+      int several = 0, same = 0, ends = 0, first = 0, last = 0, part = 0, tiles = 0, beyond_15 = 0, beyond_16 = 0;
       each_case(*op, [&](const Case& c) {
         const std::vector<float> values = make_problem(*op, c, {}).values[t];
         const auto least = static_cast<float>(tensor.least(c.dims)), most = static_cast<float>(tensor.most(c.dims));
@@ -127,15 +127,18 @@ TEST(DrawnClasses, IntegersAreOneTheEndsAPartAndBeyond16Bits) {
         beyond_16 += std::ranges::any_of(values, [](float x) { return x >= 0x1p16F; });
         if (values.size() < 4 || most - least < 16) return;
         ++several;
+        // An end of tiles inside of the range.
+        tiles += std::ranges::any_of(values, [&](float x) { return x > 0 && x < most && static_cast<Index>(x) % 16 == 0; });
         const auto [low, high] = std::ranges::minmax(values);
         same += low == high, first += low == least && high == least, last += low == most && high == most;
         ends += low < high && std::ranges::all_of(values, [&](float x) { return x == least || x == most; });
         part += values.size() > 15 && low < high && high - low < (most - least) / 2;
       });
-      fmt::print("{} {}: {} of one ({} the first, {} the last), {} of both ends, {} of a part, {} beyond 15 bits, {} beyond 16\n", op->name, tensor.name, same,
-                 first, last, ends, part, beyond_15, beyond_16);
+      fmt::print("{} {}: {} of one ({} the first, {} the last), {} of both ends, {} of a part, {} at ends of tiles, {} beyond 15 bits, {} beyond 16\n", op->name, tensor.name, same,
+                 first, last, ends, part, tiles, beyond_15, beyond_16);
       if (several >= 100) {
         EXPECT_GE(std::min({same, ends, part}), 1) << op->name;
+        EXPECT_GE(tiles, 10) << op->name;
       }
       std::vector<Index> longest;
       for (const DimInfo& dim : op->dims) longest.push_back(dim.max);
@@ -143,6 +146,31 @@ TEST(DrawnClasses, IntegersAreOneTheEndsAPartAndBeyond16Bits) {
         EXPECT_GE(beyond_15, 1) << op->name;
       }
     }
+}
+
+/// Two ids that share their last 8 or 16 bits, one between them: what a sort by short keys mixes up.
+TEST(DrawnClasses, IdsThatDifferInTheirHighBitsAloneComeInterleaved) {
+  for (const char* name : {"embedding", "embedding_backward"}) {
+    const OpDescriptor& op = operation(name);
+    const auto ids = static_cast<std::size_t>(std::ranges::find(op.tensors, "ids", &TensorInfo::name) - op.tensors.begin());
+    int low_8 = 0, low_16 = 0;
+    for (const Obligation& o : obligations(op.name))
+      for (std::uint64_t n = 0; n < kCases; ++n) {
+        const Case c = draw(op, *o.info, 1, n).value();
+        const std::vector<float> values = make_problem(op, c, {}).values[ids];
+        const auto interleaved = [&](Index period) {
+          for (std::size_t i = 0; i + 2 < values.size(); ++i) {
+            const auto a = static_cast<Index>(values[i]), b = static_cast<Index>(values[i + 1]);
+            if (a != b && a % period == b % period && values[i] == values[i + 2]) return true;
+          }
+          return false;
+        };
+        low_8 += interleaved(1 << 8), low_16 += interleaved(1 << 16);
+      }
+    fmt::print("{}: {} cases of ids that differ beyond 8 bits, {} beyond 16\n", name, low_8, low_16);
+    EXPECT_GE(low_8, 3) << name;
+    EXPECT_GE(low_16, 1) << name;
+  }
 }
 
 }  // namespace
