@@ -32,7 +32,7 @@ constexpr int kRoundsForEvidence = 20;
 constexpr std::uint64_t kOrders = 8;
 
 /// Further runs of a failing call, which show whether it gives the same again.
-constexpr int kFurtherRuns = 3;
+constexpr int kFurtherRuns = 5;
 
 /// Each hang costs several times the limit of a call; a kernel that hangs under one obligation does so under most.
 constexpr int kMostHangs = 2;
@@ -303,7 +303,7 @@ class Campaign {
   /// another says more, and is shrunk in its place.
   void explain() {
     if (options_.shrink && shrink_budget().count() > 0)
-      for (std::size_t o = 0; o < obligations_.size(); ++o) compare_bits_of(o);
+      for (std::size_t o = 0; o < obligations_.size(); ++o) compare_bits_of(o), look_for_race(o);
     const ObligationResult* shrunk = nullptr;
     for (const ObligationResult* chosen = result_.explanation(); chosen != shrunk; chosen = result_.explanation()) {
       if (!chosen->counterexample->fails_again || !options_.shrink || shrink_budget().count() == 0) return;
@@ -318,7 +318,17 @@ class Campaign {
     }
   }
 
-  /// Of a relation between calls: whether they fail to agree in bits.
+  /// In what an oracle says is wrong: where threads race, no relation means anything.
+  void look_for_race(std::size_t number) {
+    std::optional<Counterexample>& example = result_.obligations[number].counterexample;
+    const std::string_view by = obligations_[number]->info->by;
+    if (example && example->fails_again && (by == "differential" || by == "exact")) {
+      stop_ = false;
+      example->race = race(*obligations_[number], example->smallest, example->finding);
+    }
+  }
+
+  /// Of a check that makes several calls: whether those fail to agree in bits.
   void compare_bits_of(std::size_t number) {
     std::optional<Counterexample>& example = result_.obligations[number].counterexample;
     if (!example || !example->fails_again || !example->finding.call || example->finding.call->of < 2) return;

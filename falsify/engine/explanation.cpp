@@ -27,10 +27,25 @@ bool tells_calls_apart(const FailedCall& call) {
   return call.of > 1 && call.relation.find(" has ") != std::string::npos;
 }
 
-bool compares_with_an_oracle(const ObligationResult& o) {
-  const Sort sort = sort_of(o.info->by);
-  return o.counterexample && (sort == Sort::exact || sort == Sort::differential);
+/// What is left of it when it is shrunk is still about that. Where it takes padding or an offset to fail, strides are to blame.
+bool is_of_the_relation(const Counterexample& x) {
+  return x.of_bits && tells_calls_apart(*x.finding.call) && (x.shrink_tried == 0 || x.smallest.layout == Layout::tight);
 }
+
+/// What fails beside an obligation, and bears on what it says.
+struct FailsBeside {
+  bool oracle = false;    ///< a general comparison with one
+  bool unsteady = false;  ///< the same call gives other bits: so may any two, whatever they are to have in common
+
+  explicit FailsBeside(const std::vector<ObligationResult>& obligations) {
+    for (const ObligationResult& o : obligations) {
+      if (!o.counterexample) continue;
+      const Sort sort = sort_of(o.info->by);
+      oracle = oracle || sort == Sort::exact || sort == Sort::differential;
+      unsteady = unsteady || o.counterexample->race || (o.info->by == "determinism" && o.counterexample->of_bits);
+    }
+  }
+};
 
 /// Smaller says more. A wrong value is first of all what the oracle says it is: most relations fail with it, whatever they are about.
 ///  0  crashes, hangs, writes out of bounds, and elements not written: everything else may follow from them;
@@ -41,16 +56,16 @@ bool compares_with_an_oracle(const ObligationResult& o) {
 ///  5  special inputs and tiers, where the general ones pass;
 ///  6  a relation within bounds, or of a single call: it fails with any wrong value;
 ///  7  the same value in special inputs, or in a check that looks at everything.
-int rank(const ObligationResult& o, bool oracle_fails) {
+int rank(const ObligationResult& o, const FailsBeside& fails) {
   const Finding& f = o.counterexample->finding;
   const Sort sort = sort_of(o.info->by);
   if (of_the_call(f) || f.kind == "not written") return 0;
   const bool each_is_right = f.call && f.call->of > 1 && !f.call->alone && sort != Sort::special;
-  if (each_is_right && (!oracle_fails || o.info->by == "determinism")) return 1;
-  if (sort == Sort::relation && o.counterexample->of_bits && tells_calls_apart(*f.call)) return 2;
+  if (each_is_right && (!fails.oracle || o.info->by == "determinism")) return 1;
+  if (sort == Sort::relation && !fails.unsteady && is_of_the_relation(*o.counterexample)) return 2;
   if (sort == Sort::exact) return 3;
   if (sort == Sort::differential) return 4;
-  if (sort == Sort::special && !oracle_fails) return 5;
+  if (sort == Sort::special && !fails.oracle) return 5;
   return sort == Sort::relation ? 6 : 7;
 }
 
@@ -60,8 +75,8 @@ int order(const ObligationResult& o) { return o.info->by == "frame" ? 0 : o.info
 }  // namespace
 
 const ObligationResult* KernelResult::explanation() const {
-  const bool oracle_fails = std::ranges::any_of(obligations, compares_with_an_oracle);
-  const auto place = [&](const ObligationResult& o) { return std::pair(rank(o, oracle_fails), order(o)); };
+  const FailsBeside fails(obligations);
+  const auto place = [&](const ObligationResult& o) { return std::pair(rank(o, fails), order(o)); };
   const ObligationResult* best = nullptr;
   for (const ObligationResult& o : obligations)
     if (o.counterexample && (best == nullptr || place(o) < place(*best))) best = &o;

@@ -26,7 +26,7 @@ void expect_room_for(const falsify::Replay& replay, const std::string& file) {
   }
 }
 
-/// What the other order of threads of a race gives.
+/// What the other order of threads of a race gives, or another run.
 std::string under(const falsify::Replay& replay, std::chrono::milliseconds limit) {
   falsify::Case c = replay.the_case;
   c.order = *replay.other_order;
@@ -57,7 +57,8 @@ int run(const std::string& file, const std::string& library, const std::string& 
       fmt::print("  call     {} of {} of the check on the case {}{}{}\n", call->number, call->of, falsify::describe(*replay.op, replay.the_case),
                  call->relation.empty() ? "" : "; ", call->relation);
     if (falsified) fmt::print("  {:<8} {}\n", outcome.finding->kind, message);
-    if (replay.other_order) fmt::print("  race     under order {} of the threads: {}\n", *replay.other_order, under(replay, limit));
+    if (replay.other_order && *replay.other_order == replay.the_case.order) fmt::print("  race     in another run: {}\n", under(replay, limit));
+    else if (replay.other_order) fmt::print("  race     under order {} of the threads: {}\n", *replay.other_order, under(replay, limit));
   }
   return falsified ? kFalsified : passed ? kNothingFalsified : kUnavailable;
 }
