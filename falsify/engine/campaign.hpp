@@ -32,14 +32,15 @@ struct CampaignOptions {
 enum class Verdict {
   passed,
   falsified,
-  mistrusted,      ///< nothing was compared, or mostly zeros: not evidence
+  mistrusted,      ///< nothing was compared, or hardly anything but zeros: not evidence
   not_applicable,  ///< with the reason
   refused,         ///< the kernel refused every case, or left fewer than it takes to draw each strategy and placement once
   unavailable,     ///< its device is not here
 };
 std::string_view name(Verdict verdict);
 
-/// Two orders of threads under which the same call gives different results (Case::order).
+/// Two orders of threads under which the same call gives different results (Case::order). The same order twice: two runs that differ,
+/// each in a process of its own.
 struct Race {
   std::uint64_t order = 0, other = 0;
   std::string other_gives;  ///< "passes", or what is wrong there
@@ -56,6 +57,7 @@ struct Counterexample {
   double shrink_seconds = 0;
   bool shrink_complete = true;
   bool fails_again = false;  ///< `smallest` does in a fresh process
+  bool of_bits = false;      ///< calls that must agree bit for bit do not: what the check itself says, before a call is blamed
   std::optional<Race> race{};
 };
 
@@ -67,7 +69,7 @@ struct ObligationResult {
   int refused = 0;          ///< of them, refused by the kernel
   std::int64_t elements = 0;
   std::int64_t nonzero = 0; ///< of them, those whose expected value is not zero
-  double evidence = 0;      ///< sum over cases of the share of expected values that are not zero
+  double evidence = 0;      ///< expected values for which zero would be wrong
   int compared = 0;         ///< cases in which at least one element was compared
   double worst = 0;         ///< largest error / bound
   double typical = 0;       ///< median over the passed cases of the largest error / bound in each

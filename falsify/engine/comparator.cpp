@@ -108,6 +108,7 @@ Outcome& Outcome::operator&=(const Outcome& other) {
   }
   elements += other.elements;
   nonzero += other.nonzero;
+  zero_passes += other.zero_passes;
   worst = std::max(worst, other.worst);
   return *this;
 }
@@ -124,9 +125,10 @@ Outcome compare(Tier tier, std::string_view tensor, const Shape& shape, std::spa
     if (is_unjudged(want[i])) continue;
     ++outcome.elements;
     outcome.nonzero += want[i].value != 0;
-    if (outcome.finding) continue;
     const double g = got[i], w = expected(i);
     const Limit limit = limit_of(tier, want[i]);
+    outcome.zero_passes += want[i].value != 0 && std::fabs(w) <= limit.bound;
+    if (outcome.finding) continue;
     const auto fail = [&](std::string kind, std::string message) {
       outcome.kind = Outcome::Kind::falsified;
       outcome.finding = element(std::move(kind), tensor, shape, i, g, w, limit.bound, std::move(message));

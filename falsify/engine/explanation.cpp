@@ -1,6 +1,7 @@
 // One fault fails many obligations: the one that says most about it.
 #include <algorithm>
-#include <array>
+#include <string>
+#include <utility>
 
 #include "falsify/engine/campaign.hpp"
 
@@ -21,32 +22,64 @@ bool of_the_call(const Finding& f) {
   return f.tensor.empty() && f.kind != "contract" && f.kind != "rounding";
 }
 
-/// The fewer wrong kernels an obligation fails, the more it says where it does. Smaller says more:
+/// Two calls that the relation tells apart. Without a difference it is the same call twice, which is none of the relation's.
+bool tells_calls_apart(const FailedCall& call) {
+  return call.of > 1 && call.relation.find(" has ") != std::string::npos;
+}
+
+/// What is left of it when it is shrunk is still about that. Where it takes padding or an offset to fail, strides are to blame.
+bool is_of_the_relation(const Counterexample& x) {
+  return x.of_bits && tells_calls_apart(*x.finding.call) && (x.shrink_tried == 0 || x.smallest.layout == Layout::tight);
+}
+
+/// What fails beside an obligation, and bears on what it says.
+struct FailsBeside {
+  bool oracle = false;    ///< a general comparison with one
+  bool unsteady = false;  ///< the same call gives other bits: so may any two, whatever they are to have in common
+
+  explicit FailsBeside(const std::vector<ObligationResult>& obligations) {
+    for (const ObligationResult& o : obligations) {
+      if (!o.counterexample) continue;
+      const Sort sort = sort_of(o.info->by);
+      oracle = oracle || sort == Sort::exact || sort == Sort::differential;
+      unsteady = unsteady || o.counterexample->race || (o.info->by == "determinism" && o.counterexample->of_bits);
+    }
+  }
+};
+
+/// Smaller says more. A wrong value is first of all what the oracle says it is: most relations fail with it, whatever they are about.
 ///  0  crashes, hangs, writes out of bounds, and elements not written: everything else may follow from them;
-///  1  two calls that differ and are each within their bounds: nothing else sees it;
-///  2  one wrong call that a relation, or inputs of one right result, name the fault of;
-///  3  special inputs and tiers, where the general ones pass;
+///  1  calls that differ and are each within their bounds, where nothing else sees it; the same call, with other bits;
+///  2  calls that must agree in bits and do not: what the result depends on is a fact beside its value;
+///  3  inputs of one right result;
 ///  4  a value beyond its bound;
-///  5  the same value in special inputs, or in a check that looks at everything.
-int rank(const ObligationResult& o, bool differential_fails) {
+///  5  special inputs and tiers, where the general ones pass;
+///  6  a relation within bounds, or of a single call: it fails with any wrong value;
+///  7  the same value in special inputs, or in a check that looks at everything.
+int rank(const ObligationResult& o, const FailsBeside& fails) {
   const Finding& f = o.counterexample->finding;
   const Sort sort = sort_of(o.info->by);
   if (of_the_call(f) || f.kind == "not written") return 0;
-  if (f.call && f.call->of > 1 && !f.call->alone && sort != Sort::special) return 1;
-  if (sort == Sort::relation || sort == Sort::exact) return 2;
-  if (sort == Sort::special && !differential_fails) return 3;
-  return sort == Sort::differential ? 4 : 5;
+  const bool each_is_right = f.call && f.call->of > 1 && !f.call->alone && sort != Sort::special;
+  if (each_is_right && (!fails.oracle || o.info->by == "determinism")) return 1;
+  if (sort == Sort::relation && !fails.unsteady && is_of_the_relation(*o.counterexample)) return 2;
+  if (sort == Sort::exact) return 3;
+  if (sort == Sort::differential) return 4;
+  if (sort == Sort::special && !fails.oracle) return 5;
+  return sort == Sort::relation ? 6 : 7;
 }
+
+/// Of equals: the check that is about the call as such first, and last the one that tells of clauses.
+int order(const ObligationResult& o) { return o.info->by == "frame" ? 0 : o.info->by == "postconditions" ? 2 : 1; }
 
 }  // namespace
 
 const ObligationResult* KernelResult::explanation() const {
-  const bool differential = std::ranges::any_of(obligations, [](const ObligationResult& o) {
-    return o.counterexample && o.info->by == "differential";
-  });
+  const FailsBeside fails(obligations);
+  const auto place = [&](const ObligationResult& o) { return std::pair(rank(o, fails), order(o)); };
   const ObligationResult* best = nullptr;
   for (const ObligationResult& o : obligations)
-    if (o.counterexample && (best == nullptr || rank(o, differential) < rank(*best, differential))) best = &o;
+    if (o.counterexample && (best == nullptr || place(o) < place(*best))) best = &o;
   return best;
 }
 

@@ -146,11 +146,14 @@ std::vector<Index> dims_from_text(const OpDescriptor& op, std::string_view text,
       throw InputError(where, fmt::format("'{}' is not a dim of {}", name, op.name), fmt::format("use {}", fmt::join(names, ", ")));
     const std::string_view digits = part.substr(std::min(name.size() + 1, part.size()));
     const DimInfo& info = op.dims[d];
+    const auto fail = [&, part = part](std::string_view problem) {
+      throw InputError(where, fmt::format("'{}' {}", part, problem), fmt::format("use {}=N once, with N from {} to {}", name, info.min, info.max));
+    };
     Index extent = 0;
     const auto [last, error] = std::from_chars(digits.data(), digits.data() + digits.size(), extent);
-    if (error != std::errc() || last != digits.data() + digits.size() || extent < info.min || extent > info.max || extents[d] != kDrawnSmall)
-      throw InputError(where, fmt::format("'{}' gives {} no extent, or a second one", part, name),
-                       fmt::format("use {}=N once, with N from {} to {}", name, info.min, info.max));
+    if (error == std::errc::invalid_argument || last != digits.data() + digits.size()) fail(fmt::format("gives {} no whole number", name));
+    if (error != std::errc() || extent < info.min || extent > info.max) fail("is out of range");
+    if (extents[d] != kDrawnSmall) fail(fmt::format("gives {} a second time", name));
     extents[d] = extent;
     begin = end + 1;
   }

@@ -41,6 +41,7 @@ struct Outcome {
   std::optional<Finding> finding;   ///< set where falsified
   std::int64_t elements = 0;        ///< output elements compared
   std::int64_t nonzero = 0;         ///< of them, those whose expected value is not zero
+  std::int64_t zero_passes = 0;     ///< of these, those within whose bound zero lies
   double worst = 0;                 ///< largest |got - want| / bound seen (0 where bits were compared)
 
   /// Adds another comparison of the same check: counts add up, the first finding stays.

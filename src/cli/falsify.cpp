@@ -10,6 +10,7 @@
 #include "cli/foreign.hpp"
 #include "cli/progress.hpp"
 #include "cli/publish.hpp"
+#include "cli/room.hpp"
 #include "cli/selection.hpp"
 #include "cli/values.hpp"
 #include "contract/reader.hpp"
@@ -59,6 +60,25 @@ std::vector<Index> parse_dims(const Options& o, const std::vector<const Kernel*>
   if (std::ranges::any_of(kernels, [&](const Kernel* k) { return k->op != op.name; }))
     throw InputError(where, "gives a shape to several operations", "name one, as in `assay falsify matmul --dims m=128,n=128`");
   return falsify::dims_from_text(op, o.dims, where);
+}
+
+/// The least dims that a case has where these are given.
+std::vector<Index> least_dims(const OpDescriptor& op, std::vector<Index> dims) {
+  for (std::size_t d = 0; d < dims.size(); ++d)
+    if (dims[d] == kDrawnSmall) dims[d] = std::clamp(op.dims[d].multiple, op.dims[d].min, op.dims[d].max);
+  falsify::make_valid(op, dims);
+  return dims;
+}
+
+/// Cases of these dims have outputs to compare, and memory. Throws InputError where they have not.
+void expect_cases(const Options& o, const OpDescriptor& op, const std::vector<Index>& dims, int at_once) {
+  if (dims.empty()) return;
+  const std::vector<Index> least = least_dims(op, dims);
+  const std::string where = "--dims " + o.dims;
+  const auto empty = [&](const TensorInfo& t) { return t.role == Role::in || bytes_of(t, least) == 0; };
+  if (std::ranges::all_of(op.tensors, empty))
+    throw InputError(where, "leaves no element in any output, so that nothing is compared", "use extents above 0; without --dims some cases are empty");
+  expect_room(op, least, at_once, where, at_once > 1 ? "use smaller extents, or --jobs 1" : "use smaller extents, or a larger machine");
 }
 
 nlohmann::json settings(const Options& o) {
@@ -132,6 +152,7 @@ int run(const Options& o) {
   const std::vector<const Kernel*> chosen = o.shard.empty() ? all : shard_of(all, parse_shard(o.shard));
   falsify::CampaignOptions options = campaign_options(o, chosen.size(), limit);
   options.dims = parse_dims(o, all);
+  expect_cases(o, operation(all.front()->op), options.dims, std::clamp(jobs_for(o.jobs), 1, std::max(1, static_cast<int>(chosen.size()))));
   if (!o.report.empty()) falsify::expect_writable(o.report);
   const auto begin = std::chrono::steady_clock::now();
   const std::unique_ptr<falsify::Journal> journal = open_journal(o, chosen, foreign.get());

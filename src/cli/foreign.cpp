@@ -1,9 +1,16 @@
 #include "cli/foreign.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdio>
+
 #include "cli/values.hpp"
 #include "contract/reader.hpp"
 #include "falsify/engine/probe.hpp"
 #include "falsify/engine/trial.hpp"
+#include "plugin/shim.hpp"
 
 namespace assay::cli {
 namespace {
@@ -40,6 +47,31 @@ void add_foreign_options(CommandOptions& command, ForeignOptions& o) {
 }
 
 namespace {
+
+using plugin::Shim;
+
+/// Tensors with rows of which the function is told no distance: neither by an argument nor by a requirement.
+std::vector<std::string_view> rows_of_unknown_distance(const OpDescriptor& op, const Shim& shim) {
+  std::vector<std::string_view> names;
+  const bool told_somehow = shim.row_major || !shim.loops.empty() || std::ranges::any_of(shim.arguments, [](const Shim::Argument& a) {
+                              return a.what == Shim::What::number && a.expression.reads_tensors && a.text.find("stride") != std::string::npos;
+                            });
+  const std::vector<Index> ones(op.dims.size(), 1);
+  for (std::size_t t = 0; !told_somehow && t < op.tensors.size(); ++t) {
+    const auto about = [t](Shim::What what) { return [t, what](const Shim::Argument& a) { return a.what == what && a.index == static_cast<int>(t); }; };
+    if (op.tensors[t].shape(ones).rank() < 2 || std::ranges::none_of(shim.arguments, about(Shim::What::tensor))) continue;
+    if (std::ranges::none_of(shim.arguments, about(Shim::What::stride))) names.push_back(op.tensors[t].name);
+  }
+  return names;
+}
+
+/// Cases have padded rows, which a function without strides cannot know of: said before it is falsified for them.
+void advise(const OpDescriptor& op, const plugin::Source& source) {
+  const auto names = rows_of_unknown_distance(op, Shim::read(op, source.shim, source.shim_name));
+  if (names.empty()) return;
+  fmt::print(stderr, "{}: no argument tells the function the strides of {}; where it takes rows as dense, add `requires: [row-major]`, else pass `{{stride: [{}, 0]}}`\n",
+             source.shim_name, fmt::join(names, ", "), names.front());
+}
 
 /// A shader promises what the Vulkan specification asks of every device, unless more is declared.
 constexpr std::string_view kShadersPromise = "flush_to_zero=yes,functions=vulkan";
@@ -81,6 +113,7 @@ std::unique_ptr<plugin::ForeignKernel> foreign_kernel(const ForeignOptions& o, s
   source.declared = plugin::to_text(declaration);
   auto foreign = std::make_unique<plugin::ForeignKernel>(op, source);
   expect_bounds(op, foreign->kernel());
+  if (!source.shim_name.empty()) advise(op, source);
   return foreign;
 }
 

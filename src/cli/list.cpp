@@ -104,6 +104,9 @@ int explain(const std::string& which, bool as_json) {
                k->deterministic ? "" : ", other bits from run to run", k->batch_invariant ? "" : ", other bits in other batches");
   fmt::print("\nWhat a kernel of yours may declare (--declare key=value,...)\n");
   for (const auto& d : j["declare"]) fmt::print("  {}={}  {}\n", text(d, "key"), text(d, "values"), text(d, "says"));
+  if (std::ranges::any_of(operation(which).tensors, &TensorInfo::storage))
+    fmt::print("\nWith storage=bf16 or f16\n  A result is rounded once to the nearest number that is stored. Of two that are equally near either is right (ties to even, or away from "
+               "zero); truncation is not.\n");
   fmt::print("\nSources\n");
   for (const auto& s : j["sources"]) fmt::print("  {}\n", s.get<std::string>());
   return kNothingFalsified;

@@ -4,41 +4,29 @@
 #include <memory>
 
 #include "cli/commands.hpp"
+#include "cli/room.hpp"
 #include "cli/values.hpp"
-#include "core/bounded.hpp"
 #include "core/errors.hpp"
 #include "falsify/engine/probe.hpp"
 #include "falsify/engine/report.hpp"
 #include "falsify/engine/worker.hpp"
-#include "runtime/device.hpp"
 
 namespace assay::cli {
 namespace replay_command {
 namespace {
 
 /// A case may be legal and yet larger than this machine: said before any memory is asked for.
-void expect_room(const falsify::Replay& replay, const std::string& file) {
-  constexpr double kGiB = 1 << 30;
-  constexpr double kJudged = 2 * sizeof(float) + sizeof(Bounded);  // drawn, read back, and in the oracle
+void expect_room_for(const falsify::Replay& replay, const std::string& file) {
   for (const auto& dims : {replay.the_case.dims, replay.the_case.prelude}) {
-    double elements = 0, bytes = 0;
-    for (const TensorInfo& tensor : replay.op->tensors) {
-      double size = dims.empty() ? 0 : 1;
-      const Shape shape = dims.empty() ? Shape{} : tensor.shape(dims);
-      for (int axis = 0; axis < shape.rank(); ++axis) size *= static_cast<double>(shape[axis]);
-      elements += size, bytes += size * static_cast<double>(size_of(tensor.dtype));
-    }
-    constexpr auto kArena = static_cast<double>(falsify::Worker::kArenaBytes);
-    if (bytes > kArena)
+    if (dims.empty()) continue;
+    constexpr double kGiB = 1 << 30, kArena = falsify::Worker::kArenaBytes;
+    if (const double bytes = bytes_of_tensors(*replay.op, dims); bytes > kArena)
       throw InputError(file + ": case", fmt::format("its tensors need {:.3g} GiB and a call has {:.3g}", bytes / kGiB, kArena / kGiB), "use smaller dims");
-    const auto available = static_cast<double>(device(Backend::cpu).memory().available);
-    if (elements * kJudged > available)
-      throw InputError(file + ": case", fmt::format("judging it needs {:.3g} GiB of memory and {:.3g} are free", elements * kJudged / kGiB, available / kGiB),
-                       "use smaller dims, or a larger machine");
+    expect_room(*replay.op, dims, 1, file + ": case", "use smaller dims, or a larger machine");
   }
 }
 
-/// What the other order of threads of a race gives.
+/// What the other order of threads of a race gives, or another run.
 std::string under(const falsify::Replay& replay, std::chrono::milliseconds limit) {
   falsify::Case c = replay.the_case;
   c.order = *replay.other_order;
@@ -48,7 +36,7 @@ std::string under(const falsify::Replay& replay, std::chrono::milliseconds limit
 
 int run(const std::string& file, const std::string& library, const std::string& limit_text, bool as_json) {
   const falsify::Replay replay = falsify::read_replay(file, library);
-  expect_room(replay, file);
+  expect_room_for(replay, file);
   const std::chrono::milliseconds limit = parse_duration("--limit", limit_text);
   if (replay.foreign && !replay.foreign->source().shader) falsify::probe(replay.foreign->source(), limit);  // what it declared then is in the file
   const falsify::Outcome outcome = falsify::run_case(*replay.op, *replay.obligation, *replay.kernel, replay.the_case, limit);
@@ -69,7 +57,8 @@ int run(const std::string& file, const std::string& library, const std::string& 
       fmt::print("  call     {} of {} of the check on the case {}{}{}\n", call->number, call->of, falsify::describe(*replay.op, replay.the_case),
                  call->relation.empty() ? "" : "; ", call->relation);
     if (falsified) fmt::print("  {:<8} {}\n", outcome.finding->kind, message);
-    if (replay.other_order) fmt::print("  race     under order {} of the threads: {}\n", *replay.other_order, under(replay, limit));
+    if (replay.other_order && *replay.other_order == replay.the_case.order) fmt::print("  race     in another run: {}\n", under(replay, limit));
+    else if (replay.other_order) fmt::print("  race     under order {} of the threads: {}\n", *replay.other_order, under(replay, limit));
   }
   return falsified ? kFalsified : passed ? kNothingFalsified : kUnavailable;
 }

@@ -55,7 +55,8 @@ void fail_at(const std::string& file, model::Place at, const std::string& proble
 std::string suggestion(std::string_view word, const std::vector<std::string_view>& candidates) {
   const auto nearest =
       std::ranges::min_element(candidates, {}, [&](std::string_view candidate) { return distance(word, candidate); });
-  if (nearest != candidates.end() && distance(word, *nearest) <= std::max<std::size_t>(2, word.size() / 3))
+  // A third of the letters at most: of names of one letter or two, every other would be near.
+  if (nearest != candidates.end() && 3 * distance(word, *nearest) <= std::max(word.size(), nearest->size()))
     return fmt::format("did you mean '{}'?", *nearest);
   return fmt::format("use one of: {}", fmt::join(candidates, ", "));
 }

@@ -82,7 +82,7 @@ std::string read_file(const std::string& path, const std::string& label, const s
 [[noreturn]] void fail_at(const std::string& file, model::Place at, const std::string& problem,
                           const std::string& remedy);
 
-/// The candidate with the fewest edits from `word`, as "did you mean 'x'?", or the list of candidates.
+/// The candidate with the fewest edits from `word`, as "did you mean 'x'?", where few letters differ; otherwise the list of candidates.
 std::string suggestion(std::string_view word, const std::vector<std::string_view>& candidates);
 
 }  // namespace assay::contract

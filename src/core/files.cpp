@@ -37,6 +37,19 @@ std::string why_not(const fs::path& path, File& file) {
   return file.fd >= 0 ? "" : std::string("the file cannot be read: ") + std::strerror(errno);
 }
 
+/// Room helps only where there was none.
+std::string remedy_for(int error) {
+  const bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
+  return full ? "make room, or name a place that can be written to" : "name a place that can be written to";
+}
+
+void create_folders(const fs::path& folder) {
+  std::error_code error, none;
+  if (folder.empty() || fs::create_directories(folder, error) || fs::is_directory(folder, none)) return;
+  throw InputError(folder.string(), "the folder cannot be created: " + (error ? error.message() : std::string(std::strerror(ENOTDIR))),
+                   remedy_for(error.value()));
+}
+
 bool write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = ::write(fd, text.data(), text.size());
@@ -68,27 +81,27 @@ std::string read(const fs::path& path, const std::string& remedy) {
 }
 
 void write(const fs::path& path, std::string_view text) {
-  const auto fail = [&](const std::string& why) {
-    throw InputError(path.string(), "the file could not be written: " + why, "make room, or name a place that can be written to");
+  const auto fail = [&](const std::string& why, int error = 0) {
+    throw InputError(path.string(), "the file could not be written: " + why, remedy_for(error));
   };
+  create_folders(path.parent_path());
   std::error_code none;
-  if (path.has_parent_path()) fs::create_directories(path.parent_path(), none);
   const fs::path target = fs::is_symlink(path, none) ? fs::weakly_canonical(path, none) : path;
   struct stat before {};
   const bool replaces = stat(target.c_str(), &before) == 0, device = replaces && S_ISCHR(before.st_mode);
   if (replaces && !device && !S_ISREG(before.st_mode)) fail(S_ISDIR(before.st_mode) ? "it is a folder" : "it is a pipe, a socket or a disk");
-  if (replaces && access(target.c_str(), W_OK) != 0) fail(std::strerror(errno));
+  if (replaces && access(target.c_str(), W_OK) != 0) fail(std::strerror(errno), errno);
   fs::path part = target;
   if (!device) part.concat(".").concat(std::to_string(getpid())).concat(".part");
   if (!device) unlink(part.c_str());  // of a process that was killed
   File file(open(part.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | (device ? 0 : O_CREAT | O_EXCL), 0666));
-  if (file.fd < 0) fail(std::strerror(errno));
+  if (file.fd < 0) fail(std::strerror(errno), errno);
   bool written = (device || !replaces || fchmod(file.fd, before.st_mode & 07777) == 0) && write_all(file.fd, text);
   written = written && close(std::exchange(file.fd, -1)) == 0;  // some file systems tell only then
   if (written && (device || rename(part.c_str(), target.c_str()) == 0)) return;
-  const std::string why = std::strerror(errno);
+  const int error = errno;
   if (!device) unlink(part.c_str());
-  fail(why);
+  fail(std::strerror(error), error);
 }
 
 }  // namespace assay::files

@@ -20,7 +20,8 @@ expect() {  # expect EXIT WORDS ARGS...
 }
 
 expect 2 'subcommand is required'
-expect 2 'subcommand is required' conquer
+expect 2 "'conquer' is no command" conquer
+expect 2 "'conquer' is no command" conquer matmul --quiet
 expect 2 'matmull' falsify matmull
 expect 2 'no such back end' falsify --backend gpu
 expect 2 'no kernel of this id' falsify --kernel matmul/cpu/magic
@@ -66,16 +67,25 @@ touch "$skeleton" && expect 2 'the file exists already' import "$folder/publishe
 expect 0 '' import "$folder/published-v1.yaml" --output "$skeleton" --force
 grep -q 'by: TODO\|formula\|dims: TODO' "$skeleton" || { failed=$((failed + 1)); echo "FAILED: import --force wrote nothing"; }
 expect 2 "'x' is not a dim of matmul" falsify matmul --dims m=2,x=3 --cases 1 --quiet
-expect 2 "'m' gives m no extent" falsify matmul --dims m --cases 1 --quiet
-expect 2 "'n=9999999' gives n no extent" falsify matmul --dims n=9999999 --cases 1 --quiet
-expect 2 "'m=2' gives m no extent, or a second one" falsify matmul --dims m=2,m=2 --cases 1 --quiet
+expect 2 "'m' gives m no whole number" falsify matmul --dims m --cases 1 --quiet
+expect 2 "'m=2x' gives m no whole number" falsify matmul --dims m=2x --cases 1 --quiet
+expect 2 "'n=9999999' is out of range; use n=N once, with N from 0 to 1048576" falsify matmul --dims n=9999999 --cases 1 --quiet
+expect 2 "'n=99999999999999999999' is out of range" falsify matmul --dims n=99999999999999999999 --cases 1 --quiet
+expect 2 "'m=3' gives m a second time" falsify matmul --dims m=2,m=3 --cases 1 --quiet
+expect 2 'no element in any output' falsify matmul --dims m=0,n=0,k=0 --cases 1 --quiet
+expect 2 'no element in any output' falsify matmul --dims m=0 --cases 1 --quiet
+expect 2 'its tensors are 1.23e+04 GiB' falsify --kernel matmul/cpu/naive --dims m=1048576,n=1048576,k=1048576 --quiet
+expect 2 'use smaller extents, or --jobs 1' falsify matmul --backend cpu --jobs 2 --dims m=1048576,n=1048576 --quiet
+expect 2 'judging a case needs' falsify --kernel softmax/cpu/naive --dims rows=1048576,n=1048576 --quiet
+expect 2 'judging a case needs' falsify --kernel attention/cpu/naive --dims s=1048576,t=1048576,d=256,kv_heads=64,heads=64 --quiet
 expect 2 'heads = 4 is no multiple of kv_heads' falsify attention --dims kv_heads=3,heads=4 --cases 1 --quiet
 expect 2 'heads = 4 is no multiple of kv_heads' falsify attention --dims heads=4 --cases 1 --quiet
 expect 2 'gives a shape to several operations' falsify matmul gemv --dims m=2 --cases 1 --quiet
 expect 4 '' falsify matmul --kernel matmul/cpu/naive --dims m=128,k=65,n=130 --cases 1 --quiet  # a shape that it takes; one case is thin
 expect 3 'unavailable' mutants --backend cuda tensor_layout
 expect 3 'unavailable' falsify --backend cuda --cases 1 --quiet
-expect 2 'could not be written' falsify matmul --kernel matmul/cpu/naive --cases 1 --quiet --report /proc/none
+expect 2 'the folder cannot be created: No such file or directory; name a place' falsify matmul --kernel matmul/cpu/naive --cases 1 --quiet --report /proc/none
+touch "$folder/file" && expect 2 'the folder cannot be created: Not a directory; name a place' falsify matmul --kernel matmul/cpu/naive --cases 1 --quiet --report "$folder/file/under"
 
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -87,6 +87,20 @@ TEST(Comparator, AnEmptySumIsPlusZero) {
   }
 }
 
+/// A value within whose bound zero lies tells nothing of a kernel that writes zeros; infinities and NaN do.
+TEST(Comparator, CountsValuesForWhichZeroWouldPass) {
+  const std::vector<Bounded> want{bounded(1e-9, 1e-8), bounded(1, 1e-8), bounded(0, 0), bounded(-2e-9, 1e-8), bounded(INFINITY, 0), bounded(NAN, 0)};
+  const std::vector<float> got{0, 1, 0, 0, INFINITY, NAN};
+  const Outcome outcome = compare(Tier::worst_case, "c", Shape{6}, got, want);
+  EXPECT_EQ(outcome.kind, Outcome::Kind::passed);
+  EXPECT_EQ(outcome.nonzero, 5);
+  EXPECT_EQ(outcome.zero_passes, 2);
+  Outcome twice = outcome;
+  twice &= outcome;
+  EXPECT_EQ(twice.zero_passes, 4);
+  EXPECT_EQ(compare(Tier::exact, "c", Shape{6}, got, want).zero_passes, 0);
+}
+
 TEST(Comparator, CountsElementsAndNamesTheFirstWrongOne) {
   const std::vector<float> got{1, 2, 3, 9, 5, 7};
   const std::vector<Bounded> want{bounded(1, 0), bounded(2, 0), bounded(3, 0), bounded(4, 0), bounded(0, 0), bounded(6, 0)};

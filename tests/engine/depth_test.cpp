@@ -197,6 +197,31 @@ TEST(Depth, AKernelThatRefusesSomeOfItsCasesPasses) {
   EXPECT_GT(refused, 10);
 }
 
+/// A campaign too short to draw each strategy and placement once cannot say that a kernel refuses too much: it is thin.
+TEST(Depth, RefusalsOfAShortCampaignAreThin) {
+  static Index largest;
+  Kernel k = kernel("matmul/cpu/naive");
+  k.refuse = [](const Call& call) { return call.dims[0] > largest ? std::optional<std::string>("not such a call") : std::nullopt; };
+  const Obligation& differential = *std::ranges::find_if(obligations("matmul"), [](const Obligation& o) { return o.info->by == "differential"; });
+  const Obligation* const only[] = {&differential};
+  const int least = Floor(operation("matmul"), only, 1).least_cases(0);
+  CampaignOptions options;
+  options.only = std::string(differential.info->id);
+  int early = 0, late = 0;
+  for (largest = 1; largest <= 64; largest *= 2)
+    for (options.cases = 2; options.cases < 2 * least; ++options.cases) {
+      const KernelResult result = campaign(k, options);
+      const ObligationResult& o = result.obligations[0];
+      const int left = o.cases - o.refused;
+      if (left == 0 || left >= std::min(least, (o.cases + 2) / 3)) continue;  // all refused, or enough left
+      ++(o.cases < least ? early : late);
+      EXPECT_EQ(o.verdict, o.cases < least ? Verdict::passed : Verdict::refused) << o.cases << " of at least " << least << ": " << o.reason;
+      EXPECT_EQ(status(result), o.cases < least ? "thin" : "refused") << result.shortfall.reason;
+    }
+  EXPECT_GT(early, 0);
+  EXPECT_GT(late, 0);
+}
+
 TEST(Depth, AnObligationThatIsLeftTooFewCasesIsRefused) {
   const Kernel k = refusing([](const Call& call) { return call.dims[0] > 2; });
   CampaignOptions options;

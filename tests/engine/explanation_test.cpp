@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <set>
 #include <string>
@@ -90,7 +92,8 @@ int relations_that_name_their_call() {
 }
 
 constexpr char kMatmul[] = "matmul", kRmsnorm[] = "rmsnorm", kSoftmax[] = "softmax", kAttention[] = "attention", kDecode[] = "attention_decode",
-               kLora[] = "lora_linear", kEmbedding[] = "embedding", kMeanPool[] = "mean_pool", kScale[] = "scale";
+               kLora[] = "lora_linear", kEmbedding[] = "embedding", kMeanPool[] = "mean_pool", kScale[] = "scale", kRope[] = "rope",
+               kAdamw[] = "adamw_step";
 
 TEST(FailedCall, IsNamedByEveryRelationThatCallsWithOtherDims) {
   EXPECT_GE(relations_that_name_their_call<kMatmul>(), 3);
@@ -260,7 +263,70 @@ TEST(Explanation, IsTheRelationThatNamesTheFault) {
   ASSERT_NE(result.explanation(), nullptr);
   EXPECT_EQ(result.explanation()->info->by, "slicing");
   EXPECT_EQ(explained("mutant/cpu/attention/future_seen"), "causality");
-  EXPECT_EQ(explained("mutant/cpu/attention/heads_by_modulo"), "repeated_heads");
+  EXPECT_EQ(explained("mutant/cpu/attention/heads_by_modulo"), "differential");  // the relation holds within bounds alone: it says no more
+}
+
+std::string explained_by(const Kernel& k, CampaignOptions options = quick(40)) {
+  const KernelResult result = run_campaign(operation(k.op), k, options);
+  return result.explanation() == nullptr ? std::string() : std::string(result.explanation()->info->by);
+}
+
+/// In every element of the first output.
+template <const char* op, class Change>
+Kernel spoilt_everywhere(Change change) {
+  return spoilt<op>([change](const Call& call) {
+    const Tensor& y = call.tensors[static_cast<std::size_t>(outputs_of(operation(op)).front())];
+    std::vector<Index> at(static_cast<std::size_t>(y.shape.rank()));
+    for (Index i = 0; i < y.shape.size(); ++i) {
+      Index offset = 0, rest = i;
+      for (int axis = y.shape.rank(); axis-- > 0; rest /= y.shape[axis]) offset += rest % y.shape[axis] * y.strides[axis];
+      float& x = y.as<float>().data()[offset];
+      x = change(call, x);
+    }
+  });
+}
+
+/// Relations fail with any wrong value, whatever they are about: what the oracle says comes first.
+TEST(Explanation, OfAWrongValueIsTheOracleAndNoRelation) {
+  // A poor exponential: masking fails too, on inputs without a mask. Decay that is applied twice: so does the decay alone. Too large a
+  // frequency: so do sums of angles.
+  EXPECT_EQ(explained_by(spoilt_everywhere<kSoftmax>([](const Call&, float x) { return x * 1.001F; })), "differential");
+  EXPECT_EQ(explained_by(spoilt_everywhere<kAdamw>([](const Call& call, float p) { return p * (1 - static_cast<float>(call.params[0] * call.params[4])); })),
+            "differential");
+  EXPECT_EQ(explained_by(spoilt_everywhere<kRope>([](const Call& call, float x) { return x * (call.params[3] > 100 ? 1.001F : 1); })), "differential");
+}
+
+/// What no oracle sees, each call being within its bounds.
+TEST(Explanation, OfWhatOnlyARelationSeesIsTheRelation) {
+  const Kernel k = spoilt_everywhere<kRmsnorm>([](const Call& call, float x) { return call.dims[0] > 4 ? std::nextafter(x, 0.0F) : x; });
+  EXPECT_EQ(explained_by(k), "slicing");
+}
+
+/// A crash is said as one: by the check of the call as such, with the signal, and what crashes come from.
+TEST(Explanation, OfACrashIsTheCrash) {
+  const Kernel k = spoilt<kScale>([](const Call& call) {
+    if (call.dims[0] > 2) raise(SIGSEGV);
+  });
+  const KernelResult result = run_campaign(operation("scale"), k, quick(20));
+  const ObligationResult* const best = result.explanation();
+  ASSERT_NE(best, nullptr);
+  EXPECT_EQ(best->info->by, "frame");
+  EXPECT_EQ(best->counterexample->finding.kind, "crash");
+  const std::string text = table(make_report({to_json(operation("scale"), result)}, nlohmann::json::object(), 1));
+  EXPECT_NE(text.find("  crash    the kernel crashed: signal 11"), std::string::npos) << text;
+  EXPECT_NE(text.find("  suspect  an index, a stride or a size"), std::string::npos) << text;
+}
+
+/// The crash alone, in the check that only tells of clauses, says no less.
+TEST(Explanation, OfACrashIsNotSeeTheClause) {
+  const Kernel k = spoilt<kScale>([](const Call& call) {
+    if (call.dims[0] > 2) raise(SIGSEGV);
+  });
+  CampaignOptions options = quick(20);
+  options.only = std::string(obligation_of("scale", "postconditions").info->id);
+  const KernelResult result = run_campaign(operation("scale"), k, options);
+  const std::string text = table(make_report({to_json(operation("scale"), result)}, nlohmann::json::object(), 1));
+  EXPECT_EQ(text.find("see the clause"), std::string::npos) << text;
 }
 
 TEST(Explanation, BeginsWithDamage) {
@@ -321,6 +387,27 @@ TEST(Race, IsSaidOfAMissingBarrier) {
     ASSERT_NE(result.explanation(), nullptr) << id;
     EXPECT_FALSE(result.explanation()->counterexample->race.has_value()) << id;
   }
+}
+
+/// On the CPU nobody draws an order of threads: two runs of one call that differ are the race, and what is the same each time is none.
+TEST(Race, IsSaidOfACallThatGivesOtherResultsInAnotherRun) {
+  const Kernel k = spoilt<kScale>([](const Call& call) {
+    if (float* const y = last_of("scale", call)) *y += static_cast<float>(1 + std::chrono::steady_clock::now().time_since_epoch().count() % 100'003);
+  });
+  const KernelResult result = run_campaign(operation("scale"), k, quick(20));
+  const ObligationResult* const best = result.explanation();
+  ASSERT_NE(best, nullptr);
+  const Counterexample& x = *best->counterexample;
+  ASSERT_TRUE(x.race.has_value()) << x.finding.message;
+  EXPECT_EQ(x.race->order, x.race->other);
+  const std::string text = table(make_report({to_json(operation("scale"), result)}, nlohmann::json::object(), 1));
+  EXPECT_NE(text.find("  race     the same call gives other results in another run ("), std::string::npos) << text;
+  EXPECT_NE(text.find("  suspect  threads that share memory without a lock"), std::string::npos) << text;
+  const KernelResult steady = run_campaign(operation("scale"), spoilt<kScale>([](const Call& call) {
+    if (float* const y = last_of("scale", call)) *y = kFar;
+  }), quick(20));
+  ASSERT_NE(steady.explanation(), nullptr);
+  EXPECT_FALSE(steady.explanation()->counterexample->race.has_value());
 }
 
 }  // namespace

@@ -608,8 +608,8 @@ TEST(Campaign, JustEnoughEvidenceIsEnoughWhenTheTimeIsUp) {
   options.cases = 1;
   options.seed = 0;
   double evidence = 0;
-  while (evidence != 0.25 && ++options.seed < 30) evidence = run_campaign(op, k, options).obligations.front().evidence;
-  ASSERT_EQ(evidence, 0.25) << "no seed drew a column with a single 1";
+  while (evidence != 1 && ++options.seed < 30) evidence = run_campaign(op, k, options).obligations.front().evidence;
+  ASSERT_EQ(evidence, 1) << "no seed drew a column with a single 1";
   options.cases = 100'000;
   options.time = std::chrono::milliseconds(1);
   const ObligationResult o = run_campaign(op, k, options).obligations.front();

@@ -69,6 +69,67 @@ json failing(const char* id, json with) {
   return o;
 }
 
+/// Of what happened to a call, rather than of what the obligation is about.
+TEST(Fields, SuspectsFollowWhatHappened) {
+  const auto suspect = [](json with) { return suspect_of(failing("X-001", std::move(with))); };
+  const auto changed = [](const char* pointer, const json& value) {
+    json x = counterexample();
+    x[json::json_pointer(pointer)] = value;
+    return x;
+  };
+  EXPECT_EQ(suspect_of(obligation("X-001", "passed", 1, 0, 1, 0)), "the last row");
+  EXPECT_EQ(suspect(counterexample()), "the last row");
+  EXPECT_NE(suspect(crash()).find("outside the tensors"), std::string::npos);
+  EXPECT_NE(suspect(changed("/finding/kind", "hang")).find("does not end"), std::string::npos);
+  EXPECT_NE(suspect(changed("/finding/kind", "out of bounds")).find("past the tensor"), std::string::npos);
+  EXPECT_NE(suspect(changed("/race", {{"order", "0"}, {"other", "0"}, {"other_gives", "it passes"}})).find("without a lock"), std::string::npos);
+  EXPECT_NE(suspect(changed("/reproduction", "3 of 20 further runs: timing or earlier calls decide")).find("without order"), std::string::npos);
+  EXPECT_NE(suspect(changed("/reproduction", "in a fresh process after a call with n=3")).find("an earlier call leaves behind"), std::string::npos);
+}
+
+TEST(Fields, ALayoutThatIsNeededIsSuspected) {
+  json x = counterexample();
+  x["case"]["layout"] = "padded";
+  EXPECT_EQ(suspect_of(failing("X-001", x)), "the last row") << "hardly anything was tried";
+  x["shrink"]["tried"] = 5000;
+  EXPECT_NE(suspect_of(failing("X-001", x)).find("the layout 'padded'"), std::string::npos);
+  x["case"]["layout"] = "tight";
+  EXPECT_EQ(suspect_of(failing("X-001", x)), "the last row");
+}
+
+TEST(Fields, ASumOfNothingThatIsNotZeroBeginsElsewhere) {
+  json x = counterexample();
+  x["finding"].update({{"got", 7}, {"want", 0.0}, {"bound", 0.0}});
+  x["case"]["dims"] = {{"rows", 0}, {"n", 1}};
+  EXPECT_NE(suspect_of(failing("X-001", x)).find("begin at zero"), std::string::npos);
+  x["case"]["dims"]["rows"] = 1;
+  EXPECT_EQ(suspect_of(failing("X-001", x)), "the last row");
+}
+
+/// A foreign kernel that is off by a few bounds may declare less than it promises; one that is far off is wrong.
+TEST(Fields, WhatIsNearlyRightMayBeUndeclared) {
+  json kernel = kernel_with("foreign/a.so/f", "falsified", json::array());
+  json x = counterexample();
+  const auto hint = [&](double got) {
+    x["finding"].update({{"got", got}, {"want", 1.0}, {"bound", 1e-6}});
+    return undeclared_of(kernel, failing("X-001", x));
+  };
+  EXPECT_EQ(hint(1 + 2e-6), "") << "it is no foreign kernel";
+  kernel["foreign"] = {{"library", "a.so"}};
+  EXPECT_NE(hint(1 + 2e-6).find("functions"), std::string::npos);
+  EXPECT_EQ(hint(1.5), "");
+  x["finding"]["kind"] = "class";
+  EXPECT_EQ(hint(1 + 2e-6), "");
+}
+
+TEST(Fields, RacesOfTwoRunsNameNoOrder) {
+  json x = counterexample();
+  x["race"] = {{"order", "0"}, {"other", "0"}, {"other_gives", "it passes"}};
+  EXPECT_EQ(race_of(x), "the same call gives other results in another run (it passes): threads race, or memory is read before it is written");
+  x["race"]["other"] = "3";
+  EXPECT_EQ(race_of(x), "threads race: under order 0 it fails so, under order 3 it passes");
+}
+
 TEST(Fields, CountsAreShortFromTenThousandOn) {
   EXPECT_EQ(short_count(0), "0");
   EXPECT_EQ(short_count(9'999), "9999");
@@ -221,12 +282,12 @@ TEST(Table, ShowsEachFindingBehindAllKernels) {
                                        "\nFALSIFIED first  A-2  \"it holds\"\n"
                                        "  case     n=3\n"
                                        "  crash    signal 11\n"
-                                       "  suspect  the last row\n"
+                                       "  suspect  an index, a stride or a size that leads outside the tensors, or a limit of the kernel's own that these dims pass\n"
                                        "  found    case 1 of the campaign, shrunk in 0 runs; fails sometimes\n"
                                        "\nFALSIFIED second  A-1  \"it holds\"\n"
                                        "  case     n=3\n"
                                        "  crash    signal 11\n"
-                                       "  suspect  the last row\n"
+                                       "  suspect  an index, a stride or a size that leads outside the tensors, or a limit of the kernel's own that these dims pass\n"
                                        "  found    case 1 of the campaign, shrunk in 0 runs; fails sometimes\n"
                                        "\nNEVER EVALUATED SCALE-POST-001: a clause that no run reaches proves nothing\n"
                                        "\nNEVER EVALUATED SCALE-POST-002: a clause that no run reaches proves nothing\n") +
@@ -255,7 +316,7 @@ TEST(JUnit, EveryVerdictHasItsElement) {
             "    <testcase classname=\"first\" name=\"A-3: a &lt; b &amp; c &gt; &quot;d&quot;? \t\n\x7f\" time=\"0.250\">"
             "<failure type=\"falsified\" message=\"signal 11 (n=3)\"></failure></testcase>\n"
             "    <testcase classname=\"first\" name=\"A-4: it holds\" time=\"0.250\"><failure type=\"falsified\" message=\"signal 11 (n=3)\">"
-            "suspect: the last row\n</failure></testcase>\n"
+            "suspect: an index, a stride or a size that leads outside the tensors, or a limit of the kernel's own that these dims pass\n</failure></testcase>\n"
             "    <testcase classname=\"first\" name=\"A-5: it holds\" time=\"0.250\"><failure type=\"mistrusted\" message=\"mostly &lt;zeros&gt;\">"
             "suspect: the last row\n</failure></testcase>\n"
             "  </testsuite>\n"

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
@@ -67,8 +68,57 @@ std::string call_of(const json& counterexample) {
 std::string race_of(const json& counterexample) {
   if (!counterexample.contains("race")) return {};
   const json& race = counterexample["race"];
+  if (race["order"] == race["other"])
+    return fmt::format("the same call gives other results in another run ({}): threads race, or memory is read before it is written",
+                       text_of(race, "other_gives"));
   return fmt::format("threads race: under order {} it fails so, under order {} {}", text_of(race, "order"), text_of(race, "other"),
                      text_of(race, "other_gives"));
+}
+
+namespace {
+
+/// Nothing is summed, and the result is not the zero that this gives.
+bool begins_elsewhere(const json& counterexample) {
+  const json& finding = counterexample["finding"];
+  const json& c = finding.contains("call") ? finding["call"]["case"] : counterexample["case"];
+  if (!c.contains("dims") || !finding.contains("want") || finding["want"] != 0 || finding["bound"] != 0) return false;
+  return std::ranges::any_of(c["dims"], [](const json& extent) { return extent == 0; });
+}
+
+/// The layout that shrinking came back with, though it tries tight tensors first; empty: it is tight, or hardly anything was tried.
+std::string needed_layout(const json& counterexample) {
+  const json &c = counterexample["case"], &shrink = counterexample["shrink"];
+  constexpr int kEnough = 100;
+  if (shrink["tried"] < kEnough || !c.contains("layout") || c["layout"] == "tight") return {};
+  return text_of(c, "layout");
+}
+
+}  // namespace
+
+std::string suspect_of(const json& obligation) {
+  if (!obligation.contains("counterexample")) return text_of(obligation, "if_fails");
+  const json& x = obligation["counterexample"];
+  if (x.contains("race")) return "threads that share memory without a lock, a barrier or an atomic, or memory that nothing initialized";
+  const std::string kind = text_of(x["finding"], "kind");
+  if (kind == "crash") return "an index, a stride or a size that leads outside the tensors, or a limit of the kernel's own that these dims pass";
+  if (kind == "hang") return "a loop that does not end at these dims, or threads that wait for each other";
+  if (kind == "out of bounds" || kind == "late write") return "a tail, a stride or a padded tile that stores past the tensor";
+  const std::string again = text_of(x, "reproduction");
+  if (again.ends_with("timing or earlier calls decide")) return "threads that share memory without order, or state that earlier calls leave behind";
+  if (again.starts_with("in a fresh process after a call")) return "state that an earlier call leaves behind: a buffer, a flag or a table made for other dims";
+  if (begins_elsewhere(x)) return "a sum that does not begin at zero: an output, an accumulator or a workspace that nothing initializes";
+  if (const std::string layout = needed_layout(x); !layout.empty())
+    return fmt::format("strides or alignment, as it was found with the layout '{}' and not with tight tensors; or {}", layout, text_of(obligation, "if_fails"));
+  return text_of(obligation, "if_fails");
+}
+
+std::string undeclared_of(const json& kernel, const json& obligation) {
+  constexpr double kNear = 64;  // bounds: a wrong formula is farther off as a rule
+  const json& f = obligation["counterexample"]["finding"];
+  if (!kernel.contains("foreign") || f["kind"] != "value" || !f.contains("bound")) return {};
+  const double bound = number_from(f["bound"]), off = std::fabs(number_from(f["got"]) - number_from(f["want"]));
+  if (!(bound > 0) || !(off <= kNear * bound)) return {};
+  return fmt::format("if the kernel means to be less exact: accumulator, functions, online_tile and others, as `assay explain {}` lists them", text_of(kernel, "op"));
 }
 
 std::string replay_of(const json& counterexample) {

@@ -41,7 +41,10 @@ json counterexample(const json& x, std::size_t& room) {
 /// What a cell of the matrix shows: [verdict, cases, refused, elements, worst, seconds, reason, counterexample].
 json cell(const json& o, std::size_t& room) {
   json list{o["verdict"], o["cases"], o["refused"], o["elements"], o["worst"], o["seconds"], o.value("reason", "")};
-  if (o.contains("counterexample")) list.push_back(counterexample(o["counterexample"], room));
+  if (!o.contains("counterexample")) return list;
+  json shown = counterexample(o["counterexample"], room);
+  if (const std::string suspect = suspect_of(o); suspect != text_of(o, "if_fails")) shown["suspect"] = suspect;
+  list.push_back(std::move(shown));
   return list;
 }
 

@@ -33,7 +33,7 @@ bool skipped(const json& o) { return !failed(o) && o["verdict"] != "passed"; }
 /// What a reader needs beyond the message.
 std::string body(const json& o) {
   std::string text;
-  if (o.contains("if_fails")) text = fmt::format("suspect: {}\n", text_of(o, "if_fails"));
+  if (o.contains("if_fails")) text = fmt::format("suspect: {}\n", suspect_of(o));
   if (o.contains("counterexample") && !replay_of(o["counterexample"]).empty())
     text += fmt::format("replay: {}\n", replay_of(o["counterexample"]));
   return xml_escape(text);

@@ -197,7 +197,7 @@
       list.push(...row("What", x.message), ...row("Case", x.case), ...row("Call", x.call), ...row("Race", x.race), ...row("Element", x.element && make("span", {class: "id"}, x.element)));
       if (x.element) list.push(...row("Got", make("span", {class: "figure"}, x.kind === "not written" ? x.kind : String(x.got))), ...row("Want", make("span", {class: "figure"}, String(x.want))),
                                ...row("Bound", make("span", {class: "figure"}, String(x.bound))));
-      list.push(...row("Inputs", x.inputs && make("span", {class: "figure"}, x.inputs)), ...row("Suspect", obligation.suspect),
+      list.push(...row("Inputs", x.inputs && make("span", {class: "figure"}, x.inputs)), ...row("Suspect", x.suspect ?? obligation.suspect),
                 ...row("Replay", x.replay && make("code", {}, x.replay)),
                 ...row(kernel.explanation?.obligation === obligation.id ? "Also fails" : "Explained by", alsoFails(kernel, obligation)),
                 ...row("Found", `case ${count(x.number)} of the campaign, shrunk in ${count(x.tried)} runs; fails ${x.fails}`));

@@ -22,7 +22,8 @@ std::string finding_text(const json& kernel, const json& o) {
   text += fmt::format("  {:<8} {}\n", f["kind"].get<std::string>(), f["message"].get<std::string>());
   if (const std::string race = race_of(x); !race.empty()) text += fmt::format("  race     {}\n", race);
   if (const std::string values = inputs_of(x); !values.empty()) text += fmt::format("  inputs   {}\n", values);
-  text += fmt::format("  suspect  {}\n", o["if_fails"].get<std::string>());
+  text += fmt::format("  suspect  {}\n", suspect_of(o));
+  if (const std::string undeclared = undeclared_of(kernel, o); !undeclared.empty()) text += fmt::format("  declare  {}\n", undeclared);
   text += fmt::format("  found    case {} of the campaign, shrunk in {} runs; fails {}\n", x["number"].get<int>(),
                       x["shrink"]["tried"].get<int>(), x["reproduction"].get<std::string>());
   if (const std::string replay = replay_of(x); !replay.empty()) text += fmt::format("  replay   {}\n", replay);
