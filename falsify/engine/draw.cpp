@@ -149,8 +149,9 @@ std::vector<Index> draw_dims(const OpDescriptor& op, const DrawSpec& spec, Rando
   return dims;
 }
 
-/// Seconds of a case in a joint shape, and of one that a whole oracle does not judge.
-constexpr double kMostOfJoint = 0.04, kMostOfSampled = 0.2;
+/// Seconds of a case in a joint shape: usually, and usually of heads, whose other cases take as long. Where a region has none that takes so
+/// little, its cheapest may take more, as any may in one case of ten that no whole oracle judges.
+constexpr double kUsualJoint = 0.015, kUsualHeads = 0.04, kMostOfJoint = 0.04, kMostOfSampled = 0.2, kSampledShare = 0.1;
 
 bool whole_tiles(const std::vector<Index>& dims) {
   return std::ranges::all_of(dims, [](Index n) { return n < 4 || n % (n < 16 ? 4 : 16) == 0; });
@@ -195,8 +196,8 @@ Index any_extent(Index least, Index most, Random& random) {
 
 constexpr double kMostBlocks = 16384;
 /// Seconds that a case with one extent of any size may take: usually; at half of the turns where integers count places; and once in so
-/// many turns, which is once in 64 cases, or in 384 where a block costs as much as a hundred elements.
-constexpr double kUsual = 0.02, kOften = 0.03, kSeldom = 0.25, kSeldomInBlocks = 1.2;
+/// many turns of a check that compares with an oracle, which is once in 64 cases, or in 384 where a block costs as much as a hundred elements.
+constexpr double kUsual = 0.006, kOften = 0.012, kSeldom = 0.1, kSeldomInBlocks = 1.2;
 constexpr std::uint64_t kSeldomEvery = 4, kSeldomEveryInBlocks = 24;
 /// Extents beyond 15 bits, 16 bits and 512, 1024 and 4096 blocks of 256 threads. Half of the extents exceed their limit by less than kBeyond, where
 /// counters break; the others by up to three times itself, so that sums without what lies beyond are off by more than their bounds.
@@ -225,7 +226,7 @@ void reach_any_extent(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
     if (op.dims[d].max > 128) long_dims.push_back(d);
   if (long_dims.empty()) return;
   Random random(derive(c.seed, "extent"));
-  const bool seldom = (turn.round + turn.obligation) % (spec.in_blocks ? kSeldomEveryInBlocks : kSeldomEvery) == 0;
+  const bool seldom = spec.oracle_use != OracleUse::whole && (turn.round + turn.obligation) % (spec.in_blocks ? kSeldomEveryInBlocks : kSeldomEvery) == 0;
   const bool often = std::ranges::any_of(long_dims, [&](std::size_t dim) { return is_counted(op, dim); }) &&
                      Random(derive(c.seed, "counted")).chance(0.5);
   const double most_seconds = seldom ? (spec.in_blocks ? kSeldomInBlocks : kSeldom) : often ? kOften : kUsual;
@@ -345,25 +346,31 @@ void simplify_values(const OpDescriptor& op, const Case& c, std::vector<Case>& o
 void make_joint(const OpDescriptor& op, const DrawSpec& spec, const FarTurn& turn, Case& c) {
   Random random(derive(c.seed, "joint"));
   const std::size_t regions = op.shapes.size();
+  const bool sampled = spec.oracle_use != OracleUse::whole, any = sampled && Random(derive(c.seed, "sampled")).chance(kSampledShare);
+  const double most = sampled ? kMostOfSampled : kMostOfJoint, usual = any ? most : has_heads(op) ? kUsualHeads : kUsualJoint;
   for (std::size_t next = 0; next < regions; ++next) {
     const std::size_t region = (turn.round + turn.obligation + next) % regions;
     const std::size_t shapes = shapes_in(op, op.shapes[region]), first = random.below(shapes);
-    for (std::size_t s = 0; s < shapes; ++s) {
-      std::vector<Index> dims = joint_dims(op, shape_at(op, op.shapes[region], (first + s) % shapes), random);
-      if (case_cost(op, dims, spec.in_blocks, spec.oracle_use) > (spec.oracle_use == OracleUse::whole ? kMostOfJoint : kMostOfSampled)) continue;
-      c.dims = std::move(dims);
-      c.region = static_cast<int>(region);
-      // Each region comes with each choice, the last one first, which turns something on: few cases have a mask and a second tile.
-      std::uint64_t choice = turn.round + turn.round / regions;
-      for (std::size_t p = 0; p < c.params.size(); ++p)
-        if (const auto& choices = op.params[p].choices; !choices.empty()) {
-          c.params[p] = choices[choices.size() - 1 - choice % choices.size()];
-          choice /= choices.size();
-        }
-      if (random.chance(0.5) && whole_tiles(c.dims)) c.layout = Layout::tight;
-      if (spec.directed && random.chance(1.0 / 3)) c.strategy = Strategy::runs;
-      return;
+    std::vector<Index> dims;
+    double seconds = INFINITY;
+    for (std::size_t s = 0; s < shapes && seconds > usual; ++s) {
+      std::vector<Index> other = joint_dims(op, shape_at(op, op.shapes[region], (first + s) % shapes), random);
+      const double cost = case_cost(op, other, spec.in_blocks, spec.oracle_use);
+      if (cost < seconds) seconds = cost, dims = std::move(other);
     }
+    if (seconds > most) continue;
+    c.dims = std::move(dims);
+    c.region = static_cast<int>(region);
+    // Each region comes with each choice, the last one first, which turns something on: few cases have a mask and a second tile.
+    std::uint64_t choice = turn.round + turn.round / regions;
+    for (std::size_t p = 0; p < c.params.size(); ++p)
+      if (const auto& choices = op.params[p].choices; !choices.empty()) {
+        c.params[p] = choices[choices.size() - 1 - choice % choices.size()];
+        choice /= choices.size();
+      }
+    if (random.chance(0.5) && whole_tiles(c.dims)) c.layout = Layout::tight;
+    if (spec.directed && random.chance(1.0 / 3)) c.strategy = Strategy::runs;
+    return;
   }
 }
 
@@ -455,7 +462,8 @@ namespace {
 
 /// Every strategy has its turn. In every twelfth round one dim is far: sums of integers are exact however long they are, and cost little,
 /// so there in every fourth. In every sixteenth the dims are a shape of the contract: in every eighth where kernels run in blocks, and for
-/// the differential of heads, whose shapes have six dims. In every sixteenth one dim is anything. In every twenty-fourth, rows lie far apart.
+/// the differential of heads, whose shapes have six dims. In every sixteenth one dim is anything, of relations in every thirty-second. In
+/// every twenty-fourth, rows lie far apart.
 /// Each obligation has other rounds for these turns; modulo 4 they never meet.
 void take_turns(const OpDescriptor& op, const ObligationInfo& obligation, std::uint64_t seed, std::uint64_t number, DrawSpec& spec) {
   const bool exact = obligation.by == "exact";
@@ -469,7 +477,7 @@ void take_turns(const OpDescriptor& op, const ObligationInfo& obligation, std::u
   };
   const std::uint64_t far = exact ? 4 : 12;
   if (!spec.large) spec.far = turn_of(far, far - 1);
-  if (!spec.large) spec.extent = turn_of(16, 10);
+  if (!spec.large) spec.extent = turn_of(spec.oracle_use == OracleUse::whole ? 32 : 16, 10);
   const std::uint64_t joint = spec.in_blocks || (has_heads(op) && obligation.by == "differential") ? 8 : 16;
   if (spec.largest == 0 && !op.shapes.empty()) spec.joint = spec.large ? turn_of(4, 1) : turn_of(joint, 5);
   spec.far_rows = !spec.large && turn_of(24, 8).has_value();

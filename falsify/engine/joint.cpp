@@ -14,7 +14,7 @@
 namespace assay::falsify {
 namespace {
 
-constexpr double kTerm = 10e-9, kElement = 200e-9, kBlock = 15e-6;
+constexpr double kTerm = 10e-9, kElement = 60e-9, kBlock = 15e-6;
 /// A term of a sum longer than so many, for a whole tile of 64 x 64 outputs.
 constexpr double kTermOfTile = 16e-6, kLongSum = 16384;
 /// Of a term of the oracle, what a kernel takes for it.
@@ -29,13 +29,21 @@ double elements_of(const OpDescriptor& op, std::span<const Index> dims) {
   return elements;
 }
 
+/// An output has places along the dim.
+bool in_outputs(const OpDescriptor& op, std::size_t dim) {
+  const std::vector<Index> few(op.dims.size(), 1);
+  std::vector<Index> more = few;
+  more[dim] = 2;
+  return std::ranges::any_of(op.tensors, [&](const TensorInfo& t) { return t.role != Role::in && t.shape(few) != t.shape(more); });
+}
+
 /// Terms of the longest sum of a product of matrices, which a block takes for a tile of outputs, however few there are; 0: it is none.
 double longest_in_tiles(const OpDescriptor& op, std::span<const Index> dims) {
   const auto is_matrix = [&](const TensorInfo& t) { return t.role == Role::in || t.shape(dims).rank() == 2; };
   if (op.terms == nullptr || !std::ranges::all_of(op.tensors, is_matrix)) return 0;
   Index longest = 0;
   for (std::size_t d = 0; d < dims.size(); ++d)
-    if (!op.dims[d].independent) longest = std::max(longest, dims[d]);
+    if (!in_outputs(op, d)) longest = std::max(longest, dims[d]);
   return static_cast<double>(longest);
 }
 
