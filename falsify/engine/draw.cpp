@@ -20,10 +20,6 @@ constexpr Index kLong[] = {191, 255, 256, 257, 300, 509, 512, 513, 1021, 1024, 1
 /// head. Of more than so many, the other dims are at most this.
 constexpr Index kMany = 300, kOfMany = 2;
 
-bool has_heads(const OpDescriptor& op) {
-  return std::ranges::any_of(op.dims, [](const DimInfo& dim) { return dim.multiple_of >= 0; });
-}
-
 template <std::size_t N>
 Index pick(const Index (&list)[N], Random& random) {
   return list[random.below(N)];
@@ -250,7 +246,11 @@ void reach_any_extent(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
   std::size_t chosen = long_dims[(turn.obligation + turn.round) % long_dims.size()];
   Index least = std::max<Index>(op.dims[chosen].min, 64), most = most_of(chosen);
   if (!beyond.empty()) {
-    const auto [dim, limit] = beyond[random.below(beyond.size())];
+    auto [dim, limit] = beyond[random.below(beyond.size())];
+    // What is wrong beyond a limit is mostly wrong beyond a higher one, too.
+    if (random.chance(0.6))
+      for (const auto& [other, higher] : beyond)
+        if (other == dim) limit = std::max(limit, higher);
     chosen = dim;
     most = most_of(dim);
     least = std::min(limit + random.between(-1, 2), most);

@@ -14,7 +14,7 @@
 namespace assay::falsify {
 namespace {
 
-constexpr double kTerm = 10e-9, kElement = 60e-9, kBlock = 15e-6;
+constexpr double kTerm = 10e-9, kElement = 60e-9, kBlock = 15e-6, kBlockOfHeads = 40e-6;
 /// A term of a sum longer than so many, for a whole tile of 64 x 64 outputs.
 constexpr double kTermOfTile = 16e-6, kLongSum = 16384;
 /// Of a term of the oracle, what a kernel takes for it.
@@ -60,6 +60,10 @@ std::vector<std::size_t> sampled_dims(const OpDescriptor& op, std::span<const In
 
 }  // namespace
 
+bool has_heads(const OpDescriptor& op) {
+  return std::ranges::any_of(op.dims, [](const DimInfo& dim) { return dim.multiple_of >= 0; });
+}
+
 double oracle_cost(const OpDescriptor& op, std::span<const Index> dims) {
   return kTerm * (op.terms != nullptr ? static_cast<double>(op.terms(dims)) : elements_of(op, dims));
 }
@@ -86,7 +90,7 @@ double case_cost(const OpDescriptor& op, std::span<const Index> dims, bool in_bl
   const bool part = oracle_use == OracleUse::sample && whole > kAffordable && !sampled_dims(op, dims, whole).empty();
   const double oracle = oracle_use == OracleUse::none ? 0 : part ? kSampled : whole;
   const double tile = kTermOfTile * std::max(longest_in_tiles(op, dims) - kLongSum, 0.0);
-  const double kernel = in_blocks ? whole * kInBlocks + kBlock * blocks_of(op, dims) + tile : whole * kOnCpu;
+  const double kernel = in_blocks ? whole * kInBlocks + (has_heads(op) ? kBlockOfHeads : kBlock) * blocks_of(op, dims) + tile : whole * kOnCpu;
   return oracle + kernel + kElement * elements_of(op, dims);
 }
 
