@@ -18,10 +18,8 @@ double bound_of(const Bounded& b) { return b.may_overflow ? INFINITY : b.error; 
 }  // namespace
 }  // namespace cross_entropy
 
-/// Some weights are 0: PyTorch's way to ignore a class. In one call of eight some are negative, which PyTorch takes, too.
 void cross_entropy::inputs(Problem& problem, Strategy strategy, Random& random) {
-  const bool any_sign = random.chance(0.125);
-  for (float& w : problem.values[kWeights]) w = random.chance(0.05) ? 0.0F : any_sign ? w : std::fabs(w);
+  make_class_weights(problem.values[kWeights], random);
   if (strategy == Strategy::directed)
     direct_logits(problem.values[kLogits], problem.values[kTargets], problem.dims[0], problem.dims[1], random);
   if (strategy == Strategy::runs) tile_rows(problem.values[kLogits], problem.dims[0], problem.dims[1], random);

@@ -19,8 +19,7 @@ enum Tensor { kLogits, kTargets, kWeights, kLogsumexp, kNormalizer, kDloss, kDto
 /// their own.
 void cross_entropy_backward::inputs(Problem& problem, Strategy strategy, Random& random) {
   const Index rows = problem.dims[0], classes = problem.dims[1];
-  const bool any_sign = random.chance(0.125);
-  for (float& w : problem.values[kWeights]) w = random.chance(0.05) ? 0.0F : any_sign ? w : std::fabs(w);
+  make_class_weights(problem.values[kWeights], random);
   if (strategy == Strategy::directed)
     direct_logits(problem.values[kLogits], problem.values[kTargets], rows, classes, random);
   if (strategy == Strategy::runs) tile_rows(problem.values[kLogits], rows, classes, random);

@@ -92,4 +92,9 @@ void direct_logits(std::vector<float>& logits, std::vector<float>& targets, Inde
   }
 }
 
+void make_class_weights(std::vector<float>& weights, Random& random) {
+  const bool any_sign = random.chance(0.125);
+  for (float& w : weights) w = random.chance(0.05) ? 0.0F : any_sign ? w : std::fabs(w);
+}
+
 }  // namespace assay::falsify

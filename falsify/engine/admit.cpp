@@ -94,7 +94,7 @@ Problem keep_to(const OpDescriptor& op, const Kernel& kernel, Problem problem) {
   for (const Limits::Fixed& fixed : kernel.limits->fixed) {
     const auto t = static_cast<std::size_t>(fixed.tensor);
     const double value = fixed.value(problem.dims, problem.params);
-    // Where the contract forbids the value at these dims, the call is `outside`.
+    // A value that the contract forbids at these dims is not written: outside() refuses such a call.
     if (admits_integer(op.tensors[t], problem.dims, value)) std::ranges::fill(problem.values[t], static_cast<float>(value));
   }
   return problem;

@@ -132,7 +132,7 @@ class Campaign {
   bool reaches_for_floor(std::size_t o, int number) {
     return !time_is_over() && number < kDefaultCases && floor().adds(o, drawn(o, number), covered(&ObligationResult::tried), applicable());
   }
-  /// What has been compared is nothing, or hardly anything but zeros.
+  /// The obligation compared nothing, or hardly anything but zeros.
   static bool lacks_evidence(const ObligationResult& record) {
     return record.verdict == Verdict::passed && record.cases > record.refused && (record.elements == 0 || mostly_zeros(record));
   }
@@ -318,11 +318,12 @@ class Campaign {
     }
   }
 
+  static bool compares_with_oracle(const Obligation& o) { return o.info->by == "differential" || o.info->by == "exact"; }
+
   /// In what an oracle says is wrong: where threads race, no relation means anything.
   void look_for_race(std::size_t number) {
     std::optional<Counterexample>& example = result_.obligations[number].counterexample;
-    const std::string_view by = obligations_[number]->info->by;
-    if (example && example->fails_again && (by == "differential" || by == "exact")) {
+    if (example && example->fails_again && compares_with_oracle(*obligations_[number])) {
       stop_ = false;
       example->race = race(*obligations_[number], example->smallest, example->finding);
     }
@@ -339,7 +340,7 @@ class Campaign {
 
   void shrink_example(const Obligation& obligation, Counterexample& example) {
     stop_ = false;
-    example.race = race(obligation, example.smallest, example.finding);
+    if (!compares_with_oracle(obligation)) example.race = race(obligation, example.smallest, example.finding);  // else look_for_race did
     if (example.race && example.race->order == example.race->other) return;  // what fails by chance shrinks to anything
     const std::optional<std::uint64_t> other = example.race ? std::optional(example.race->other) : std::nullopt;
     // With state kept between calls every candidate needs a process of its own; so does an order of threads.

@@ -73,23 +73,11 @@ double volume(const std::vector<Index>& dims) {
   return product;
 }
 
-/// The dims that an output's shape depends on.
-std::vector<bool> output_dims(const OpDescriptor& op) {
-  std::vector<bool> found(op.dims.size());
-  const std::vector<Index> ones(op.dims.size(), 1);
-  for (std::size_t d = 0; d < op.dims.size(); ++d) {
-    std::vector<Index> other = ones;
-    other[d] = 2;
-    for (const TensorInfo& t : op.tensors)
-      if (t.role != Role::in && !(t.shape(other) == t.shape(ones))) found[d] = true;
-  }
-  return found;
-}
-
 /// More outputs, or longer sums, than obligations can afford whose oracles cost as much as the kernel: mostly the
 /// dims of the outputs are large, sometimes any two.
 std::vector<Index> draw_large_dims(const OpDescriptor& op, const DrawSpec& spec, Random& random) {
-  std::vector<bool> large = output_dims(op);
+  std::vector<bool> large;
+  for (std::size_t d = 0; d < op.dims.size(); ++d) large.push_back(in_outputs(op, d));
   if (random.chance(1.0 / 3)) {
     large.assign(large.size(), false);
     for (int two = 0; two < 2; ++two) large[random.below(large.size())] = true;
@@ -204,12 +192,9 @@ bool is_counted(const OpDescriptor& op, std::size_t dim) {
   return std::ranges::any_of(op.tensors, [&](const TensorInfo& tensor) { return range_depends_on(op, tensor, dim); });
 }
 
-/// True where there are as many integers as the dim says.
+/// True where the dim says how many integers there are.
 bool has_integers_along(const OpDescriptor& op, std::size_t dim) {
-  const std::vector<Index> few(op.dims.size(), 1);
-  std::vector<Index> more = few;
-  more[dim] = 3;
-  return std::ranges::any_of(op.tensors, [&](const TensorInfo& t) { return t.least && t.shape(few) != t.shape(more); });
+  return std::ranges::any_of(op.tensors, [&](const TensorInfo& tensor) { return tensor.least && shape_depends_on(op, tensor, dim); });
 }
 
 /// One dim of any extent up to its maximum, in turn, and few of all others, or 1 where that is needed for the cost. Seldom it is one of those
@@ -247,7 +232,7 @@ void reach_any_extent(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
   Index least = std::max<Index>(op.dims[chosen].min, 64), most = most_of(chosen);
   if (!beyond.empty()) {
     auto [dim, limit] = beyond[random.below(beyond.size())];
-    // What is wrong beyond a limit is mostly wrong beyond a higher one, too.
+    // Kernels that are wrong beyond a limit are mostly wrong beyond a higher one, too.
     if (random.chance(0.6))
       for (const auto& [other, higher] : beyond)
         if (other == dim) limit = std::max(limit, higher);
@@ -463,8 +448,7 @@ namespace {
 /// Every strategy has its turn. In every twelfth round one dim is far: sums of integers are exact however long they are, and cost little,
 /// so there in every fourth. In every sixteenth the dims are a shape of the contract: in every eighth where kernels run in blocks, and for
 /// the differential of heads, whose shapes have six dims. In every sixteenth one dim is anything, of relations in every thirty-second. In
-/// every twenty-fourth, rows lie far apart.
-/// Each obligation has other rounds for these turns; modulo 4 they never meet.
+/// every twenty-fourth, rows lie far apart. Each obligation has other rounds for these turns; modulo 4 they never meet.
 void take_turns(const OpDescriptor& op, const ObligationInfo& obligation, std::uint64_t seed, std::uint64_t number, DrawSpec& spec) {
   const bool exact = obligation.by == "exact";
   const std::uint64_t own = derive(seed, obligation.id), strategies = spec.strategies.size();

@@ -27,12 +27,12 @@ bool tells_calls_apart(const FailedCall& call) {
   return call.of > 1 && call.relation.find(" has ") != std::string::npos;
 }
 
-/// What is left of it when it is shrunk is still about that. Where it takes padding or an offset to fail, strides are to blame.
+/// The shrunk case still fails in the relation. A case that needs padding or an offset to fail blames strides instead.
 bool is_of_the_relation(const Counterexample& x) {
   return x.of_bits && tells_calls_apart(*x.finding.call) && (x.shrink_tried == 0 || x.smallest.layout == Layout::tight);
 }
 
-/// What fails beside an obligation, and bears on what it says.
+/// Other failures of the campaign, which decide how much an obligation's failure says.
 struct FailsBeside {
   bool oracle = false;    ///< a general comparison with one
   bool unsteady = false;  ///< the same call gives other bits: so may any two, whatever they are to have in common

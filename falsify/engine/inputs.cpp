@@ -42,7 +42,10 @@ float planted(Random& random) {
 Index edge_position(Index length, Random& random) {
   static constexpr Index kEdges[] = {0, 7, 8, 15, 16, 31, 32, 63, 64, 127, 128};
   if (random.chance(0.4)) return random.chance(0.5) ? 0 : length - 1;
-  if (random.chance(0.5)) return std::max<Index>(tile_edge(random.between(0, length - 1), random) - random.between(0, 1), 0);
+  if (random.chance(0.5)) {
+    const Index edge = tile_edge(random.between(0, length - 1), random);
+    return std::max<Index>(edge - random.between(0, 1), 0);
+  }
   return std::min(kEdges[random.below(std::size(kEdges))], length - 1);
 }
 
@@ -215,15 +218,24 @@ std::vector<float> make_integers(const Problem& problem, std::size_t tensor, Str
     if (strategy == Strategy::distinct_index) return least + static_cast<Index>(i) % std::max<Index>(1, most - least + 1);
     const Index drawn = random.chance(0.1) ? either_end(random) : random.between(least, most);
     if (most < limits[0] || !own.chance(0.6)) return drawn;
-    return limits[own.below(3)] + own.between(-64, 64);
+    const Index limit = limits[own.below(3)];
+    return limit + own.between(-64, 64);
+  };
+  const auto tile = [&] {
+    const Index edge = tile_edge(own.between(least, most), own);
+    return edge + own.between(-1, 1);
+  };
+  const auto alike = [&] {
+    const Index base = least + (first - least) % period + (own.chance(0.125) ? 1 : 0);
+    return periods > 0 && own.chance(0.5) ? base + period * own.between(1, std::min<Index>(periods, 2)) : base;
   };
   const auto draw = [&](std::size_t i) -> Index {
     switch (kind) {
       case Kind::one: return alone;
       case Kind::ends: return either_end(own);
       case Kind::part: return own.between(first, last);
-      case Kind::tiles: return tile_edge(own.between(least, most), own) + own.between(-1, 1);
-      case Kind::alike: return least + (first - least) % period + (periods > 0 && own.chance(0.5) ? period * own.between(1, std::min<Index>(periods, 2)) : 0) + (own.chance(0.125) ? 1 : 0);
+      case Kind::tiles: return tile();
+      case Kind::alike: return alike();
       case Kind::any: break;
     }
     return any(i);

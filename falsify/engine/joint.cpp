@@ -29,14 +29,6 @@ double elements_of(const OpDescriptor& op, std::span<const Index> dims) {
   return elements;
 }
 
-/// An output has places along the dim.
-bool in_outputs(const OpDescriptor& op, std::size_t dim) {
-  const std::vector<Index> few(op.dims.size(), 1);
-  std::vector<Index> more = few;
-  more[dim] = 2;
-  return std::ranges::any_of(op.tensors, [&](const TensorInfo& t) { return t.role != Role::in && t.shape(few) != t.shape(more); });
-}
-
 /// Terms of the longest sum of a product of matrices, which a block takes for a tile of outputs, however few there are; 0: it is none.
 double longest_in_tiles(const OpDescriptor& op, std::span<const Index> dims) {
   const auto is_matrix = [&](const TensorInfo& t) { return t.role == Role::in || t.shape(dims).rank() == 2; };

@@ -26,7 +26,7 @@ void expect_room_for(const falsify::Replay& replay, const std::string& file) {
   }
 }
 
-/// What the other order of threads of a race gives, or another run.
+/// The result of a race's other order of threads, or of another run.
 std::string under(const falsify::Replay& replay, std::chrono::milliseconds limit) {
   falsify::Case c = replay.the_case;
   c.order = *replay.other_order;

@@ -146,12 +146,28 @@ struct OpDescriptor {
   std::span<std::uint64_t> (*counters)() = nullptr;
 };
 
-/// True where the integers that the contract admits in this tensor depend on the dim.
-inline bool range_depends_on(const OpDescriptor& op, const TensorInfo& tensor, std::size_t dim) {
+/// True where `value` of the dims changes when the dim alone does.
+template <class F>
+bool depends_on(const OpDescriptor& op, std::size_t dim, F value) {
   const std::vector<Index> few(op.dims.size(), 1);
   std::vector<Index> more = few;
   more[dim] = 3;
-  return (tensor.least && tensor.least(few) != tensor.least(more)) || (tensor.most && tensor.most(few) != tensor.most(more));
+  return !(value(few) == value(more));
+}
+
+/// True where the tensor's shape depends on the dim.
+inline bool shape_depends_on(const OpDescriptor& op, const TensorInfo& tensor, std::size_t dim) { return depends_on(op, dim, tensor.shape); }
+
+/// True where the integers that the contract admits in this tensor depend on the dim.
+inline bool range_depends_on(const OpDescriptor& op, const TensorInfo& tensor, std::size_t dim) {
+  return (tensor.least && depends_on(op, dim, tensor.least)) || (tensor.most && depends_on(op, dim, tensor.most));
+}
+
+/// True where the shape of an output depends on the dim.
+inline bool in_outputs(const OpDescriptor& op, std::size_t dim) {
+  for (const TensorInfo& tensor : op.tensors)
+    if (tensor.role != Role::in && shape_depends_on(op, tensor, dim)) return true;
+  return false;
 }
 
 /// Every operation, sorted by name.

@@ -32,9 +32,9 @@ std::string inputs_of(const nlohmann::json& counterexample);
 std::string call_of(const nlohmann::json& counterexample);
 /// Which orders of threads give different results; empty: none is known.
 std::string race_of(const nlohmann::json& counterexample);
-/// Where to look: of crashes, hangs, stray writes and races what those come from, otherwise what the obligation says.
+/// The likely cause: that of crashes, hangs, stray writes and races as such; otherwise the obligation's `if_fails`.
 std::string suspect_of(const nlohmann::json& obligation);
-/// What a foreign kernel might have to declare, where its error is so small that it may be right but for that; otherwise empty.
+/// Advice to declare less accuracy, for a foreign kernel whose error is near its bound; otherwise empty.
 std::string undeclared_of(const nlohmann::json& kernel, const nlohmann::json& obligation);
 /// "assay replay FILE"; empty where no replay file was written.
 std::string replay_of(const nlohmann::json& counterexample);
