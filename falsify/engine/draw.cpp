@@ -180,8 +180,9 @@ Index any_extent(Index least, Index most, Random& random) {
 
 constexpr double kMostBlocks = 16384;
 /// Seconds that a case with one extent of any size may take: usually; at half of the turns where integers count places; and once in so
-/// many turns of a check that compares with an oracle, which is once in 64 cases, or in 384 where a block costs as much as a hundred elements.
-constexpr double kUsual = 0.006, kOften = 0.012, kSeldom = 0.1, kSeldomInBlocks = 1.2;
+/// many turns of a check that compares with an oracle, which is once in 64 cases, or in 384 where kernels run in blocks. Their
+/// other cases take longer, too.
+constexpr double kUsual = 0.006, kOften = 0.012, kSeldom = 0.1, kUsualInBlocks = 0.02, kOftenInBlocks = 0.03, kSeldomInBlocks = 1.2;
 constexpr std::uint64_t kSeldomEvery = 4, kSeldomEveryInBlocks = 24;
 /// Extents beyond 15 bits, 16 bits and 512, 1024 and 4096 blocks of 256 threads. Half of the extents exceed their limit by less than kBeyond, where
 /// counters break; the others by up to three times itself, so that sums without what lies beyond are off by more than their bounds.
@@ -210,7 +211,8 @@ void reach_any_extent(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
   const bool seldom = spec.oracle_use != OracleUse::whole && (turn.round + turn.obligation) % (spec.in_blocks ? kSeldomEveryInBlocks : kSeldomEvery) == 0;
   const bool often = std::ranges::any_of(long_dims, [&](std::size_t dim) { return is_counted(op, dim); }) &&
                      Random(derive(c.seed, "counted")).chance(0.5);
-  const double most_seconds = seldom ? (spec.in_blocks ? kSeldomInBlocks : kSeldom) : often ? kOften : kUsual;
+  const double most_seconds = spec.in_blocks ? (seldom ? kSeldomInBlocks : often ? kOftenInBlocks : kUsualInBlocks)
+                                             : (seldom ? kSeldom : often ? kOften : kUsual);
   // Integers show by several of them that they were mixed up.
   const auto affordable = [&](std::size_t dim, Index extent, Index few, Index integers) {
     for (std::size_t d = 0; d < c.dims.size(); ++d)
