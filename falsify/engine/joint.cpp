@@ -63,7 +63,7 @@ double oracle_cost(const OpDescriptor& op, std::span<const Index> dims) {
 double blocks_of(const OpDescriptor& op, std::span<const Index> dims) {
   double blocks = 1;
   for (const TensorInfo& tensor : op.tensors) {
-    if (tensor.role == Role::in) continue;
+    if (tensor.role == Role::in || (tensor.role == Role::inout && has_heads(op))) continue;  // a call appends one row to a cache
     const Shape shape = tensor.shape(dims);
     const auto size = static_cast<double>(shape.size());
     // One number for each row of an input takes a block as an output's row does.
