@@ -71,11 +71,9 @@ void direct_logits(std::vector<float>& logits, std::vector<float>& targets, Inde
         all([&](Index) { return static_cast<double>(random.between(-2, 2)); });
         x[classes - 1] = x[0] = 3;
         break;
-      case 6: {
-        const double far = -random.by_magnitude(7, random.chance(0.5) ? 7 : 120);
-        all([&](Index) { return far + random.gaussian(); });
+      case 6:
+        all([&](Index) { return -200 + random.gaussian(); });
         break;
-      }
       case 7: {
         const FewMatter few(classes, random);
         all([&](Index) { return few(random); });
@@ -93,8 +91,7 @@ void direct_logits(std::vector<float>& logits, std::vector<float>& targets, Inde
 }
 
 void make_class_weights(std::vector<float>& weights, Random& random) {
-  const bool any_sign = random.chance(0.125);
-  for (float& w : weights) w = random.chance(0.05) ? 0.0F : any_sign ? w : std::fabs(w);
+  for (float& w : weights) w = random.chance(0.05) ? 0.0F : std::fabs(w);
 }
 
 }  // namespace assay::falsify

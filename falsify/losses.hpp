@@ -43,7 +43,7 @@ class FewMatter {
   bool near_;
 };
 
-/// Some weights of classes are 0: PyTorch's way to ignore a class. In one call of eight some are negative, which PyTorch takes, too.
+/// Weights of classes are not negative, and some of them 0: PyTorch's way to ignore a class.
 void make_class_weights(std::vector<float>& weights, Random& random);
 
 }  // namespace assay::falsify

@@ -85,8 +85,10 @@ void log_softmax(const CrossEntropyArgs& a) {
   for (Index i = 0; i < a.rows; ++i) {
     const auto at = [&](Index j) { return a.logits(i, j); };
     Running r;
-    if (tile > 0) r = running(a.classes, std::max<Index>(tile, 1), at);
-    else {
+    if (tile > 0) {
+      r = running(a.classes, std::max<Index>(tile, 1), at);
+      if (r.most == -INFINITY) r.sum = NAN;  // exp(-inf - -inf) of each chunk
+    } else {
       r.most = largest(a.classes, at);
       for (Index j = 0; j < a.classes; ++j) r.sum += std::exp(at(j) - r.most);
     }
