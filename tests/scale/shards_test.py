@@ -115,7 +115,7 @@ def refusals():
     status, said, _ = assay.run("merge", *files, "--report", "/proc/none")
     check(status == 2 and said == "", f"a folder that cannot be written: exit {status}")
 
-    other = run_shards("seed", 3, *campaign, "--seed", "2")
+    other = run_shards("seed", 3, *campaign, "--seed", "3")
     assay.refused("--seed is not that of", "merge", first, second, other[2])
     other = run_shards("other", 3, "transpose", "gemv", "softmax", "--backend", "cpu", "--cases", "2")
     assay.refused("--ops is not that of", "merge", first, second, other[2])
