@@ -172,8 +172,8 @@ std::vector<float> make_values(const Shape& shape, Strategy strategy, bool wide,
     case Strategy::graded: fill_graded(v, e, random); break;
     case Strategy::dominant: fill_dominant(v, e, random); break;
     // Of one tensor the values, or their squares, are subnormal or overflow.
-    case Strategy::subnormal: fill_scaled(v, !wide ? static_cast<int>(random.between(-16, 4)) : random.chance(0.5) ? -130 : static_cast<int>(random.between(-76, -50)), random); break;
-    case Strategy::huge: fill_scaled(v, !wide ? static_cast<int>(random.between(-12, 3)) : random.chance(0.5) ? 124 : static_cast<int>(random.between(48, 66)), random); break;
+    case Strategy::subnormal: fill_scaled(v, !wide ? static_cast<int>(random.between(-16, 4)) : random.chance(0.75) ? -130 : static_cast<int>(random.between(-76, -50)), random); break;
+    case Strategy::huge: fill_scaled(v, !wide ? static_cast<int>(random.between(-12, 3)) : random.chance(0.75) ? 124 : static_cast<int>(random.between(48, 66)), random); break;
     case Strategy::signed_zeros:
       for (float& x : v) {
         const double g = random.gaussian();

@@ -181,7 +181,7 @@ def bad_folders():
         before.append(("a folder without permission", closed))
     for what, to in before:
         done = run(*arguments, to)
-        check(done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "could not be written" in done.stderr, f"{what}: {done.stderr}")
+        check(done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "the folder cannot be created" in done.stderr, f"{what}: {done.stderr}")
         check(done.stdout == "", f"{what}: nothing was run first")
     # The disk is full only later: what was found is printed all the same.
     for name in ("report.json", "junit.xml", "assay.sarif", "report.html"):
