@@ -64,10 +64,10 @@ struct TensorInfo {
   std::string_view no_gradient{};            ///< why an input of real numbers has none
 };
 
-/// True where the contract admits the value in this tensor of integers.
-inline bool admits_integer(const TensorInfo& tensor, std::span<const Index> dims, double value) {
+/// True where the contract admits the number in this tensor of integers.
+inline bool admits_integer(const TensorInfo& tensor, std::span<const Index> dims, double number) {
   const Index least = tensor.least ? tensor.least(dims) : 0, most = tensor.most ? tensor.most(dims) : 255;
-  return value == std::floor(value) && static_cast<double>(least) <= value && value <= static_cast<double>(most);
+  return number == std::floor(number) && static_cast<double>(least) <= number && number <= static_cast<double>(most);
 }
 
 /// The smallest call that violates a clause: a valid call, changed in one way.
@@ -146,13 +146,13 @@ struct OpDescriptor {
   std::span<std::uint64_t> (*counters)() = nullptr;
 };
 
-/// True where `value` of the dims changes when the dim alone does.
+/// True where the function of the dims changes when the dim alone does.
 template <class F>
-bool depends_on(const OpDescriptor& op, std::size_t dim, F value) {
+bool depends_on(const OpDescriptor& op, std::size_t dim, F function) {
   const std::vector<Index> few(op.dims.size(), 1);
   std::vector<Index> more = few;
   more[dim] = 3;
-  return !(value(few) == value(more));
+  return !(function(few) == function(more));
 }
 
 /// True where the tensor's shape depends on the dim.
