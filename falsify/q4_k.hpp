@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "core/q4_k.hpp"
-#include "falsify/engine/case.hpp"
 #include "falsify/engine/random.hpp"
+#include "falsify/engine/trial.hpp"
 
 namespace assay::falsify::q4_k {
 
@@ -57,7 +57,11 @@ void scramble_padding(std::vector<float>& bytes, Index rows, Index k, Random& ra
 /// The values [rows, k], as core/q4_k.hpp decodes them.
 std::vector<float> values_of(const std::vector<float>& bytes, Index rows, Index k);
 
-/// k, or where its rows have no padding, a smaller or larger one whose rows have some.
-Index ragged(Index k, Random& random);
+/// The trial's problem with at least one row, of a k whose rows have padding where the kernel takes one.
+Problem ragged(const Trial& trial, Random& random);
+/// Rows end within a super-block.
+inline bool has_padding(const Problem& problem) { return problem.dims[1] % kValues != 0; }
+inline Outcome no_padding() { return Outcome::not_applicable("the kernel takes whole super-blocks alone"); }
+inline Outcome no_whole_blocks() { return Outcome::not_applicable("the kernel takes no rows of whole super-blocks"); }
 
 }  // namespace assay::falsify::q4_k

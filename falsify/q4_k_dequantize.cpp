@@ -91,12 +91,10 @@ Outcome q4_k_dequantize::doubling(Trial& trial) {
 
 Outcome q4_k_dequantize::padding(Trial& trial) {
   Random random = trial.random("padding");
-  std::vector<Index> dims = trial.the_case().dims;
-  dims[0] = std::max<Index>(dims[0], 1);
-  dims[1] = q4_k::ragged(dims[1], random);
-  Problem problem = trial.problem(dims);
+  Problem problem = q4_k::ragged(trial, random);
+  if (!q4_k::has_padding(problem)) return q4_k::no_padding();
   const Run before = trial.run(problem);
-  q4_k::scramble_padding(problem.values[0], dims[0], dims[1], random);
+  q4_k::scramble_padding(problem.values[0], problem.dims[0], problem.dims[1], random);
   const Run after = trial.run(problem);
   Outcome outcome = trial.against_oracle(Tier::bits, problem, after);
   outcome &= compare_bits("y", problem.shape(1), after.outputs[0], before.outputs[0], "another padding");

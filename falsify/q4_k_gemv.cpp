@@ -91,12 +91,10 @@ Outcome q4_k_gemv::columns(Trial& trial) {
 
 Outcome q4_k_gemv::padding(Trial& trial) {
   Random random = trial.random("padding");
-  std::vector<Index> dims = trial.the_case().dims;
-  dims[0] = std::max<Index>(dims[0], 1);
-  dims[1] = q4_k::ragged(dims[1], random);
-  const Problem plain = trial.problem(dims);
+  const Problem plain = q4_k::ragged(trial, random);
+  if (!q4_k::has_padding(plain)) return q4_k::no_padding();
   Problem problem = plain;
-  q4_k::scramble_padding(problem.values[0], dims[0], dims[1], random);
+  q4_k::scramble_padding(problem.values[0], problem.dims[0], problem.dims[1], random);
   const Run before = trial.run(plain), after = trial.run(problem);
   Outcome outcome = trial.against_oracle(Tier::worst_case, problem, after);
   return outcome &= trial.related(

@@ -80,10 +80,11 @@ Outcome q4_k_quantize::stable(Trial& trial) {
   std::vector<Index> dims = dims_with_elements(trial);
   dims[1] = q4_k::blocks_of(dims[1]) * kValues;
   Problem problem = trial.problem(dims);
+  if (q4_k::has_padding(problem)) return q4_k::no_whole_blocks();
   Random random = trial.random("stable");
   std::vector<float> blocks(static_cast<std::size_t>(problem.shape(1).size()));
   for (float& byte : blocks) byte = static_cast<float>(random.below(256));
-  q4_k::for_each_block(blocks, dims[0], dims[1], [&](Block block, Index, Index) {
+  q4_k::for_each_block(blocks, problem.dims[0], problem.dims[1], [&](Block block, Index, Index) {
     const auto exponent = static_cast<unsigned>(random.between(1, 30)) << 10U;
     block.set_d({static_cast<std::uint16_t>(exponent | random.below(1024))});
     block.set_dmin({static_cast<std::uint16_t>(exponent | random.below(1024))});
@@ -96,7 +97,7 @@ Outcome q4_k_quantize::stable(Trial& trial) {
       block.set_code(b * kSubBlock + (zero + random.between(1, kSubBlock - 1)) % kSubBlock, 15);
     }
   });
-  problem.values[0] = q4_k::values_of(blocks, dims[0], dims[1]);
+  problem.values[0] = q4_k::values_of(blocks, problem.dims[0], problem.dims[1]);
   return compare_blocks(problem, trial.run(problem), blocks, "super-blocks of the values of super-blocks");
 }
 
@@ -130,6 +131,7 @@ Outcome q4_k_quantize::reversal(Trial& trial) {
   std::vector<Index> dims = dims_with_elements(trial);
   dims[1] = q4_k::blocks_of(dims[1]) * kValues;  // no padding that goes with the last value
   Problem problem = trial.problem(dims);
+  if (q4_k::has_padding(problem)) return q4_k::no_whole_blocks();
   const Index rows = problem.dims[0], k = problem.dims[1];
   std::vector<float> want = trial.run(problem).outputs[0];
   const auto each_sub_block = [&](auto f) {
@@ -152,11 +154,10 @@ Outcome q4_k_quantize::reversal(Trial& trial) {
 
 Outcome q4_k_quantize::padding(Trial& trial) {
   Random random = trial.random("padding");
-  std::vector<Index> dims = dims_with_elements(trial);
-  dims[1] = q4_k::ragged(dims[1], random);
-  Problem problem = trial.problem(dims);
+  Problem problem = q4_k::ragged(trial, random);
+  if (!q4_k::has_padding(problem)) return q4_k::no_padding();
   const Run run = trial.run(problem);
-  const Index rows = dims[0], k = dims[1], whole = q4_k::blocks_of(k) * kValues;
+  const Index rows = problem.dims[0], k = problem.dims[1], whole = q4_k::blocks_of(k) * kValues;
   std::vector<float> prolonged;
   for (Index row = 0; row < rows; ++row)
     for (Index p = 0; p < whole; ++p)

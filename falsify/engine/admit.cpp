@@ -95,8 +95,11 @@ Problem keep_to(const OpDescriptor& op, const Kernel& kernel, Problem problem) {
     const auto t = static_cast<std::size_t>(fixed.tensor);
     const double value = fixed.value(problem.dims, problem.params);
     // A value that the contract forbids at these dims is not written: outside() refuses such a call.
-    if (admits_integer(op.tensors[t], problem.dims, value)) std::ranges::fill(problem.values[t], static_cast<float>(value));
+    if (!admits_integer(op.tensors[t], problem.dims, value)) continue;
+    const std::vector<float> drawn = std::exchange(problem.values[t], std::vector(problem.values[t].size(), static_cast<float>(value)));
+    problem.integers_kept = problem.integers_kept || !problem.exact || problem.values[t] != drawn;
   }
+  problem.exact = problem.exact && !problem.integers_kept;
   return problem;
 }
 

@@ -122,7 +122,7 @@ Outcome exact(Trial& trial) {
   const Problem problem = trial.problem();
   const Run run = trial.run(problem);
   // Values that were made simpler have no strategy: they stay exact in float32, and may not in less.
-  const bool drawn = problem.exact || trial.op().copies;
+  const bool drawn = problem.exact || problem.integers_kept || trial.op().copies;
   return trial.against_oracle(drawn ? trial.tier(problem) : trial.exact_tier(), problem, run);
 }
 

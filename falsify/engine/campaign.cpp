@@ -73,7 +73,7 @@ class Campaign {
         if (progress_) progress_(kernel_, number * count + static_cast<std::int64_t>(o) + 1, planned);
       }
       if (!stop_) rounds_ = number + 1;
-      if (deadline_ && !floor_reached_ && missing(&ObligationResult::tried).empty()) {
+      if (deadline_ && !floor_reached_ && floor().lacks(towards_floor(), applicable()).empty()) {
         floor_reached_ = true;
         result_.floor_seconds = seconds_since(begin_);
       }
@@ -130,7 +130,7 @@ class Campaign {
   bool time_is_over() const { return time_is_up() && (!options_.to_floor || floor_reached_ || result_.falsified()); }
   /// Once the time is up, nothing is run but what the floor lacks.
   bool reaches_for_floor(std::size_t o, int number) {
-    return !time_is_over() && number < kDefaultCases && floor().adds(o, drawn(o, number), covered(&ObligationResult::tried), applicable());
+    return !time_is_over() && number < kDefaultCases && floor().adds(o, drawn(o, number), towards_floor(), applicable());
   }
   /// The obligation compared nothing, or hardly anything but zeros.
   static bool lacks_evidence(const ObligationResult& record) {
@@ -161,13 +161,18 @@ class Campaign {
     for (const ObligationResult& o : result_.obligations) list.push_back(o.*which);
     return list;
   }
+  /// A refused case has shown its strategy, but its elements were not compared: others make up for them.
+  std::vector<Coverage> towards_floor() const {
+    std::vector<Coverage> list = covered(&ObligationResult::tried);
+    for (std::size_t o = 0; o < list.size(); ++o) list[o].elements = result_.obligations[o].accepted.elements;
+    return list;
+  }
   /// Obligations of which no case applies to the kernel say nothing about its depth.
   std::vector<bool> applicable() const {
     std::vector<bool> list;
     for (const ObligationResult& o : result_.obligations) list.push_back(o.cases > 0 || o.tried.cases == 0);
     return list;
   }
-  std::string missing(Coverage ObligationResult::* which) { return floor().lacks(covered(which), applicable()); }
 
   /// What was tried is enough, or the campaign was thin; what the kernel accepted of it is enough, or it refuses.
   void measure_depth() {
@@ -177,7 +182,7 @@ class Campaign {
     const double tried = floor().depth(covered(&ObligationResult::tried), applicable()),
                  accepted = floor().depth(covered(&ObligationResult::accepted), applicable());
     result_.depth = std::min(1.0, accepted);
-    if (const std::string lacks = missing(&ObligationResult::tried); !lacks.empty()) {
+    if (const std::string lacks = floor().lacks(covered(&ObligationResult::tried), applicable()); !lacks.empty()) {
       result_.shortfall = {thin, fmt::format("{:.0f}% of the default depth: {}", 100 * std::min(1.0, tried), lacks)};
       return;
     }
@@ -234,7 +239,7 @@ class Campaign {
       case Outcome::Kind::refused: ++record.refused; record.reason = outcome.reason; break;
       case Outcome::Kind::not_applicable:
         --record.cases;  // of this case nothing was learnt; others may apply
-        record.reason = outcome.reason;
+        record.inapplicable = outcome.reason;
         break;
       case Outcome::Kind::falsified:
         record.verdict = Verdict::falsified;
@@ -354,7 +359,7 @@ class Campaign {
     const auto failing = admitted(op_, kernel_, rc::shrinkable::shrinkRecur(example.smallest, [this, spec](const Case& x) {
       return rc::seq::fromContainer(simpler(op_, spec, x));
     }));
-    const Shrunk shrunk = shrink(op_, *obligation.info, failing, kernel_.arithmetic, fails, shrink_budget(), kernel_.storage);
+    const Shrunk shrunk = shrink(op_, *obligation.info, failing, kernel_, fails, shrink_budget());
     // What is reported must fail on its own: shrinking in a used worker could have led elsewhere.
     if (const auto confirmed = failure_afresh(obligation, shrunk.smallest, Explain::yes)) {
       example.smallest = shrunk.smallest;
@@ -403,10 +408,12 @@ class Campaign {
   void judge(std::size_t number) {
     ObligationResult& record = result_.obligations[number];
     if (record.verdict != Verdict::passed) return;
-    if (record.cases == 0 && !record.reason.empty()) {
+    const int inapplicable = record.tried.cases - record.cases;
+    if (record.refused == record.cases && inapplicable > record.refused) {
       record.verdict = Verdict::not_applicable;
+      record.reason = record.inapplicable;
     } else if (record.cases == 0 && stop_) {
-      record.verdict = Verdict::not_applicable;
+      record.verdict = Verdict::not_run;
       record.reason = hangs_ == kMostHangs ? fmt::format("the kernel hung {} times and was not tried further", hangs_)
                                            : "the campaign ended before its first case";
     } else if (record.cases > 0 && record.refused == record.cases) {
@@ -467,6 +474,7 @@ std::string_view name(Verdict verdict) {
     case Verdict::falsified: return "falsified";
     case Verdict::mistrusted: return "mistrusted";
     case Verdict::not_applicable: return "not applicable";
+    case Verdict::not_run: return "not run";
     case Verdict::refused: return "refused";
     case Verdict::unavailable: return "unavailable";
   }

@@ -34,6 +34,7 @@ enum class Verdict {
   falsified,
   mistrusted,      ///< nothing was compared, or hardly anything but zeros: not evidence
   not_applicable,  ///< with the reason
+  not_run,         ///< the campaign ended before its first case
   refused,         ///< the kernel refused every case, or left fewer than it takes to draw each strategy and placement once
   unavailable,     ///< its device is not here
 };
@@ -64,7 +65,8 @@ struct Counterexample {
 struct ObligationResult {
   const ObligationInfo* info = nullptr;
   Verdict verdict = Verdict::passed;
-  std::string reason;       ///< why not applicable, refused, mistrusted or unavailable
+  std::string reason;       ///< why not applicable, not run, refused, mistrusted or unavailable
+  std::string inapplicable{}; ///< why its last case that did not apply did not
   int cases = 0;            ///< run to the end
   int refused = 0;          ///< of them, refused by the kernel
   std::int64_t elements = 0;

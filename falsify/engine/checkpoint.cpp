@@ -37,6 +37,7 @@ json finding_json(const OpDescriptor& op, const Finding& f) {
   for (int axis = 0; axis < f.index.rank(); ++axis) index.push_back(f.index[axis]);
   json j{{"kind", f.kind}, {"message", f.message}, {"tensor", f.tensor}, {"index", index}, {"got", number(f.got)},
          {"want", number(f.want)}, {"bound", number(f.bound)}, {"outputs", f.outputs}};
+  for (const Integers& i : f.integers) j["integers"].push_back({i.tensor, i.count, i.values});
   if (f.errors) j["errors"] = errors_json(*f.errors);
   if (f.call)
     j["call"] = {{"number", f.call->number}, {"of", f.call->of}, {"case", to_json(op, f.call->call)}, {"relation", f.call->relation}, {"alone", f.call->alone}};
@@ -48,6 +49,7 @@ Finding finding_from(const OpDescriptor& op, const json& j, const std::string& w
             number_from(j.at("bound"))};
   for (const json& extent : j.at("index")) f.index.push_back(extent.get<Index>());
   f.outputs = j.at("outputs");
+  for (const json& i : j.value("integers", json::array())) f.integers.push_back({.tensor = i.at(0), .count = i.at(1), .values = i.at(2)});
   if (j.contains("errors")) f.errors = errors_from(j["errors"]);
   if (j.contains("call")) {
     const json& call = j["call"];
@@ -80,7 +82,7 @@ Coverage coverage_from(const json& j) {
 }
 
 json record_json(const OpDescriptor& op, const ObligationResult& o, const std::vector<double>& ratios) {
-  json j{{"id", o.info->id},         {"verdict", name(o.verdict)}, {"reason", o.reason},     {"cases", o.cases},
+  json j{{"id", o.info->id},         {"verdict", name(o.verdict)}, {"reason", o.reason}, {"inapplicable", o.inapplicable},     {"cases", o.cases},
          {"refused", o.refused},     {"elements", o.elements},     {"nonzero", o.nonzero},   {"evidence", o.evidence},
          {"compared", o.compared},   {"worst", number(o.worst)},   {"seconds", o.seconds},   {"ratios", numbers(ratios)},
          {"tried", coverage_json(o.tried)}, {"accepted", coverage_json(o.accepted)}};
@@ -95,7 +97,7 @@ Verdict verdict_from(const std::string& text, const std::string& where) {
 }
 
 ObligationResult record_from(const OpDescriptor& op, const ObligationInfo& info, const json& j, const std::string& where) {
-  ObligationResult o{.info = &info, .verdict = verdict_from(j.at("verdict"), where), .reason = j.at("reason"), .cases = j.at("cases"),
+  ObligationResult o{.info = &info, .verdict = verdict_from(j.at("verdict"), where), .reason = j.at("reason"), .inapplicable = j.at("inapplicable"), .cases = j.at("cases"),
                      .refused = j.at("refused"), .elements = j.at("elements"), .nonzero = j.at("nonzero"), .evidence = j.at("evidence"),
                      .compared = j.at("compared"), .worst = number_from(j.at("worst")), .seconds = j.at("seconds"), .tried = coverage_from(j.at("tried")),
                      .accepted = coverage_from(j.at("accepted")), .counterexample = {}};

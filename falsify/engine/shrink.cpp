@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "falsify/engine/admit.hpp"
 #include "falsify/engine/draw.hpp"
 #include "falsify/engine/inputs.hpp"
 
@@ -121,7 +122,7 @@ rc::Shrinkable<Case> shrinkable(const OpDescriptor& op, const DrawSpec& spec, co
 }  // namespace
 
 Shrunk shrink(const OpDescriptor& op, const ObligationInfo& obligation, const rc::Shrinkable<Case>& failing,
-              const Arithmetic& arithmetic, const Fails& fails, std::chrono::milliseconds budget, DType storage) {
+              const Kernel& kernel, const Fails& fails, std::chrono::milliseconds budget) {
   const auto begin = Clock::now();
   const DrawSpec spec = draw_spec(obligation.by);
   Search search(op, spec, fails, begin + budget);
@@ -131,10 +132,14 @@ Shrunk shrink(const OpDescriptor& op, const ObligationInfo& obligation, const rc
   if (exhausted != c) c = search.descend(shrinkable(op, spec, exhausted));
   // Only then values: the case carries them itself, so they no longer depend on the strategy.
   Case fixed = c;
-  fixed.values = make_problem(op, c, arithmetic, storage).values;
+  const auto values_of = [&](const Case& x) { return keep_to(op, kernel, make_problem(op, x, kernel.arithmetic, kernel.storage)).values; };
+  fixed.values = values_of(c);
   std::size_t count = 0;
   for (const auto& list : fixed.values) count += list.size();
-  if (count > 0 && count <= kMostValues && search.fails(fixed)) c = search.descend(shrinkable(op, spec, fixed));
+  if (count > 0 && count <= kMostValues && search.fails(fixed)) {
+    c = search.descend(shrinkable(op, spec, fixed));
+    c.values = values_of(c);  // integers that the kernel fixes are not simpler than it fixes them
+  }
   shrunk.smallest = c;
   shrunk.tried = search.tried;
   shrunk.complete = search.complete;

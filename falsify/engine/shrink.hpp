@@ -6,8 +6,8 @@
 #include <chrono>
 #include <functional>
 
-#include "core/arithmetic.hpp"
 #include "falsify/engine/case.hpp"
+#include "runtime/registry.hpp"
 
 namespace assay::falsify {
 
@@ -24,7 +24,6 @@ struct Shrunk {
 /// Dims first: RapidCheck's shrinks; where they end with all dims up to 4, every smaller combination of dims with every strategy
 /// and layout, for a second at most; then values toward 0, 1 and small integers, with the dims fixed.
 Shrunk shrink(const OpDescriptor& op, const ObligationInfo& obligation, const rc::Shrinkable<Case>& failing,
-              const Arithmetic& arithmetic, const Fails& fails, std::chrono::milliseconds budget,
-              DType storage = DType::f32);
+              const Kernel& kernel, const Fails& fails, std::chrono::milliseconds budget);
 
 }  // namespace assay::falsify

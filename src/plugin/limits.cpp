@@ -122,7 +122,9 @@ bool Requirements::repair(const Condition& condition, std::vector<Index>& dims, 
     if (which < condition.dims.size()) {
       const auto d = static_cast<std::size_t>(condition.dims[which]);
       std::vector<Index> changed = dims;
-      for (const double value : values_for_dim(condition, {dims, params}, dims[d], random)) {
+      std::vector<double> values = values_for_dim(condition, {dims, params}, dims[d], random);
+      if (dims[d] > 0) std::ranges::stable_partition(values, [](double value) { return value != 0; });
+      for (const double value : values) {
         if (!admits_dim(*op_, d, dims, value)) continue;
         changed[d] = static_cast<Index>(value);
         if (!condition.holds({changed, params})) continue;

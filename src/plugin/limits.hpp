@@ -25,7 +25,7 @@ class Requirements {
   /// The condition that does not hold.
   std::optional<std::string> refuse(std::span<const Index> dims, std::span<const double> params) const;
   /// As Limits::repair (runtime/registry.hpp): what holds already stays, a dim moves as little as needed, except that
-  /// the values of a list have equal chances.
+  /// the values of a list have equal chances, and that a dim becomes 0 only where nothing else holds.
   bool repair(std::vector<Index>& dims, std::vector<double>& params, std::uint64_t seed) const;
 
  private:

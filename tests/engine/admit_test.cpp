@@ -1,11 +1,13 @@
 #include "falsify/engine/admit.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <map>
 #include <set>
 
+#include "falsify/engine/campaign.hpp"
 #include "falsify/engine/draw.hpp"
 #include "falsify/engine/obligation.hpp"
 #include "falsify/engine/trial.hpp"
@@ -116,6 +118,46 @@ TEST(Admit, DimsThatAreGivenStay) {
 TEST(Admit, ConditionsThatNothingSatisfiesAreAnError) {
   for (const char* conditions : {"[k == 1, k == 2]", "k > 1048576", "m % 0 == 1", "k * k == 2"})
     EXPECT_THROW(Restricted("matmul", conditions, "[a, b, c, m, k, n]"), InputError) << conditions;
+}
+
+/// One dim of one operation at a time, and integers that are all alike: no obligation may need what a shim excludes.
+TEST(Admit, NoObligationFalsifiesARightKernelWithinItsLimits) {
+  constexpr const char* kOfDim[] = {"{} % 256 == 0", "{} == 1", "{} == 16", "{} % 6 == 0", "{} in [0, 512]"};
+  CampaignOptions options;
+  options.cases = 2;
+  options.shrink = false;
+  std::size_t turn = 0;
+  for (const OpDescriptor* op : operations()) {
+    std::vector<std::string> conditions;
+    for (const DimInfo& dim : op->dims) conditions.push_back(fmt::format(fmt::runtime(kOfDim[turn++ % std::size(kOfDim)]), dim.name));
+    std::string args;
+    for (const TensorInfo& t : op->tensors) {
+      args += fmt::format("{}, ", t.name);
+      if (t.dtype != DType::i32) continue;
+      conditions.push_back(fmt::format("{} == {}", t.name, turn++ % 2));
+      for (const DimInfo& dim : op->dims)
+        if (dim.name == "s" || dim.name == "t") conditions.push_back(fmt::format("{} == {}", t.name, dim.name));
+    }
+    for (const DimInfo& dim : op->dims) args += fmt::format("{}, ", dim.name);
+    for (const ParamInfo& param : op->params) args += fmt::format("{}, ", param.name);
+    args = fmt::format("[{}]", args.substr(0, args.size() - 2));
+    for (const std::string& condition : conditions) {
+      Limits limits;
+      try {
+        limits = plugin::Shim::read(*op, fmt::format("args: {}\nrequires: [\"{}\"]\n", args, condition), "shim.yaml").limits();
+      } catch (const InputError&) {
+        continue;  // the contract has no such call
+      }
+      Kernel kernel = *kernels_of(op->name).front();
+      ASSERT_EQ(kernel.backend, Backend::cpu) << op->name;
+      kernel.limits = &limits;
+      const KernelResult result = run_campaign(*op, kernel, options);
+      for (const ObligationResult& o : result.obligations) {
+        EXPECT_NE(o.verdict, Verdict::falsified) << o.info->id << ": " << condition << ": " << (o.counterexample ? o.counterexample->finding.message : "");
+        EXPECT_FALSE(o.verdict == Verdict::mistrusted && o.elements == 0 && o.cases > o.refused) << o.info->id << ": " << condition << ": " << o.reason;
+      }
+    }
+  }
 }
 
 /// Looks up rows; what it does with ids that are none is the test's.

@@ -24,7 +24,7 @@ Shrunk shrunk(const Fails& fails) {
   const OpDescriptor& op = operation("matmul");
   for (std::uint64_t n = 0;; ++n) {
     const auto drawn = draw(op, differential(), 3, n);
-    if (fails(drawn.value())) return shrink(op, differential(), drawn, {}, fails, std::chrono::seconds(20));
+    if (fails(drawn.value())) return shrink(op, differential(), drawn, Kernel{}, fails, std::chrono::seconds(20));
   }
 }
 
@@ -76,7 +76,7 @@ TEST(Shrink, ValuesGoTowardZeroAndOne) {
 TEST(Shrink, SaysWhereTimeRanOut) {
   const OpDescriptor& op = operation("matmul");
   const auto drawn = draw(op, differential(), 3, 1);
-  const Shrunk s = shrink(op, differential(), drawn, {}, [](const Case&) { return true; }, std::chrono::milliseconds(0));
+  const Shrunk s = shrink(op, differential(), drawn, Kernel{}, [](const Case&) { return true; }, std::chrono::milliseconds(0));
   EXPECT_FALSE(s.complete);
 }
 
@@ -162,7 +162,7 @@ TEST(Shrink, TheSearchTriesOnlySmallerDims) {
     tried.push_back(c);
     return c.values.empty() && c.dims[0] >= 1 && c.dims[1] >= 1 && c.dims[2] >= 1;
   };
-  const Shrunk s = shrink(op, differential(), rc::shrinkable::just(first), {}, fails, std::chrono::seconds(20));
+  const Shrunk s = shrink(op, differential(), rc::shrinkable::just(first), Kernel{}, fails, std::chrono::seconds(20));
   EXPECT_EQ(s.smallest, first);
   EXPECT_FALSE(tried.empty());
   for (const Case& c : tried) {
@@ -203,13 +203,13 @@ TEST(Shrink, EveryRunIsCounted) {
   const auto drawn = draw(op, differential(), 3, 1);
   int runs = 0;
   const Fails fails = [&](const Case& c) { return ++runs > 0 && c.dims[0] > 0; };
-  const Shrunk s = shrink(op, differential(), drawn, {}, fails, std::chrono::seconds(20));
+  const Shrunk s = shrink(op, differential(), drawn, Kernel{}, fails, std::chrono::seconds(20));
   EXPECT_EQ(s.tried, runs);
   EXPECT_GT(runs, 2);
   EXPECT_GT(s.seconds, 0);
   EXPECT_LT(s.seconds, 20);
   runs = 0;
-  const Shrunk late = shrink(op, differential(), drawn, {}, fails, std::chrono::milliseconds(-1));
+  const Shrunk late = shrink(op, differential(), drawn, Kernel{}, fails, std::chrono::milliseconds(-1));
   EXPECT_EQ(runs, 0) << "no time, no run";
   EXPECT_EQ(late.tried, 0);
   EXPECT_EQ(late.smallest, drawn.value());
