@@ -23,11 +23,14 @@ void fill(std::vector<float>& values, double scale, Random& random) {
 }  // namespace
 }  // namespace adamw_step
 
-/// v is a mean of squares: not negative. Directed: gradients and roots of v near eps, parameters at or near 0 (beside a
+/// v is a mean of squares: not negative, but where results need not be finite. Directed: gradients and roots of v near eps, parameters at or near 0 (beside a
 /// p of 1 the update drowns in its last place), states of the first step and of later ones, no gradient.
 void adamw_step::inputs(Problem& problem, Strategy strategy, Random& random) {
   auto &p = problem.values[kP], &m = problem.values[kM], &v = problem.values[kV], &g = problem.values[kG];
   for (float& x : v) x = std::fabs(x);
+  if (strategy == Strategy::nonfinite)  // a negative v is reported, not repaired
+    for (float& x : v)
+      if (random.chance(0.1)) x = -x;
   if (strategy != Strategy::directed) return;
   const double eps = problem.params[kEps];
   const double scale = random.chance(0.5) ? eps : std::ldexp(1.0, -static_cast<int>(random.between(0, 12)));

@@ -40,7 +40,7 @@ void sensible_heads(Problem& problem, Strategy strategy, Random& random, bool in
   for (std::size_t b = 0; b < a.lengths.size(); ++b) {
     if (random.chance(0.6)) a.lengths[b] = static_cast<float>(a.t);
     else if (random.chance(0.5)) a.lengths[b] = static_cast<float>(tile_edge(std::max<Index>(a.t - 1, 0), random));
-    if (random.chance(0.35)) a.starts[b] = 0;
+    if (random.chance(a.s == a.t ? 0.7 : 0.35)) a.starts[b] = 0;
     else if (random.chance(0.6)) a.starts[b] = a.lengths[b] - static_cast<float>(a.s);
   }
   if (strategy == Strategy::runs) tile_heads(problem, infinite, random);

@@ -1,6 +1,7 @@
 #include "falsify/losses.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cfloat>
 #include <cmath>
 
@@ -14,11 +15,12 @@ double FewMatter::operator()(Random& random) const {
 }
 
 TileScores::TileScores(Index n, bool infinite, Random& random)
-    : kind_(random.chance(0.6) ? Kind::stretch : random.chance(0.5) ? Kind::growing : Kind::first),
+    : kind_(std::array{Kind::stretch, Kind::stretch, Kind::stretch, Kind::stretch, Kind::growing, Kind::first, Kind::rising}[random.below(7)]),
       runs_(n, random),
       below_(infinite && random.chance(0.5) ? -INFINITY : random.chance(0.5) ? -200 : -60),
       tile_(Index{16} << random.below(4)),
-      step_(std::min(4.0, 60.0 * static_cast<double>(tile_) / static_cast<double>(std::max<Index>(n, 1)))) {}
+      step_(std::min(4.0, 60.0 * static_cast<double>(tile_) / static_cast<double>(std::max<Index>(n, 1)))),
+      rise_(std::min(0.25 + random.uniform(), 2048.0 / static_cast<double>(std::max<Index>(n, 1)))) {}
 
 double TileScores::operator()(Index place, Random& random) const {
   const double score = random.gaussian();
@@ -26,6 +28,7 @@ double TileScores::operator()(Index place, Random& random) const {
     case Kind::stretch: return runs_.counts(place) ? 2 * score : below_ + score;
     case Kind::growing: return step_ * static_cast<double>(place / tile_) + score;
     case Kind::first: return place < tile_ ? 12 + score : score;
+    case Kind::rising: return rise_ * static_cast<double>(place);
   }
   return score;
 }

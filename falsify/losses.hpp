@@ -19,11 +19,12 @@ class TileScores {
   double operator()(Index place, Random& random) const;
 
  private:
-  enum class Kind { stretch, growing, first } kind_;
+  /// Rising: each place counts more than all before it, so that the last one that a row sees decides.
+  enum class Kind { stretch, growing, first, rising } kind_;
   Runs runs_;
   double below_;
   Index tile_;
-  double step_;
+  double step_, rise_;
 };
 
 /// Overwrites each row of values [rows, n] with such scores.

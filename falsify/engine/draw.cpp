@@ -141,29 +141,52 @@ bool whole_tiles(const std::vector<Index>& dims) {
   return std::ranges::all_of(dims, [](Index n) { return n < 4 || n % (n < 16 ? 4 : 16) == 0; });
 }
 
+/// Seconds of a case of an operation with heads where kernels run in blocks: batches and heads beyond a thousand wait for the turn of extents.
+constexpr double kMostOfHeads = 0.1;
+
+/// Halves the largest dim until a case takes no more.
+void keep_few_tiles(const OpDescriptor& op, const DrawSpec& spec, std::vector<Index>& dims) {
+  while (case_cost(op, dims, true, spec.oracle_use) > kMostOfHeads) {
+    const std::size_t largest = static_cast<std::size_t>(std::ranges::max_element(dims) - dims.begin());
+    std::vector<Index> fewer = dims;
+    fewer[largest] = std::max(dims[largest] / 2, op.dims[largest].min);
+    make_valid(op, fewer);
+    if (fewer == dims) return;
+    dims = std::move(fewer);
+  }
+}
+
 constexpr Index kFarDims[] = {1030, 4160, 2049, 8200};
 
 /// One dim beyond what other cases draw, where 1024, 4096 or 8192 may be a kernel's limit, and few of all others, so that it costs
 /// no more than they do. At most half of the largest: obligations may join two. Which dim and how far is each one's turn.
-void reach_far(const OpDescriptor& op, const FarTurn& turn, Case& c) {
+void reach_far(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
+  const FarTurn& turn = *spec.far;
   std::vector<std::size_t> long_dims;
   for (std::size_t d = 0; d < op.dims.size(); ++d)
     if (op.dims[d].max / 2 > kFarDims[0]) long_dims.push_back(d);
   if (long_dims.empty()) return;
-  const std::size_t chosen = long_dims[(turn.obligation + turn.round) % long_dims.size()];
   // Each dim goes through all of them, whatever the number of dims.
   const std::size_t n = long_dims.size();
   const Index wanted = kFarDims[(turn.obligation / n + turn.round / n + turn.round % n) % std::size(kFarDims)];
   Random random(derive(c.seed, "far"));
-  // The first of five counts problems that stand alone: a thousand are enough. One in three is a whole number of wide tiles.
-  const Index far = op.dims.size() >= 5 && chosen == 0 ? kFarDims[0] : wanted;
-  const Index extent = random.chance(1.0 / 3) ? (far + 255) / 256 * 256 : far;
-  for (std::size_t d = 0; d < c.dims.size(); ++d) {
-    const DimInfo& dim = op.dims[d];
-    const Index most = c.dims.size() < 5 ? 5 : chosen == 0 && has_heads(op) ? kOfMany : 3;
-    c.dims[d] = d == chosen ? std::clamp(extent, dim.min, dim.max / 2) : few_of(dim, most, random);
+  const bool whole = random.chance(1.0 / 3);  // a whole number of wide tiles
+  const bool bounded = spec.in_blocks && has_heads(op);
+  double least = INFINITY;
+  for (std::size_t next = 0; next < n && least > kMostOfHeads; ++next) {
+    const std::size_t chosen = long_dims[(turn.obligation + turn.round + next) % n];
+    // The first of five counts problems that stand alone: a thousand are enough.
+    const Index far = op.dims.size() >= 5 && chosen == 0 ? kFarDims[0] : wanted, extent = whole ? (far + 255) / 256 * 256 : far;
+    for (const Index most : {c.dims.size() < 5 ? Index{5} : chosen == 0 && has_heads(op) ? kOfMany : Index{3}, Index{1}}) {
+      std::vector<Index> dims;
+      for (std::size_t d = 0; d < op.dims.size(); ++d)
+        dims.push_back(d == chosen ? std::clamp(extent, op.dims[d].min, op.dims[d].max / 2) : few_of(op.dims[d], most, random));
+      make_valid(op, dims);
+      const double seconds = bounded ? case_cost(op, dims, true, spec.oracle_use) : 0;
+      if (seconds < least) least = seconds, c.dims = std::move(dims);
+      if (least <= kMostOfHeads) break;
+    }
   }
-  make_valid(op, c.dims);
 }
 
 /// Anything up to `most`, every octave as likely: a power of two or a neighbour in a quarter of the draws, a multiple of 16 to 512 or a
@@ -277,7 +300,8 @@ Case draw_case(const OpDescriptor& op, const DrawSpec& spec, Random& random) {
   c.placement = static_cast<Placement>(random.below(kPlacements));
   c.seed = random.bits();
   if (random.chance(1.0 / 6)) keep_whole_tiles(op, c);
-  if (spec.far) reach_far(op, *spec.far, c);
+  if (spec.in_blocks && has_heads(op) && !spec.large) keep_few_tiles(op, spec, c.dims);
+  if (spec.far) reach_far(op, spec, c);
   if (spec.joint) make_joint(op, spec, *spec.joint, c);
   if (spec.extent) reach_any_extent(op, spec, c);
   // One place that decides each row, the last one among them, is what shows a tail left out of a long row.
@@ -348,12 +372,13 @@ void make_joint(const OpDescriptor& op, const DrawSpec& spec, const FarTurn& tur
     if (seconds > most) continue;
     c.dims = std::move(dims);
     c.region = static_cast<int>(region);
-    // Each region comes with each choice, the last one first, which turns something on: few cases have a mask and a second tile.
+    // Each region comes with each choice; the last one, which turns something on, comes first and twice: few cases have a mask and a second
+    // tile.
     std::uint64_t choice = turn.round + turn.round / regions;
     for (std::size_t p = 0; p < c.params.size(); ++p)
       if (const auto& choices = op.params[p].choices; !choices.empty()) {
-        c.params[p] = choices[choices.size() - 1 - choice % choices.size()];
-        choice /= choices.size();
+        c.params[p] = choices[choices.size() - 1 - choice % (choices.size() + 1) % choices.size()];
+        choice /= choices.size() + 1;
       }
     if (random.chance(0.5) && whole_tiles(c.dims)) c.layout = Layout::tight;
     if (spec.directed && random.chance(1.0 / 3)) c.strategy = Strategy::runs;

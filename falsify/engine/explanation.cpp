@@ -35,6 +35,7 @@ bool is_of_the_relation(const Counterexample& x) {
 /// Other failures of the campaign, which decide how much an obligation's failure says.
 struct FailsBeside {
   bool oracle = false;    ///< a general comparison with one
+  bool usual = false;     ///< such a comparison, of usual sizes
   bool unsteady = false;  ///< the same call gives other bits: so may any two, whatever they are to have in common
 
   explicit FailsBeside(const std::vector<ObligationResult>& obligations) {
@@ -42,6 +43,7 @@ struct FailsBeside {
       if (!o.counterexample) continue;
       const Sort sort = sort_of(o.info->by);
       oracle = oracle || sort == Sort::exact || sort == Sort::differential;
+      usual = usual || o.info->by == "exact" || o.info->by == "differential";
       unsteady = unsteady || o.counterexample->race || (o.info->by == "determinism" && o.counterexample->of_bits);
     }
   }
@@ -55,7 +57,7 @@ struct FailsBeside {
 ///  4  a value beyond its bound;
 ///  5  special inputs and tiers, where the general ones pass;
 ///  6  a relation within bounds, or of a single call: it fails with any wrong value;
-///  7  the same value in special inputs, or in a check that looks at everything.
+///  7  the same value in special inputs, in a check that looks at everything, or at large sizes where usual ones fail as well.
 int rank(const ObligationResult& o, const FailsBeside& fails) {
   const Finding& f = o.counterexample->finding;
   const Sort sort = sort_of(o.info->by);
@@ -63,6 +65,7 @@ int rank(const ObligationResult& o, const FailsBeside& fails) {
   const bool each_is_right = f.call && f.call->of > 1 && !f.call->alone && sort != Sort::special;
   if (each_is_right && (!fails.oracle || o.info->by == "determinism")) return 1;
   if (sort == Sort::relation && !fails.unsteady && is_of_the_relation(*o.counterexample)) return 2;
+  if (o.info->by == "large" && fails.usual) return 7;
   if (sort == Sort::exact) return 3;
   if (sort == Sort::differential) return 4;
   if (sort == Sort::special && !fails.oracle) return 5;

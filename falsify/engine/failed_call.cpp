@@ -80,6 +80,19 @@ std::size_t output_named(const OpDescriptor& op, std::string_view tensor) {
   return static_cast<std::size_t>(std::ranges::find_if(outputs, named) - outputs.begin());
 }
 
+/// Bytes are packed numbers, whose values say nothing to a reader.
+std::vector<Integers> integers_of(const Problem& problem) {
+  std::vector<Integers> list;
+  for (std::size_t t = 0; t < problem.values.size(); ++t) {
+    const TensorInfo& info = problem.op->tensors[t];
+    if (info.role != Role::in || info.dtype != DType::i32) continue;
+    const std::vector<float>& values = problem.values[t];
+    const auto first = values.begin(), last = first + static_cast<std::ptrdiff_t>(std::min(values.size(), Integers::kMost));
+    list.push_back({.tensor = std::string(info.name), .count = values.size(), .values = {first, last}});
+  }
+  return list;
+}
+
 /// Of an output that holds an input or zeros before the call nothing tells that it was not written.
 bool poisoned(const Kernel& kernel, int output) {
   if (kernel.limits == nullptr) return true;
@@ -163,6 +176,7 @@ void Trial::explain(Finding& finding) {
   }
   calls_.resize(of);
   const Made& made = calls_[failed];
+  finding.integers = integers_of(made.problem);
   if (of == 1 && same(made.problem, problem())) return;
   FailedCall& call = finding.call.emplace(FailedCall{.number = static_cast<int>(failed) + 1, .of = static_cast<int>(of), .call = case_, .relation = {}, .alone = alone});
   call.call.dims = made.problem.dims;

@@ -130,10 +130,12 @@ void fill_scaled(Matrix& v, int exponent, Random& random) {
 }  // namespace
 
 Runs::Runs(Index n, Random& random) : begin_(0), end_(n), inside_(random.chance(0.25)) {
-  const Index length = std::min<Index>(n, std::lround(std::exp2(8 * random.uniform())));
+  const bool tiles = random.chance(0.4);
+  const double bits = 8 * random.uniform();
+  const Index length = std::min<Index>(n, std::lround(std::exp2(tiles ? std::ceil(bits) : bits)));
   switch (random.below(3)) {
     case 0: end_ = length; break;
-    case 1: begin_ = n - length; break;
+    case 1: begin_ = tiles && n > 0 ? (n - 1) / length * length : n - length; break;
     default: begin_ = random.between(0, n - length), end_ = begin_ + length;
   }
 }
@@ -271,6 +273,10 @@ Problem make_problem(const OpDescriptor& op, const Case& c, const Arithmetic& ar
     problem.values[t] = is_floating(op.tensors[t].dtype)
                             ? make_values(op.tensors[t].shape(c.dims), c.strategy, t == wide, bits, longest, random)
                             : make_integers(problem, t, c.strategy, Random(derive(c.seed + t, "integers")), random);
+  // A whole factor of zeros hides nothing of what the other one holds: 0 times NaN, or infinity, is NaN.
+  if (c.strategy == Strategy::nonfinite)
+    for (std::size_t t : reals)
+      if (t != wide && Random(derive(c.seed + t, "all zeros")).chance(0.125)) std::ranges::fill(problem.values[t], 0.0F);
   if (const InputHook hook = input_hook(op.name)) hook(problem, c.strategy, random);
   for (std::size_t t : inputs)
     if (op.tensors[t].storage)

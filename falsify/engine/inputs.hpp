@@ -37,8 +37,8 @@ Problem make_problem(const OpDescriptor& op, const Case& c, const Arithmetic& ar
 std::vector<float> make_values(const Shape& shape, Strategy strategy, bool wide, int exact_bits, Index longest,
                                Random& random);
 
-/// A stretch of 1 to 256 places among n, at the beginning, the end or in between: mostly what lies in it counts for nothing, at times it
-/// alone counts. So a whole tile has nothing that does: the first, the last, or all but one.
+/// A stretch of 1 to 256 places among n, at the beginning, the end or in between, often whole tiles: mostly what lies in it counts for
+/// nothing, at times it alone counts. So a whole tile has nothing that does: the first, the last, or all but one.
 class Runs {
  public:
   Runs(Index n, Random& random);

@@ -14,7 +14,9 @@
 namespace assay::falsify {
 namespace {
 
-constexpr double kTerm = 10e-9, kElement = 60e-9, kBlock = 15e-6, kBlockOfHeads = 40e-6;
+constexpr double kTerm = 10e-9, kElement = 60e-9, kBlock = 15e-6;
+/// Of an operation with heads, what a tile covers of a dim: of places, and of a head's elements.
+constexpr Index kTileOfPlaces = 64, kTileOfElements = 16, kLongDim = 1024;
 /// A term of a sum longer than so many, for a whole tile of 64 x 64 outputs.
 constexpr double kTermOfTile = 16e-6, kLongSum = 16384;
 /// Of a term of the oracle, what a kernel takes for it.
@@ -37,6 +39,19 @@ double longest_in_tiles(const OpDescriptor& op, std::span<const Index> dims) {
   for (std::size_t d = 0; d < dims.size(); ++d)
     if (!in_outputs(op, d)) longest = std::max(longest, dims[d]);
   return static_cast<double>(longest);
+}
+
+/// What blocks take for the problems of each head: whole tiles, however little of them is used.
+double cost_of_heads(const OpDescriptor& op, std::span<const Index> dims) {
+  std::vector<Index> tiles(dims.begin(), dims.end());
+  std::vector<bool> counts(dims.size(), false);
+  for (std::size_t d = 0; d < dims.size(); ++d)
+    if (op.dims[d].multiple_of >= 0) counts[d] = counts[static_cast<std::size_t>(op.dims[d].multiple_of)] = true;
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    const Index tile = op.dims[d].max > kLongDim ? kTileOfPlaces : kTileOfElements;
+    if (!counts[d] && !op.dims[d].independent) tiles[d] = (std::max<Index>(dims[d], 1) + tile - 1) / tile * tile;
+  }
+  return oracle_cost(op, tiles) * kInBlocks;
 }
 
 /// Places of an independent dim that take as long as a sample may; all of them cost `whole`.
@@ -82,7 +97,8 @@ double case_cost(const OpDescriptor& op, std::span<const Index> dims, bool in_bl
   const bool part = oracle_use == OracleUse::sample && whole > kAffordable && !sampled_dims(op, dims, whole).empty();
   const double oracle = oracle_use == OracleUse::none ? 0 : part ? kSampled : whole;
   const double tile = kTermOfTile * std::max(longest_in_tiles(op, dims) - kLongSum, 0.0);
-  const double kernel = in_blocks ? whole * kInBlocks + (has_heads(op) ? kBlockOfHeads : kBlock) * blocks_of(op, dims) + tile : whole * kOnCpu;
+  const double in_tiles = has_heads(op) ? cost_of_heads(op, dims) : whole * kInBlocks + tile;
+  const double kernel = in_blocks ? in_tiles + kBlock * blocks_of(op, dims) : whole * kOnCpu;
   return oracle + kernel + kElement * elements_of(op, dims);
 }
 

@@ -28,7 +28,7 @@ bool has_heads(const OpDescriptor& op);
 /// Seconds that the oracle takes: 10 ns a term.
 double oracle_cost(const OpDescriptor& op, std::span<const Index> dims);
 /// Seconds that a case takes: the oracle as far as it is used, 60 ns an element, 1 ns a term of the kernel and, where kernels run as grids of
-/// blocks, 4 ns and 15 us a block, 40 us where it has heads, and what a tile of outputs takes for terms beyond 16384.
+/// blocks, 4 ns (where it has heads, of whole tiles) and 15 us a block, and what a tile of outputs takes for terms beyond 16384.
 double case_cost(const OpDescriptor& op, std::span<const Index> dims, bool in_blocks, OracleUse oracle_use);
 /// Blocks of the usual kernel: one for each row of the largest output, or for 256 elements where that is more.
 double blocks_of(const OpDescriptor& op, std::span<const Index> dims);

@@ -20,6 +20,14 @@ struct FailedCall {
   bool alone = false;      ///< it is wrong by itself, whatever the others gave
 };
 
+/// A tensor of integers of the call that failed.
+struct Integers {
+  static constexpr std::size_t kMost = 12;
+  std::string tensor;
+  std::size_t count = 0;
+  std::vector<Index> values;  ///< the first kMost
+};
+
 /// Why a kernel is wrong: one sentence, and the element where there is one.
 struct Finding {
   std::string kind;     ///< "value", "class", "bits", "not written", "out of bounds", "crash", "hang", ...
@@ -31,6 +39,7 @@ struct Finding {
   double bound = 0;
   std::optional<ErrorMap> errors{};  ///< of the whole output, where its elements were compared
   std::optional<FailedCall> call{};  ///< empty: the only call, which is that of the case
+  std::vector<Integers> integers{};  ///< lengths, starts, ids: as much of the call as its dims
   std::uint64_t outputs = 0;         ///< hash of all outputs, where the finding was explained (try_obligation)
 };
 

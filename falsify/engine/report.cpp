@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "core/files.hpp"
 #include "falsify/engine/reports/fields.hpp"
@@ -49,6 +50,7 @@ json finding_json(const OpDescriptor& op, const Finding& f) {
     j.update({{"tensor", f.tensor}, {"index", index}, {"got", number(f.got)}, {"want", number(f.want)},
               {"bound", number(f.bound)}});
   }
+  for (const Integers& i : f.integers) j["integers"][i.tensor] = {{"count", i.count}, {"values", i.values}};
   if (f.errors) j["errors"] = errors_json(*f.errors);
   if (f.call) j["call"] = call_json(op, *f.call);
   return j;
@@ -105,6 +107,16 @@ json clause_totals(const std::vector<json>& kernels) {
       if (ran) totals.push_back({{"op", op}, {"id", id}, {"evaluated", count}});
   }
   return totals;
+}
+
+/// Operations with a kernel whose clauses were all within reach: the check of them neither failed before its end nor was left out.
+std::set<std::string> judged_by_clause(const std::vector<json>& kernels) {
+  std::set<std::string> ops;
+  for (const json& k : kernels) {
+    const auto cut = [](const json& o) { return o["by"] == "postconditions" && (o["verdict"] == "falsified" || o["verdict"] == "not run"); };
+    if (std::ranges::none_of(k["obligations"], cut)) ops.insert(text_of(k, "op"));
+  }
+  return ops;
 }
 
 }  // namespace
@@ -164,8 +176,9 @@ json make_report(std::vector<json> kernels, const json& settings, double seconds
   json never = json::array();
   // A run of one obligation alone is not meant to reach the ensures clauses; of a shard's, others may reach those that it does not.
   const bool whole = settings.value("obligation", "").empty() && settings.value("shard", "").empty();
+  const std::set<std::string> judged = judged_by_clause(kernels);
   for (const json& c : clauses)
-    if (whole && c["evaluated"] == 0) never.push_back(c["id"]);
+    if (whole && c["evaluated"] == 0 && judged.contains(text_of(c, "op"))) never.push_back(c["id"]);
   json report{{"schema", kReportSchema}, {"version", ASSAY_VERSION}, {"settings", settings},
               {"seconds", seconds},      {"totals", totals},         {"clauses", clauses},
               {"never_evaluated", never}, {"kernels", kernels}};

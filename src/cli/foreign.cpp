@@ -50,16 +50,25 @@ namespace {
 
 using plugin::Shim;
 
+/// Whatever the dims, this tensor has one row at most, or no rows: no distance between two.
+bool has_one_row(const OpDescriptor& op, const TensorInfo& tensor) {
+  std::vector<Index> most;
+  for (const DimInfo& dim : op.dims) most.push_back(dim.max);
+  const Shape shape = tensor.shape(most);
+  for (int axis = 0; axis + 1 < shape.rank(); ++axis)
+    if (shape[axis] > 1) return false;
+  return true;
+}
+
 /// Tensors with rows of which the function is told no distance: neither by an argument nor by a requirement.
 std::vector<std::string_view> rows_of_unknown_distance(const OpDescriptor& op, const Shim& shim) {
   std::vector<std::string_view> names;
-  const bool told_somehow = shim.row_major || !shim.loops.empty() || std::ranges::any_of(shim.arguments, [](const Shim::Argument& a) {
+  const bool told_somehow = shim.dense || !shim.loops.empty() || std::ranges::any_of(shim.arguments, [](const Shim::Argument& a) {
                               return a.what == Shim::What::number && a.expression.reads_tensors && a.text.find("stride") != std::string::npos;
                             });
-  const std::vector<Index> ones(op.dims.size(), 1);
   for (std::size_t t = 0; !told_somehow && t < op.tensors.size(); ++t) {
     const auto about = [t](Shim::What what) { return [t, what](const Shim::Argument& a) { return a.what == what && a.index == static_cast<int>(t); }; };
-    if (op.tensors[t].shape(ones).rank() < 2 || std::ranges::none_of(shim.arguments, about(Shim::What::tensor))) continue;
+    if (has_one_row(op, op.tensors[t]) || std::ranges::none_of(shim.arguments, about(Shim::What::tensor))) continue;
     if (std::ranges::none_of(shim.arguments, about(Shim::What::stride))) names.push_back(op.tensors[t].name);
   }
   return names;
@@ -69,7 +78,7 @@ std::vector<std::string_view> rows_of_unknown_distance(const OpDescriptor& op, c
 void advise(const OpDescriptor& op, const plugin::Source& source) {
   const auto names = rows_of_unknown_distance(op, Shim::read(op, source.shim, source.shim_name));
   if (names.empty()) return;
-  fmt::print(stderr, "{}: no argument tells the function the strides of {}; where it takes rows as dense, add `requires: [row-major]`, else pass `{{stride: [{}, 0]}}`\n",
+  fmt::print(stderr, "{}: no argument tells the function the strides of {}; where it takes rows as dense, add `requires: [dense rows]`, else pass `{{stride: [{}, 0]}}`\n",
              source.shim_name, fmt::join(names, ", "), names.front());
 }
 

@@ -53,7 +53,9 @@ grep -q 'failure type="thin"' thin/junit.xml || fails 'thin is a failure in juni
 # One explanation a kernel; --first ends at it.
 [ "$(code "$assay" falsify --kernel mutant/cpu/matmul/dropped_last_k --quiet)" = 1 ] && [ "$(grep -c '^FALSIFIED' out)" = 1 ] || fails 'one explanation'
 grep -q '^  also fails: FALSIFY-MM-' out || fails 'what else fails'
-[ "$(code "$assay" falsify --kernel mutant/cpu/matmul/dropped_last_k --quiet --first)" = 1 ] && ! grep -q 'also fails' out || fails --first
+[ "$(code "$assay" falsify --kernel mutant/cpu/matmul/dropped_last_k --quiet --first --report first)" = 1 ] && ! grep -q 'also fails' out || fails --first
+# What it leaves is not run, and no clause of it is called never evaluated.
+grep -q 'obligations not run)' out && ! grep -q 'NEVER EVALUATED\|not applicable' out && grep -q '<skipped>not run: ' first/junit.xml && xmllint --noout first/junit.xml || fails 'not run'
 
 # The same seed finds the same cases; shards are parts of the whole.
 "$assay" falsify transpose --backend cpu --cases 3 --quiet --json >a.json || [ $? = 4 ]

@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "falsify/engine/campaign.hpp"
+#include "falsify/engine/checkpoint.hpp"
 #include "falsify/engine/draw.hpp"
 #include "falsify/engine/report.hpp"
 #include "falsify/engine/reports/formats.hpp"
 #include "falsify/engine/trial.hpp"
+#include "runtime/limits.hpp"
 
 namespace assay::falsify::explanation_test {
 namespace {
@@ -358,6 +360,124 @@ TEST(Explanation, NamesTheEarlierCallOnWhichItDepends) {
   EXPECT_NE(text.find("alpha="), std::string::npos) << text;
   EXPECT_FALSE(o.counterexample->smallest.prelude.empty());
   EXPECT_NE(describe(operation("scale"), o.counterexample->smallest).find("after a call with "), std::string::npos);
+}
+
+using nlohmann::json;
+
+/// The last element of the first output is wrong, in any operation.
+Kernel spoilt_kernel(std::string_view op) {
+  Kernel k = kernel(std::string(op) + "/cpu/naive");
+  k.run = [op, right = k.run](const Call& call, Device& device) {
+    right(call, device);
+    if (float* const y = last_of(op, call)) *y = kFar;
+  };
+  return k;
+}
+
+/// What the report of this kernel says of one obligation's counterexample; `text` is its table.
+json counterexample_of(const Kernel& k, std::string_view by, bool shrink, std::string& text) {
+  CampaignOptions options = quick(6);
+  options.only = std::string(obligation_of(k.op, by).info->id);
+  options.shrink = shrink;
+  const json report = make_report({to_json(operation(k.op), run_campaign(operation(k.op), k, options))}, json::object(), 1);
+  text = table(report);
+  return report["kernels"][0]["obligations"][0].value("counterexample", json());
+}
+
+/// Lengths, starts, ids and targets are a part of what was called, whatever the values are.
+TEST(Integers, AreToldOfEveryOperationThatTakesThem) {
+  int told = 0;
+  for (const OpDescriptor* const each : operations())
+    for (const TensorInfo& tensor : each->tensors) {
+      const OpDescriptor& op = *each;
+      if (tensor.role != Role::in || tensor.dtype != DType::i32) continue;
+      const Kernel k = spoilt_kernel(op.name);
+      std::string text;
+      const json x = counterexample_of(k, "differential", false, text);
+      const json integers = x.value(json::json_pointer("/finding/integers"), json::object());
+      ASSERT_TRUE(integers.contains(tensor.name)) << op.name << ": " << text;
+      const json& list = integers[tensor.name]["values"];
+      const Case drawn = case_from_json(op, x["case"], "");
+      const Problem problem = make_problem(op, drawn, k.arithmetic, k.storage);
+      const std::vector<float>& values = problem.values[static_cast<std::size_t>(&tensor - op.tensors.data())];
+      EXPECT_EQ(integers[tensor.name]["count"], values.size());
+      ASSERT_EQ(list.size(), std::min<std::size_t>(values.size(), 12)) << op.name;
+      for (std::size_t i = 0; i < list.size(); ++i) EXPECT_EQ(list[i], values[i]) << op.name << " " << tensor.name;
+      EXPECT_NE(text.find(std::string(tensor.name) + " = ["), std::string::npos) << text;
+      EXPECT_EQ(text.find(", ...]") != std::string::npos, text.find("...") != std::string::npos) << text;
+      ++told;
+    }
+  EXPECT_GE(told, 8);
+}
+
+/// Where a shim says `lengths == s` each call has those, whatever was drawn.
+TEST(Integers, AreThoseThatTheKernelFixes) {
+  Kernel k = spoilt_kernel("mean_pool");
+  Limits limits;
+  const auto& tensors = operation("mean_pool").tensors;
+  const auto lengths = static_cast<int>(std::ranges::find(tensors, "lengths", &TensorInfo::name) - tensors.begin());
+  limits.fixed.push_back({.tensor = lengths, .value = [](auto dims, auto) { return static_cast<double>(dims[1]); }});
+  k.limits = &limits;
+  for (const bool shrink : {false, true}) {
+    std::string text;
+    const json x = counterexample_of(k, "differential", shrink, text);
+    ASSERT_TRUE(x.contains("finding")) << text;
+    const json list = x.value(json::json_pointer("/finding/integers/lengths/values"), json::array());
+    EXPECT_FALSE(list.empty()) << text;
+    for (const json& length : list) EXPECT_EQ(length, x["case"]["dims"]["s"]) << text;
+  }
+}
+
+/// Of the second call, which has other dims and so another number of them.
+TEST(Integers, AreThoseOfTheCallThatFailed) {
+  std::string text;
+  const json x = counterexample_of(wrong_at_other_dims<kMeanPool>(), "determinism", false, text);
+  ASSERT_TRUE(x.contains("finding") && x["finding"].contains("call")) << text;
+  EXPECT_NE(x["finding"]["call"]["case"]["dims"]["b"], x["case"]["dims"]["b"]);
+  EXPECT_EQ(x["finding"].value(json::json_pointer("/integers/lengths/count"), -1), x["finding"]["call"]["case"]["dims"]["b"]) << text;
+}
+
+/// A campaign that is taken up reports what one that was never interrupted would.
+TEST(Integers, SurviveACheckpoint) {
+  const OpDescriptor& op = operation("mean_pool");
+  CampaignOptions options = quick(1);
+  options.shrink = false;
+  Checkpoint c{.rounds = 1, .after = 0, .total = 1, .hangs = 0, .so_far = run_campaign(op, spoilt_kernel("mean_pool"), options), .ratios = {}};
+  c.ratios.resize(c.so_far.obligations.size());
+  const auto of = [&](const Checkpoint& x) { return x.so_far.explanation()->counterexample->finding.integers.at(0); };
+  const Checkpoint back = checkpoint_from_json(op, options, to_json(op, c), "here");
+  EXPECT_EQ(of(back).tensor, "lengths");
+  EXPECT_EQ(of(back).count, of(c).count);
+  EXPECT_EQ(of(back).values, of(c).values);
+}
+
+/// A fault of the formula fails at every size: the check of large ones tells nothing of it.
+TEST(Explanation, OfWhatFailsAtAnySizeIsNotTheLargeOne) {
+  EXPECT_EQ(explained_by(spoilt_everywhere<kLora>([](const Call&, float x) { return x + 1; })), "differential");
+}
+
+/// The headline is no claim that held: all was written, and is wrong.
+TEST(Explanation, OfAWrongValueDoesNotSayThatItWasNotWritten) {
+  CampaignOptions options = quick(5);
+  options.stop_at_first = true;
+  const Kernel k = spoilt_everywhere<kRmsnorm>([](const Call&, float x) { return x * 1.001F; });
+  const json report = make_report({to_json(operation("rmsnorm"), run_campaign(operation("rmsnorm"), k, options))}, json::object(), 1);
+  ASSERT_EQ(report["kernels"][0]["obligations"][0]["by"], "frame");
+  ASSERT_EQ(report["kernels"][0]["obligations"][0]["verdict"], "falsified");
+  EXPECT_EQ(table(report).find("is written"), std::string::npos) << table(report);
+  EXPECT_EQ(annotations(report).find("is written"), std::string::npos) << annotations(report);
+}
+
+/// What came after the first failure was not run, which is not that it does not apply; its clauses had no run to be evaluated in.
+TEST(Explanation, ThatEndsTheCampaignLeavesTheOthersNotRun) {
+  CampaignOptions options = quick(5);
+  options.stop_at_first = true;
+  const json report = make_report({to_json(operation("matmul"), run_campaign(operation("matmul"), kernel("mutant/cpu/matmul/dropped_last_k"), options))}, json::object(), 1);
+  const json& obligations = report["kernels"][0]["obligations"];
+  EXPECT_EQ(obligations[0]["verdict"], "falsified");
+  for (std::size_t o = 1; o < obligations.size(); ++o) EXPECT_EQ(obligations[o]["verdict"], "not run") << obligations[o].dump();
+  EXPECT_TRUE(report["never_evaluated"].empty()) << report["never_evaluated"].dump();
+  EXPECT_NE(table(report).find(std::to_string(obligations.size() - 1) + " of " + std::to_string(obligations.size()) + " obligations not run"), std::string::npos) << table(report);
 }
 
 /// Two processes with the two orders give different results; what is no race is not called one.

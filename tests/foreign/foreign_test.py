@@ -304,13 +304,15 @@ def wrong_use():
     code, _, _ = falsify(library, "rms_normalize", "rmsnorm", "--shim", shim, "--cases", 3)
     check(code == 1, "a shim that passes arguments in another order than the function's is falsified")
 
-    def advice(content):
+    def advice(content, contract="rmsnorm"):
         shim.write_text(content)
-        return run("falsify", "--lib", library, "--symbol", "rms_normalize", "--contract", "rmsnorm", "--shim", shim, "--cases", 1, "--quiet")[2]
+        return run("falsify", "--lib", library, "--symbol", "rms_normalize", "--contract", contract, "--shim", shim, "--cases", 1, "--quiet")[2]
 
     said = advice(good)
-    check(said.count("\n") == 1 and "strides of x, y;" in said and "`requires: [row-major]`" in said, f"a shim without strides is advised: {said!r}")
-    check(advice(good + "requires: [row-major]\n") == "", "one of dense rows needs no advice")
+    check(said.count("\n") == 1 and "strides of x, y;" in said and "`requires: [dense rows]`" in said, f"a shim without strides is advised: {said!r}")
+    check(advice(good + "requires: [row-major]\n") == said, "rows in order may still be padded")
+    check(advice(good + "requires: [dense rows]\n") == "", "one of dense rows needs no advice")
+    check(advice("args: [y, {stride: [y, 0]}, x, {stride: [x, 0]}, weight, {stride: [weight, 0]}, bias, s, in, out]\n", "linear") == "", "a tensor of one row at most needs none")
     check(advice("args: [y, {stride: [y, 0]}, x, {leading: x}, weight, eps, rows, n, rrms]\n") == "", "one with strides needs none")
 
 

@@ -55,6 +55,7 @@ class ObligationTest : public testing::Test {
     switch (o.verdict) {
       case Verdict::passed: break;
       case Verdict::not_applicable: GTEST_SKIP() << name(o.verdict) << ": " << o.reason;
+      case Verdict::not_run:
       case Verdict::refused:
       case Verdict::unavailable: FAIL() << "not tested, " << name(o.verdict) << ": " << o.reason;
       case Verdict::mistrusted: FAIL() << "mistrusted: " << o.reason;

@@ -1,10 +1,12 @@
 #include "falsify/engine/reports/fields.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <map>
 
 namespace assay::falsify {
 
@@ -41,20 +43,35 @@ std::string element_of(const json& finding) {
   return fmt::format("{}[{}]", text_of(finding, "tensor"), index);
 }
 
-std::string inputs_of(const json& counterexample) {
+namespace {
+
+/// The call that failed, as a case.
+const json& called(const json& counterexample) {
   const json& finding = counterexample["finding"];
-  const json& c = finding.contains("call") ? finding["call"]["case"] : counterexample["case"];
-  if (!c.contains("values")) return {};
+  return finding.contains("call") ? finding["call"]["case"] : counterexample["case"];
+}
+
+std::string list_of(const json& words) {
   std::string text;
-  for (const auto& [tensor, list] : c["values"].items()) {
-    text += fmt::format("{}{} = [", text.empty() ? "" : ", ", tensor);
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      const std::string word = list[i].get<std::string>();
-      const bool nan = word.starts_with("nan");
-      text += fmt::format("{}{}", i ? ", " : "", nan ? word : fmt::format("{}", std::strtof(word.c_str(), nullptr)));
-    }
-    text += "]";
+  for (const json& x : words) {
+    const std::string word = x.get<std::string>();
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", word.starts_with("nan") ? word : fmt::format("{}", std::strtof(word.c_str(), nullptr)));
   }
+  return text;
+}
+
+}  // namespace
+
+std::string inputs_of(const json& counterexample) {
+  std::map<std::string, std::string> lists;
+  const json none = json::object(), &c = called(counterexample), &finding = counterexample["finding"];
+  for (const auto& [tensor, list] : (c.contains("values") ? c["values"] : none).items()) lists[tensor] = list_of(list);
+  for (const auto& [tensor, integers] : (finding.contains("integers") ? finding["integers"] : none).items()) {
+    const auto values = integers["values"].get<std::vector<std::int64_t>>();
+    lists[tensor] = fmt::format("{}{}", fmt::join(values, ", "), values.size() < integers["count"] ? ", ..." : "");
+  }
+  std::string text;
+  for (const auto& [tensor, list] : lists) text += fmt::format("{}{} = [{}]", text.empty() ? "" : ", ", tensor, list);
   return text;
 }
 
@@ -79,21 +96,31 @@ namespace {
 
 /// Nothing is summed, and the result is not the zero that this gives.
 bool begins_elsewhere(const json& counterexample) {
-  const json& finding = counterexample["finding"];
-  const json& c = finding.contains("call") ? finding["call"]["case"] : counterexample["case"];
+  const json &finding = counterexample["finding"], &c = called(counterexample);
   if (!c.contains("dims") || !finding.contains("want") || finding["want"] != 0 || finding["bound"] != 0) return false;
   return std::ranges::any_of(c["dims"], [](const json& extent) { return extent == 0; });
 }
 
-/// The layout that shrinking came back with, though it tries tight tensors first; empty: it is tight, or hardly anything was tried.
-std::string needed_layout(const json& counterexample) {
-  const json &c = counterexample["case"], &shrink = counterexample["shrink"];
-  constexpr int kEnough = 100;
-  if (shrink["tried"] < kEnough || !c.contains("layout") || c["layout"] == "tight") return {};
-  return text_of(c, "layout");
+/// What is wrong where the obligation claims something else as well; empty: just what it claims. `by: frame` claims that all is written,
+/// and `by: large` that large sizes are right.
+std::string other_claim(const json& obligation) {
+  if (!obligation.contains("counterexample")) return {};
+  const json &x = obligation["counterexample"], &finding = x["finding"], &c = called(x);
+  constexpr std::int64_t kLarge = 513;  // the least extent that is drawn as a large one (draw.cpp)
+  const auto large = [](const json& extent) { return extent >= kLarge; };
+  if (obligation["by"] == "large" && c.contains("dims") && std::ranges::none_of(c["dims"], large))
+    return "every element is right, whatever the size";
+  if (obligation["by"] != "frame" || !finding.contains("tensor") || finding["kind"] == "not written") return {};
+  return finding.contains("call") && finding["call"]["alone"] == false ? "the result does not depend on what the output held"
+                                                                       : "every element is right";
 }
 
 }  // namespace
+
+std::string claim_of(const json& obligation) {
+  const std::string other = other_claim(obligation);
+  return other.empty() ? text_of(obligation, "claim") : other;
+}
 
 std::string suspect_of(const json& obligation) {
   if (!obligation.contains("counterexample")) return text_of(obligation, "if_fails");
@@ -107,22 +134,25 @@ std::string suspect_of(const json& obligation) {
   if (again.ends_with("timing or earlier calls decide")) return "threads that share memory without order, or state that earlier calls leave behind";
   if (again.starts_with("in a fresh process after a call")) return "state that an earlier call leaves behind: a buffer, a flag or a table made for other dims";
   if (begins_elsewhere(x)) return "a sum that does not begin at zero: an output, an accumulator or a workspace that nothing initializes";
-  if (const std::string layout = needed_layout(x); !layout.empty())
-    return fmt::format("strides or alignment, as it was found with the layout '{}' and not with tight tensors; or {}", layout, text_of(obligation, "if_fails"));
-  return text_of(obligation, "if_fails");
-}
-
-std::string undeclared_of(const json& kernel, const json& obligation) {
-  constexpr double kNear = 64;  // bounds: a wrong formula is farther off as a rule
-  const json& f = obligation["counterexample"]["finding"];
-  if (!kernel.contains("foreign") || f["kind"] != "value" || !f.contains("bound")) return {};
-  const double bound = number_from(f["bound"]), off = std::fabs(number_from(f["got"]) - number_from(f["want"]));
-  if (!(bound > 0) || !(off <= kNear * bound)) return {};
-  return fmt::format("if the kernel means to be less exact: accumulator, functions, online_tile and others, as `assay explain {}` lists them", text_of(kernel, "op"));
+  return other_claim(obligation).empty() ? text_of(obligation, "if_fails") : "the formula, an index or the precision";
 }
 
 std::string replay_of(const json& counterexample) {
   return counterexample.contains("file") ? "assay replay " + text_of(counterexample, "file") : "";
+}
+
+std::string why_refused(const json& kernel) {
+  const json* most = nullptr;
+  for (const json& o : kernel["obligations"])
+    if (o["refused"] > 0 && !o.value("reason", "").empty() && (most == nullptr || o["refused"] > (*most)["refused"])) most = &o;
+  std::string text = most == nullptr ? "" : text_of(*most, "reason");
+  std::ranges::replace(text, '\n', ' ');
+  constexpr std::size_t kShort = 100;
+  if (text.size() <= kShort) return text;
+  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };  // a character of UTF-8
+  std::size_t end = kShort;
+  while (end > 0 && continues(text[end])) --end;
+  return text.substr(0, end) + "...";
 }
 
 std::string why_not(const json& kernel) {

@@ -26,18 +26,20 @@ std::string also_fails(const nlohmann::json& kernel);
 
 /// "c[2, 0]"; empty where no element is meant.
 std::string element_of(const nlohmann::json& finding);
-/// "a = [0, 1], b = [1]", of the call that failed; empty where its values are too many.
+/// "a = [0, 1], b = [1]", of the call that failed: of too many values the integers alone, a dozen of a tensor at most.
 std::string inputs_of(const nlohmann::json& counterexample);
 /// "2 of 3 of the check on the case m=0 n=2, ...; call 1 has m=0 instead of 3"; empty where the case has one call.
 std::string call_of(const nlohmann::json& counterexample);
 /// Which orders of threads give different results; empty: none is known.
 std::string race_of(const nlohmann::json& counterexample);
+/// What the obligation claims; where its failure is no evidence against just that claim, what is wrong.
+std::string claim_of(const nlohmann::json& obligation);
 /// The likely cause: that of crashes, hangs, stray writes and races as such; otherwise the obligation's `if_fails`.
 std::string suspect_of(const nlohmann::json& obligation);
-/// Advice to declare less accuracy, for a foreign kernel whose error is near its bound; otherwise empty.
-std::string undeclared_of(const nlohmann::json& kernel, const nlohmann::json& obligation);
 /// "assay replay FILE"; empty where no replay file was written.
 std::string replay_of(const nlohmann::json& counterexample);
+/// Why most of the refused cases were, in one short line; empty where none was or nothing was said.
+std::string why_refused(const nlohmann::json& kernel);
 /// Why a kernel is thin, refused or unavailable, in one line.
 std::string why_not(const nlohmann::json& kernel);
 /// The finding and its case where falsified, else the reason; one line.

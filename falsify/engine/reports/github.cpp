@@ -37,7 +37,7 @@ std::vector<Judged> explained_or_judged(const json& report, std::string_view ver
 std::string annotation(const char* command, const Judged& found) {
   const json& o = found.obligation;
   std::string text = fmt::format("{}: {}\nclaim: {}\nsuspect: {}", text_of(found.kernel, "kernel"), what_happened(o),
-                                 text_of(o, "claim"), suspect_of(o));
+                                 claim_of(o), suspect_of(o));
   if (o.contains("counterexample") && !replay_of(o["counterexample"]).empty())
     text += "\nreplay: " + replay_of(o["counterexample"]);
   if (!also_fails(found.kernel).empty() && o.contains("counterexample")) text += "\nalso fails: " + also_fails(found.kernel);
@@ -68,7 +68,7 @@ std::string findings_table(const json& report, const char* verdict) {
   for (std::size_t i = 0; i < std::min(found.size(), kTableRows); ++i) {
     const auto& [k, o] = found[i];
     text += fmt::format("| {} | {}: {} | {} | {} | {} |\n", cell(text_of(k, "kernel")), cell(text_of(o, "id")),
-                        cell(text_of(o, "claim")), cell(what_happened(o)), cell(suspect_of(o)),
+                        cell(claim_of(o)), cell(what_happened(o)), cell(suspect_of(o)),
                         o.contains("counterexample") ? cell(replay_of(o["counterexample"])) : "");
   }
   if (found.size() > kTableRows) text += fmt::format("\nand {} more, which the report holds.\n", found.size() - kTableRows);

@@ -44,6 +44,7 @@ json cell(const json& o, std::size_t& room) {
   if (!o.contains("counterexample")) return list;
   json shown = counterexample(o["counterexample"], room);
   if (const std::string suspect = suspect_of(o); suspect != text_of(o, "if_fails")) shown["suspect"] = suspect;
+  if (const std::string claim = claim_of(o); claim != text_of(o, "claim")) shown["claim"] = claim;
   list.push_back(std::move(shown));
   return list;
 }

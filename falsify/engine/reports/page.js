@@ -3,10 +3,11 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const $ = (id) => document.getElementById(id);
   const [VERDICT, CASES, REFUSED, ELEMENTS, WORST, SECONDS, REASON, FOUND] = [0, 1, 2, 3, 4, 5, 6, 7];
-  const SIGNS = {passed: "✓", falsified: "✗", mistrusted: "?", thin: "≈", refused: "⊘", unavailable: "∅", "not applicable": "–"};
+  const SIGNS = {passed: "✓", falsified: "✗", mistrusted: "?", thin: "≈", refused: "⊘", unavailable: "∅", "not applicable": "–", "not run": "·"};
   const SAYS = {
     passed: "passed, with the largest error / bound", falsified: "falsified", mistrusted: "mistrusted: no evidence",
     thin: "tried too little", refused: "refused by the kernel", unavailable: "unavailable here", "not applicable": "not applicable",
+    "not run": "not run",
   };
 
   const make = (tag, attributes = {}, ...children) => {
@@ -190,7 +191,7 @@
       openCell(f.op, f.kernel, f.obligation);
     }}, by < 0 ? "‹ Previous" : "Next ›");
     const content = [bar(...(at >= 0 && failing.length > 1 ? [step(-1), step(1)] : [])), badge(cell[VERDICT]),
-                     make("h2", {id: "details-title", tabindex: "-1"}, obligation.claim)];
+                     make("h2", {id: "details-title", tabindex: "-1"}, x?.claim ?? obligation.claim)];
     const list = [...row("Kernel", make("button", {type: "button", class: "link", onclick: () => openKernel(op, kernel)}, id(kernel.kernel))),
                   ...row("Obligation", id(obligation.id), ` (${obligation.by})`)];
     if (x) {

@@ -1,6 +1,7 @@
 // SARIF 2.1.0 (OASIS), as GitHub's code scanning reads it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <map>
 
@@ -70,11 +71,16 @@ json result(const Judged& found, const char* level, std::size_t rule) {
           {"properties", properties}};
 }
 
-/// Kernels of which nothing is known, and clauses that nothing reached.
+/// Kernels of which nothing is known, obligations that were left out, and clauses that nothing reached.
 json notifications(const json& report) {
   json list = json::array();
   for (const json& k : report["kernels"]) {
     const bool thin = k["status"] == "thin";
+    const auto not_run = [](const json& o) { return o["verdict"] == "not run"; };
+    if (const auto left = std::ranges::count_if(k["obligations"], not_run); left > 0)
+      list.push_back({{"level", "note"},
+                      {"message", message(fmt::format("of {} {} of {} obligations were not run: {}", text_of(k, "kernel"), left, k["obligations"].size(),
+                                                      text_of(*std::ranges::find_if(k["obligations"], not_run), "reason")))}});
     if (!thin && k["status"] != "unavailable" && k["status"] != "refused") continue;
     list.push_back({{"level", thin ? "warning" : "note"},
                     {"message", message(fmt::format("{} was {} ({}): {}", text_of(k, "kernel"), thin ? "tried too little" : "not tried",

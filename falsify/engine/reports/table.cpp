@@ -15,7 +15,7 @@ std::string finding_text(const json& kernel, const json& o) {
   const json& x = o["counterexample"];
   const json& f = x["finding"];
   std::string text = fmt::format("\nFALSIFIED {}  {}  \"{}\"\n", kernel["kernel"].get<std::string>(), o["id"].get<std::string>(),
-                                 o["claim"].get<std::string>());
+                                 claim_of(o));
   text += fmt::format("  case     {}\n", x["says"].get<std::string>());
   if (const std::string call = call_of(x); !call.empty()) text += fmt::format("  call     {}\n", call);
   if (const std::string element = element_of(f); !element.empty()) text += fmt::format("  element  {}\n", element);
@@ -23,12 +23,18 @@ std::string finding_text(const json& kernel, const json& o) {
   if (const std::string race = race_of(x); !race.empty()) text += fmt::format("  race     {}\n", race);
   if (const std::string values = inputs_of(x); !values.empty()) text += fmt::format("  inputs   {}\n", values);
   text += fmt::format("  suspect  {}\n", suspect_of(o));
-  if (const std::string undeclared = undeclared_of(kernel, o); !undeclared.empty()) text += fmt::format("  declare  {}\n", undeclared);
   text += fmt::format("  found    case {} of the campaign, shrunk in {} runs; fails {}\n", x["number"].get<int>(),
                       x["shrink"]["tried"].get<int>(), x["reproduction"].get<std::string>());
   if (const std::string replay = replay_of(x); !replay.empty()) text += fmt::format("  replay   {}\n", replay);
   if (const std::string others = also_fails(kernel); !others.empty()) text += fmt::format("  also fails: {}\n", others);
   return text;
+}
+
+/// " (1 of 4 obligations not applicable, 2 not run)"
+std::string left_out(int skipped, int not_run, std::size_t of) {
+  if (skipped == 0 && not_run == 0) return {};
+  if (skipped == 0 || not_run == 0) return fmt::format(" ({} of {} obligations {})", skipped + not_run, of, skipped > 0 ? "not applicable" : "not run");
+  return fmt::format(" ({} of {} obligations not applicable, {} not run)", skipped, of, not_run);
 }
 
 }  // namespace
@@ -42,14 +48,14 @@ std::string table(const json& report) {
   for (const json& k : report["kernels"]) {
     std::int64_t cases = 0, elements = 0;
     double worst = 0;
-    int skipped = 0;
+    int skipped = 0, not_run = 0;
     std::int64_t refused = 0;
     for (const json& o : k["obligations"]) {
       cases += o["cases"].get<std::int64_t>();
       elements += o["elements"].get<std::int64_t>();
       refused += o["refused"].get<std::int64_t>();
       if (o["verdict"] == "passed" && o["worst"].is_number()) worst = std::max(worst, o["worst"].get<double>());
-      if (o["verdict"] == "not applicable") ++skipped;
+      skipped += o["verdict"] == "not applicable", not_run += o["verdict"] == "not run";
       if (o["verdict"] == "mistrusted") findings += fmt::format("\nMISTRUSTED {}  {}: {}\n", k["kernel"].get<std::string>(),
                                                                 o["id"].get<std::string>(), o["reason"].get<std::string>());
     }
@@ -57,11 +63,12 @@ std::string table(const json& report) {
     const bool not_tried = verdict == "unavailable" || verdict == "refused" || verdict == "thin";
     const std::string note = not_tried ? why_not(k) : "";
     if (!note.empty()) verdict += ": " + note;
-    else if (skipped > 0) verdict += fmt::format(" ({} of {} obligations not applicable)", skipped, k["obligations"].size());
+    else verdict += left_out(skipped, not_run, k["obligations"].size());
     if (k["status"] != "unavailable" && refused > 0) verdict += fmt::format(" ({} of {} cases refused)", refused, cases);
     if (k.contains("floor_seconds")) verdict += fmt::format(" (floor after {:.1f} s)", k["floor_seconds"].get<double>());
     text += fmt::format("{:<{}}  {:>6}  {:>9}  {:>9}  {:>7.1f}  {}\n", k["kernel"].get<std::string>(), width, cases,
                         short_count(static_cast<double>(elements)), figure(worst), k["seconds"].get<double>(), verdict);
+    if (const std::string why = why_refused(k); note.empty() && !why.empty()) text += fmt::format("  refused  {}\n", why);
   }
   for (const Judged& found : explained(report))
     if (found.obligation.contains("counterexample")) text += finding_text(found.kernel, found.obligation);
