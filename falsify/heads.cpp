@@ -49,7 +49,7 @@ void sensible_heads(Problem& problem, Strategy strategy, Random& random, bool in
     for (float& x : a.k) x *= 64;
   if (strategy != Strategy::directed) return;
   const double scale = problem.params[0];
-  const auto kind = random.below(10);
+  const auto kind = random.below(11);
   // One direction carries the scores: q along it is `along`, k_j along it the score wanted of key j, over that and the scale. Alone in q, it
   // makes each score one product: an error of that place, or of that product, is not hidden by what d of them may err by.
   const Index axis = random.chance(0.5) ? static_cast<Index>(random.below(static_cast<std::uint64_t>(a.d)))
@@ -58,7 +58,7 @@ void sensible_heads(Problem& problem, Strategy strategy, Random& random, bool in
   const double along = alone && random.chance(0.5) ? 1 + random.uniform() : 1;
   for (Index b = 0; b < a.batch; ++b)
     for (Index g = 0; g < a.kv_heads; ++g) {
-      const double step = random.uniform() * 2;
+      const double step = random.uniform() * 2, far = std::exp2(5 + 9 * random.uniform());
       const FewMatter few(a.t, random);
       const Index chosen = random.chance(0.5) ? std::max<Index>(a.t - 1, 0) : a.t > 0 ? static_cast<Index>(random.below(static_cast<std::uint64_t>(a.t))) : 0;
       for (Index j = 0; j < a.t; ++j) {
@@ -73,6 +73,7 @@ void sensible_heads(Problem& problem, Strategy strategy, Random& random, bool in
           case 6: score = 0.01 * random.gaussian(); break;                          // nearly uniform
           case 7:
           case 9: score = few(random); break;                                       // a sum of as few terms
+          case 10: score = random.gaussian() - far; break;                          // all far below 0
           default: score = 4 * random.gaussian();
         }
         for (Index c = 0; c < a.d; ++c) {

@@ -74,9 +74,11 @@ void direct_logits(std::vector<float>& logits, std::vector<float>& targets, Inde
         all([&](Index) { return static_cast<double>(random.between(-2, 2)); });
         x[classes - 1] = x[0] = 3;
         break;
-      case 6:
-        all([&](Index) { return -200 + random.gaussian(); });
+      case 6: {
+        const double far = std::exp2(5 + 9 * random.uniform());
+        all([&](Index) { return random.gaussian() - far; });
         break;
+      }
       case 7: {
         const FewMatter few(classes, random);
         all([&](Index) { return few(random); });

@@ -135,10 +135,10 @@ std::vector<float> values_of(const std::vector<float>& bytes, Index rows, Index 
   return values;
 }
 
-Problem ragged(const Trial& trial, Random& random) {
+std::vector<Index> ragged(const Trial& trial, Random& random) {
   auto [rows, k] = std::pair{trial.the_case().dims[0], trial.the_case().dims[1]};
   if (k % kValues == 0) k = std::max<Index>(0, k - kValues) + random.between(1, kValues - 1);
-  return trial.problem({std::max<Index>(rows, 1), k});
+  return {std::max<Index>(rows, 1), k};
 }
 
 }  // namespace assay::falsify::q4_k

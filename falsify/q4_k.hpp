@@ -57,8 +57,8 @@ void scramble_padding(std::vector<float>& bytes, Index rows, Index k, Random& ra
 /// The values [rows, k], as core/q4_k.hpp decodes them.
 std::vector<float> values_of(const std::vector<float>& bytes, Index rows, Index k);
 
-/// The trial's problem with at least one row, of a k whose rows have padding where the kernel takes one.
-Problem ragged(const Trial& trial, Random& random);
+/// The dims of the trial's case, but at least one row, and a k whose rows have padding.
+std::vector<Index> ragged(const Trial& trial, Random& random);
 /// Rows end within a super-block.
 inline bool has_padding(const Problem& problem) { return problem.dims[1] % kValues != 0; }
 inline Outcome no_padding() { return Outcome::not_applicable("the kernel takes whole super-blocks alone"); }

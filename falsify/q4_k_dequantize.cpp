@@ -91,7 +91,7 @@ Outcome q4_k_dequantize::doubling(Trial& trial) {
 
 Outcome q4_k_dequantize::padding(Trial& trial) {
   Random random = trial.random("padding");
-  Problem problem = q4_k::ragged(trial, random);
+  Problem problem = trial.problem(q4_k::ragged(trial, random));
   if (!q4_k::has_padding(problem)) return q4_k::no_padding();
   const Run before = trial.run(problem);
   q4_k::scramble_padding(problem.values[0], problem.dims[0], problem.dims[1], random);

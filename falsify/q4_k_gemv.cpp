@@ -91,7 +91,7 @@ Outcome q4_k_gemv::columns(Trial& trial) {
 
 Outcome q4_k_gemv::padding(Trial& trial) {
   Random random = trial.random("padding");
-  const Problem plain = q4_k::ragged(trial, random);
+  const Problem plain = trial.problem(q4_k::ragged(trial, random));
   if (!q4_k::has_padding(plain)) return q4_k::no_padding();
   Problem problem = plain;
   q4_k::scramble_padding(problem.values[0], problem.dims[0], problem.dims[1], random);

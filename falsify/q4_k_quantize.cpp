@@ -154,7 +154,7 @@ Outcome q4_k_quantize::reversal(Trial& trial) {
 
 Outcome q4_k_quantize::padding(Trial& trial) {
   Random random = trial.random("padding");
-  Problem problem = q4_k::ragged(trial, random);
+  Problem problem = trial.problem(q4_k::ragged(trial, random));
   if (!q4_k::has_padding(problem)) return q4_k::no_padding();
   const Run run = trial.run(problem);
   const Index rows = problem.dims[0], k = problem.dims[1], whole = q4_k::blocks_of(k) * kValues;

@@ -134,8 +134,8 @@ std::vector<Index> draw_dims(const OpDescriptor& op, const DrawSpec& spec, Rando
 }
 
 /// Seconds of a case in a joint shape: usually, and usually of heads, whose other cases take as long. Where a region has none that takes so
-/// little, its cheapest may take more, as any may in one case of ten that no whole oracle judges.
-constexpr double kUsualJoint = 0.015, kUsualHeads = 0.04, kMostOfJoint = 0.04, kMostOfSampled = 0.2, kSampledShare = 0.1;
+/// little, its cheapest may take more, if whole oracles judge it only of heads and in blocks; without them any may in one case of ten.
+constexpr double kUsualJoint = 0.015, kUsualHeads = 0.04, kMostOfWhole = 0.04, kMostOfSampled = 0.2, kSampledShare = 0.1;
 
 bool whole_tiles(const std::vector<Index>& dims) {
   return std::ranges::all_of(dims, [](Index n) { return n < 4 || n % (n < 16 ? 4 : 16) == 0; });
@@ -358,7 +358,7 @@ void make_joint(const OpDescriptor& op, const DrawSpec& spec, const FarTurn& tur
   Random random(derive(c.seed, "joint"));
   const std::size_t regions = op.shapes.size();
   const bool sampled = spec.oracle_use != OracleUse::whole, any = sampled && Random(derive(c.seed, "sampled")).chance(kSampledShare);
-  const double most = sampled ? kMostOfSampled : kMostOfJoint, usual = any ? most : has_heads(op) ? kUsualHeads : kUsualJoint;
+  const double most = sampled ? kMostOfSampled : has_heads(op) || spec.in_blocks ? kMostOfWhole : kUsualJoint, usual = any ? most : has_heads(op) ? kUsualHeads : kUsualJoint;
   for (std::size_t next = 0; next < regions; ++next) {
     const std::size_t region = (turn.round + turn.obligation + next) % regions;
     const std::size_t shapes = shapes_in(op, op.shapes[region]), first = random.below(shapes);

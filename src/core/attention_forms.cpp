@@ -106,13 +106,19 @@ Bounded log_of_sum(const Bounded& shift, const Bounded& sum) {
 
 Bounded without_weight(double value, const Bounded& weight) { return weight.may_overflow ? anything() : Bounded(value); }
 
+// Parts p = 1 .. K under their logsumexps l_p, merged one after another, or all at once. A part's own errs by the rounding of its shift and
+// of its sum with a logarithm: 2 u reach and the logarithm's error. Each merge stores L_k = log(exp(L_(k-1)) + exp(l_k)) + rho_k with
+// |rho_k| <= u reach and a logarithm's error, and takes exp(L_(k-1) - L_k) with a rounded difference, u reach, one exponential, one sum, one
+// quotient and one product. A part's weight is the product of all these, from which the L_k cancel but for their rho_k: K of them, and as
+// many in L_K itself. Parts hold at least as many terms as lie between two rescalings.
 double merging_error(double shift, double below, double n) {
   const Roundings& r = Roundings::current();
   if (!r.of.merges_parts) return 0;
   const double logarithm = std::log(std::max(n, 1.0)), reach = std::fabs(shift) + below + logarithm + r.stale();
   const Accuracy &log = accuracy(r.of.functions, Function::log), &exp = accuracy(r.of.functions, Function::exp);
-  const double argument = 9 * r.unit * reach + 2 * (log.relative(0) * logarithm + log.beside(0, n) + log.smallest());
-  return (std::expm1(argument) + exp.relative(below + logarithm) + r.unit) * (1 + 0x1p-10);
+  const double merges = std::ceil(std::max(n, 1.0) / std::max(r.of.online_tile, 1));
+  const double argument = (3 * merges + 4) * r.unit * reach + 2 * (merges + 1) * (log.relative(0) * logarithm + log.beside(0, n) + log.smallest());
+  return (std::expm1(argument + merges * (exp.relative(below + logarithm) + 3 * r.unit))) * (1 + 0x1p-10);
 }
 
 WeightedMean<Bounded>::WeightedMean(View<const Bounded> weights, const Bounded& shift) {
