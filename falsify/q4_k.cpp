@@ -43,7 +43,7 @@ void Block::set_code(Index i, unsigned code) {
   byte = static_cast<float>(i % 64 < 32 ? (old & 0xf0U) | code : (old & 15U) | code << 4U);
 }
 
-float Block::value(Index i) const {
+float Block::decoded(Index i) const {
   std::uint8_t bytes[kBytes];
   packed(bytes);
   return value_at(bytes, i);

@@ -25,7 +25,7 @@ class Block {
   unsigned code(Index i) const;
   void set_code(Index i, unsigned code);
   /// As core/q4_k.hpp decodes it.
-  float value(Index i) const;
+  float decoded(Index i) const;
 
  private:
   Half half(Index at) const;

@@ -29,7 +29,7 @@ Outcome changes_only(Trial& trial, Index row, Index n, Problem problem, Change c
   const Run after = trial.run(problem);
   std::vector<float> want = before.outputs[0];
   for (Index i = 0, p = n * kValues; i < kValues && p < problem.dims[1]; ++i, ++p)
-    if (changed(i)) want[static_cast<std::size_t>(row * problem.dims[1] + p)] = block.value(i);
+    if (changed(i)) want[static_cast<std::size_t>(row * problem.dims[1] + p)] = block.decoded(i);
   return compare_bits("y", problem.shape(1), after.outputs[0], want, "a super-block changed in one place");
 }
 

@@ -83,7 +83,7 @@ Outcome q4_k_gemv::columns(Trial& trial) {
   p.x[static_cast<std::size_t>(column)] = 1;
   std::vector<Bounded> want;
   for (Index i = 0; i < p.rows; ++i)
-    want.emplace_back(q4_k::block_of(p.blocks, p.k, i, column / kValues).value(column % kValues));
+    want.emplace_back(q4_k::block_of(p.blocks, p.k, i, column / kValues).decoded(column % kValues));
   const Run run = trial.run(problem);
   if (!trial.holds_floats()) return trial.against_oracle(Tier::worst_case, problem, run);
   return compare(Tier::exact, "y", problem.shape(2), run.outputs[0], want);

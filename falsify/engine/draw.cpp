@@ -13,7 +13,7 @@ namespace {
 constexpr Index kSmall[] = {1, 2, 3, 4, 5, 7, 8, 9};
 constexpr Index kMedium[] = {15, 16, 17, 31, 32, 33, 47, 61};
 constexpr Index kLarge[] = {63, 64, 65, 100, 127, 128, 129, 130};
-constexpr Index kHuge[] = {513, 516, 577, 640, 769, 1000, 1021, 1024, 1025};
+constexpr Index kHuge[] = {kLeastLarge, 516, 577, 640, 769, 1000, 1021, 1024, 1025};
 constexpr Index kLong[] = {191, 255, 256, 257, 300, 509, 512, 513, 1021, 1024, 1025};
 
 /// Where a dim counts groups of another (heads), the first counts problems that stand alone, each of which costs a tile or more for each

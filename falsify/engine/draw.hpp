@@ -14,6 +14,9 @@
 
 namespace assay::falsify {
 
+/// The least extent that `by: large` draws on purpose.
+inline constexpr Index kLeastLarge = 513;
+
 /// Whose turn it is: each obligation goes through the dims, or the regions, in another order than the others.
 struct FarTurn {
   std::uint64_t round = 0, obligation = 0;

@@ -113,7 +113,7 @@ json clause_totals(const std::vector<json>& kernels) {
 std::set<std::string> judged_by_clause(const std::vector<json>& kernels) {
   std::set<std::string> ops;
   for (const json& k : kernels) {
-    const auto cut = [](const json& o) { return o["by"] == "postconditions" && (o["verdict"] == "falsified" || o["verdict"] == "not run"); };
+    const auto cut = [](const json& o) { return o.value("by", "") == "postconditions" && (o.value("verdict", "") == "falsified" || o.value("verdict", "") == "not run"); };
     if (std::ranges::none_of(k["obligations"], cut)) ops.insert(text_of(k, "op"));
   }
   return ops;

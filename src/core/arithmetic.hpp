@@ -60,7 +60,7 @@ struct Arithmetic {
   int online_tile = 0;
   /// Such a sum is rescaled only where the maximum has grown by more than this power of two: weights reach up to that power.
   int lazy_rescaling = 0;
-  bool merges_parts = false;  ///< means of parts, each divided by its own sum of weights, are merged under their rounded logsumexp
+  bool merges_parts = false;  ///< means of parts, each divided by its own sum of weights, are merged under their rounded logsumexp, in parts of online_tile or more
   Frequencies frequencies = Frequencies::exact;
 
   friend bool operator==(const Arithmetic&, const Arithmetic&) = default;

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <map>
 
+#include "falsify/engine/draw.hpp"
+
 namespace assay::falsify {
 
 using nlohmann::json;
@@ -106,8 +108,7 @@ bool begins_elsewhere(const json& counterexample) {
 std::string other_claim(const json& obligation) {
   if (!obligation.contains("counterexample")) return {};
   const json &x = obligation["counterexample"], &finding = x["finding"], &c = called(x);
-  constexpr std::int64_t kLarge = 513;  // the least extent that is drawn as a large one (draw.cpp)
-  const auto large = [](const json& extent) { return extent >= kLarge; };
+  const auto large = [](const json& extent) { return extent >= kLeastLarge; };
   if (obligation["by"] == "large" && c.contains("dims") && std::ranges::none_of(c["dims"], large))
     return "every element is right, whatever the size";
   if (obligation["by"] != "frame" || !finding.contains("tensor") || finding["kind"] == "not written") return {};
@@ -144,7 +145,7 @@ std::string replay_of(const json& counterexample) {
 std::string why_refused(const json& kernel) {
   const json* most = nullptr;
   for (const json& o : kernel["obligations"])
-    if (o["refused"] > 0 && !o.value("reason", "").empty() && (most == nullptr || o["refused"] > (*most)["refused"])) most = &o;
+    if (o.value("refused", 0) > 0 && !o.value("reason", "").empty() && (most == nullptr || o["refused"] > (*most)["refused"])) most = &o;
   std::string text = most == nullptr ? "" : text_of(*most, "reason");
   std::ranges::replace(text, '\n', ' ');
   constexpr std::size_t kShort = 100;

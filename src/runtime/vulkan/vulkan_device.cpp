@@ -177,7 +177,9 @@ VulkanDevice::~VulkanDevice() {
 
 std::string VulkanDevice::description() const { return impl_->context.description; }
 bool VulkanDevice::on_processor() const { return is_processor(impl_->context); }
-std::size_t VulkanDevice::largest_buffer() const { return impl_->context.limits.maxStorageBufferRange; }
+std::size_t VulkanDevice::largest_buffer() const {
+  return std::min<std::size_t>(impl_->context.limits.maxStorageBufferRange, impl_->context.max_allocation);
+}
 DispatchFilter VulkanDevice::exchange_filter(DispatchFilter filter) {
   return std::exchange(impl_->filter, std::move(filter));
 }
