@@ -41,7 +41,7 @@ double longest_in_tiles(const OpDescriptor& op, std::span<const Index> dims) {
   return static_cast<double>(longest);
 }
 
-/// What blocks take for the problems of each head: whole tiles, however little of them is used.
+/// Seconds that kernels in blocks take for all heads: each block computes whole tiles, however few places it uses.
 double cost_of_heads(const OpDescriptor& op, std::span<const Index> dims) {
   std::vector<Index> tiles(dims.begin(), dims.end());
   std::vector<bool> counts(dims.size(), false);

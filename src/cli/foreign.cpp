@@ -50,7 +50,7 @@ namespace {
 
 using plugin::Shim;
 
-/// Whatever the dims, this tensor has one row at most, or no rows: no distance between two.
+/// The tensor has at most one row at any dims, so that no stride between rows is needed.
 bool has_one_row(const OpDescriptor& op, const TensorInfo& tensor) {
   std::vector<Index> most;
   for (const DimInfo& dim : op.dims) most.push_back(dim.max);

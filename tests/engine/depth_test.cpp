@@ -223,6 +223,35 @@ TEST(Depth, RefusalsOfAShortCampaignAreThin) {
   EXPECT_GT(late, 0);
 }
 
+/// Short of its default campaign, a third of the elements must be compared, not only tried.
+TEST(Depth, ElementsThatAreRefusedAreMadeUpFor) {
+  CampaignOptions options;
+  options.time = std::chrono::milliseconds(1);
+  options.to_floor = true;
+  options.cases = 100'000;
+  const KernelResult result = campaign(refusing([](const Call& call) { return call.dims[0] % 2 == 1; }), options);
+  EXPECT_EQ(status(result), "passed") << result.shortfall.reason;
+}
+
+/// Twice the rank is another call than a shim with one rank takes, and a few other calls are refused: the relation does not apply.
+TEST(Depth, ARelationThatHardlyAppliesIsNotRefused) {
+  Limits limits;
+  limits.refuse = [](std::span<const Index> dims, std::span<const double>) {
+    return dims[3] == 16 ? std::nullopt : std::optional<std::string>("it requires r == 16");
+  };
+  limits.repair = [](std::vector<Index>& dims, std::vector<double>&, std::uint64_t) { return dims[3] = 16, true; };
+  Kernel k = kernel("lora_linear/cpu/naive");
+  k.limits = &limits;
+  k.refuse = [](const Call& call) { return call.dims[0] % 5 == 1 ? std::optional<std::string>("not such a call") : std::nullopt; };
+  const auto& all = obligations("lora_linear");
+  CampaignOptions options;
+  options.only = std::string(std::ranges::find_if(all, [](const Obligation& o) { return o.info->by == "rank_doubled"; })->info->id);
+  const ObligationResult o = campaign(k, options).obligations[0];
+  EXPECT_GT(o.refused, 0);
+  EXPECT_EQ(o.verdict, Verdict::not_applicable) << o.reason;
+  EXPECT_NE(o.reason.find("r == 16"), std::string::npos) << o.reason;
+}
+
 TEST(Depth, AnObligationThatIsLeftTooFewCasesIsRefused) {
   const Kernel k = refusing([](const Call& call) { return call.dims[0] > 2; });
   CampaignOptions options;

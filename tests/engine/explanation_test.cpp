@@ -374,7 +374,7 @@ Kernel spoilt_kernel(std::string_view op) {
   return k;
 }
 
-/// What the report of this kernel says of one obligation's counterexample; `text` is its table.
+/// The reported counterexample of one obligation, and the table that shows it.
 json counterexample_of(const Kernel& k, std::string_view by, bool shrink, std::string& text) {
   CampaignOptions options = quick(6);
   options.only = std::string(obligation_of(k.op, by).info->id);
@@ -410,7 +410,7 @@ TEST(Integers, AreToldOfEveryOperationThatTakesThem) {
   EXPECT_GE(told, 8);
 }
 
-/// Where a shim says `lengths == s` each call has those, whatever was drawn.
+/// A shim with `lengths == s` fixes the lengths of each call, whatever was drawn.
 TEST(Integers, AreThoseThatTheKernelFixes) {
   Kernel k = spoilt_kernel("mean_pool");
   Limits limits;
@@ -468,7 +468,7 @@ TEST(Explanation, OfAWrongValueDoesNotSayThatItWasNotWritten) {
   EXPECT_EQ(annotations(report).find("is written"), std::string::npos) << annotations(report);
 }
 
-/// What came after the first failure was not run, which is not that it does not apply; its clauses had no run to be evaluated in.
+/// Obligations after the first failure are `not run`, not inapplicable, and their clauses are not called never evaluated.
 TEST(Explanation, ThatEndsTheCampaignLeavesTheOthersNotRun) {
   CampaignOptions options = quick(5);
   options.stop_at_first = true;

@@ -86,7 +86,10 @@ def two_clicks(browser, url, report):
     check(len(wrong) > 0, "the second click opens a failing case")
     kernel, obligation = wrong[0]
     example = obligation["counterexample"]
-    for key, part in {"claim": obligation["claim"], "suspect": obligation["if_fails"], "case": example["says"], "message": example["finding"]["message"],
+    claim, suspect = obligation["claim"], obligation["if_fails"]
+    if obligation["by"] == "frame" and example["finding"]["kind"] != "not written":  # all was written, and wrong
+        claim, suspect = "every element is right", "the formula, an index or the precision"
+    for key, part in {"claim": claim, "suspect": suspect, "case": example["says"], "message": example["finding"]["message"],
                       "replay": "assay replay " + example["file"], "source": f"{kernel['source']}:{kernel['line']}"}.items():
         check(part in text, f"the details lack the {key}: {part}")
     quiet(browser, url, "the details")

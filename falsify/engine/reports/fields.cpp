@@ -103,7 +103,7 @@ bool begins_elsewhere(const json& counterexample) {
   return std::ranges::any_of(c["dims"], [](const json& extent) { return extent == 0; });
 }
 
-/// What is wrong where the obligation claims something else as well; empty: just what it claims. `by: frame` claims that all is written,
+/// A plainer claim for findings that contradict only a part of the obligation's; otherwise empty. `by: frame` claims that all is written,
 /// and `by: large` that large sizes are right.
 std::string other_claim(const json& obligation) {
   if (!obligation.contains("counterexample")) return {};

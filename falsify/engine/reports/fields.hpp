@@ -32,7 +32,7 @@ std::string inputs_of(const nlohmann::json& counterexample);
 std::string call_of(const nlohmann::json& counterexample);
 /// Which orders of threads give different results; empty: none is known.
 std::string race_of(const nlohmann::json& counterexample);
-/// What the obligation claims; where its failure is no evidence against just that claim, what is wrong.
+/// The obligation's claim, or a plainer one where the failure does not contradict the claim itself.
 std::string claim_of(const nlohmann::json& obligation);
 /// The likely cause: that of crashes, hangs, stray writes and races as such; otherwise the obligation's `if_fails`.
 std::string suspect_of(const nlohmann::json& obligation);
