@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "falsify/engine/joint.hpp"
+
 namespace assay::falsify {
 namespace {
 
@@ -19,9 +21,11 @@ std::vector<float> cut(const std::vector<float>& values, Index extent, Index fro
 
 /// Elements from which on kernels may take another path: none of the dims that are drawn give so many.
 constexpr Index kLarge = Index{1} << 21;
+/// Rows that may take a block each: twice as many as a grid's y and z have, 2 s on cuda-host.
+constexpr Index kMostInBlocks = Index{1} << 17;
 
 /// The first dim raised until the largest output has kLarge elements and no tensor more than four times as many.
-std::vector<Index> enlarged(const OpDescriptor& op, std::vector<Index> dims) {
+std::vector<Index> enlarged(const OpDescriptor& op, std::vector<Index> dims, bool in_blocks) {
   Index outputs = 1, all = 1;
   for (Index& d : dims) d = std::max<Index>(d, 1);
   for (std::size_t t = 0; t < op.tensors.size(); ++t) {
@@ -30,7 +34,8 @@ std::vector<Index> enlarged(const OpDescriptor& op, std::vector<Index> dims) {
     all = std::max(all, each);
     if (op.tensors[t].role != Role::in) outputs = std::max(outputs, each);
   }
-  dims[0] = std::clamp(std::min(kLarge / outputs + 1, 4 * kLarge / all), op.dims[0].min, op.dims[0].max);
+  const Index rows = std::min(kLarge / outputs + 1, 4 * kLarge / all);
+  dims[0] = std::clamp(in_blocks ? std::min(rows, kMostInBlocks) : rows, op.dims[0].min, op.dims[0].max);
   return dims;
 }
 
@@ -50,7 +55,7 @@ Outcome independent_of_batch(Trial& trial, Sizes sizes) {
   const OpDescriptor& op = trial.op();
   Random random = trial.random("batch");
   const bool large = random.chance(1.0 / 16) && sizes == Sizes::enlarged;
-  const Problem whole = large ? trial.problem(enlarged(op, trial.the_case().dims)) : trial.problem();
+  const Problem whole = large ? trial.problem(enlarged(op, trial.the_case().dims, runs_blocks(trial.kernel().backend))) : trial.problem();
   const Index extent = whole.dims[0], from = random.between(0, extent), to = random.between(from, extent);
   Problem part = whole;
   part.dims[0] = std::max(to - from, op.dims[0].min);

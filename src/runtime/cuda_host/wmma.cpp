@@ -8,6 +8,10 @@
 #include "core/half.hpp"
 #include "runtime/cuda_host/model.hpp"
 
+// Products are compiled once for each instruction set and chosen at run time. (No target_clones: its resolvers run
+// before the sanitizers are ready.)
+#define ASSAY_INLINE [[gnu::always_inline]] inline
+
 namespace assay::cuda_host {
 namespace {
 
@@ -15,11 +19,11 @@ constexpr int kBlock = 4, kRows = 16;
 
 float truncated(float x) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0xffffe000U); }
 
-/// d[j] + sum_q a[q] * b[q][j], everything truncated at the largest exponent, where a subnormal factor has that of `floor`, the
-/// smallest normal number. All numbers are finite. Double holds the products and whatever follows exactly; powers of two are made
-/// from the bits of the largest, without a branch, so that the loop is vectorized.
+/// d[j] + sum_q a[q] * b[q][j], everything truncated at the largest exponent, where a subnormal factor has that of
+/// `floor`, the smallest normal number. All numbers are finite. Double holds the products and whatever follows exactly;
+/// powers of two are made from the bits of the largest, without a branch, so that the loop is vectorized.
 template <int columns>
-void add_block(float (&d)[columns], const float* a, const float (*b)[columns], double floor) {
+ASSAY_INLINE void add_block(float (&d)[columns], const float* a, const float (*b)[columns], double floor) {
   constexpr std::uint64_t kExponent = 0x7ffULL << 52, kFraction24 = (1ULL << 29) - 1;
   for (int j = 0; j < columns; ++j) {
     double terms[kBlock + 1] = {static_cast<double>(d[j])};
@@ -27,7 +31,8 @@ void add_block(float (&d)[columns], const float* a, const float (*b)[columns], d
     double largest = 0x1p-126;  // the last bit of a subnormal is as far as alignment goes
     for (double term : terms) largest = std::max(largest, std::fabs(term));
     for (int q = 0; q < kBlock; ++q) {
-      const double at = std::max(std::fabs(static_cast<double>(a[q])), floor) * std::max(std::fabs(static_cast<double>(b[q][j])), floor);
+      const double at = std::max(std::fabs(static_cast<double>(a[q])), floor) *
+                        std::max(std::fabs(static_cast<double>(b[q][j])), floor);
       largest = std::max(largest, terms[q + 1] != 0 ? at : 0);
     }
     const std::uint64_t exponent = std::bit_cast<std::uint64_t>(largest) & kExponent;
@@ -39,14 +44,14 @@ void add_block(float (&d)[columns], const float* a, const float (*b)[columns], d
   }
 }
 
-/// The same where something is infinite or NaN: its class is all that matters.
+/// The same where nothing is aligned: all of a is zero, or something is infinite or NaN and its class is all that matters.
 template <int columns>
-void add_nonfinite(float (&d)[columns], const float* a, const float (*b)[columns], double) {
+ASSAY_INLINE void add_unaligned(float (&d)[columns], const float* a, const float (*b)[columns]) {
   for (int j = 0; j < columns; ++j)
     for (int q = 0; q < kBlock; ++q) d[j] = d[j] + a[q] * b[q][j];
 }
 
-bool finite(const float* numbers, int count) {
+ASSAY_INLINE bool finite(const float* numbers, int count) {
   bool all = true;
   for (int i = 0; i < count; ++i) all &= std::fabs(numbers[i]) <= FLT_MAX;
   return all;
@@ -54,26 +59,33 @@ bool finite(const float* numbers, int count) {
 
 /// d += a b, `floor` being the smallest normal number of a's and b's format.
 template <int depth, int columns>
-void add_product(const float (&a)[kRows][depth], const float (&b)[depth][columns], float (&d)[kRows][columns], double floor = 0x1p-126) {
+ASSAY_INLINE void add_product(const float (&a)[kRows][depth], const float (&b)[depth][columns],
+                              float (&d)[kRows][columns], double floor = 0x1p-126) {
   const bool inputs_finite = finite(a[0], kRows * depth) && finite(b[0], depth * columns);
   for (int i = 0; i < kRows; ++i)
-    for (int k = 0; k < depth; k += kBlock)  // the first block may overflow
-      (inputs_finite && finite(d[i], columns) ? add_block<columns> : add_nonfinite<columns>)(d[i], a[i] + k, b + k, floor);
+    for (int k = 0; k < depth; k += kBlock) {
+      // Rows beyond the matrix are zeros; an earlier block may have overflowed.
+      const bool zeros = std::all_of(a[i] + k, a[i] + k + kBlock, [](float x) { return x == 0; });
+      if (inputs_finite && !zeros && finite(d[i], columns)) add_block(d[i], a[i] + k, b + k, floor);
+      else add_unaligned(d[i], a[i] + k, b + k);
+    }
 }
 
-void multiply_fragments(void* const operands[warpSize], unsigned) {
-  constexpr int kDepth = 8, kColumns = 16;
-  float a[kRows][kDepth], b[kDepth][kColumns], d[kRows][kColumns];
-  const auto lane = [&](int l) { return static_cast<const WmmaOperand*>(operands[l]); };
-  for (int l = 0; l < warpSize; ++l) {
-    for (int e = 0; e < 4; ++e) a[(32 * e + l) / kDepth][(32 * e + l) % kDepth] = truncated(lane(l)->a[e]);
-    for (int e = 0; e < 4; ++e) b[(32 * e + l) / kColumns][l % kColumns] = truncated(lane(l)->b[e]);
-    for (int e = 0; e < 8; ++e) d[(32 * e + l) / kColumns][l % kColumns] = lane(l)->c[e];
+struct MultiplyFragments {
+  ASSAY_INLINE static void run(void* const operands[warpSize]) {
+    constexpr int kDepth = 8, kColumns = 16;
+    float a[kRows][kDepth], b[kDepth][kColumns], d[kRows][kColumns];
+    const auto lane = [&](int l) { return static_cast<const WmmaOperand*>(operands[l]); };
+    for (int l = 0; l < warpSize; ++l) {
+      for (int e = 0; e < 4; ++e) a[(32 * e + l) / kDepth][(32 * e + l) % kDepth] = truncated(lane(l)->a[e]);
+      for (int e = 0; e < 4; ++e) b[(32 * e + l) / kColumns][l % kColumns] = truncated(lane(l)->b[e]);
+      for (int e = 0; e < 8; ++e) d[(32 * e + l) / kColumns][l % kColumns] = lane(l)->c[e];
+    }
+    add_product(a, b, d);
+    for (int l = 0; l < warpSize; ++l)
+      for (int e = 0; e < 8; ++e) lane(l)->d[e] = d[(32 * e + l) / kColumns][l % kColumns];
   }
-  add_product(a, b, d);
-  for (int l = 0; l < warpSize; ++l)
-    for (int e = 0; e < 8; ++e) lane(l)->d[e] = d[(32 * e + l) / kColumns][l % kColumns];
-}
+};
 
 struct MmaOperand {
   const unsigned* a;
@@ -92,20 +104,53 @@ float element(unsigned bits, int n) {
 
 /// Lane l has rows l / 4 and l / 4 + 8 of A and D, and column l / 4 of B.
 template <MmaInputs inputs>
-void multiply_registers(void* const operands[warpSize], unsigned) {
-  constexpr int kHeld = inputs == MmaInputs::tf32 ? 1 : 2, kDepth = 8 * kHeld, kColumns = 8;
-  float a[kRows][kDepth], b[kDepth][kColumns], d[kRows][kColumns];
-  for (int l = 0; l < warpSize; ++l) {
-    const auto& lane = *static_cast<const MmaOperand*>(operands[l]);
-    for (int r = 0; r < 4; ++r)
-      for (int n = 0; n < kHeld; ++n) a[l / 4 + r % 2 * 8][r / 2 * 4 * kHeld + l % 4 * kHeld + n] = element<inputs>(lane.a[r], n);
-    for (int r = 0; r < 2; ++r)
-      for (int n = 0; n < kHeld; ++n) b[r * 4 * kHeld + l % 4 * kHeld + n][l / 4] = element<inputs>(lane.b[r], n);
-    for (int e = 0; e < 4; ++e) d[l / 4 + e / 2 * 8][l % 4 * 2 + e % 2] = lane.d[e];
+struct MultiplyRegisters {
+  ASSAY_INLINE static void run(void* const operands[warpSize]) {
+    constexpr int kHeld = inputs == MmaInputs::tf32 ? 1 : 2, kDepth = 8 * kHeld, kColumns = 8;
+    float a[kRows][kDepth], b[kDepth][kColumns], d[kRows][kColumns];
+    for (int l = 0; l < warpSize; ++l) {
+      const auto& lane = *static_cast<const MmaOperand*>(operands[l]);
+      for (int r = 0; r < 4; ++r)
+        for (int n = 0; n < kHeld; ++n)
+          a[l / 4 + r % 2 * 8][r / 2 * 4 * kHeld + l % 4 * kHeld + n] = element<inputs>(lane.a[r], n);
+      for (int r = 0; r < 2; ++r)
+        for (int n = 0; n < kHeld; ++n) b[r * 4 * kHeld + l % 4 * kHeld + n][l / 4] = element<inputs>(lane.b[r], n);
+      for (int e = 0; e < 4; ++e) d[l / 4 + e / 2 * 8][l % 4 * 2 + e % 2] = lane.d[e];
+    }
+    add_product(a, b, d, inputs == MmaInputs::f16 ? 0x1p-14 : 0x1p-126);
+    for (int l = 0; l < warpSize; ++l)
+      for (int e = 0; e < 4; ++e)
+        static_cast<const MmaOperand*>(operands[l])->d[e] = d[l / 4 + e / 2 * 8][l % 4 * 2 + e % 2];
   }
-  add_product(a, b, d, inputs == MmaInputs::f16 ? 0x1p-14 : 0x1p-126);
-  for (int l = 0; l < warpSize; ++l)
-    for (int e = 0; e < 4; ++e) static_cast<const MmaOperand*>(operands[l])->d[e] = d[l / 4 + e / 2 * 8][l % 4 * 2 + e % 2];
+};
+
+#if defined(__x86_64__)
+template <class Body>
+[[gnu::target("avx512f,avx512dq,avx512vl,prefer-vector-width=512")]] void on_avx512(void* const operands[warpSize],
+                                                                                    unsigned) {
+  Body::run(operands);
+}
+template <class Body>
+[[gnu::target("avx2")]] void on_avx2(void* const operands[warpSize], unsigned) {
+  Body::run(operands);
+}
+#endif
+template <class Body>
+void on_any(void* const operands[warpSize], unsigned) {
+  Body::run(operands);
+}
+
+template <class Body>
+Complete best() {
+#if defined(__x86_64__)
+  static const Complete chosen = __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")
+                                     ? &on_avx512<Body>
+                                 : __builtin_cpu_supports("avx2") ? &on_avx2<Body>
+                                                                  : &on_any<Body>;
+  return chosen;
+#else
+  return &on_any<Body>;
+#endif
 }
 
 struct MatrixRow {
@@ -113,7 +158,8 @@ struct MatrixRow {
   unsigned* to;
 };
 
-/// Row l % 8 of matrix l / 8 is given by lane l; of each matrix lane l gets two neighbours of row l / 4, or of column l / 4.
+/// Row l % 8 of matrix l / 8 is given by lane l; of each matrix lane l gets two neighbours of row l / 4, or of column l
+/// / 4.
 template <bool transposed>
 void distribute(void* const operands[warpSize], unsigned) {
   const auto lane = [&](int l) { return static_cast<const MatrixRow*>(operands[l]); };
@@ -121,26 +167,28 @@ void distribute(void* const operands[warpSize], unsigned) {
     for (int m = 0; m < 4; ++m) {
       const auto at = [&](int i, int j) { return unsigned{lane(8 * m + i)->row[j]}; };
       const int own = l / 4, first = l % 4 * 2;
-      lane(l)->to[m] = transposed ? at(first, own) | at(first + 1, own) << 16 : at(own, first) | at(own, first + 1) << 16;
+      lane(l)->to[m] =
+          transposed ? at(first, own) | at(first + 1, own) << 16 : at(own, first) | at(own, first + 1) << 16;
     }
 }
 
 }  // namespace
 
 void wmma_tf32(WmmaOperand operand, std::source_location site) {
-  together(0xffffffffU, &multiply_fragments, &operand, site);
+  together(0xffffffffU, best<MultiplyFragments>(), &operand, site);
 }
 
 void mma(MmaInputs inputs, const unsigned (&a)[4], const unsigned (&b)[2], float (&d)[4], std::source_location site) {
   MmaOperand operand{a, b, d};
-  const Complete complete = inputs == MmaInputs::tf32  ? &multiply_registers<MmaInputs::tf32>
-                            : inputs == MmaInputs::f16 ? &multiply_registers<MmaInputs::f16>
-                                                       : &multiply_registers<MmaInputs::bf16>;
+  const Complete complete = inputs == MmaInputs::tf32  ? best<MultiplyRegisters<MmaInputs::tf32>>()
+                            : inputs == MmaInputs::f16 ? best<MultiplyRegisters<MmaInputs::f16>>()
+                                                       : best<MultiplyRegisters<MmaInputs::bf16>>();
   together(0xffffffffU, complete, &operand, site);
 }
 
 void load_matrices(unsigned (&to)[4], const void* row, bool transposed, std::source_location site) {
-  if (reinterpret_cast<std::uintptr_t>(row) % 16 != 0) fail("misaligned address", "ldmatrix needs rows aligned to 16 bytes", site);
+  if (reinterpret_cast<std::uintptr_t>(row) % 16 != 0)
+    fail("misaligned address", "ldmatrix needs rows aligned to 16 bytes", site);
   MatrixRow operand{static_cast<const std::uint16_t*>(row), to};
   together(0xffffffffU, transposed ? &distribute<true> : &distribute<false>, &operand, site);
 }
