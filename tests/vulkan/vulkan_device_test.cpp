@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <set>
 
 #include "shaders/test_endless.hpp"
 #include "shaders/test_fill.hpp"
@@ -136,6 +137,23 @@ TEST(VulkanDevice, AddressesOutsideALiveAllocationAreReported) {
   EXPECT_THROW(device.bind(address, 4), DeviceError);
   const Buffer next = device.allocate(256);
   EXPECT_NE(next.address(), static_cast<void*>(address));
+}
+
+TEST(VulkanDevice, LargeMemoryIsUsedAgainUnderAnotherAddress) {
+  VulkanDevice device(options(true));  // mapped memory is not kept
+  constexpr std::size_t kLarge = 300 << 20;
+  const std::vector<float> sent{1, 2, 3};
+  std::vector<float> back(3);
+  std::set<void*> addresses;
+  for (const std::size_t bytes : {kLarge, kLarge - 4096, kLarge + 4096, kLarge}) {
+    const Buffer buffer = device.allocate(bytes);
+    EXPECT_TRUE(addresses.insert(buffer.address()).second);
+    device.upload(static_cast<std::byte*>(buffer.address()) + bytes - 12, sent.data(), 12);
+    device.download(back.data(), static_cast<std::byte*>(buffer.address()) + bytes - 12, 12);
+    EXPECT_EQ(back, sent);
+    EXPECT_THROW(device.bind(buffer.address(), bytes + 4), DeviceError);
+    EXPECT_EQ(device.take_messages(), std::vector<std::string>{});
+  }
 }
 
 TEST(VulkanDevice, BudgetShrinksByWhatIsAllocated) {

@@ -16,6 +16,7 @@ constexpr vk::BufferUsageFlags kUsage = vk::BufferUsageFlagBits::eStorageBuffer 
 constexpr std::uintptr_t kFirstAddress = 0x00a5'0000'0000'0000;
 constexpr std::uintptr_t kLastAddress = kFirstAddress | 0x0000'ffff'ffff'ffff;
 constexpr std::uintptr_t kSpacing = 64 * 1024;
+constexpr std::uint64_t kLarge = 256 << 20;
 
 constexpr std::uintptr_t round_up(std::uintptr_t value, std::uintptr_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -52,7 +53,31 @@ Allocation Memory::make(std::size_t bytes, vk::BufferUsageFlags usage, std::uint
   made.bytes = bytes;
   made.buffer = context_.device->createBufferUnique({{}, round_up(bytes, 4), usage});
   const vk::MemoryRequirements requirements = context_.device->getBufferMemoryRequirements(*made.buffer);
-  made.memory = context_.device->allocateMemoryUnique({requirements.size, type});
+  made.memory_bytes = requirements.size;
+  made.memory = context_.device->allocateMemoryUnique({made.memory_bytes, type});
+  context_.device->bindBufferMemory(*made.buffer, *made.memory, 0);
+  return made;
+}
+
+void Memory::forget_kept() {
+  kept_.reset();
+  kept_bytes_ = 0;
+}
+
+Allocation Memory::make_or_reuse(std::size_t bytes) {
+  if (bytes < kLarge || bytes > kept_bytes_) {
+    if (bytes >= kLarge) forget_kept();
+    return make(bytes, kUsage, type_);
+  }
+  Allocation made;
+  made.bytes = bytes;
+  made.buffer = context_.device->createBufferUnique({{}, round_up(bytes, 4), kUsage});
+  if (context_.device->getBufferMemoryRequirements(*made.buffer).size > kept_bytes_) {
+    forget_kept();
+    return make(bytes, kUsage, type_);
+  }
+  made.memory_bytes = std::exchange(kept_bytes_, 0);
+  made.memory = std::move(kept_);
   context_.device->bindBufferMemory(*made.buffer, *made.memory, 0);
   return made;
 }
@@ -75,20 +100,24 @@ Allocation Memory::empty_buffer() const {
 }
 
 const Allocation& Memory::allocate(std::size_t bytes) {
-  const MemoryInfo now = info();
+  MemoryInfo now = info();
+  if (bytes > now.available && bytes > kept_bytes_) {
+    forget_kept();
+    now = info();
+  }
   const auto refuse = [&](const std::string& why) {
     return Unavailable("vulkan memory", std::to_string(bytes) + " bytes asked: " + why);
   };
-  if (bytes > now.available)
+  if (bytes > now.available && bytes > kept_bytes_)
     throw refuse(std::to_string(now.available) + " of the device's " + std::to_string(now.total) + " are free");
   if (bytes > context_.max_allocation)
     throw refuse("one allocation holds at most " + std::to_string(context_.max_allocation));
-  if (allocations_.size() + 2 > context_.limits.maxMemoryAllocationCount)
+  if (allocations_.size() + 3 > context_.limits.maxMemoryAllocationCount)
     throw refuse("the device's " + std::to_string(context_.limits.maxMemoryAllocationCount) +
                  " allocations are in use");
   Allocation made;
   try {
-    made = make(bytes, kUsage, type_);
+    made = make_or_reuse(bytes);
   } catch (const vk::OutOfDeviceMemoryError& e) {
     throw refuse(e.what());
   } catch (const vk::OutOfHostMemoryError& e) {
@@ -108,7 +137,13 @@ const Allocation& Memory::allocate(std::size_t bytes) {
 void Memory::free(const void* address) noexcept {
   const auto found = allocations_.find(reinterpret_cast<std::uintptr_t>(address));
   if (found == allocations_.end()) return;
-  allocated_ -= found->second.bytes;
+  Allocation& freed = found->second;
+  allocated_ -= freed.bytes;
+  if (freed.mapped == nullptr && freed.memory_bytes >= kLarge) {
+    freed.buffer.reset();
+    kept_ = std::move(freed.memory);
+    kept_bytes_ = freed.memory_bytes;
+  }
   allocations_.erase(found);
 }
 

@@ -13,7 +13,8 @@ struct Allocation {
   std::size_t bytes = 0;
   vk::UniqueDeviceMemory memory;
   vk::UniqueBuffer buffer;
-  std::byte* mapped = nullptr;  ///< host address, where the memory is shared with the host
+  std::uint64_t memory_bytes = 0;  ///< of `memory`; at least `bytes`
+  std::byte* mapped = nullptr;     ///< host address, where the memory is shared with the host
 };
 
 class Memory {
@@ -36,11 +37,17 @@ class Memory {
 
  private:
   Allocation make(std::size_t bytes, vk::BufferUsageFlags usage, std::uint32_t type) const;
+  /// `make` for a tensor: in the kept memory, if that is large enough.
+  Allocation make_or_reuse(std::size_t bytes);
+  void forget_kept();
 
   const Context& context_;
   std::uint32_t type_ = 0;       ///< memory type of every allocation
   bool map_ = false;             ///< it is shared with the host, which copies without a staging buffer
   std::uint64_t allocated_ = 0;  ///< bytes in use by us
+  /// The last large memory that was freed, for the next allocation that fits: drivers take up to 0.1 s for gigabytes.
+  vk::UniqueDeviceMemory kept_;
+  std::uint64_t kept_bytes_ = 0;
   std::uintptr_t next_;
   std::map<std::uintptr_t, Allocation> allocations_;
 };
