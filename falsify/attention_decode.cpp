@@ -207,7 +207,7 @@ Outcome attention_decode::key_permutation(Trial& trial) {
 
 audit::Subject attention_decode::audited() {
   return {.sums = {{.says = "y[0,0,0] over places", .terms = audit::Terms::values, .dims = {1, 64, 1, 1, 16}, .count = 63, .left = {kVCache, 0, 16}, .result = {kY}, .scale = 1.0 / 64,
-            .background = [](Problem& p) { p.values[kLengths][0] = 63, p.params[0] = 1; }}},
+            .background = [](Problem& p) { p.values[kLengths][0] = static_cast<float>(p.dims[1] - 1), p.params[0] = 1; }}},
           .dims = {2, 70, 2, 4, 20}};
 }
 

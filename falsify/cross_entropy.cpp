@@ -113,8 +113,8 @@ void losses_of_128(Problem& p) {
   const auto classes = static_cast<std::size_t>(p.dims[1]);
   std::ranges::fill(p.values[kLogits], -1e4F);
   for (std::size_t i = 0; i < p.values[kTargets].size(); ++i) {
-    p.values[kTargets][i] = static_cast<float>(i);
-    p.values[kLogits][i * classes + i] = -128;
+    p.values[kTargets][i] = static_cast<float>(i % classes);
+    p.values[kLogits][i * classes + i % classes] = -128;
     p.values[kLogits][i * classes + (i + 1) % classes] = 0;
   }
   p.params[0] = 2;

@@ -43,7 +43,7 @@ Outcome softmax_backward::scaling(Trial& trial) {
 
 audit::Subject softmax_backward::audited() {
   return {.sums = {{.says = "the sum in dx[0,63] over n", .terms = audit::Terms::products, .dims = {4, 64}, .count = 63, .left = {1}, .right = {0}, .result = {2, 63}, .scale = -1,
-            .background = [](Problem& p) { p.values[0][63] = 1; }}}};
+            .background = [](Problem& p) { p.values[0][static_cast<std::size_t>(p.dims[1]) - 1] = 1; }}}};
 }
 
 }  // namespace assay::falsify

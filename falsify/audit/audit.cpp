@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <set>
 
+#include "falsify/audit/fitted.hpp"
 #include "falsify/audit/judge.hpp"
 #include "falsify/audit/rows.hpp"
+#include "runtime/limits.hpp"
 
 namespace assay::falsify::audit {
 namespace {
@@ -48,10 +50,11 @@ json to_json(const Sum& sum, const Measured& m) {
 }
 
 /// Dims at which rows are compared: the sums', and as many columns as no tile divides.
-std::vector<std::vector<Index>> row_dims(const OpDescriptor& op, const Subject& subject) {
+std::vector<std::vector<Index>> row_dims(const OpDescriptor& op, const Kernel& kernel, const Subject& subject) {
   std::vector<std::vector<Index>> list;
   const auto add = [&](std::vector<Index> dims) {
     make_valid(op, dims);
+    if (const std::vector<Index> taken = admitted_dims(op, kernel, dims); !taken.empty()) dims = taken;
     if (std::ranges::find(list, dims) == list.end()) list.push_back(std::move(dims));
   };
   if (!subject.dims.empty()) add(subject.dims);
@@ -78,7 +81,11 @@ class Audit {
     const Subject subject = audit::subject(op_.name);
     if (!subject.no_sums.empty()) report_["no_sums"] = subject.no_sums;
     try {
-      for (const Sum& sum : subject.sums) attempt([&] { one_sum(sum); }, sum.says);
+      for (const Sum& sum : subject.sums) {
+        const auto refused = [&](std::string_view why) { report_["refused"].push_back(fmt::format("{}: {}", sum.says, why)); };
+        if (is_absent(sum.result.tensor)) refused(fmt::format("the kernel does not give {}", op_.tensors[static_cast<std::size_t>(sum.result.tensor)].name));
+        else if (!at_admitted_dims(sum)) refused("no result shows its terms at the dims that the kernel takes");
+      }
       weakest_sum();
       rows(subject);
     } catch (const Unavailable& e) {
@@ -112,6 +119,16 @@ class Audit {
     }
   }
 
+  /// False: no result shows such a sum at the dims that the kernel takes.
+  bool at_admitted_dims(const Sum& sum) {
+    const std::optional<Sum> taken = fitted(op_, kernel_, sum);
+    if (taken) attempt([&] { one_sum(*taken); }, sum.says);
+    return taken.has_value();
+  }
+
+  /// The call holds what the oracle gives in its place (Limits::absent).
+  bool is_absent(int tensor) const { return kernel_.limits != nullptr && !kernel_.limits->gives(tensor); }
+
   void disagree(std::string_view property, std::string_view says) {
     report_["disagreements"].push_back({{"property", property}, {"says", says}});
   }
@@ -137,7 +154,7 @@ class Audit {
   void rows(const Subject& subject) {
     Property<bool> batch, runs;
     batch.why_not = subject.no_rows;
-    for (const std::vector<Index>& dims : row_dims(op_, subject)) {
+    for (const std::vector<Index>& dims : row_dims(op_, kernel_, subject)) {
       if (batch.value != false && subject.no_rows.empty())
         attempt([&] { batch = batch_invariant(op_, kernel_, dims, worker_); }, "rows alone and within a batch");
       if (runs.value != false) attempt([&] { runs = deterministic(op_, kernel_, dims, worker_); }, "the same call again");

@@ -6,23 +6,28 @@
 #include <array>
 #include <cmath>
 
+#include "falsify/audit/fitted.hpp"
 #include "falsify/audit/measure.hpp"
 #include "falsify/audit/prober.hpp"
+#include "runtime/limits.hpp"
 
 namespace assay::falsify::audit {
 
 std::optional<std::string> contradicts_nearest(Trial& trial) {
   const Subject subject = audit::subject(trial.op().name);
-  const auto sum = std::ranges::find_if(subject.sums, [](const Sum& s) {
-    return s.count > 2 && (s.terms == Terms::products || s.terms == Terms::values);
+  const Limits* const limits = trial.kernel().limits;
+  const auto sum = std::ranges::find_if(subject.sums, [&](const Sum& s) {
+    return (limits == nullptr || limits->gives(s.result.tensor)) && s.count > 2 && (s.terms == Terms::products || s.terms == Terms::values);
   });
   if (sum == subject.sums.end()) return std::nullopt;
+  const std::optional<Sum> taken = fitted(trial.op(), trial.kernel(), *sum);
+  if (!taken) return std::nullopt;
   const Format accumulator = trial.kernel().arithmetic.accumulator;
   const float base = 0x1p10F, last = std::ldexp(base, 1 - significand_bits(accumulator));
   try {
-    Prober probe(trial.op(), trial.kernel(), *sum, [&](const Problem& problem) { return trial.run(problem); });
+    Prober probe(trial.op(), trial.kernel(), *taken, [&](const Problem& problem) { return trial.run(problem); });
     // To nearest, no order of the three gives 0; toward zero, those do that begin with B and the small term.
-    const Index n = sum->count;
+    const Index n = taken->count;
     const std::array<std::array<Index, 3>, 4> places{{{0, 1, n - 1}, {0, n / 2, 1}, {1, 0, n - 1}, {n - 1, n - 2, 0}}};
     const auto left = [&](const auto& at, float of) { return probe({{at[0], of}, {at[1], 0.75F * last}, {at[2], -of}}); };
     const auto lost = std::ranges::find_if(places, [&](const auto& at) { return left(at, base) == 0; });

@@ -49,7 +49,8 @@ Shape draw_strides(const Shape& shape, Layout layout, bool any_strides, Index un
   const int inner = shape.rank() - 1;
   const bool spread = any_strides && (layout == Layout::mixed || shape.rank() == 1);
   const bool column_major = any_strides && layout == Layout::mixed && shape.rank() == 2 && random.chance(0.5);
-  Index step = spread ? random.between(1, 3) : 1;
+  Index step = 1;
+  if (spread && random.chance(0.5)) step = random.between(2, 3);
   const Index pad = unit * (random.chance(0.5) ? 1 : random.between(2, 20)), multiple = layout == Layout::pitched ? line : unit;
   const std::uint64_t gaps = inner < 2 ? 1 : 1 + random.below((std::uint64_t{1} << inner) - 1);
   for (int n = 0; n <= inner; ++n) {

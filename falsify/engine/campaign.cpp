@@ -189,7 +189,7 @@ class Campaign {
     const auto refusing = std::ranges::find(result_.obligations, Verdict::refused, &ObligationResult::verdict);
     const auto some = std::ranges::find_if(result_.obligations, [](const ObligationResult& o) { return o.refused > 0; });
     if (accepted < kLeastDepth)
-      result_.shortfall = {refused, fmt::format("{:.0f}% of the elements of a default campaign are left, of which a third is the least: {}",
+      result_.shortfall = {refused, fmt::format("without the refused cases {:.0f}% of the elements of a default campaign are left, and a third is the least: {}",
                                                 100 * accepted, some->reason)};
     else if (refusing != result_.obligations.end())
       result_.shortfall = {refused, fmt::format("{}: {}", refusing->info->id, refusing->reason)};
@@ -359,7 +359,7 @@ class Campaign {
     const auto failing = admitted(op_, kernel_, rc::shrinkable::shrinkRecur(example.smallest, [this, spec](const Case& x) {
       return rc::seq::fromContainer(simpler(op_, spec, x));
     }));
-    const Shrunk shrunk = shrink(op_, *obligation.info, failing, kernel_, fails, shrink_budget());
+    const Shrunk shrunk = shrink(op_, *obligation.info, failing, kernel_, fails, shrink_budget(), options_.dims);
     // What is reported must fail on its own: shrinking in a used worker could have led elsewhere.
     if (const auto confirmed = failure_afresh(obligation, shrunk.smallest, Explain::yes)) {
       example.smallest = shrunk.smallest;

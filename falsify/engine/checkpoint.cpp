@@ -40,7 +40,7 @@ json finding_json(const OpDescriptor& op, const Finding& f) {
   for (const Integers& i : f.integers) j["integers"].push_back({i.tensor, i.count, i.values});
   if (f.errors) j["errors"] = errors_json(*f.errors);
   if (f.call)
-    j["call"] = {{"number", f.call->number}, {"of", f.call->of}, {"case", to_json(op, f.call->call)}, {"relation", f.call->relation}, {"alone", f.call->alone}};
+    j["call"] = {{"number", f.call->number}, {"of", f.call->of}, {"case", to_json(op, f.call->call)}, {"relation", f.call->relation}, {"differs", f.call->differs}, {"alone", f.call->alone}};
   return j;
 }
 
@@ -54,7 +54,7 @@ Finding finding_from(const OpDescriptor& op, const json& j, const std::string& w
   if (j.contains("call")) {
     const json& call = j["call"];
     f.call = FailedCall{.number = call.at("number"), .of = call.at("of"), .call = case_from_json(op, call.at("case"), where),
-                        .relation = call.at("relation"), .alone = call.at("alone")};
+                        .relation = call.at("relation"), .differs = call.at("differs"), .alone = call.at("alone")};
   }
   return f;
 }

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 
 namespace assay::falsify {
 namespace {
@@ -55,8 +57,10 @@ double special_value(const ParamInfo& info, Random& random) {
 double draw_param(const ParamInfo& info, Random& random) {
   if (!info.choices.empty()) return info.choices[random.below(info.choices.size())];
   const double p = random.uniform();
-  if (p < 0.4) return info.typical;
+  if (p < 0.4) return info.usual.size() < 2 || random.chance(0.5) ? info.typical : info.usual[random.below(info.usual.size())];
   if (p < 0.7) return special_value(info, random);
+  // A factor is a power of two in a few draws.
+  if (!info.integer && info.min <= -4 && info.max >= 4 && random.chance(0.25)) return std::ldexp(random.either_sign(1), static_cast<int>(random.between(-4, 2)));
   // Over several orders of magnitude each of them is as likely.
   const bool by_magnitude = info.min > 0 && info.max / info.min >= 100;
   // Of a decay just below 1 the distance from 1 is what counts.
@@ -73,12 +77,12 @@ double volume(const std::vector<Index>& dims) {
   return product;
 }
 
-/// More outputs, or longer sums, than obligations can afford whose oracles cost as much as the kernel: mostly the
-/// dims of the outputs are large, sometimes any two.
+/// More outputs, or longer sums, than obligations can afford whose oracles cost as much as the kernel: the dims of the outputs are large, in
+/// every third turn any two.
 std::vector<Index> draw_large_dims(const OpDescriptor& op, const DrawSpec& spec, Random& random) {
   std::vector<bool> large;
   for (std::size_t d = 0; d < op.dims.size(); ++d) large.push_back(in_outputs(op, d));
-  if (random.chance(1.0 / 3)) {
+  if (spec.any_two) {
     large.assign(large.size(), false);
     for (int two = 0; two < 2; ++two) large[random.below(large.size())] = true;
   }
@@ -189,16 +193,88 @@ void reach_far(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
   }
 }
 
-/// Anything up to `most`, every octave as likely: a power of two or a neighbour in a quarter of the draws, a multiple of 16 to 512 or a
-/// neighbour in another, in half of them any residue modulo 64.
+/// About as large as `drawn`: a power of two or a neighbour in a quarter of the draws, a multiple of 16 to 512 or a neighbour in another,
+/// in half of them any residue modulo 64.
+Index beside_edge(Index drawn, Index least, Index most, Random& random) {
+  const auto kind = random.below(4);
+  if (kind > 1) return std::clamp<Index>(drawn / 64 * 64 + random.between(0, 63), least, most);
+  const Index power = Index{1} << std::lround(std::log2(static_cast<double>(drawn)));
+  const Index edge = kind == 0 ? power : tile_edge(drawn + 16, random);
+  return std::clamp<Index>(edge + (random.chance(0.5) ? 0 : random.between(-1, 1)), least, most);
+}
+
+/// Anything up to `most`, every octave as likely.
 Index any_extent(Index least, Index most, Random& random) {
   const double octaves = std::log2(static_cast<double>(most) / static_cast<double>(least));
-  const double drawn = static_cast<double>(least) * std::exp2(octaves * random.uniform());
-  const auto kind = random.below(4);
-  if (kind > 1) return std::clamp<Index>(static_cast<Index>(drawn) / 64 * 64 + random.between(0, 63), least, most);
-  const Index power = Index{1} << std::lround(std::log2(drawn));
-  const Index edge = kind == 0 ? power : tile_edge(static_cast<Index>(drawn) + 16, random);
-  return std::clamp<Index>(edge + (random.chance(0.5) ? 0 : random.between(-1, 1)), least, most);
+  return beside_edge(static_cast<Index>(static_cast<double>(least) * std::exp2(octaves * random.uniform())), least, most, random);
+}
+
+/// Of a filled case: seconds, and those of a whole oracle, as a plain kernel may take a fifth of a microsecond for a term; the part of
+/// the seconds that the cheapest case takes; octaves of the product of its large dims, and of the largest of them.
+constexpr double kMostFilled = 0.15, kMostFilledInBlocks = 0.1, kMostTermsFilled = 0.25, kLeastFilled = 0.4, kOctavesFilled = 40, kLongestFilled = 18;
+
+/// Dims of a filled case, the first of them its longest, the second one of which there are many, each two in turn; the others in any order.
+/// Batches and heads stand alone: few of them show whether they do, and they seldom have a turn.
+std::vector<std::size_t> in_order_of_turn(const OpDescriptor& op, const FarTurn& turn, Random& random) {
+  const auto alone = [&](std::size_t d) {
+    const auto counts = [&](const DimInfo& other) { return other.multiple_of == static_cast<int>(d); };
+    return has_heads(op) && (op.dims[d].independent || op.dims[d].multiple_of >= 0 || std::ranges::any_of(op.dims, counts));
+  };
+  std::vector<std::size_t> order, rest;
+  const bool with_all = random.chance(0.25);
+  for (std::size_t d = 0; d < op.dims.size(); ++d) (op.dims[d].max > 16 && (with_all || !alone(d)) ? order : rest).push_back(d);
+  for (std::size_t place = 1; place < rest.size(); ++place) std::swap(rest[place], rest[random.below(place + 1)]);
+  if (const std::size_t n = order.size(); n > 1) {
+    const std::uint64_t pair = (turn.round + turn.obligation) % (n * (n - 1));
+    std::ranges::rotate(order, order.begin() + static_cast<std::ptrdiff_t>(pair % n));
+    std::swap(order[1], order[1 + pair / n]);
+    for (std::size_t place = 3; place < n; ++place) std::swap(order[place], order[2 + random.below(place - 1)]);
+  }
+  order.insert(order.end(), rest.begin(), rest.end());
+  return order;
+}
+
+/// Two or three dims, in a third of the draws all of them, are large at once, as far as a case can afford: kernels have paths of their own for
+/// many rows of many columns, and for many tiles of long sums.
+void fill(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
+  Random random(derive(c.seed, "filled"));
+  const std::size_t n = op.dims.size();
+  const std::vector<std::size_t> order = in_order_of_turn(op, *spec.filled, random);
+  std::size_t large = 2 + random.below(2);
+  if (random.chance(1.0 / 3)) large = n;
+  std::vector<Index> few(n), small(n);
+  std::vector<double> octaves(n, 0);  // relative sizes of the dims that are large
+  for (std::size_t place = 0; place < n; ++place) {
+    const std::size_t d = order[place];
+    const DimInfo& info = op.dims[d];
+    few[d] = small[d] = few_of(info, 3, random);
+    if (!info.typical.empty() && random.chance(0.5)) few[d] = info.typical[random.below(info.typical.size())];
+    const double least = place == 0 ? 0.5 : place == 1 ? 0.2 : 0.05;
+    if (place < large && info.max > 16) octaves[d] = least + (1 - least) * random.uniform();
+  }
+  for (std::size_t d = 0; d < n; ++d)
+    if (op.dims[d].multiple_of >= 0) few[d] = small[d] = small[static_cast<std::size_t>(op.dims[d].multiple_of)] * random.between(1, 4);
+  const double most = (spec.in_blocks ? kMostFilledInBlocks : kMostFilled) * std::pow(kLeastFilled, random.uniform());
+  const auto scaled = [&](double scale) {
+    std::vector<Index> dims = few;
+    for (std::size_t d = 0; d < n; ++d)
+      if (octaves[d] > 0) dims[d] = std::clamp(static_cast<Index>(std::exp2(std::min(octaves[d] * scale, kLongestFilled))), std::max<Index>(op.dims[d].min, 1), op.dims[d].max);
+    make_valid(op, dims);
+    return dims;
+  };
+  const auto affordable = [&](double scale, double part) {
+    const std::vector<Index> dims = scaled(scale);
+    return case_cost(op, dims, spec.in_blocks, spec.oracle_use) <= part * most && oracle_cost(op, dims) <= part * kMostTermsFilled;
+  };
+  constexpr double kLeastScale = 0.2;
+  if (!affordable(kLeastScale, 0.5)) few = small;  // a vocabulary leaves room for nothing
+  double scale = kOctavesFilled / std::accumulate(octaves.begin(), octaves.end(), 0.05);
+  while (scale > kLeastScale && !affordable(scale, 1)) scale *= 0.95;
+  c.dims = scaled(scale);
+  for (std::size_t d = 0; d < n; ++d)
+    if (octaves[d] > 0 && c.dims[d] > 64) c.dims[d] = beside_edge(c.dims[d], std::max<Index>(op.dims[d].min, 1), op.dims[d].max, random);
+  make_valid(op, c.dims);
+  if (spec.directed && random.chance(1.0 / 3)) c.strategy = Strategy::runs;
 }
 
 constexpr double kMostBlocks = 16384;
@@ -304,8 +380,9 @@ Case draw_case(const OpDescriptor& op, const DrawSpec& spec, Random& random) {
   if (spec.far) reach_far(op, spec, c);
   if (spec.joint) make_joint(op, spec, *spec.joint, c);
   if (spec.extent) reach_any_extent(op, spec, c);
+  if (spec.filled) fill(op, spec, c);
   // One place that decides each row, the last one among them, is what shows a tail left out of a long row.
-  const bool long_rows = spec.far || spec.joint || spec.extent;
+  const bool long_rows = spec.far || spec.joint || spec.extent || spec.filled;
   if (long_rows && std::ranges::find(spec.strategies, Strategy::dominant) != spec.strategies.end() &&
       Random(derive(c.seed, "dominant")).chance(0.125))
     c.strategy = Strategy::dominant;
@@ -475,7 +552,8 @@ namespace {
 /// Every strategy has its turn. In every twelfth round one dim is far: sums of integers are exact however long they are, and cost little,
 /// so there in every fourth. In every sixteenth the dims are a shape of the contract: in every eighth where kernels run in blocks, and for
 /// the differential of heads, whose shapes have six dims. In every sixteenth one dim is anything, of relations in every thirty-second. In
-/// every twenty-fourth, rows lie far apart. Each obligation has other rounds for these turns; modulo 4 they never meet.
+/// three of sixteen of the differential and of `exact`, and one of other checks that call the kernel once, several dims are as large as a
+/// case affords. In every twenty-fourth, rows lie far apart. Each obligation has other rounds for these turns; modulo 4 they never meet.
 void take_turns(const OpDescriptor& op, const ObligationInfo& obligation, std::uint64_t seed, std::uint64_t number, DrawSpec& spec) {
   const bool exact = obligation.by == "exact";
   const std::uint64_t own = derive(seed, obligation.id), strategies = spec.strategies.size();
@@ -491,10 +569,14 @@ void take_turns(const OpDescriptor& op, const ObligationInfo& obligation, std::u
   if (!spec.large) spec.extent = turn_of(spec.oracle_use == OracleUse::whole ? 32 : 16, 10);
   const std::uint64_t joint = spec.in_blocks || (has_heads(op) && obligation.by == "differential") ? 8 : 16;
   if (spec.largest == 0 && !op.shapes.empty()) spec.joint = spec.large ? turn_of(4, 1) : turn_of(joint, 5);
+  spec.any_two = turn_of(3, 2).has_value();
   spec.far_rows = !spec.large && turn_of(24, 8).has_value();
+  if (obligation.by == "differential" || exact) spec.filled = turn_of(4, 2);
+  else if (obligation.by == "statistical" || obligation.by == "nonfinite") spec.filled = turn_of(16, 6);
+  if (spec.extent || spec.largest != 0) spec.filled = std::nullopt;
   // Turns of strategies and dims must not keep step: three strategies would have the same one whenever a dim is far.
   if (spec.far) spec.turn = exact ? strategies - 1 : derive(own ^ number, "far") % strategies;
-  if (spec.joint || spec.extent) spec.turn = derive(own ^ number, "joint") % strategies;
+  if (spec.joint || spec.extent || spec.filled) spec.turn = derive(own ^ number, "joint") % strategies;
 }
 
 }  // namespace

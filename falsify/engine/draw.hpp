@@ -36,12 +36,14 @@ struct DrawSpec {
   bool directed = false;             ///< the operation's own inputs too, where it makes some
   bool long_reductions = false;      ///< favour one dim of several hundred (statistical tier)
   bool large = false;                ///< dims of the outputs, or any two: 513 to 1025; others as `volume` allows
+  bool any_two = false;              ///< of large cases: any two dims, whether of the outputs or not
   Index largest = 0;                 ///< of large cases, if not 0: every dim is between half of this and this
   int every = 1;                     ///< one case in so many rounds of a campaign
   std::optional<std::uint64_t> turn{};  ///< of the strategies: the one with this number, modulo how many there are; else drawn
   std::optional<FarTurn> far{};         ///< one dim is beyond 1024
   std::optional<FarTurn> joint{};       ///< the dims are a shape of the contract
   std::optional<FarTurn> extent{};      ///< one dim is anything up to its maximum
+  std::optional<FarTurn> filled{};      ///< several dims are as large as a case affords
   bool in_blocks = false;               ///< as DrawnFor has it
   std::vector<Index> dims{};            ///< likewise
   OracleUse oracle_use = OracleUse::whole;       ///< how the check compares large shapes with the oracle

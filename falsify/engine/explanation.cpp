@@ -22,14 +22,10 @@ bool of_the_call(const Finding& f) {
   return f.tensor.empty() && f.kind != "contract" && f.kind != "rounding";
 }
 
-/// Two calls that the relation tells apart. Without a difference it is the same call twice, which is none of the relation's.
-bool tells_calls_apart(const FailedCall& call) {
-  return call.of > 1 && call.relation.find(" has ") != std::string::npos;
-}
-
-/// The shrunk case still fails in the relation. A case that needs padding or an offset to fail blames strides instead.
+/// The shrunk case still fails in the relation, between calls that differ: the same call twice is none of the relation's. A case that needs
+/// padding or an offset to fail blames strides instead.
 bool is_of_the_relation(const Counterexample& x) {
-  return x.of_bits && tells_calls_apart(*x.finding.call) && (x.shrink_tried == 0 || x.smallest.layout == Layout::tight);
+  return x.of_bits && x.finding.call->differs && (x.shrink_tried == 0 || x.smallest.layout == Layout::tight);
 }
 
 /// Other failures of the campaign, which decide how much an obligation's failure says.

@@ -1,5 +1,6 @@
 // Of a check that makes several calls, the one that failed.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
@@ -40,15 +41,14 @@ bool in_another_order(std::vector<float> a, std::vector<float> b) {
   return same(a, b);
 }
 
-/// "m=0 instead of 3, 2^4 times x": how `other` differs from `failed`; empty: not at all.
+/// "m=0, 2^4 times x": how `other` differs from `failed`; empty: not at all.
 std::string difference(const OpDescriptor& op, const Problem& other, const Problem& failed) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   for (std::size_t d = 0; d < op.dims.size(); ++d)
-    if (other.dims[d] != failed.dims[d]) add(fmt::format("{}={} instead of {}", op.dims[d].name, other.dims[d], failed.dims[d]));
+    if (other.dims[d] != failed.dims[d]) add(fmt::format("{}={}", op.dims[d].name, other.dims[d]));
   for (std::size_t p = 0; p < op.params.size(); ++p)
-    if (other.params[p] != failed.params[p])
-      add(fmt::format("{}={} instead of {}", op.params[p].name, other.params[p], failed.params[p]));
+    if (other.params[p] != failed.params[p]) add(fmt::format("{}={}", op.params[p].name, other.params[p]));
   for (std::size_t t = 0; t < op.tensors.size(); ++t) {
     const std::vector<float>&there = other.values[t], &here = failed.values[t];
     if (there.size() != here.size() || same(there, here)) continue;  // where the sizes differ dims have said so
@@ -97,8 +97,13 @@ std::vector<Integers> integers_of(const Problem& problem) {
 bool poisoned(const Kernel& kernel, int output) {
   if (kernel.limits == nullptr) return true;
   const Limits& limits = *kernel.limits;
-  return std::ranges::find(limits.zeroed, output) == limits.zeroed.end() && std::ranges::find(limits.absent, output) == limits.absent.end() &&
+  return std::ranges::find(limits.zeroed, output) == limits.zeroed.end() && limits.gives(output) &&
          std::ranges::find(limits.starts_as, output, &std::pair<int, int>::first) == limits.starts_as.end();
+}
+
+/// A comparison of that call with the oracle gives the same finding.
+bool is_the_oracles(const Finding& finding, const Outcome& compared) {
+  return compared.finding && compared.finding->tensor == finding.tensor && compared.finding->index == finding.index && compared.finding->kind == finding.kind;
 }
 
 }  // namespace
@@ -178,21 +183,31 @@ void Trial::explain(Finding& finding) {
   const Made& made = calls_[failed];
   finding.integers = integers_of(made.problem);
   if (of == 1 && same(made.problem, problem())) return;
-  FailedCall& call = finding.call.emplace(FailedCall{.number = static_cast<int>(failed) + 1, .of = static_cast<int>(of), .call = case_, .relation = {}, .alone = alone});
+  if (of == 1 && made.run) alone = is_the_oracles(finding, against_oracle(tier(made.problem), made.problem, *made.run));
+  FailedCall& call = finding.call.emplace(FailedCall{.number = static_cast<int>(failed) + 1, .of = static_cast<int>(of), .call = case_, .relation = {}, .differs = false, .alone = alone});
   call.call.dims = made.problem.dims;
   call.call.params = made.problem.params;
   call.call.region = -1;
   std::size_t count = 0;
   for (const auto& values : made.problem.values) count += values.size();
   call.call.values = count > 0 && count <= kMostValues ? made.problem.values : std::vector<std::vector<float>>{};
-  std::size_t told = 0;
-  for (std::size_t i = 0; i < of && told < kMostTold; ++i) {
+  std::vector<std::pair<std::string, std::vector<std::size_t>>> told;  // what is said of which calls
+  for (std::size_t i = 0, count = 0; i < of && count < kMostTold; ++i) {
     if (i == failed) continue;
+    ++count;
     const std::string differs = difference(op_, calls_[i].problem, made.problem);
-    call.relation += fmt::format("{}call {} {}", told++ > 0 ? "; " : "", i + 1,
-                                 !differs.empty()                    ? "has " + differs
-                                 : calls_[i].poison != made.poison ? "is the same over other contents of the outputs"
-                                                                   : "is the same");
+    call.differs = call.differs || !differs.empty();
+    const std::string says = !differs.empty()                   ? differs
+                             : calls_[i].poison != made.poison ? "the same over other contents of the outputs"
+                                                               : "the same";
+    const auto same = std::ranges::find(told, says, &decltype(told)::value_type::first);
+    if (same != told.end()) same->second.push_back(i + 1);
+    else told.push_back({says, {i + 1}});
+  }
+  for (const auto& [says, calls] : told) {
+    const bool several = calls.size() > 1, differs = !says.starts_with("the same");
+    call.relation += fmt::format("{}{} {} {} {}", call.relation.empty() ? "" : "; ", several ? "calls" : "call", fmt::join(calls, " and "),
+                                 several ? (differs ? "have" : "are") : (differs ? "has" : "is"), says);
   }
 }
 

@@ -17,6 +17,7 @@ struct FailedCall {
   int number = 1, of = 1;  ///< among the calls of the check, the first of which is 1
   Case call;               ///< its dims and params, and its values where they are few; the rest is the case's
   std::string relation;    ///< how the other calls differ from it
+  bool differs = false;    ///< some of them do, in more than what the outputs held before
   bool alone = false;      ///< it is wrong by itself, whatever the others gave
 };
 

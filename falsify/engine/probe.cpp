@@ -22,7 +22,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kLongest = 4096;
-/// Ends every answer; what comes before: 'D' and declarations, or 'E', a problem, a line end and its remedy.
+/// Ends every answer; what comes before: 'D' and declarations, 'N' where nothing declares, or 'E', a problem, a line end and its remedy.
 constexpr char kEnd = '\0';
 
 /// In the child.
@@ -31,7 +31,7 @@ std::string answer(const plugin::Source& source) {
     const plugin::Library library(source.library);
     library.require(source.symbol);
     void* declares = library.find(source.symbol + "_declares");
-    if (declares == nullptr) return "D";
+    if (declares == nullptr) return "N";
     const char* text = reinterpret_cast<assay_declares>(declares)();
     return fmt::format("D{}", std::string_view(text, strnlen(text, kLongest)));
   } catch (const InputError& e) {
@@ -67,7 +67,7 @@ void expect_file(const std::string& path) {
 
 }  // namespace
 
-std::string probe(const plugin::Source& source, std::chrono::milliseconds limit) {
+std::optional<std::string> probe(const plugin::Source& source, std::chrono::milliseconds limit) {
   expect_file(source.library);
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) throw Unavailable("probe process", std::strerror(errno));
@@ -96,6 +96,7 @@ std::string probe(const plugin::Source& source, std::chrono::milliseconds limit)
                          : fmt::format("ended its process while it was loaded: status {}", WEXITSTATUS(status)),
                      "look at what its constructors do");
   const std::string said = text.substr(1, text.find(kEnd) - 1);
+  if (text[0] == 'N') return std::nullopt;
   if (text[0] == 'D') return said;
   const std::size_t line = said.find('\n');
   throw InputError(source.library, said.substr(0, line), line == std::string::npos ? "" : said.substr(line + 1));

@@ -10,6 +10,8 @@
 #include <set>
 
 #include "core/files.hpp"
+#include "falsify/engine/admit.hpp"
+#include "falsify/engine/arena.hpp"
 #include "falsify/engine/reports/fields.hpp"
 #include "falsify/engine/reports/formats.hpp"
 #include "falsify/engine/reports/source_place.hpp"
@@ -56,21 +58,61 @@ json finding_json(const OpDescriptor& op, const Finding& f) {
   return j;
 }
 
+/// The call made before the case, as the kernel took it; empty where there is none.
+std::string before(const OpDescriptor& op, const Kernel& kernel, const Case& c) {
+  if (c.prelude.empty()) return {};
+  const Case first = admitted(op, kernel, prelude_of(op, c));
+  return fmt::format("after a call with {}", describe_extents(op, first.dims, first.params));
+}
+
+std::string says(const OpDescriptor& op, const Kernel& kernel, Case c) {
+  const std::string prelude = before(op, kernel, c);
+  c.prelude.clear();
+  return describe(op, c) + (prelude.empty() ? "" : ", ") + prelude;
+}
+
+/// Of the tensors that are not dense in this case, which is laid out again as it was. On Vulkan the device decides how far rows lie.
+json strides_json(const OpDescriptor& op, const Kernel& kernel, const Case& c) {
+  json strides = json::object();
+  const bool far = c.layout == Layout::far_rows, on_gpu = kernel.backend == Backend::cuda || kernel.backend == Backend::vulkan;
+  if (c.layout == Layout::tight || c.layout == Layout::offset || (far && kernel.backend == Backend::vulkan)) return strides;
+  try {
+    constexpr std::size_t kRoom = std::size_t{180} << 30;
+    Arena arena(Worker::kArenaBytes, kRoom);
+    const Problem problem = make_problem(op, c, kernel.arithmetic, kernel.storage);
+    std::optional<std::size_t> only_far;
+    if (far && on_gpu) only_far = Random(derive(c.seed, "far tensor")).below(problem.values.size());
+    const Stage stage(arena, problem, c, Poison::finite, {}, only_far);
+    for (std::size_t t = 0; t < op.tensors.size(); ++t) {
+      const Placed& placed = stage.tensors()[t];
+      if (placed.shape.size() == 0 || View<const float>(nullptr, placed.shape, placed.strides).contiguous()) continue;
+      for (int axis = 0; axis < placed.shape.rank(); ++axis) strides[std::string(op.tensors[t].name)].push_back(placed.strides[axis]);
+    }
+  } catch (const Unavailable&) {
+  } catch (const std::bad_alloc&) {
+  }
+  return strides;
+}
+
 json counterexample_json(const OpDescriptor& op, const KernelResult& result, const ObligationResult& o) {
   const Counterexample& x = *o.counterexample;
+  const Kernel& kernel = *result.kernel;
+  const Case& called = x.finding.call ? x.finding.call->call : x.smallest;
   json j{{"schema", kReplaySchema},
          {"op", op.name},
          {"kernel", result.kernel->id},
          {"obligation", o.info->id},
          {"case", to_json(op, x.smallest)},
-         {"says", describe(op, x.finding.call ? x.finding.call->call : x.smallest)},
+         {"says", says(op, kernel, called)},
          {"drawn", to_json(op, x.first)},
-         {"drawn_says", describe(op, x.first)},
+         {"drawn_says", says(op, kernel, x.first)},
          {"finding", finding_json(op, x.finding)},
          {"reproduction", x.reproduction},
          {"number", x.number},
          {"shrink", {{"tried", x.shrink_tried}, {"seconds", x.shrink_seconds}, {"complete", x.shrink_complete}}}};
-  if (x.finding.call) j["made_of"] = describe(op, x.smallest);
+  if (const std::string prelude = before(op, kernel, x.smallest); !prelude.empty() && x.fails_again) j["reproduction"] = "in a fresh process " + prelude;
+  if (json strides = strides_json(op, kernel, called); !strides.empty()) j["finding"]["strides"] = std::move(strides);
+  if (x.finding.call) j["made_of"] = says(op, kernel, x.smallest);
   if (x.race)
     j["race"] = {{"order", std::to_string(x.race->order)}, {"other", std::to_string(x.race->other)}, {"other_gives", x.race->other_gives}};
   if (x.first_errors && x.first != x.smallest) j["drawn_errors"] = errors_json(*x.first_errors);
@@ -219,7 +261,7 @@ void write_report(json& report, const std::filesystem::path& directory) {
 }
 
 void name_foreign(json& report, const plugin::Source& source) {
-  json foreign{{"library", source.library}, {"symbol", source.symbol}, {"declared", source.declared}};
+  json foreign{{"library", std::filesystem::absolute(source.library).lexically_normal().string()}, {"symbol", source.symbol}, {"declared", source.declared}};
   if (!source.shim_name.empty()) foreign.update({{"shim", source.shim}, {"shim_file", source.shim_name}});
   if (source.shader) foreign["shader"] = true;
   for (json& k : report["kernels"]) {

@@ -21,10 +21,12 @@ constexpr std::chrono::seconds kExhaustiveTime{1};
 
 class Search {
  public:
-  Search(const OpDescriptor& op, const DrawSpec& spec, const Fails& fails, Clock::time_point end)
-      : op_(op), spec_(spec), fails_(fails), end_(end) {}
+  Search(const OpDescriptor& op, const DrawSpec& spec, const Fails& fails, Clock::time_point end, std::span<const Index> given)
+      : op_(op), spec_(spec), fails_(fails), end_(end), given_(given) {}
 
   bool fails(const Case& c) {
+    for (std::size_t d = 0; d < given_.size(); ++d)
+      if (is_given(d) && c.dims[d] != given_[d]) return false;
     if (Clock::now() > end_) {
       complete = in_time_ = false;
       return false;
@@ -53,7 +55,7 @@ class Search {
   /// larger dim needs one as a rule: there is nothing to search.
   Case exhaust(const Case& from) {
     for (std::size_t d = 0; d < from.dims.size(); ++d)
-      if (from.dims[d] > kExhaustive * op_.dims[d].multiple) return from;
+      if (from.dims[d] > kExhaustive * op_.dims[d].multiple && !is_given(d)) return from;
     const Clock::time_point end = std::exchange(end_, std::min(end_, Clock::now() + kExhaustiveTime));
     const Case found = search_small(from);
     end_ = end;
@@ -65,6 +67,8 @@ class Search {
   bool complete = true;
 
  private:
+  bool is_given(std::size_t dim) const { return dim < given_.size() && given_[dim] != kDrawnSmall; }
+
   Case search_small(const Case& from) {
     std::vector<std::vector<Index>> candidates{{}};
     for (std::size_t d = 0; d < from.dims.size(); ++d) {
@@ -72,10 +76,14 @@ class Search {
       for (const auto& prefix : candidates)
         for (Index n = 0; n <= kExhaustive; ++n) {
           const Index v = n * op_.dims[d].multiple;
-          if (v < op_.dims[d].min || v > op_.dims[d].max) continue;
+          if (v < op_.dims[d].min || v > op_.dims[d].max || is_given(d)) continue;
           longer.push_back(prefix);
           longer.back().push_back(v);
         }
+      for (std::size_t i = 0; is_given(d) && i < candidates.size(); ++i) {
+        longer.push_back(candidates[i]);
+        longer.back().push_back(given_[d]);
+      }
       candidates = std::move(longer);
     }
     std::erase_if(candidates, [&](const auto& dims) { return !valid(op_, dims); });
@@ -110,6 +118,7 @@ class Search {
   const DrawSpec& spec_;
   const Fails& fails_;
   Clock::time_point end_;
+  std::span<const Index> given_;
   bool in_time_ = true;
 };
 
@@ -122,10 +131,10 @@ rc::Shrinkable<Case> shrinkable(const OpDescriptor& op, const DrawSpec& spec, co
 }  // namespace
 
 Shrunk shrink(const OpDescriptor& op, const ObligationInfo& obligation, const rc::Shrinkable<Case>& failing,
-              const Kernel& kernel, const Fails& fails, std::chrono::milliseconds budget) {
+              const Kernel& kernel, const Fails& fails, std::chrono::milliseconds budget, std::span<const Index> given) {
   const auto begin = Clock::now();
   const DrawSpec spec = draw_spec(obligation.by);
-  Search search(op, spec, fails, begin + budget);
+  Search search(op, spec, fails, begin + budget, given);
   Shrunk shrunk;
   Case c = search.descend(failing);
   const Case exhausted = search.exhaust(c);

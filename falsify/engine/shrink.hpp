@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <functional>
+#include <span>
 
 #include "falsify/engine/case.hpp"
 #include "runtime/registry.hpp"
@@ -22,8 +23,9 @@ struct Shrunk {
 };
 
 /// Dims first: RapidCheck's shrinks; where they end with all dims up to 4, every smaller combination of dims with every strategy
-/// and layout, for a second at most; then values toward 0, 1 and small integers, with the dims fixed.
+/// and layout, for a second at most; then values toward 0, 1 and small integers, with the dims fixed. Dims stay that are `given`
+/// (CampaignOptions::dims).
 Shrunk shrink(const OpDescriptor& op, const ObligationInfo& obligation, const rc::Shrinkable<Case>& failing,
-              const Kernel& kernel, const Fails& fails, std::chrono::milliseconds budget);
+              const Kernel& kernel, const Fails& fails, std::chrono::milliseconds budget, std::span<const Index> given = {});
 
 }  // namespace assay::falsify

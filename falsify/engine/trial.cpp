@@ -90,7 +90,7 @@ Preset Trial::preset(const Problem& problem) const {
   const std::vector<std::vector<Bounded>>& want = whole_->second;
   const std::vector<int> outputs = outputs_of(op_);
   for (std::size_t o = 0; o < outputs.size(); ++o) {
-    if (std::ranges::find(limits.absent, outputs[o]) == limits.absent.end()) continue;
+    if (limits.gives(outputs[o])) continue;
     const auto t = static_cast<std::size_t>(outputs[o]);
     for (const Bounded& x : want[o]) preset.values[t].push_back(static_cast<float>(x.value));
     preset.frozen[t] = true;

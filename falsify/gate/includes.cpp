@@ -85,30 +85,6 @@ std::string folder_of(std::string_view path) {
   return slash == std::string_view::npos ? "" : std::string(path.substr(0, slash + 1));
 }
 
-/// True where `pattern`, in which ${...} stands for anything, is the name.
-bool matches(std::string_view pattern, std::string_view name) {
-  const std::size_t open = pattern.find("${");
-  if (open == std::string_view::npos) return pattern == name;
-  if (!name.starts_with(pattern.substr(0, open))) return false;
-  const std::string_view rest = pattern.substr(std::min(pattern.find('}', open), pattern.size() - 1) + 1);
-  for (std::size_t at = open; at <= name.size(); ++at)
-    if (matches(rest, name.substr(at))) return true;
-  return false;
-}
-
-std::vector<std::string_view> words(std::string_view text) {
-  std::vector<std::string_view> list;
-  while (true) {
-    const std::size_t first = text.find_first_not_of(" \t\r\n");
-    if (first == std::string_view::npos) return list;
-    text.remove_prefix(first);
-    const std::size_t end = std::min(text.find_first_of(" \t\r\n)"), text.size());
-    if (end == 0) return list;
-    list.push_back(text.substr(0, end));
-    text.remove_prefix(end);
-  }
-}
-
 }  // namespace
 
 Includes::Includes(const Tree& tree) : tree_(tree) {
@@ -354,21 +330,20 @@ Includes::Found Includes::follow(const std::string& from, std::string_view targe
 }
 
 bool Includes::shader(std::string_view name, Edges& edges) const {
-  bool found = false;
   for (const std::string& path : tree_.below("kernels/vulkan/")) {
-    if (!path.ends_with(".cmake")) continue;
-    const std::string_view text = *tree_.find(path);
-    constexpr std::string_view kCall = "assay_add_shader(";
-    for (std::size_t at = text.find(kCall); at != std::string_view::npos; at = text.find(kCall, at + 1)) {
-      const std::vector<std::string_view> arguments =
-          words(text.substr(at + kCall.size()));  // target, file, name, defines
-      if (arguments.size() < 3 || !matches(arguments[2], name)) continue;
+    if (!path.ends_with(".comp") || tree_.find(path)->find("pragma") == std::string::npos) continue;
+    // #pragma shaders NAME [DEFINE[=VALUE]...]; ...  (shaders.cmake)
+    const std::vector<Token> tokens = code_tokens(*tree_.find(path));
+    bool pragma = false;
+    for (std::size_t i = 0; i + 2 < tokens.size(); ++i) {
+      if (tokens[i].kind == Token::Kind::directive) pragma = tokens[i + 1].text == "pragma" && tokens[i + 2].text == "shaders";
+      const bool begins = tokens[i + 1].text == ";" || tokens[i + 1].text == "shaders";
+      if (!pragma || !begins || tokens[i + 2].text != name) continue;
       edges.files.insert(path);
-      edges.files.insert(fmt::format("kernels/vulkan/{}", arguments[1]));
-      found = true;
+      return true;
     }
   }
-  return found;
+  return false;
 }
 
 bool Includes::ours(std::string_view target) const {

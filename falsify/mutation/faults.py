@@ -1,19 +1,23 @@
 #!/usr/bin/env python3
-"""Applies faults, which are data (falsify/mutation/faults/<back end>/<op>.yaml), to copies of kernel sources in the build tree.
+"""Applies faults, which are data, to copies of kernel sources in the build tree.
 
-    faults.py ROOT OUT FAULTS.yaml...    writes OUT/<back end>/<op>.cpp for each list, and the copies that it includes
+    faults.py ROOT OUT LIST.yaml...    writes OUT/<set>/<back end>/<op>.cpp for each list, and the copies that it includes
 
-A list holds entries of these keys:
+LIST is falsify/mutation/<set>/<back end>/<op>.yaml. Each fault of the set `faults` must be killed; those of `scored` show how many faults
+a campaign finds that nothing was tuned to. A list of CUDA gives OUT/.../<op>.cu, too; a list of Vulkan gives <op>.cmake, which compiles its
+shaders. A list holds entries of these keys:
     id      lower-case letters, digits and underscores; the mutant is mutant/<back end>/<op>/<id>
-    kernel  the id of the right kernel
+    kernel  the id of the right kernel; lists of CUDA are for cuda and cuda-host, and say cuda
+    only    cuda or cuda-host: the other one forgives the fault
     class   one of CLASSES
     says    what is wrong, in one sentence
-    old     text of the file that registers the kernel, and
-    new     what stands there instead; or, where there are several places or other files,
-    edits   a list of {file, old, new}; without a file, the one that registers the kernel
-`old` must occur exactly once; spaces and line breaks match any others. What includes an edited file is copied, too. A copy lives in
-a namespace of its own inside assay, in which KernelRegistration registers the faulty kernel and drops the file's others. Compilers'
-messages name the file and line of the source. Exit code 1, and one sentence with the place, for a list that is wrong.
+    old     text of the kernel, and
+    new     what stands there instead; or, where there are several places,
+    edits   a list of {old, new}, and `file` where files have `old` in common
+`old` must occur exactly once in the file that registers the kernel and in those of kernels/ that it includes, shaders among them; spaces
+and line breaks match any others. What includes an edited file is copied, too. A copy lives in
+a namespace of its own inside assay, in which KernelRegistration registers the faulty kernel; the file's other registrations are left
+out. Compilers' messages name the file and line of the source. Exit code 1, and one sentence with the place, for a list that is wrong.
 """
 import os
 import re
@@ -42,11 +46,17 @@ CLASSES = {
     'accumulation': 'a sum in an order or a form that loses accuracy',
     'overflow': 'an intermediate result leaves the range that inputs and outputs have',
     'nonfinite': 'NaN, Inf, zeros of either sign, subnormals',
+    'adversarial': 'right only where tests look',
 }
-BACKENDS = {'cpu': 'kernels/cpu', 'cuda-host': 'kernels/cuda'}
+BACKENDS = {'cpu': 'kernels/cpu', 'cuda': 'kernels/cuda', 'vulkan': 'kernels/vulkan'}
+SETS = ('faults', 'scored')
 NAMESPACE = re.compile(r'^namespace assay(?P<inner>(?:::\w+)*) \{', re.M)
 INCLUDE = re.compile(r'^(#include ")(kernels/[^"]+)(")', re.M)
-KEYS = {'id', 'kernel', 'class', 'says', 'old', 'new', 'edits'}
+SHADER = re.compile(r'^#include "shaders/(\w+)\.hpp"$', re.M)  # made of a .comp by kernels/vulkan/shaders.cmake
+GLSL = re.compile(r'^#include "(\w+\.glsl)"', re.M)
+VARIANTS = re.compile(r'^#pragma shaders (.*)$', re.M)
+REGISTRATION = re.compile(r'^const KernelRegistration \w+(\[\] = )?\{', re.M)
+KEYS = {'id', 'kernel', 'only', 'class', 'says', 'old', 'new', 'edits'}
 
 
 class Wrong(Exception):
@@ -67,7 +77,12 @@ def write_if_changed(path, text):
 
 class Sources:
     def __init__(self, root):
-        self.root, self.texts = root, {}
+        self.root, self.texts, self.variants = root, {}, {}
+        for name in sorted(f for f in os.listdir(os.path.join(root, 'kernels/vulkan')) if f.endswith('.comp')) if os.path.isdir(os.path.join(root, 'kernels/vulkan')) else ():
+            for line in VARIANTS.findall(self.text('kernels/vulkan/' + name)):
+                for variant in line.split(';'):
+                    shader, *defines = variant.split()
+                    self.variants[shader] = ('kernels/vulkan/' + name, defines)
 
     def text(self, name):
         if name not in self.texts:
@@ -76,23 +91,85 @@ class Sources:
 
     def registering(self, kernel):
         """The file in which the id of the kernel stands."""
-        op, backend, rest = kernel.split('/', 2)
-        written = f'"{kernel}"' if backend == 'cpu' else f'"{op}/" ASSAY_CUDA_NAME "/{rest}"'
-        found = []
+        backend, written, found = kernel.split('/')[1], as_written(kernel), []
         for folder, _, files in os.walk(os.path.join(self.root, BACKENDS[backend])):
             names = [os.path.relpath(os.path.join(folder, f), self.root) for f in files if f.endswith(('.cpp', '.cu'))]
             found += [name for name in names if written in self.text(name)]
         return found
 
     def included(self, name):
-        """Files of kernels/ that this one includes: {file: those that it includes itself}."""
+        """Files of kernels/ that this one includes, and shaders: {file or shader: those that it includes itself}."""
         graph, open_files = {}, [name]
         while open_files:
             at = open_files.pop()
-            if at not in graph:
-                graph[at] = [m[2] for m in INCLUDE.finditer(self.text(at)) if m[2] != at]
-                open_files += graph[at]
+            if at in graph:
+                continue
+            if at in self.variants:
+                graph[at] = [self.variants[at][0]]
+            elif at.endswith(('.comp', '.glsl')):
+                graph[at] = [os.path.dirname(at) + '/' + m for m in GLSL.findall(self.text(at))]
+            else:
+                graph[at] = [m[2] for m in INCLUDE.finditer(self.text(at)) if m[2] != at] + [m for m in SHADER.findall(self.text(at)) if m in self.variants]
+            open_files += graph[at]
         return graph
+
+
+def as_written(kernel):
+    """The id as the source of the kernel has it."""
+    op, backend, rest = kernel.split('/', 2)
+    return f'"{op}/" ASSAY_CUDA_NAME "/{rest}"' if backend == 'cuda' else f'"{kernel}"'
+
+
+def closing(text, begin):
+    """Behind the bracket that closes the one at `begin`; brackets in strings do not count."""
+    depth, at = 0, begin
+    while at < len(text):
+        if text[at] == '"':
+            at = re.compile(r'"(?:[^"\\\n]|\\.)*"').match(text, at).end()
+            continue
+        depth += (text[at] in '({[') - (text[at] in ')}]')
+        at += 1
+        if depth == 0:
+            return at
+    raise ValueError
+
+
+def parts_of(text, begin, end):
+    """The spans between commas that stand in no bracket."""
+    spans, first, at = [], begin, begin
+    while at < end:
+        if text[at] in '({[':
+            at = closing(text, at)
+        elif text[at] == '"':
+            at = re.compile(r'"(?:[^"\\\n]|\\.)*"').match(text, at).end()
+        else:
+            if text[at] == ',':
+                spans.append((first, at + 1))
+                first = at + 1
+            at += 1
+    return spans + [(first, end)]
+
+
+def pruned(text, written):
+    """Without the registrations of other kernels, whose code need not be compiled. Lines keep their numbers."""
+    cuts, kept = [], 0
+    for found in REGISTRATION.finditer(text):
+        end = closing(text, found.end() - 1)
+        if not found[1]:
+            if written in text[found.start():end]:
+                kept += 1
+            else:
+                cuts.append((found.start(), text.index(';', end) + 1))
+            continue
+        spans = [(begin, stop) for begin, stop in parts_of(text, found.end(), end - 1) if text[begin:stop].strip()]
+        own = [span for span in spans if written in text[span[0]:span[1]]]
+        kept += len(own)
+        cuts += [span for span in spans if span not in own] if own else [(found.start(), text.index(';', end) + 1)]
+    if kept != 1:
+        return text  # the id stands elsewhere, as where a function registers
+    for begin, end in sorted(cuts, reverse=True):
+        text = text[:begin] + '\n' * text.count('\n', begin, end) + text[end:]
+    return text
 
 
 def check(fault, place, sources, seen, backend, op):
@@ -113,54 +190,89 @@ def check(fault, place, sources, seen, backend, op):
     files = sources.registering(fault['kernel'])
     if len(files) != 1:
         raise Wrong(f'{place}: no file in {BACKENDS[backend]} registers {fault["kernel"]}: `assay list` prints the kernels')
+    if 'only' in fault and (backend != 'cuda' or fault['only'] not in ('cuda', 'cuda-host')):
+        raise Wrong(f'{place}: only is cuda or cuda-host, in a list of cuda')
     edits = fault['edits'] if 'edits' in fault else [{key: fault.get(key) for key in ('old', 'new')}]
     if ('edits' in fault) == ('old' in fault or 'new' in fault) or not edits:
         raise Wrong(f'{place}: a fault has old and new, or edits')
     for edit in edits:
         if not isinstance(edit, dict) or not isinstance(edit.get('old'), str) or not isinstance(edit.get('new'), str) or not edit['old'].strip():
             raise Wrong(f'{place}: an edit has old and new, both text')
+        if stray := sorted(set(edit) - {'file', 'old', 'new'}):
+            raise Wrong(f'{place}: {stray[0]} is no key of an edit: quote texts that hold a comma or a colon')
     return files[0], edits
+
+
+def pattern_of(edit):
+    return re.compile(r'\s+'.join(re.escape(word) for word in edit['old'].split()))
+
+
+def located(edits, sources, graph, root_file, place):
+    """Edits by file."""
+    by_file = {}
+    for edit in edits:
+        if 'file' in edit and edit['file'] not in graph:
+            raise Wrong(f'{place}: {root_file}, which registers the kernel, does not include {edit["file"]}')
+        files = [edit['file']] if 'file' in edit else [name for name in graph if name not in sources.variants]
+        found = [name for name in files for _ in pattern_of(edit).finditer(sources.text(name))]
+        if len(found) != 1:
+            times = 'does not occur' if not found else f'occurs {len(found)} times'
+            where = edit.get('file') or (' and '.join(sorted(set(found))) if found else f'{root_file} and what it includes of kernels/')
+            raise Wrong(f'{place}: the old text {times} in {where}, and must occur once: "{" ".join(edit["old"].split())[:80]}"')
+        by_file.setdefault(found[0], []).append(edit)
+    return by_file
 
 
 def edited(text, name, edits, place):
     """The text with these edits; #line after each keeps the numbers of lines."""
     spans = []
     for edit in edits:
-        pattern = r'\s+'.join(re.escape(word) for word in edit['old'].split())
-        found = list(re.finditer(pattern, text))
-        if len(found) != 1:
-            times = 'does not occur' if not found else f'occurs {len(found)} times'
-            raise Wrong(f'{place}: the old text {times} in {name}, and must occur once: "{" ".join(edit["old"].split())[:80]}"')
-        spans.append((found[0].start(), found[0].end(), edit['new'].rstrip('\n')))
+        found = pattern_of(edit).search(text)
+        spans.append((found.start(), found.end(), edit['new'].rstrip('\n')))
     spans.sort()
     for (_, end, _), (begin, _, _) in zip(spans, spans[1:]):
         if begin < end:
             raise Wrong(f'{place}: two edits of {name} overlap')
     for begin, end, new in reversed(spans):
         line_end = text.find('\n', end)
+        while text[line_end - 1] == '\\':  # within a macro
+            line_end = text.find('\n', line_end + 1)
         line = f'\n#line {text.count(chr(10), 0, line_end) + 2} "{name}"'
         text = text[:begin] + new + text[end:line_end] + line + text[line_end:]
     return text
 
 
-def apply(place, sources, out, root_file, edits, namespace, edited_by_list):
-    """Writes the copies; the path of the one that registers the kernel. Headers that another fault of the list edits are copied
-    too: beside their originals, calls would be ambiguous."""
-    by_file = {}
-    for edit in edits:
-        by_file.setdefault(edit.get('file', root_file), []).append(edit)
+def apply(place, sources, out, kernel, root_file, edits, namespace, edited_by_list):
+    """Writes the copies. The path of the one that registers the kernel, and the shaders to compile: {name: (file, definitions)}. Headers
+    that another fault of the list edits are copied too: beside their originals, calls would be ambiguous."""
     graph = sources.included(root_file)
-    for name in by_file:
-        if name not in graph:
-            raise Wrong(f'{place}: {root_file}, which registers the kernel, does not include {name}')
-    copied, grown = {root_file, *by_file, *edited_by_list.intersection(graph)}, True
+    by_file = located(edits, sources, graph, root_file, place)
+    headers = {name for name in edited_by_list.intersection(graph) if not name.endswith(('.comp', '.glsl'))}
+    copied, grown = {root_file, *by_file, *headers}, True
     while grown:
         users = {name for name, uses in graph.items() if copied.intersection(uses)}
         grown = not users <= copied
         copied |= users
-    folder = os.path.join(out, namespace)
-    for name in copied:
+    folder, shaders = os.path.join(out, namespace), {}
+
+    def own_shader(match):
+        name = match[1]
+        if name not in copied:
+            return match[0]
+        file, defines = sources.variants[name]
+        shaders[f'{namespace}_{name}'] = (os.path.join(folder, file), defines)
+        return match[0].replace(name, f'{namespace}_{name}')
+
+    for name in copied - set(sources.variants):
         text = edited(sources.text(name), name, by_file.get(name, []), place)
+        if name.endswith(('.comp', '.glsl')):
+            write_if_changed(os.path.join(folder, name), VARIANTS.sub('//', text) if name.endswith('.comp') else text)
+            continue
+        if name == root_file:
+            text = pruned(text, as_written(kernel))
+            text = SHADER.sub(lambda m: m[0] if f'shaders::{m[1]}' in text else '//', text)
+        text = SHADER.sub(own_shader, text)
+        text = re.sub(r'\bshaders::(\w+)', lambda m: own_shader(m) if m[1] in sources.variants else m[0], text)
         text = INCLUDE.sub(lambda m: f'{m[1]}{os.path.join(folder, m[2]) if m[2] in copied else m[2]}{m[3]}', text)
         text = re.sub(r'\bASSAY_KERNELS_\w+_INL\b', rf'\g<0>_{namespace}', text)  # toggles of headers for each instruction set
         text = re.sub(r'^#(undef|define) HWY_TARGET_INCLUDE\b', r'// \g<0>', text, flags=re.M)
@@ -168,7 +280,7 @@ def apply(place, sources, out, root_file, edits, namespace, edited_by_list):
         if not NAMESPACE.search(sources.text(name)):
             raise Wrong(f'{place}: no line of {name} opens a namespace of assay, so that its copy cannot have one of its own')
         write_if_changed(os.path.join(folder, name), f'#line 1 "{name}"\n{text}')
-    return os.path.join(folder, root_file)
+    return os.path.join(folder, root_file), shaders
 
 
 def opened(inner, namespace):
@@ -186,48 +298,61 @@ def quoted(text):
 
 def process(path, sources, root, out):
     name = os.path.relpath(path, root)
-    backend, op = os.path.basename(os.path.dirname(path)), os.path.splitext(os.path.basename(path))[0]
-    if backend not in BACKENDS:
-        raise Wrong(f'{name}: lists of faults lie in folders named after a back end: {", ".join(BACKENDS)}')
+    *_, group, backend, op = os.path.splitext(name)[0].split(os.sep)
+    if group not in SETS or backend not in BACKENDS:
+        raise Wrong(f'{name}: lists of faults lie in falsify/mutation/<set>/<back end>: {", ".join(SETS)}; {", ".join(BACKENDS)}')
     try:
         faults = yaml.safe_load(read(root, name))
     except yaml.YAMLError as e:
         raise Wrong(f'{name}: {" ".join(str(e).split())}') from None
     if not isinstance(faults, list) or not all(isinstance(f, dict) for f in faults):
         raise Wrong(f'{name}: a list of faults was expected')
-    shared = 'cpu' if backend == 'cpu' else 'ASSAY_CUDA_NAMESPACE'
-    parts, simd, seen = [], False, set()
-    edited_by_list = {e['file'] for f in faults for e in f.get('edits') or [] if isinstance(e, dict) and isinstance(e.get('file'), str)}
+    shared = 'ASSAY_CUDA_NAMESPACE' if backend == 'cuda' else backend
+    parts, simd, seen, shaders = [], False, set(), {}
+    target = os.path.join(out, group, backend, f'{op}.cpp')
+    checked, edited_by_list = [], set()
     for fault in faults:
         place = f'{name}: {fault.get("id", "a fault without an id")}'
         root_file, edits = check(fault, place, sources, seen, backend, op)
         seen.add(fault['id'])
-        namespace = f'fault_{op}_{fault["id"]}'
-        copy = apply(place, sources, os.path.join(out, backend), root_file, edits, namespace, edited_by_list)
+        checked.append((fault, place, root_file, edits))
+        edited_by_list |= set(located(edits, sources, sources.included(root_file), root_file, place))
+    for fault, place, root_file, edits in checked:
+        namespace = f'{group}_{backend}_{op}_{fault["id"]}'
+        copy, own_shaders = apply(place, sources, os.path.dirname(target), fault['kernel'], root_file, edits, namespace, edited_by_list)
+        shaders |= own_shaders
         is_simd = 'foreach_target.h' in sources.text(root_file)  # and is included once for each instruction set
         simd, include = simd or is_simd, f'#include "{copy}"\n'
-        words = ', '.join(quoted(t) for t in (fault['kernel'], f'mutant/{backend}/{op}/{fault["id"]}', fault['says'], fault['class'], name))
-        parts.append(f'''#ifndef ASSAY_{namespace}
+        mutant = f'"mutant/" ASSAY_CUDA_NAME "/{op}/{fault["id"]}"' if backend == 'cuda' else quoted(f'mutant/{backend}/{op}/{fault["id"]}')
+        words = ', '.join((as_written(fault['kernel']), mutant, *(quoted(t) for t in (fault['says'], fault['class'], name)), str(group == 'scored').lower()))
+        part = f'''#ifndef ASSAY_{namespace}
 #define ASSAY_{namespace}
 namespace assay::{shared} {{}}
 namespace assay::{namespace} {{
 namespace {shared} {{
 using namespace ::assay::{shared};
 }}
+namespace {{  // cuda and cuda-host have lists in common
 struct KernelRegistration {{
   explicit KernelRegistration(const Kernel& copy) {{ mutation::register_fault(copy, {{{words}}}); }}
 }};
+}}  // namespace
 }}  // namespace assay::{namespace}
 {"" if is_simd else include}#endif
-{include if is_simd else ""}''')
-    target = os.path.join(out, backend, f'{op}.cpp')
+{include if is_simd else ""}'''
+        if 'only' in fault:
+            part = f'#if {"" if fault["only"] == "cuda" else "!"}defined(__CUDACC__)\n{part}#endif\n'
+        parts.append(part)
     head = '#include "falsify/mutation/fault.hpp"\n'
-    if backend != 'cpu':
+    if backend == 'cuda':
         head += '#include "runtime/cuda/launch.hpp"\n'
+        write_if_changed(target[:-3] + 'cu', f'#include "{target}"\n')
+    if backend == 'vulkan':
+        lines = [f'assay_add_shader(${{faults}} {file} {shader} {" ".join(defines)})\n' for shader, (file, defines) in sorted(shaders.items())]
+        write_if_changed(target[:-3] + 'cmake', f'# Made of {name} by faults.py.\n' + ''.join(lines))
     if simd:
         head += f'#undef HWY_TARGET_INCLUDE\n#define HWY_TARGET_INCLUDE "{target}"\n#include "hwy/foreach_target.h"\n'
     write_if_changed(target, f'// Made of {name} by faults.py.\n{head}' + ''.join(parts))
-    return len(faults)
 
 
 def main():

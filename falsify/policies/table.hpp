@@ -9,9 +9,13 @@
 
 namespace assay::falsify::policies {
 
-/// One kernel under every policy: kernel, op, mutant, fault, class, and under `policies` by name: covered, rejected,
-/// cases, refused, seconds, unavailable.
-nlohmann::json judge_all(const Kernel& kernel, std::string_view fault, const JudgeOptions& options);
+/// The column that counts a mutant of this class (falsify/mutation/faults.py) or of this family of automatic ones. "special" are NaN, Inf
+/// and the ends of the range, "state" is what memory held and what is left unwritten.
+std::string_view column_of(std::string_view op, std::string_view fault_class);
+
+/// One kernel under every policy: kernel, op, mutant, fault, class (its column), and under `policies` by name: covered, rejected,
+/// cases, refused, seconds, unavailable. `fault` is empty for a right kernel.
+nlohmann::json judge_all(const Kernel& kernel, std::string_view fault, std::string_view fault_class, const JudgeOptions& options);
 
 /// Totals of the documents that judge_all() gave, by policy: operations covered, mutants judged, killed, missed by
 /// class, right kernels judged and rejected, milliseconds per case. `beyond_ours`: mutants that a policy kills and ours

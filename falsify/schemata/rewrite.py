@@ -349,11 +349,6 @@ class File:
                 break
         return i
 
-    def is_fault(self, i):
-        """Next to the fault of a hand-written mutant."""
-        near = [t.text for t in self.tokens[max(0, i - 4):i + 5]]
-        return 'fault' in near or any(t.endswith('Fault') for t in near) or 'Fault' in ''.join(near)
-
     def walk(self):
         tokens = self.tokens
         i = 0
@@ -369,10 +364,10 @@ class File:
         binary = t.kind == 'op' and t.spaced[0] and t.spaced[1] and operand_before
         if self.begins_statement(i):
             self.statement(i)
-        if binary and t.text in INFIX and not self.is_fault(i):
+        if binary and t.text in INFIX:
             tag, variants = INFIX[t.text]
             self.infix(i, tag, variants)
-        elif binary and t.text in COMPARE and not self.is_fault(i):
+        elif binary and t.text in COMPARE:
             tag, boundary, negation, exchanged = COMPARE[t.text]
             loop = self.in_for[i] or self.in_while(i)
             variants = [(2, 'branch', f'{t.text} negated')]
@@ -440,8 +435,6 @@ class File:
 
     def literal(self, i):
         t = self.tokens[i]
-        if self.is_fault(i):
-            return
         real = not t.text.lower().startswith('0x') and re.search(r'[.eEfF]', t.text) or 'p' in t.text.lower()
         if real:
             value = float.fromhex(re.sub(r"[fFlL']", '', t.text)) if 'p' in t.text.lower() else float(re.sub(r"[fFlL']", '', t.text))
@@ -472,11 +465,11 @@ class File:
             explicit = self.text[tokens[after].at:tokens[self.partner[after]].at + 1]
             after = self.partner[after] + 1
         if tokens[after].text == '(' and not tokens[after].spaced[0]:
-            if chain in CALLS and not self.is_fault(i) and (not explicit or chain in ('std::max', 'std::min')):
+            if chain in CALLS and (not explicit or chain in ('std::max', 'std::min')):
                 self.call(i, after, chain, explicit)
                 return after - 1
             return self.subscripts(i, end, after)
-        if chain == 'fault' or chain.endswith('Fault') or explicit or self.is_fault(i):
+        if explicit:
             return None
         # A condition that is a name.
         left, right = previous.text, tokens[after].text

@@ -17,25 +17,25 @@ inline Affine affine_of(const AffineProduct& x) {
 }
 
 struct Naive16 {
-  template <bool a_transposed, bool b_transposed, ProductFault fault>
+  template <bool a_transposed, bool b_transposed>
   static void run(const AffineProduct& x, Device& device) {
-    naive16_with<a_transposed, b_transposed, fault>(product_of(x), affine_of(x), device);
+    naive16_with<a_transposed, b_transposed>(product_of(x), affine_of(x), device);
   }
 };
 struct RegisterTiled {
-  template <bool a_transposed, bool b_transposed, ProductFault fault>
+  template <bool a_transposed, bool b_transposed>
   static void run(const AffineProduct& x, Device& device) {
-    register_tiled_with<a_transposed, b_transposed, fault>(product_of(x), affine_of(x), device);
+    register_tiled_with<a_transposed, b_transposed>(product_of(x), affine_of(x), device);
   }
 };
 
-template <class Algorithm, ProductFault fault = ProductFault::none>
+template <class Algorithm>
 void multiply(const AffineProduct& x, Device& device) {
   if (x.m() == 0 || x.n() == 0) return;
-  if (x.a_transposed && x.b_transposed) Algorithm::template run<true, true, fault>(x, device);
-  else if (x.a_transposed) Algorithm::template run<true, false, fault>(x, device);
-  else if (x.b_transposed) Algorithm::template run<false, true, fault>(x, device);
-  else Algorithm::template run<false, false, fault>(x, device);
+  if (x.a_transposed && x.b_transposed) Algorithm::template run<true, true>(x, device);
+  else if (x.a_transposed) Algorithm::template run<true, false>(x, device);
+  else if (x.b_transposed) Algorithm::template run<false, true>(x, device);
+  else Algorithm::template run<false, false>(x, device);
 }
 
 /// The registry's row of an operation that is made of products, of whose C a block has `rows` rows.

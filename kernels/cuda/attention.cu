@@ -1,22 +1,338 @@
-// Attention with CUDA.
-#include "kernels/cuda/attention_mma.cuh"
+// Attention with an online softmax: a warp for a query, tiles of 64 queries by 64 keys, and tensor cores, 16 queries a warp.
 #include "ops/attention.hpp"
+
+#include "kernels/cuda/attention_mma.cuh"
 
 namespace assay::ASSAY_CUDA_NAMESPACE::of_attention {
 namespace {
 
 using ops::AttentionArgs;
 
+/// Keys that query i of sequence b sees.
+template <class S>
+__device__ Index seen_by(const Attention<S>& a, Index b, Index i) {
+  return keys_seen(a.causal, a.lengths[b], a.starts[b], i);
+}
+
+/// One query by a warp: a lane for each of 32 keys at a time, then for every 32nd element of the mean.
+template <class S>
+__device__ void attend_query(const Attention<S>& a, Index b, Index h, Index i) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const Index g = h / a.group;
+  const Index keys = seen_by(a, b, i);
+  const S* const q = a.q.at(b, i, h);
+  float sums[kLargestD / 32] = {}, largest = -INFINITY, total = 0.0f;
+  for (Index first = 0; first < keys; first += 32) {
+    const Index j = first + lane;
+    float score = -INFINITY;
+    if (j < keys) {
+      const S* const k = a.k.at(b, j, g);
+      float dot = 0.0f;
+      for (Index c = 0; c < a.d; ++c) dot += load(q[c]) * load(k[c]);
+      score = dot * a.scale;
+    }
+    const Larger larger;
+    const float grown = larger(largest, across<Larger>(score, 32));
+    const float shift = grown == -INFINITY ? 0.0f : grown;
+    const float weight = j < keys ? expf(score - shift) : 0.0f;
+    if (largest < grown && largest > -INFINITY) {
+      const float factor = expf(largest - grown);
+      total *= factor;
+      for (float& sum : sums) sum *= factor;
+    }
+    largest = grown;
+    total += across<Plus>(weight, 32);
+    for (int n = 0; n < 32 && first + n < keys; ++n) {
+      const float of_key = __shfl_sync(0xffffffffU, weight, n);
+      const S* const v = a.v.at(b, first + n, g);
+#pragma unroll
+      for (int e = 0; e < kLargestD / 32; ++e)
+        if (lane + 32 * e < a.d) sums[e] += of_key * load(v[lane + 32 * e]);
+    }
+  }
+  const bool nothing = total == 0.0f;
+  S* const y = a.y.at(b, i, h);
+#pragma unroll
+  for (int e = 0; e < kLargestD / 32; ++e)
+    if (lane + 32 * e < a.d) store(y[lane + 32 * e], nothing ? 0.0f : sums[e] / total);
+  if (lane == 0) *a.logsumexp.at(b, i, h) = nothing ? -INFINITY : largest + logf(total);
+}
+
+template <class S>
+__global__ void __launch_bounds__(32 * kWarpQueries) attention_warp(Attention<S> a) {
+  const Index heads = a.kv_heads * a.group;
+  const Index number = Index{blockIdx.x} * kWarpQueries + static_cast<int>(threadIdx.x) / 32;
+  if (number < a.batch * a.s * heads) attend_query(a, number / heads / a.s, number % heads, number / heads % a.s);  // whole warps
+}
+
+/// A block for 64 rows of one key-value head: query i of head h of the group is row i * group + h, so that the heads of a group
+/// share what is loaded. Keys, then values of the same 64 places, pass through one buffer.
+template <class S, int kD>
+__global__ void __launch_bounds__(256) attention_tiled(Attention<S> a) {
+  using Tiles = AttentionTiles<kD>;
+  float* const queries = dynamic_shared<float>();
+  float* const tile = queries + 64 * Tiles::kPitch;
+  float* const weights = tile + 64 * Tiles::kPitch;
+  int* const special = reinterpret_cast<int*>(weights + Tiles::kQueries * Tiles::kWeightPitch);
+  const int tx = static_cast<int>(threadIdx.x) % 16, ty = static_cast<int>(threadIdx.x) / 16;
+  // Later blocks see more keys: they start first.
+  const Index first_row = (Index{gridDim.x} - 1 - blockIdx.x) * Tiles::kQueries, rows = a.s * a.group;
+  const Index b = blockIdx.z, g = blockIdx.y;
+  const auto head = [&](Index row) { return g * a.group + row % a.group; };
+  const Index count = rows - first_row < Tiles::kQueries ? rows - first_row : Tiles::kQueries;
+  // Rows are in the order of their positions, and so of the keys that they see.
+  const Index least = seen_by(a, b, first_row / a.group);
+  const Index most = seen_by(a, b, (first_row + count - 1) / a.group);
+
+  load_rows<kD, S>(queries, count, a.d, a.q_aligned, [&](int r) { return a.q.at(b, (first_row + r) / a.group, head(first_row + r)); });
+  float sums[4][kD / 16] = {}, largest[4], total[4];
+  Index keys[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const Index row = first_row + 4 * ty + i;
+    largest[i] = -INFINITY;
+    total[i] = 0.0f;
+    keys[i] = row < rows ? seen_by(a, b, row / a.group) : 0;
+  }
+  for (Index first = 0; first < most; first += Tiles::kKeys) {
+    __syncthreads();  // the values before are done with
+    const Index here = most - first < Tiles::kKeys ? most - first : Tiles::kKeys;
+    if (threadIdx.x == 0) *special = 0;
+    load_rows<kD, S>(tile, here, a.d, a.k_aligned, [&](int r) { return a.k.at(b, first + r, g); });
+    __syncthreads();
+    float score[4][4];
+    rows_by_rows<kD>(queries, tile, ty, tx, score);
+    int own[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      own[i] = static_cast<int>(keys[i] - first < 0 ? 0 : keys[i] - first < 64 ? keys[i] - first : 64);
+      const Larger larger;
+      float grown = -INFINITY;
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        score[i][j] *= a.scale;
+        if (tx + 16 * j < own[i]) grown = larger(grown, score[i][j]);
+      }
+      grown = larger(largest[i], across<Larger>(grown, 16));
+      const float shift = grown == -INFINITY ? 0.0f : grown;
+      if (largest[i] < grown && largest[i] > -INFINITY) {
+        const float factor = expf(largest[i] - grown);
+        total[i] *= factor;
+#pragma unroll
+        for (int c = 0; c < kD / 16; ++c) sums[i][c] *= factor;
+      }
+      largest[i] = grown;
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        const float weight = tx + 16 * j < own[i] ? expf(score[i][j] - shift) : 0.0f;
+        total[i] += weight;
+        weights[(4 * ty + i) * Tiles::kWeightPitch + tx + 16 * j] = weight;
+      }
+    }
+    __syncthreads();  // the keys are done with
+    const bool partly = least < first + here;  // some row does not see all of it
+    load_rows<kD, S>(tile, here, a.d, a.v_aligned, [&](int r) { return a.v.at(b, first + r, g); }, least - first,
+                     partly ? special : nullptr);
+    __syncthreads();
+    // A weight of zero times NaN would reach rows that do not see the value.
+    if (partly && *special != 0) weights_by_rows<kD>(weights, tile, ty, tx, sums, [&](int i, int j) { return j < own[i]; });
+    else weights_by_rows<kD>(weights, tile, ty, tx, sums);
+  }
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const Index row = first_row + 4 * ty + i;
+    const float sum = across<Plus>(total[i], 16);  // all lanes take part
+    if (row >= rows) continue;
+    const bool nothing = sum == 0.0f;
+    const float factor = nothing ? 0.0f : 1.0f / sum;
+#pragma unroll
+    for (float& x : sums[i]) x = nothing ? 0.0f : x;
+    store_row<kD>(a.y.at(b, row / a.group, head(row)), sums[i], factor, tx, a.d, a.y_aligned);
+    if (tx == 0) *a.logsumexp.at(b, row / a.group, head(row)) = nothing ? -INFINITY : largest[i] + logf(sum);
+  }
+}
+
+template <class S>
+void run_warp(const AttentionArgs& args, Device& device) {
+  const Attention<S> a = attention_of<S>(args);
+  const Index queries = a.batch * a.s * a.kv_heads * a.group;
+  if (queries > 0) launch(&attention_warp<S>, {dim3(blocks_for(queries, kWarpQueries)), dim3(32 * kWarpQueries)}, device, a);
+}
+
+template <class S, int kD>
+void launch_tiled(const Attention<S>& a, Device& device) {
+  using Tiles = AttentionTiles<kD>;
+  const dim3 grid(blocks_for(a.s * a.group, Tiles::kQueries), static_cast<unsigned>(a.kv_heads), static_cast<unsigned>(a.batch));
+  launch(&attention_tiled<S, kD>, {grid, dim3(Tiles::kThreads), Tiles::kBytes}, device, a);
+}
+
+template <class S>
+void run_tiled(const AttentionArgs& args, Device& device) {
+  const Attention<S> a = attention_of<S>(args);
+  if (a.batch == 0 || a.s == 0) return;
+  if (a.d <= 64) launch_tiled<S, 64>(a, device);
+  else if (a.d <= 128) launch_tiled<S, 128>(a, device);
+  else launch_tiled<S, 256>(a, device);
+}
+
+/// Rows as in attention_tiled; the pair of a stage is keys and values.
+template <class S, int kD>
+__global__ void __launch_bounds__(MmaPlan<S, kD, 1>::kThreads) attention_mma(Attention<S> a) {
+  using Plan = MmaPlan<S, kD, 1>;
+  constexpr int kTile = Plan::kTile, kPitch = Plan::kPitch;
+  const int rows = static_cast<int>(a.s * a.group), group = static_cast<int>(a.group), d = static_cast<int>(a.d);
+  const int first_row = static_cast<int>(gridDim.x - 1 - blockIdx.x) * Plan::kRows, warp = static_cast<int>(threadIdx.x) / 32;
+  const int count = min(rows - first_row, Plan::kRows);
+  const Index b = blockIdx.z, g = blockIdx.y;
+  const auto head = [&](int row) { return g * group + row % group; };
+  const Index most = seen_by(a, b, (first_row + count - 1) / group);
+  const int tiles = static_cast<int>((most + kTile - 1) / kTile);
+  const auto fetch = [&](int tile) { fetch_keys<Plan, kD>(a, b, g, tile, tiles, most); };
+  S* const queries = dynamic_shared<S>();
+  fetch_rows<Plan, kD>(queries, Plan::kRows, count, d, [&](int r) { return a.q.at(b, (first_row + r) / group, head(first_row + r)); });
+  fetch(0);
+
+  Index seen[2];
+  float sums[kD / 8][4] = {}, largest[2] = {-INFINITY, -INFINITY}, total[2] = {};
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = first_row + 16 * warp + output_row(2 * half);
+    seen[half] = row < rows ? seen_by(a, b, row / group) : 0;
+  }
+  const float scale = a.scale * kLog2E;
+  const Larger larger;
+  const auto attend = [&](const S* keys, Index first) {
+    const S* const values = keys + kTile * kPitch;
+    const int here = static_cast<int>(min(most - first, Index{kTile}));
+    float scores[kTile / 8][4];
+    dot_rows(queries + 16 * warp * kPitch, keys, kPitch, here, d, scores);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int own = static_cast<int>(min(max(seen[half] - first, Index{0}), Index{kTile}));
+      float grown = -INFINITY;
+#pragma unroll
+      for (int n = 0; n < kTile / 8; ++n)
+#pragma unroll
+        for (int e = 2 * half; e < 2 * half + 2; ++e) {
+          scores[n][e] *= scale;
+          if (8 * n + output_column(e) < own) grown = larger(grown, scores[n][e]);
+        }
+      grown = larger(largest[half], across_row<Larger>(grown));
+      const float shift = grown == -INFINITY ? 0.0f : grown;
+      const float factor = largest[half] < grown && largest[half] > -INFINITY ? exp2f(largest[half] - grown) : 1.0f;
+      largest[half] = grown;
+      total[half] *= factor;
+#pragma unroll
+      for (int n = 0; n < kD / 8; ++n) sums[n][2 * half] *= factor, sums[n][2 * half + 1] *= factor;
+#pragma unroll
+      for (int n = 0; n < kTile / 8; ++n)
+#pragma unroll
+        for (int e = 2 * half; e < 2 * half + 2; ++e) {
+          const float weight = 8 * n + output_column(e) < own ? exp2f(scores[n][e] - shift) : 0.0f;
+          total[half] += weight;
+          scores[n][e] = weight;
+        }
+    }
+    add_weighted_rows(scores, values, kPitch, here, d, sums);
+  };
+  for (int tile = 0; tile < tiles; ++tile) {
+    if constexpr (Plan::kStages == 2) fetch(tile + 1);
+    __pipeline_wait_prior(Plan::kStages - 1);
+    __syncthreads();  // the tile has come for all threads
+    if (first_row + 16 * warp < rows) attend(Plan::pair(tile), Index{tile} * kTile);
+    __syncthreads();  // the tile is done with
+    if constexpr (Plan::kStages == 1) fetch(tile + 1);
+  }
+  __pipeline_wait_prior(0);
+#pragma unroll
+  for (int half = 0; half < 2; ++half) total[half] = across_row<Plus>(total[half]);
+  const std::uint64_t spoilt = spoilt_rows(sums, total);
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int r = output_row(2 * half), row = first_row + 16 * warp + r;
+    if (row >= rows || is_spoilt(spoilt, r)) continue;
+    const bool nothing = total[half] == 0.0f;
+    store_outputs(a.y.at(b, row / group, head(row)), sums, half, nothing ? 0.0f : 1.0f / total[half], a.d);
+    if (threadIdx.x % 4 == 0)
+      *a.logsumexp.at(b, row / group, head(row)) = nothing ? -INFINITY : (largest[half] + log2f(total[half])) * kLn2;
+  }
+  for (int r = 0; r < 16; ++r)
+    if (const int row = first_row + 16 * warp + r; is_spoilt(spoilt, r) && row < rows) attend_query(a, b, head(row), row / group);
+}
+
+template <class S, int kD>
+void launch_mma(const Attention<S>& a, Device& device) {
+  using Plan = MmaPlan<S, kD, 1>;
+  const dim3 grid(blocks_for(a.s * a.group, Plan::kRows), static_cast<unsigned>(a.kv_heads), static_cast<unsigned>(a.batch));
+  launch(&attention_mma<S, kD>, {grid, dim3(Plan::kThreads), Plan::kBytes}, device, a);
+}
+
+/// Throws Unavailable where the device has too little shared memory, or compute capability below 8.0.
+template <class S>
+void run_mma(const AttentionArgs& args, Device& device) {
+  need_mma("attention_mma", device);
+  const Attention<S> a = attention_of<S>(args);
+  if (a.batch == 0 || a.s == 0) return;
+  if (a.d <= 64) launch_mma<S, 64>(a, device);
+  else if (a.d <= 128) launch_mma<S, 128>(a, device);
+  else launch_mma<S, 256>(a, device);
+}
+
+std::optional<std::string> refuse(const AttentionArgs& args) { return refuse_grid("batch", args.batch, 1); }
+
+template <class S>
+KernelRegistration add_warp(std::string_view id) {
+  return KernelRegistration({.op = "attention",
+                             .id = id,
+                             .backend = kCudaBackend,
+                             .arithmetic = {.functions = FunctionLibrary::cuda, .online_tile = 32},
+                             .storage = dtype_of<S>,
+                             .source = "kernels/cuda/attention.cu",
+                             .summary = "a warp a query, 32 keys at a time",
+                             .run = &run_typed<AttentionArgs, &run_warp<S>>});
+}
+
+template <class S>
+KernelRegistration add_tiled(std::string_view id) {
+  return KernelRegistration({.op = "attention",
+                             .id = id,
+                             .backend = kCudaBackend,
+                             .arithmetic = {.functions = FunctionLibrary::cuda, .online_tile = 64},
+                             .storage = dtype_of<S>,
+                             .source = "kernels/cuda/attention.cu",
+                             .summary = "64 queries by 64 keys a block, heads of a group together, 4x4 scores a thread",
+                             .run = &run_typed<AttentionArgs, &run_tiled<S>>,
+                             .refuse = &refuse_typed<AttentionArgs, &refuse>,
+                             .priority = 1});
+}
+
+template <class S>
+KernelRegistration add_mma(std::string_view id) {
+  Arithmetic arithmetic = mma_arithmetic<S>();
+  arithmetic.online_tile = MmaPlan<S, 256, 1>::kTile;  // the shortest
+  return KernelRegistration({.op = "attention",
+                             .id = id,
+                             .backend = kCudaBackend,
+                             .arithmetic = arithmetic,
+                             .storage = dtype_of<S>,
+                             .source = "kernels/cuda/attention.cu",
+                             .summary = sizeof(S) == 2 ? "16-bit tensor cores (mma.sync m16n8k16), 16 queries a warp, scores stay in registers"
+                                                       : "three products of TF32 for one (mma.sync m16n8k8), 16 queries a warp, scores stay in registers",
+                             .run = &run_typed<AttentionArgs, &run_mma<S>>,
+                             .refuse = &refuse_typed<AttentionArgs, &refuse>,
+                             .priority = 2});
+}
+
 const KernelRegistration registrations[] = {
-    KernelRegistration(attention_warp_row<AttentionArgs, float>("attention/" ASSAY_CUDA_NAME "/warp")),
-    KernelRegistration(attention_warp_row<AttentionArgs, Half>("attention/" ASSAY_CUDA_NAME "/warp_f16")),
-    KernelRegistration(attention_warp_row<AttentionArgs, BFloat16>("attention/" ASSAY_CUDA_NAME "/warp_bf16")),
-    KernelRegistration(attention_tiled_row<AttentionArgs, float>("attention/" ASSAY_CUDA_NAME "/tiled")),
-    KernelRegistration(attention_tiled_row<AttentionArgs, Half>("attention/" ASSAY_CUDA_NAME "/tiled_f16")),
-    KernelRegistration(attention_tiled_row<AttentionArgs, BFloat16>("attention/" ASSAY_CUDA_NAME "/tiled_bf16")),
-    KernelRegistration(attention_mma_row<AttentionArgs, float>("attention/" ASSAY_CUDA_NAME "/mma_tf32x3")),
-    KernelRegistration(attention_mma_row<AttentionArgs, Half>("attention/" ASSAY_CUDA_NAME "/mma_f16")),
-    KernelRegistration(attention_mma_row<AttentionArgs, BFloat16>("attention/" ASSAY_CUDA_NAME "/mma_bf16")),
+    add_warp<float>("attention/" ASSAY_CUDA_NAME "/warp"),
+    add_warp<Half>("attention/" ASSAY_CUDA_NAME "/warp_f16"),
+    add_warp<BFloat16>("attention/" ASSAY_CUDA_NAME "/warp_bf16"),
+    add_tiled<float>("attention/" ASSAY_CUDA_NAME "/tiled"),
+    add_tiled<Half>("attention/" ASSAY_CUDA_NAME "/tiled_f16"),
+    add_tiled<BFloat16>("attention/" ASSAY_CUDA_NAME "/tiled_bf16"),
+    add_mma<float>("attention/" ASSAY_CUDA_NAME "/mma_tf32x3"),
+    add_mma<Half>("attention/" ASSAY_CUDA_NAME "/mma_f16"),
+    add_mma<BFloat16>("attention/" ASSAY_CUDA_NAME "/mma_bf16"),
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Attention on tensor cores: 16 queries a warp, whose scores become weights in the registers where they arise.
+// What kernels of attention and of its gradients on tensor cores share: a warp has 16 rows, whose scores become weights in the registers
+// where they arise.
 #pragma once
 
 #include <cuda_pipeline.h>
@@ -122,99 +123,6 @@ __device__ inline void store_outputs(S* row, const float (&sums)[columns][4], in
 
 inline constexpr float kLog2E = 1.44269504088896340736f, kLn2 = 0.693147180559945309417f;
 
-/// Rows as in attention_tiled; the pair of a stage is keys and values.
-template <class S, int kD, AttentionFault fault>
-__global__ void __launch_bounds__(MmaPlan<S, kD, 1>::kThreads) attention_mma(Attention<S> a) {
-  using Plan = MmaPlan<S, kD, 1>;
-  constexpr int kTile = Plan::kTile, kPitch = Plan::kPitch;
-  const int rows = static_cast<int>(a.s * a.group), group = static_cast<int>(a.group), d = static_cast<int>(a.d);
-  const int first_row = static_cast<int>(gridDim.x - 1 - blockIdx.x) * Plan::kRows, warp = static_cast<int>(threadIdx.x) / 32;
-  const int count = min(rows - first_row, Plan::kRows);
-  const Index b = blockIdx.z, g = blockIdx.y;
-  const auto head = [&](int row) { return fault == AttentionFault::heads_by_modulo ? row % group * a.kv_heads + g : g * group + row % group; };
-  const Index most = seen_by<fault>(a, b, (first_row + count - 1) / group);
-  const int tiles = static_cast<int>(fault == AttentionFault::tile_tail_dropped ? most / kTile : (most + kTile - 1) / kTile);
-  const auto fetch = [&](int tile) { fetch_keys<Plan, kD>(a, b, g, tile, tiles, most); };
-  S* const queries = dynamic_shared<S>();
-  fetch_rows<Plan, kD>(queries, Plan::kRows, count, d, [&](int r) { return a.q.at(b, (first_row + r) / group, head(first_row + r)); });
-  fetch(0);
-
-  Index seen[2];
-  float sums[kD / 8][4] = {}, largest[2] = {-INFINITY, -INFINITY}, total[2] = {};
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const int row = first_row + 16 * warp + output_row(2 * half);
-    seen[half] = row < rows ? seen_by<fault>(a, b, row / group) : 0;
-  }
-  const float scale = (fault == AttentionFault::scale_by_d ? rsqrtf(static_cast<float>(a.d)) : a.scale) * kLog2E;
-  const Larger larger;
-  const auto attend = [&](const S* keys, Index first) {
-    const S* const values = keys + kTile * kPitch;
-    const int here = static_cast<int>(min(most - first, Index{kTile}));
-    float scores[kTile / 8][4];
-    dot_rows(queries + 16 * warp * kPitch, keys, kPitch, here, d, scores);
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int own = static_cast<int>(min(max(seen[half] - first, Index{0}), Index{kTile}));
-      float grown = -INFINITY;
-#pragma unroll
-      for (int n = 0; n < kTile / 8; ++n)
-#pragma unroll
-        for (int e = 2 * half; e < 2 * half + 2; ++e) {
-          scores[n][e] *= scale;
-          if (8 * n + output_column(e) < own) grown = larger(grown, scores[n][e]);
-        }
-      grown = larger(largest[half], across_row<Larger>(grown));
-      const float shift = grown == -INFINITY ? 0.0f : grown;
-      const float factor = largest[half] < grown && largest[half] > -INFINITY ? exp2f(largest[half] - grown) : 1.0f;
-      largest[half] = grown;
-      if (fault != AttentionFault::sum_not_rescaled) total[half] *= factor;
-      if (fault != AttentionFault::mean_not_rescaled)
-#pragma unroll
-        for (int n = 0; n < kD / 8; ++n) sums[n][2 * half] *= factor, sums[n][2 * half + 1] *= factor;
-#pragma unroll
-      for (int n = 0; n < kTile / 8; ++n)
-#pragma unroll
-        for (int e = 2 * half; e < 2 * half + 2; ++e) {
-          const float weight = 8 * n + output_column(e) < own ? exp2f(scores[n][e] - shift) : 0.0f;
-          total[half] += weight;
-          scores[n][e] = weight;
-        }
-    }
-    add_weighted_rows(scores, values, kPitch, here, d, sums);
-  };
-  for (int tile = 0; tile < tiles; ++tile) {
-    if constexpr (Plan::kStages == 2) fetch(tile + 1);
-    if constexpr (fault != AttentionFault::no_wait) __pipeline_wait_prior(Plan::kStages - 1);
-    if constexpr (fault != AttentionFault::no_barrier_before_values) __syncthreads();  // the tile has come for all threads
-    if (first_row + 16 * warp < rows) attend(Plan::pair(tile), Index{tile} * kTile);
-    if constexpr (fault != AttentionFault::no_barrier_before_keys) __syncthreads();  // the tile is done with
-    if constexpr (Plan::kStages == 1) fetch(tile + 1);
-  }
-  __pipeline_wait_prior(0);
-#pragma unroll
-  for (int half = 0; half < 2; ++half) total[half] = across_row<Plus>(total[half]);
-  const std::uint64_t spoilt = fault == AttentionFault::masked_values_multiplied ? 0 : spoilt_rows(sums, total);
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const int r = output_row(2 * half), row = first_row + 16 * warp + r;
-    if (row >= rows || is_spoilt(spoilt, r)) continue;
-    const bool nothing = total[half] == 0.0f && fault != AttentionFault::masked_row_nan;
-    store_outputs(a.y.at(b, row / group, head(row)), sums, half, nothing ? 0.0f : 1.0f / total[half], a.d);
-    if (threadIdx.x % 4 == 0 && fault != AttentionFault::logsumexp_unwritten)
-      *a.logsumexp.at(b, row / group, head(row)) = nothing ? -INFINITY : (largest[half] + log2f(total[half])) * kLn2;
-  }
-  for (int r = 0; r < 16; ++r)
-    if (const int row = first_row + 16 * warp + r; is_spoilt(spoilt, r) && row < rows) attend_query<fault>(a, b, head(row), row / group);
-}
-
-template <class S, int kD, AttentionFault fault>
-void launch_attention_mma(const Attention<S>& a, Device& device) {
-  using Plan = MmaPlan<S, kD, 1>;
-  const dim3 grid(blocks_for(a.s * a.group, Plan::kRows), static_cast<unsigned>(a.kv_heads), static_cast<unsigned>(a.batch));
-  launch(&attention_mma<S, kD, fault>, {grid, dim3(Plan::kThreads), Plan::kBytes}, device, a);
-}
-
 /// Throws Unavailable below compute capability 8.0.
 inline void need_mma([[maybe_unused]] std::string_view kernel, [[maybe_unused]] Device& device) {
 #if defined(__CUDACC__)
@@ -222,36 +130,6 @@ inline void need_mma([[maybe_unused]] std::string_view kernel, [[maybe_unused]] 
     throw Unavailable(std::string(kernel), "its tensor instructions need compute capability 8.0; this device has " +
                                                std::to_string(capability / 10) + "." + std::to_string(capability % 10));
 #endif
-}
-
-/// Args: AttentionArgs. Throws Unavailable where the device has too little shared memory, or compute capability below 8.0.
-template <class S, AttentionFault fault = AttentionFault::none, class Args>
-void run_attention_mma(const Args& args, Device& device) {
-  need_mma("attention_mma", device);
-  Attention<S> a = attention_of<S>(args);
-  if (fault == AttentionFault::first_sequence_only) a.batch = std::min<Index>(a.batch, 1);
-  if (a.batch == 0 || a.s == 0) return;
-  if (a.d <= 64) launch_attention_mma<S, 64, fault>(a, device);
-  else if (a.d <= 128) launch_attention_mma<S, 128, fault>(a, device);
-  else launch_attention_mma<S, 256, fault>(a, device);
-}
-
-/// The registry's row. Args: AttentionArgs.
-template <class Args, class S, AttentionFault fault = AttentionFault::none>
-Kernel attention_mma_row(std::string_view id) {
-  Arithmetic arithmetic = mma_arithmetic<S>();
-  arithmetic.online_tile = MmaPlan<S, 256, 1>::kTile;  // the shortest
-  return {.op = "attention",
-          .id = id,
-          .backend = kCudaBackend,
-          .arithmetic = arithmetic,
-          .storage = dtype_of<S>,
-          .source = "kernels/cuda/attention_mma.cuh",
-          .summary = sizeof(S) == 2 ? "16-bit tensor cores (mma.sync m16n8k16), 16 queries a warp, scores stay in registers"
-                                    : "three products of TF32 for one (mma.sync m16n8k8), 16 queries a warp, scores stay in registers",
-          .run = [](const Call& call, Device& device) { run_attention_mma<S, fault>(Args::unpack(call), device); },
-          .refuse = [](const Call& call) { return refuse_grid("batch", Args::unpack(call).batch, 1); },
-          .priority = 2};
 }
 
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

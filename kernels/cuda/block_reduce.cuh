@@ -7,29 +7,26 @@
 
 namespace assay::ASSAY_CUDA_NAMESPACE {
 
-/// What a reduction does wrong on purpose (falsify/mutants/cuda).
-enum class ReduceFault { none, no_barrier, half_the_lanes_lost, first_warp_only };
-
-struct Plus {
+struct Add {
   __device__ float operator()(float x, float y) const { return x + y; }
 };
-struct Larger {
+struct Max {
   __device__ float operator()(float x, float y) const { return fmaxf(x, y); }
 };
 
 /// x combined over all threads of the block, the same bits in each of them: a tree over the lanes of each warp, then
 /// the warps in turn. Whole warps, at most 32; `partial` holds a float for each and is free again after the next
 /// barrier.
-template <ReduceFault fault = ReduceFault::none, class Combine>
+template <class Combine>
 __device__ inline float block_reduce(float x, Combine combine, float* partial) {
   const int warp = static_cast<int>(threadIdx.x) / 32, warps = static_cast<int>(blockDim.x) / 32;
 #pragma unroll
-  for (int lanes = fault == ReduceFault::half_the_lanes_lost ? 8 : 16; lanes > 0; lanes /= 2)
+  for (int lanes = 16; lanes > 0; lanes /= 2)
     x = combine(x, __shfl_xor_sync(0xffffffffU, x, lanes));
   if (threadIdx.x % 32 == 0) partial[warp] = x;
-  if constexpr (fault != ReduceFault::no_barrier) __syncthreads();
+  __syncthreads();
   float all = partial[0];
-  for (int w = 1; w < (fault == ReduceFault::first_warp_only ? 1 : warps); ++w) all = combine(all, partial[w]);
+  for (int w = 1; w < warps; ++w) all = combine(all, partial[w]);
   return all;
 }
 

@@ -24,64 +24,51 @@ struct ColumnSums {
   Index copy_ld;
 };
 
-/// What a kernel does wrong on purpose (falsify/mutants/cuda).
-enum class ColumnFault {
-  none,
-  no_barrier,
-  last_stripe_lost,
-  padding_times_zero,
-  divided_by_rows,
-  lengths_of_first,
-  first_batch_only
-};
-
 inline constexpr int kMostSummingThreads = 1024;
+
+namespace {  // nvcc has no inline kernels
 
 /// A block owns blockDim.x columns; its blockDim.y stripes take every blockDim.y-th row, and their sums are added in
 /// the order of the stripes: no order depends on the device, nor on the other batches.
-template <ColumnFault fault>
 __global__ void __launch_bounds__(kMostSummingThreads) column_sum_kernel(ColumnSums a) {
   ASSAY_SHARED(float, sums, [kMostSummingThreads]);
   const int width = static_cast<int>(blockDim.x), stripes = static_cast<int>(blockDim.y);
   const int lane = static_cast<int>(threadIdx.x), stripe = static_cast<int>(threadIdx.y);
   const Index column = Index{blockIdx.x} * width + lane;
-  const Index batches = fault == ColumnFault::first_batch_only ? 1 : a.batches;
-  for (Index b = blockIdx.y; b < batches; b += gridDim.y) {
-    const Index length = a.lengths == nullptr ? a.rows : a.lengths[fault == ColumnFault::lengths_of_first ? 0 : b];
-    const Index last = fault == ColumnFault::padding_times_zero ? a.rows : length;
+  for (Index b = blockIdx.y; b < a.batches; b += gridDim.y) {
+    const Index length = a.lengths == nullptr ? a.rows : a.lengths[b];
     float sum = 0.0f;
     if (column < a.columns) {
       const float* const in = a.in + b * a.in_batch + column;
 #pragma unroll 4
-      for (Index i = stripe; i < last; i += stripes) {
+      for (Index i = stripe; i < length; i += stripes) {
         const float x = in[i * a.in_ld];
-        sum += fault == ColumnFault::padding_times_zero ? x * (i < length ? 1.0f : 0.0f) : x;
+        sum += x;
         if (a.copy != nullptr) a.copy[i * a.copy_ld + column] = x;
       }
     }
     sums[stripe * width + lane] = sum;
-    if constexpr (fault != ColumnFault::no_barrier) __syncthreads();
+    __syncthreads();
     if (stripe == 0 && column < a.columns) {
       float total = 0.0f;
-      const int counted = fault == ColumnFault::last_stripe_lost ? stripes - 1 : stripes;
-      for (int s = 0; s < counted; ++s) total += sums[s * width + lane];
-      const Index divisor = fault == ColumnFault::divided_by_rows ? a.rows : length;
-      a.out[b * a.out_ld + column] = a.lengths == nullptr ? total : total / static_cast<float>(divisor);
+      for (int s = 0; s < stripes; ++s) total += sums[s * width + lane];
+      a.out[b * a.out_ld + column] = a.lengths == nullptr ? total : total / static_cast<float>(length);
     }
     __syncthreads();  // before the next batch overwrites the sums
   }
 }
 
+}  // namespace
+
 /// Rows of 8 columns fill a sector of 32 bytes; wider tiles only where there are blocks enough for every
 /// multiprocessor. A thread adds about eight rows before there are more stripes.
-template <ColumnFault fault>
-void column_sums(const ColumnSums& a, Device& device) {
+inline void column_sums(const ColumnSums& a, Device& device) {
   if (a.batches == 0 || a.columns == 0) return;
   const unsigned width = a.columns >= 4096 ? 32 : 8;
   unsigned stripes = 64 / width;
   while (stripes < kMostSummingThreads / width && Index{stripes} * 8 < a.rows) stripes *= 2;
   const dim3 grid(blocks_for(a.columns, width), static_cast<unsigned>(std::min<Index>(a.batches, 65535)));
-  launch(&column_sum_kernel<fault>, {grid, dim3(width, stripes)}, device, a);
+  launch(&column_sum_kernel, {grid, dim3(width, stripes)}, device, a);
 }
 
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -19,26 +19,20 @@ struct StridedCopy {
   Index dst_row, dst_column;
 };
 
-/// What a kernel does wrong on purpose (falsify/mutants/cuda).
-enum class CopyFault { none, no_barrier, tail_unwritten, columns_unchecked, copied_as_sum, inner_step_ignored };
+namespace {  // device code and its launches: of each file its own
 
 /// One thread an element, neighbouring threads along a row of src.
-template <CopyFault fault>
 __global__ void __launch_bounds__(256) elementwise_kernel(StridedCopy c) {
   const Index row_step = Index{gridDim.y} * blockDim.y;
   const Index column = Index{blockIdx.x} * blockDim.x + threadIdx.x;
   if (column >= c.n) return;
-  const Index src_column = fault == CopyFault::inner_step_ignored ? 1 : c.src_column;
-  for (Index row = Index{blockIdx.y} * blockDim.y + threadIdx.y; row < c.m; row += row_step) {
-    const float value = c.src[row * c.src_row + column * src_column];
-    c.dst[row * c.dst_row + column * c.dst_column] = fault == CopyFault::copied_as_sum ? value + 0.0f : value;
-  }
+  for (Index row = Index{blockIdx.y} * blockDim.y + threadIdx.y; row < c.m; row += row_step)
+    c.dst[row * c.dst_row + column * c.dst_column] = c.src[row * c.src_row + column * c.src_column];
 }
 
 /// 32x32 tiles through shared memory, so that reads run along rows of src and writes along columns of it. The pad keeps
 /// a column of the tile in 32 banks. Source: Ruetsch & Micikevicius, "Optimizing matrix transpose in CUDA", NVIDIA
 /// 2009.
-template <CopyFault fault>
 __global__ void __launch_bounds__(256) tiled32_kernel(StridedCopy c) {
   constexpr int kTile = 32, kRows = 8;
   ASSAY_SHARED(float, tile, [kTile][kTile + 1]);
@@ -49,26 +43,24 @@ __global__ void __launch_bounds__(256) tiled32_kernel(StridedCopy c) {
     const Index row = row0 + y + i, column = column0 + x;
     if (row < c.m && column < c.n) tile[y + i][x] = c.src[row * c.src_row + column * c.src_column];
   }
-  if constexpr (fault != CopyFault::no_barrier) __syncthreads();
+  __syncthreads();
 #pragma unroll
   for (int i = 0; i < kTile; i += kRows) {
     const Index row = row0 + x, column = column0 + y + i;
-    const Index rows = fault == CopyFault::tail_unwritten ? c.m / kTile * kTile : c.m;
-    const bool inside = row < rows && (fault == CopyFault::columns_unchecked || column < c.n);
-    if (inside) c.dst[row * c.dst_row + column * c.dst_column] = tile[x][y + i];
+    if (row < c.m && column < c.n) c.dst[row * c.dst_row + column * c.dst_column] = tile[x][y + i];
   }
 }
 
-template <CopyFault fault = CopyFault::none>
 void elementwise(const StridedCopy& c, Device& device) {
   const dim3 grid(blocks_for(c.n, 32), static_cast<unsigned>(std::min<Index>((c.m + 7) / 8, 65535)));
-  launch(&elementwise_kernel<fault>, {grid, dim3(32, 8)}, device, c);
+  launch(&elementwise_kernel, {grid, dim3(32, 8)}, device, c);
 }
 
-template <CopyFault fault = CopyFault::none>
 void tiled32(const StridedCopy& c, Device& device) {
-  launch(&tiled32_kernel<fault>, {dim3(blocks_for(c.n, 32), blocks_for(c.m, 32)), dim3(32, 8)}, device, c);
+  launch(&tiled32_kernel, {dim3(blocks_for(c.n, 32), blocks_for(c.m, 32)), dim3(32, 8)}, device, c);
 }
+
+}  // namespace
 
 /// dst of `exchanged` (a transpose) is [n,m].
 template <class Args, bool exchanged>

@@ -1,10 +1,88 @@
-// Weighted cross-entropy with CUDA.
-#include "kernels/cuda/cross_entropy.cuh"
+// Weighted cross-entropy, one block a row, then one block for the total.
+#include "kernels/cuda/block_reduce.cuh"
+#include "ops/cross_entropy.hpp"
+#include "runtime/registry.hpp"
 
 namespace assay::ASSAY_CUDA_NAMESPACE::of_cross_entropy {
 namespace {
 
-const KernelRegistration block_per_row_row{cross_entropy_kernel<>("cross_entropy/" ASSAY_CUDA_NAME "/block_per_row")};
+/// logits (rows, classes): rows dense, at i * ld + j; the rest is dense. Outputs share no memory with inputs.
+struct CrossEntropy {
+  Index rows, classes;
+  const float* logits;
+  Index ld;
+  const std::int32_t* targets;
+  const float* weights;
+  float *loss, *total, *logsumexp, *normalizer;
+  bool mean;
+};
+
+/// loss[i] = weights[y] ((m - x[y]) + log sum_j exp(x[j] - m)) in one pass over the row. A thread rescales its sum where its maximum
+/// grows, at most once for 512 entries of the row, and once more for the row's maximum (softmax.cu has the source). Elements past
+/// the end count as -inf. Error: the contract's bound; the order depends on classes alone.
+__global__ void __launch_bounds__(256) cross_entropy_row_kernel(CrossEntropy c) {
+  ASSAY_SHARED(float, tops, [8]);
+  ASSAY_SHARED(float, sums, [8]);
+  constexpr int kAtOnce = 4;  // loads of 16 bytes on their way together
+  const Index row = blockIdx.x;
+  const float* const x = c.logits + row * c.ld;
+  const bool aligned = aligned16(x);
+  const Index n = c.classes, step = Index{blockDim.x} * 4;
+  float top = -INFINITY, sum = 0.0f;
+  for (Index j = Index{threadIdx.x} * 4; j < n; j += kAtOnce * step) {
+    float4 v[kAtOnce];
+    float grown = top;
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) v[i] = load4(x, n, j + i * step, aligned, -INFINITY);
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) grown = fmaxf(fmaxf(grown, fmaxf(v[i].x, v[i].y)), fmaxf(v[i].z, v[i].w));
+    if (top < grown) sum *= expf(top - grown);
+    top = grown;
+    const float shift = top == -INFINITY ? 0.0f : top;  // nothing but -inf so far: the sum stays 0, or NaN where a NaN came
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) sum += expf(v[i].x - shift) + expf(v[i].y - shift) + (expf(v[i].z - shift) + expf(v[i].w - shift));
+  }
+  const float m = block_reduce(top, Max{}, tops);
+  sum *= expf(top - m);  // NaN where all of the row is -inf, or some of it inf
+  const float log_sum = logf(block_reduce(sum, Add{}, sums));
+  if (threadIdx.x != 0) return;
+  const Index y = c.targets[row];
+  c.logsumexp[row] = m + log_sum;
+  c.loss[row] = c.weights[y] * ((m - x[y]) + log_sum);
+}
+
+/// total = sum of the losses over the sum of the targets' weights, or over 1.
+__global__ void __launch_bounds__(256) cross_entropy_total_kernel(CrossEntropy c) {
+  ASSAY_SHARED(float, losses, [8]);
+  ASSAY_SHARED(float, weights, [8]);
+  float loss = 0.0f, weight = 0.0f;
+  for (Index i = threadIdx.x; i < c.rows; i += blockDim.x) {
+    loss += c.loss[i];
+    weight += c.weights[c.targets[i]];
+  }
+  loss = block_reduce(loss, Add{}, losses);
+  weight = block_reduce(weight, Add{}, weights);
+  if (threadIdx.x != 0) return;
+  c.normalizer[0] = c.mean ? weight : 1.0f;
+  c.total[0] = c.mean ? loss / weight : loss;
+}
+
+void run(const ops::CrossEntropyArgs& args, Device& device) {
+  const CrossEntropy c{
+      args.rows,           args.classes,     args.logits.data(), args.logits.stride(0), args.targets.data(),
+      args.weights.data(), args.loss.data(), args.total.data(),  args.logsumexp.data(), args.normalizer.data(),
+      args.reduction == 1};
+  launch(&cross_entropy_row_kernel, {dim3(static_cast<unsigned>(args.rows)), dim3(row_threads(args.classes, 4))}, device, c);
+  launch(&cross_entropy_total_kernel, {dim3(1), dim3(row_threads(args.rows, 1))}, device, c);
+}
+
+const KernelRegistration block_per_row{{.op = "cross_entropy",
+                                        .id = "cross_entropy/" ASSAY_CUDA_NAME "/block_per_row",
+                                        .backend = kCudaBackend,
+                                        .arithmetic = {.functions = FunctionLibrary::cuda, .online_tile = 512},
+                                        .source = "kernels/cuda/cross_entropy.cu",
+                                        .summary = "one block a row, maximum and sum in one pass; one block for the total",
+                                        .run = &run_typed<ops::CrossEntropyArgs, &run>}};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE::of_cross_entropy

@@ -21,21 +21,17 @@ struct Map {
   Index out_ld;
 };
 
-/// What a kernel does wrong on purpose (falsify/mutants/cuda).
-enum class MapFault { none, tail_unwritten, width_as_stride, first_row_only, alignment_unchecked };
-
 /// F: `__device__ float operator()(const float (&x)[inputs]) const`. Threads along x walk columns, along y rows.
-template <class F, int inputs, bool vectors, MapFault fault>
+template <class F, int inputs, bool vectors>
 __global__ void __launch_bounds__(256) map_kernel(Map<inputs> a, F f) {
   constexpr Index kWidth = vectors ? 4 : 1;
-  const Index n = fault == MapFault::tail_unwritten ? a.n / 4 * 4 : a.n;
   const Index column_step = Index{gridDim.x} * blockDim.x * kWidth, row_step = Index{gridDim.y} * blockDim.y;
   for (Index i = Index{blockIdx.y} * blockDim.y + threadIdx.y; i < a.m; i += row_step)
-    for (Index j = (Index{blockIdx.x} * blockDim.x + threadIdx.x) * kWidth; j < n; j += column_step) {
+    for (Index j = (Index{blockIdx.x} * blockDim.x + threadIdx.x) * kWidth; j < a.n; j += column_step) {
       float x[inputs];
       float* const out = a.out + i * a.out_ld + j;
       if constexpr (vectors) {
-        if (j + 4 <= n) {
+        if (j + 4 <= a.n) {
           float4 v[inputs], r;
 #pragma unroll
           for (int k = 0; k < inputs; ++k) v[k] = *reinterpret_cast<const float4*>(a.in[k] + i * a.in_ld[k] + j);
@@ -55,7 +51,7 @@ __global__ void __launch_bounds__(256) map_kernel(Map<inputs> a, F f) {
           continue;
         }
       }
-      for (Index l = 0; l < kWidth && j + l < n; ++l) {
+      for (Index l = 0; l < kWidth && j + l < a.n; ++l) {
 #pragma unroll
         for (int k = 0; k < inputs; ++k) x[k] = a.in[k][i * a.in_ld[k] + j + l];
         out[l] = f(x);
@@ -68,31 +64,27 @@ inline bool rows_aligned(const float* data, Index ld) {
   return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && ld % 4 == 0;
 }
 
-template <MapFault fault, class F, int inputs>
+template <class F, int inputs>
 void map(Map<inputs> a, const F& f, Device& device) {
   if (a.m == 0 || a.n == 0) return;
   bool dense = a.out_ld == a.n, vectors = rows_aligned(a.out, a.out_ld);
   for (int k = 0; k < inputs; ++k) {
-    if (fault == MapFault::width_as_stride && k == 0) a.in_ld[k] = a.n;
     dense = dense && a.in_ld[k] == a.n;
     vectors = vectors && rows_aligned(a.in[k], a.in_ld[k]);
   }
-  if (fault == MapFault::first_row_only) a.m = 1;
   if (dense) {
     a.n *= a.m;
     a.m = 1;
     vectors = rows_aligned(a.out, 0);
     for (int k = 0; k < inputs; ++k) vectors = vectors && rows_aligned(a.in[k], 0);
   }
-  if (fault == MapFault::alignment_unchecked) vectors = true;
   const Index chunks = vectors ? (a.n + 3) / 4 : a.n;
   unsigned wide = 8;
   while (wide < 256 && wide < chunks) wide *= 2;
   const dim3 block(wide, 256 / wide);
   const dim3 grid(static_cast<unsigned>(std::min<Index>((chunks + wide - 1) / wide, Index{1} << 24)),
                   static_cast<unsigned>(std::min<Index>((a.m + block.y - 1) / block.y, 65535)));
-  launch(vectors ? &map_kernel<F, inputs, true, fault> : &map_kernel<F, inputs, false, fault>, {grid, block}, device, a,
-         f);
+  launch(vectors ? &map_kernel<F, inputs, true> : &map_kernel<F, inputs, false>, {grid, block}, device, a, f);
 }
 
 /// Leading dimension of a row-major matrix; that of a single row says nothing.
@@ -104,18 +96,6 @@ Index leading(const View<T>& matrix) {
 template <class... In>
 Map<sizeof...(In)> map_of(const View<float>& out, const In&... in) {
   return {out.dim(0), out.dim(1), {in.data()...}, {leading(in)...}, out.data(), leading(out)};
-}
-
-/// The registry's row. `run`: void(const Args&, Device&).
-template <class Args, void (*run)(const Args&, Device&)>
-Kernel map_kernel_row(std::string_view op, std::string_view id, std::string_view source, std::string_view summary) {
-  return {.op = op,
-          .id = id,
-          .backend = kCudaBackend,
-          .arithmetic = {.functions = FunctionLibrary::cuda},
-          .source = source,
-          .summary = summary,
-          .run = &run_typed<Args, run>};
 }
 
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -7,9 +7,9 @@ namespace {
 
 using ops::LoraMergeArgs;
 
-const KernelRegistration naive16_row{composed_kernel<LoraMergeArgs, &lora_merge_by<&multiply<Naive16>>>(
+const KernelRegistration naive16{composed_kernel<LoraMergeArgs, &lora_merge_by<&multiply<Naive16>>>(
     "lora_merge", "lora_merge/" ASSAY_CUDA_NAME "/naive16", "kernels/lora.hpp", kNaive16)};
-const KernelRegistration register_tiled_row{
+const KernelRegistration register_tiled{
     preferred(composed_kernel<LoraMergeArgs, &lora_merge_by<&multiply<RegisterTiled>>, 128>(
         "lora_merge", "lora_merge/" ASSAY_CUDA_NAME "/register_tiled", "kernels/lora.hpp", kRegisterTiled))};
 

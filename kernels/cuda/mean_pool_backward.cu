@@ -1,14 +1,77 @@
-// The gradient of the mean of the first tokens of each sequence with CUDA.
-#include "kernels/cuda/mean_pool_backward.cuh"
-
+// The gradient of the mean of the first tokens of each sequence.
 #include "kernels/cuda/elementwise.cuh"
+#include "ops/mean_pool_backward.hpp"
 
 namespace assay::ASSAY_CUDA_NAMESPACE::of_mean_pool_backward {
 namespace {
 
-const KernelRegistration rows_row{map_kernel_row<ops::MeanPoolBackwardArgs, &mean_pool_backward<>>(
-    "mean_pool_backward", "mean_pool_backward/" ASSAY_CUDA_NAME "/rows", "kernels/cuda/mean_pool_backward.cuh",
-    "a thread per four columns, one division for its rows")};
+/// dx[b,i,j] = dy[b,j] / lengths[b] where i < lengths[b], else 0. Elements lie at b * dy_ld + j and
+/// b * dx_batch + i * dx_ld + j; offsets take 64 bits.
+struct Spread {
+  Index batches, rows, columns;
+  const std::int32_t* lengths;
+  const float* dy;
+  Index dy_ld;
+  float* dx;
+  Index dx_batch, dx_ld;
+};
+
+/// A thread owns one column, or four where rows are aligned, divides once, and writes every row_step-th row.
+template <bool vectors>
+__global__ void __launch_bounds__(256) spread_kernel(Spread a) {
+  constexpr int kWidth = vectors ? 4 : 1;
+  const Index row_step = Index{gridDim.y} * blockDim.y;
+  const Index column = (Index{blockIdx.x} * blockDim.x + threadIdx.x) * kWidth;
+  if (column >= a.columns) return;
+  const int width = static_cast<int>(min(Index{kWidth}, a.columns - column));
+  for (Index b = blockIdx.z; b < a.batches; b += gridDim.z) {
+    const Index length = a.lengths[b];
+    const auto divisor = static_cast<float>(length);
+    float share[kWidth];
+#pragma unroll
+    for (int k = 0; k < kWidth; ++k) share[k] = k < width ? a.dy[b * a.dy_ld + column + k] / divisor : 0.0f;
+    for (Index i = Index{blockIdx.y} * blockDim.y + threadIdx.y; i < a.rows; i += row_step) {
+      float* const dx = a.dx + b * a.dx_batch + i * a.dx_ld + column;
+      float out[kWidth];
+#pragma unroll
+      for (int k = 0; k < kWidth; ++k) out[k] = i < length ? share[k] : 0.0f;
+      if constexpr (vectors) {
+        if (width == 4) {
+          *reinterpret_cast<float4*>(dx) = make_float4(out[0], out[1], out[2], out[3]);
+          continue;
+        }
+      }
+      for (int k = 0; k < width; ++k) dx[k] = out[k];
+    }
+  }
+}
+
+/// dy (b,h), dx (b,s,h) float32, row-major, any outer strides; lengths (b) from 1 to s; dx apart. One pass, 4 b s h
+/// bytes.
+void run(const ops::MeanPoolBackwardArgs& args, Device& device) {
+  const Spread a{args.b,           args.s,           args.h,         args.lengths.data(),
+                 args.dy.data(),   leading(args.dy), args.dx.data(), args.dx.stride(0),
+                 args.dx.stride(1)};
+  if (a.batches == 0 || a.columns == 0) return;
+  const bool vectors = rows_aligned(a.dx, a.dx_ld) && a.dx_batch % 4 == 0;
+  const Index chunks = vectors ? (a.columns + 3) / 4 : a.columns;
+  unsigned wide = 8;
+  while (wide < 256 && wide < chunks) wide *= 2;
+  const dim3 block(wide, 256 / wide);
+  const Index rows_each = Index{block.y} * 8;  // one division for eight stores
+  const dim3 grid(blocks_for(chunks, wide),
+                  static_cast<unsigned>(std::min<Index>((a.rows + rows_each - 1) / rows_each, 65535)),
+                  static_cast<unsigned>(std::min<Index>(a.batches, 65535)));
+  launch(vectors ? &spread_kernel<true> : &spread_kernel<false>, {grid, block}, device, a);
+}
+
+const KernelRegistration rows_kernel{{.op = "mean_pool_backward",
+                                      .id = "mean_pool_backward/" ASSAY_CUDA_NAME "/rows",
+                                      .backend = kCudaBackend,
+                                      .arithmetic = {.functions = FunctionLibrary::cuda},
+                                      .source = "kernels/cuda/mean_pool_backward.cu",
+                                      .summary = "a thread per four columns, one division for its rows",
+                                      .run = &run_typed<ops::MeanPoolBackwardArgs, &run>}};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE::of_mean_pool_backward

@@ -10,7 +10,7 @@ namespace nf4_detail {
 
 /// W's way into a tile of shared memory, as register_tiled_detail::Operand has that of floats. k_inner: sums run along rows of
 /// W [n, k], tiles lie across them; else sums run over rows. A thread decodes four neighbours of a row from two bytes.
-template <bool k_inner, Nf4Fault fault>
+template <bool k_inner>
 struct CodeOperand {
   const Nf4Matrix& w;
   const float* table;
@@ -26,11 +26,11 @@ struct CodeOperand {
   }
   /// The next four, zeros outside: what lies behind a row's end may be infinite.
   __device__ float4 load(int /*k_left*/) {
-    const int j = fault == Nf4Fault::scale_behind_the_end ? min(row, static_cast<int>(w.n) - 1) : row, p = column;
+    const int j = row, p = column;
     if constexpr (k_inner) column += register_tiled_detail::kDepth;
     else row += register_tiled_detail::kDepth;
     if (j >= w.n || p >= w.k) return make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    float4 v = decode4<fault>(w, table, j, p);
+    float4 v = decode4(w, table, j, p);
     if (p + 1 >= w.k) v.y = 0.0f;
     if (p + 2 >= w.k) v.z = 0.0f;
     if (p + 3 >= w.k) v.w = 0.0f;
@@ -49,28 +49,25 @@ struct CodeOperand {
 };
 
 /// p has m, k (terms of a sum), n (columns of C), A and C.
-template <bool nt, bool aligned, Nf4Fault fault>
+template <bool nt, bool aligned>
 __global__ void __launch_bounds__(256, 2) nf4_tiled_kernel(Product p, Nf4Matrix w) {
   ASSAY_SHARED(float, table, [16]);
-  load_table<fault>(table, w.table, static_cast<int>(threadIdx.x));
+  load_table(table, w.table, static_cast<int>(threadIdx.x));
   const int row0 = static_cast<int>(blockIdx.y) * register_tiled_detail::kTile;
   const int column0 = static_cast<int>(blockIdx.x) * register_tiled_detail::kTile;
-  register_tiled_detail::register_tiled_block<aligned, ProductFault::none>(
-      p, register_tiled_detail::Operand<true, aligned>(p.a, p.a_ld, p.m, row0), CodeOperand<nt, fault>(w, table, column0));
+  register_tiled_detail::register_tiled_block<aligned>(
+      p, register_tiled_detail::Operand<true, aligned>(p.a, p.a_ld, p.m, row0), CodeOperand<nt>(w, table, column0));
 }
 
 /// One output a thread.
-template <bool nt, Nf4Fault fault>
+template <bool nt>
 __global__ void __launch_bounds__(256) nf4_naive_kernel(Product p, Nf4Matrix w) {
   ASSAY_SHARED(float, table, [16]);
-  load_table<fault>(table, w.table, static_cast<int>(threadIdx.y * 16 + threadIdx.x));
+  load_table(table, w.table, static_cast<int>(threadIdx.y * 16 + threadIdx.x));
   const int i = static_cast<int>(blockIdx.y * 16 + threadIdx.y), j = static_cast<int>(blockIdx.x * 16 + threadIdx.x);
   if (i >= p.m || j >= p.n) return;
-  const int k = fault == Nf4Fault::tail_of_k_dropped ? p.k / 64 * 64 : p.k;
   float sum = 0.0f;
-  for (int q = 0; q < k; ++q) {
-    sum += p.a[i * p.a_ld + q] * decode1<fault>(w, table, nt ? j : q, nt ? q : j);
-  }
+  for (int q = 0; q < p.k; ++q) sum += p.a[i * p.a_ld + q] * decode1(w, table, nt ? j : q, nt ? q : j);
   p.c[i * p.c_ld + j] = sum;
 }
 
@@ -88,7 +85,6 @@ constexpr std::size_t kPairBytes = 256 * 32 * sizeof(EntryPair);
 constexpr std::size_t kStageBytes = kGemvThreads * kHalf * sizeof(float);
 
 /// Whole warps; each writes the pairs of one earlier element with four others at a time.
-template <Nf4Fault fault>
 __device__ inline void make_pairs(EntryPair* pairs, const float* table) {
   const int lane = static_cast<int>(threadIdx.x) % 32, warps = static_cast<int>(blockDim.x) / 32;
   for (int four = static_cast<int>(threadIdx.x) / 32; four < 64; four += warps) {
@@ -96,7 +92,7 @@ __device__ inline void make_pairs(EntryPair* pairs, const float* table) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const float low = table[four % 4 * 4 + i];
-      pairs[(4 * four + i) * 32 + lane] = fault == Nf4Fault::nibbles_swapped ? EntryPair{low, high} : EntryPair{high, low};
+      pairs[(4 * four + i) * 32 + lane] = EntryPair{high, low};
     }
   }
 }
@@ -165,21 +161,20 @@ struct Halves {
   float absmax[kAtOnce];
 
   /// Of rows from `row` on; the last row of W stands in for those behind it.
-  template <bool aligned, Nf4Fault fault>
+  template <bool aligned>
   __device__ void load(const Nf4Matrix& w, int row, int from) {
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
       const unsigned j = static_cast<unsigned>(min(row + i, static_cast<int>(w.n) - 1)), at = static_cast<unsigned>(from);
       codes[i] = load_codes<aligned>(w.codes + (j * static_cast<unsigned>(w.codes_ld) + at / 2));
-      if constexpr (fault == Nf4Fault::none) absmax[i] = w.absmax[j * static_cast<unsigned>(w.absmax_ld) + at / static_cast<unsigned>(kNf4Block)];
-      else absmax[i] = absmax_of<fault>(w, j, from);
+      absmax[i] = w.absmax[j * static_cast<unsigned>(w.absmax_ld) + at / static_cast<unsigned>(kNf4Block)];
     }
   }
 };
 
 /// Sums over lanes of a few values, that of v[lane / (32 / their number)] in lane: lanes halve the values between them until each
 /// has one. All 32 lanes take part.
-template <Nf4Fault fault, int kValues>
+template <int kValues>
 __device__ inline float warp_sums(float (&v)[kValues], int lane) {
   constexpr unsigned kAllLanes = 0xffffffffU;
 #pragma unroll
@@ -191,15 +186,14 @@ __device__ inline float warp_sums(float (&v)[kValues], int lane) {
     }
   float sum = v[0];
 #pragma unroll
-  for (int step = 16 / kValues / (fault == Nf4Fault::half_the_lanes_lost ? 2 : 1); step > 0; step /= 2)
-    sum += __shfl_xor_sync(kAllLanes, sum, step);
+  for (int step = 16 / kValues; step > 0; step /= 2) sum += __shfl_xor_sync(kAllLanes, sum, step);
   return sum;
 }
 
 /// y[i,j] for 32 rows j of W and one row i of X, of 32 elements or more. A thread keeps 32 elements of x in registers and multiplies
 /// them with half a block of each row, four rows at once, while the codes of the next four are on their way. Warps' sums meet in
 /// shared memory, where they are added in order. The table is made while the kernel ahead on the stream ends.
-template <bool aligned, bool one_pass, Nf4Fault fault>
+template <bool aligned, bool one_pass>
 __global__ void __launch_bounds__(kGemvThreads, 1) nf4_gemv_kernel(Product p, Nf4Matrix w) {
   ASSAY_SHARED(float, table, [16]);
   ASSAY_SHARED(float, sums, [kGemvThreads / 32][kGemvRows]);
@@ -207,29 +201,28 @@ __global__ void __launch_bounds__(kGemvThreads, 1) nf4_gemv_kernel(Product p, Nf
   const int threads = static_cast<int>(blockDim.x), t = static_cast<int>(threadIdx.x), lane = t % 32;
   float4* const stage = reinterpret_cast<float4*>(pairs + kPairBytes / sizeof(EntryPair)) + t / 32 * (32 * kHalf / 4);
   const int row0 = static_cast<int>(blockIdx.x) * kGemvRows;
-  const int k = fault == Nf4Fault::tail_of_k_dropped ? p.k / 64 * 64 : p.k;
   const float* const x_row = p.a + blockIdx.y * p.a_ld;
   let_next_begin();
-  load_table<fault>(table, w.table, t);
-  make_pairs<fault>(pairs, table);
+  load_table(table, w.table, t);
+  make_pairs(pairs, table);
   await_previous();
   const auto pass_over = [&](int pass) {
     const int from = pass + t * kHalf;
-    const bool within = from < k;
+    const bool within = from < p.k;
     const int first = within ? from : 0;
     Halves even, odd;
-    even.load<aligned, fault>(w, row0, first);
-    odd.load<aligned, fault>(w, row0 + kAtOnce, first);
+    even.load<aligned>(w, row0, first);
+    odd.load<aligned>(w, row0 + kAtOnce, first);
     float x[kHalf];
-    load_x<aligned>(x_row, from - lane * kHalf, k, stage, lane, x);
+    load_x<aligned>(x_row, from - lane * kHalf, p.k, stage, lane, x);
     if (pass == 0) __syncthreads();  // the pairs are there
     // Of what lies behind k, x is 0 and codes stand for finite entries; a scale may be infinite, and counts only where it has elements.
     const auto multiply = [&](const Halves& halves, float* own) {
 #pragma unroll
       for (int i = 0; i < kAtOnce; ++i) {
-        const float scale = fault == Nf4Fault::small_scale_kept ? halves.absmax[i] : nf4_scale(halves.absmax[i]);
+        const float scale = nf4_scale(halves.absmax[i]);
         const float dot = dot_half(halves.codes[i], scale, reinterpret_cast<const char*>(pairs), static_cast<unsigned>(8 * lane), x);
-        own[i] = within || fault == Nf4Fault::scale_behind_the_end ? dot : 0.0f;
+        own[i] = within ? dot : 0.0f;
       }
     };
     constexpr int kRows = 2 * kAtOnce;  // of a turn
@@ -238,13 +231,13 @@ __global__ void __launch_bounds__(kGemvThreads, 1) nf4_gemv_kernel(Product p, Nf
       const bool more = r + kRows < kGemvRows;
       float own[kRows];
       multiply(even, own);
-      if (more) even.load<aligned, fault>(w, row0 + r + kRows, first);
+      if (more) even.load<aligned>(w, row0 + r + kRows, first);
       multiply(odd, own + kAtOnce);
-      if (more) odd.load<aligned, fault>(w, row0 + r + kRows + kAtOnce, first);
-      const float sum = warp_sums<fault>(own, lane);
+      if (more) odd.load<aligned>(w, row0 + r + kRows + kAtOnce, first);
+      const float sum = warp_sums(own, lane);
       constexpr int kLanesOfRow = 32 / kRows;
       float& to = sums[t / 32][r + lane / kLanesOfRow];
-      if (lane % kLanesOfRow == 0) to = pass == 0 || fault == Nf4Fault::pass_overwritten ? sum : to + sum;
+      if (lane % kLanesOfRow == 0) to = pass == 0 ? sum : to + sum;
     }
   };
   if constexpr (one_pass) {
@@ -252,7 +245,7 @@ __global__ void __launch_bounds__(kGemvThreads, 1) nf4_gemv_kernel(Product p, Nf
   } else {
     for (int pass = 0; pass < p.k; pass += threads * kHalf) pass_over(pass);
   }
-  if constexpr (fault != Nf4Fault::no_barrier_between) __syncthreads();
+  __syncthreads();
   if (t >= kGemvRows || row0 + t >= p.n) return;
   float total = 0.0f;
 #pragma unroll 4
@@ -262,44 +255,41 @@ __global__ void __launch_bounds__(kGemvThreads, 1) nf4_gemv_kernel(Product p, Nf
 
 }  // namespace nf4_detail
 
-template <bool nt, Nf4Fault fault = Nf4Fault::none>
+template <bool nt>
 void nf4_naive(const Product& p, const Nf4Matrix& w, Device& device) {
-  launch(&nf4_detail::nf4_naive_kernel<nt, fault>, {dim3(blocks_for(p.n, 16), blocks_for(p.m, 16)), dim3(16, 16)}, device, p, w);
+  launch(&nf4_detail::nf4_naive_kernel<nt>, {dim3(blocks_for(p.n, 16), blocks_for(p.m, 16)), dim3(16, 16)}, device, p, w);
 }
 
 /// c[i,j] = sum_q a[i,q] w[j,q] (nt) or sum_q a[i,q] w[q,j], q ascending, one fused multiply-add a term, as register_tiled.
-template <bool nt, Nf4Fault fault = Nf4Fault::none>
+template <bool nt>
 void nf4_tiled(const Product& p, const Nf4Matrix& w, Device& device) {
   constexpr int kTile = register_tiled_detail::kTile;
   const LaunchShape shape{dim3(blocks_for(p.n, kTile), blocks_for(p.m, kTile)), dim3(256)};
   const bool aligned = vectors(p.a, p.a_ld) && vectors(p.c, p.c_ld);
-  launch(aligned ? &nf4_detail::nf4_tiled_kernel<nt, true, fault> : &nf4_detail::nf4_tiled_kernel<nt, false, fault>, shape, device,
-         p, w);
+  launch(aligned ? &nf4_detail::nf4_tiled_kernel<nt, true> : &nf4_detail::nf4_tiled_kernel<nt, false>, shape, device, p, w);
 }
 
 /// y[i,j] = sum_p x[i,p] w[j,p], W read once for each row of X: for few of them. Passes over k are as equal as warps allow.
-template <Nf4Fault fault = Nf4Fault::none>
-void nf4_gemv(const Product& p, const Nf4Matrix& w, Device& device) {
+inline void nf4_gemv(const Product& p, const Nf4Matrix& w, Device& device) {
   namespace detail = nf4_detail;
   constexpr std::size_t kShared = detail::kPairBytes + detail::kStageBytes;
-  if (p.k < detail::kHalf || !detail::has_short_offsets(w) || most_shared_bytes(device) < kShared) return nf4_naive<true, fault>(p, w, device);
+  if (p.k < detail::kHalf || !detail::has_short_offsets(w) || most_shared_bytes(device) < kShared) return nf4_naive<true>(p, w, device);
   const Index warps = (2 * nf4_blocks(w.k) + 31) / 32, most = detail::kGemvThreads / 32;
   const Index passes = (warps + most - 1) / most;
   const auto threads = static_cast<unsigned>(32 * ((warps + passes - 1) / passes));
-  const unsigned rows = fault == Nf4Fault::first_row_only ? 1 : static_cast<unsigned>(p.m);
+  const auto rows = static_cast<unsigned>(p.m);
   const bool aligned = vectors(p.a, p.a_ld) && reinterpret_cast<std::uintptr_t>(w.codes) % 16 == 0 && w.codes_ld % 16 == 0;
-  const auto kernel = passes == 1 ? (aligned ? &detail::nf4_gemv_kernel<true, true, fault> : &detail::nf4_gemv_kernel<false, true, fault>)
-                                  : (aligned ? &detail::nf4_gemv_kernel<true, false, fault> : &detail::nf4_gemv_kernel<false, false, fault>);
+  const auto kernel = passes == 1 ? (aligned ? &detail::nf4_gemv_kernel<true, true> : &detail::nf4_gemv_kernel<false, true>)
+                                  : (aligned ? &detail::nf4_gemv_kernel<true, false> : &detail::nf4_gemv_kernel<false, false>);
   launch_overlapping(kernel, {dim3(blocks_for(p.n, detail::kGemvRows), rows), dim3(threads), kShared}, device, p, w);
 }
 
 /// Rows of X up to which W is read once for each of them rather than tiled.
 inline constexpr Index kNf4FewRows = 4;
 
-template <Nf4Fault fault = Nf4Fault::none>
-void nf4_by_rows(const Product& p, const Nf4Matrix& w, Device& device) {
-  if (p.m <= kNf4FewRows || fault == Nf4Fault::first_row_only) nf4_gemv<fault>(p, w, device);
-  else nf4_tiled<true, fault>(p, w, device);
+inline void nf4_by_rows(const Product& p, const Nf4Matrix& w, Device& device) {
+  if (p.m <= kNf4FewRows) nf4_gemv(p, w, device);
+  else nf4_tiled<true>(p, w, device);
 }
 
 /// The product in the terms of product.cuh; B is not used. Args: Nf4MatmulNtArgs or Nf4MatmulArgs.
@@ -313,7 +303,7 @@ Product nf4_product_of(const Args& args) {
   else return call(args.dy, args.dx);
 }
 
-/// The registry's row, of a kernel of whose outputs a block has `rows` rows; the caller adds what differs.
+/// The registry's kernel, of whose outputs a block has `rows` rows; the caller adds what differs.
 template <class Args, void (*run)(const Product&, const Nf4Matrix&, Device&), Index rows = 16>
 Kernel nf4_product_kernel(std::string_view op, std::string_view id, std::string_view summary) {
   return {.op = op,

@@ -45,33 +45,6 @@ struct Affine {
   }
 };
 
-/// What a kernel does wrong on purpose (falsify/mutants/cuda).
-enum class ProductFault {
-  none,
-  // naive16
-  no_barrier_after_store,
-  no_barrier_after_use,
-  return_before_barrier,
-  tile_off_by_one,
-  k_not_predicated,
-  store_not_predicated,
-  width_as_stride,
-  bf16_sum,
-  tile_reused,
-  stale_sum,
-  // its launch
-  grid_swapped,
-  grid_of_first_call,
-  one_row_of_blocks,
-  // register_tiled
-  stage_not_swapped,
-  no_barrier_between_stages,
-  // tf32_wmma
-  no_wait,
-  no_barrier_before_reuse,
-  inputs_truncated,
-};
-
 /// Leading dimension of a matrix; its width where no second row gives the stride a meaning.
 template <class T>
 Index leading_dimension(const View<T>& matrix) {

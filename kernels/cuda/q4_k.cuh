@@ -13,20 +13,6 @@
 
 namespace assay::ASSAY_CUDA_NAMESPACE {
 
-/// What a kernel over super-blocks does wrong on purpose (falsify/mutants/cuda).
-enum class Q4kFault {
-  none,
-  nibbles_interleaved,   ///< the two nibbles of a byte are neighbours
-  high_scales_short,     ///< sub-blocks 4 to 7 lack the upper two bits
-  subnormals_halved,     ///< exponent 0 decoded as 2^-15
-  last_block_dropped,    ///< floor(k / 256) super-blocks
-  rows_joined,           ///< a row starts where the values before it end
-  first_row_only,
-  alignment_unchecked,
-  half_the_lanes_lost,
-  no_barrier,
-};
-
 /// Rows of super-blocks: row i starts at data + i * ld, a multiple of 4 bytes.
 struct Q4kRows {
   const std::uint8_t* data;
@@ -42,9 +28,7 @@ inline std::optional<std::string> refuse_bytes(const std::uint8_t* data) {
 }
 
 /// First byte of super-block n of row i.
-template <Q4kFault fault>
-__device__ inline const std::uint8_t* q4k_block(const Q4kRows& rows, Index i, Index k, Index n) {
-  if constexpr (fault == Q4kFault::rows_joined) return rows.data + (i * k / q4_k::kValues + n) * q4_k::kBytes;
+__device__ inline const std::uint8_t* q4k_block(const Q4kRows& rows, Index i, Index n) {
   return rows.data + i * rows.ld + n * q4_k::kBytes;
 }
 
@@ -63,18 +47,13 @@ __device__ inline Q4kHeader q4k_header(const std::uint8_t* block, bool aligned) 
   return {words[0], words[1], words[2], words[3]};
 }
 
-template <Q4kFault fault>
-__device__ inline float q4k_half(unsigned bits) {
-  const float x = load(Half{static_cast<std::uint16_t>(bits)});
-  return fault == Q4kFault::subnormals_halved && (bits & 0x7c00U) == 0 ? 0.5f * x : x;
-}
+__device__ inline float q4k_half(unsigned bits) { return load(Half{static_cast<std::uint16_t>(bits)}); }
 
 /// value = step q - minimum: both exact.
 struct Q4kLine {
   float step, minimum;
 };
 
-template <Q4kFault fault>
 __device__ inline Q4kLine q4k_line(const Q4kHeader& h, int b) {
   unsigned scale, minimum;
   if (b < 4) {
@@ -82,15 +61,10 @@ __device__ inline Q4kLine q4k_line(const Q4kHeader& h, int b) {
     minimum = h.minima >> 8 * b & 63U;
   } else {
     const int at = 8 * (b - 4);
-    scale = h.rest >> at & 15U;
-    minimum = h.rest >> (at + 4) & 15U;
-    if constexpr (fault != Q4kFault::high_scales_short) {
-      scale |= (h.scales >> (at + 6) & 3U) << 4;
-      minimum |= (h.minima >> (at + 6) & 3U) << 4;
-    }
+    scale = (h.rest >> at & 15U) | (h.scales >> (at + 6) & 3U) << 4;
+    minimum = (h.rest >> (at + 4) & 15U) | (h.minima >> (at + 6) & 3U) << 4;
   }
-  return {q4k_half<fault>(h.halves & 0xffffU) * static_cast<float>(scale),
-          q4k_half<fault>(h.halves >> 16) * static_cast<float>(minimum)};
+  return {q4k_half(h.halves & 0xffffU) * static_cast<float>(scale), q4k_half(h.halves >> 16) * static_cast<float>(minimum)};
 }
 
 /// One rounding, fused or not.
@@ -105,17 +79,15 @@ __device__ inline float q4k_number(unsigned bytes, int t) {
 }
 
 /// Those of the two sub-blocks whose codes share bytes, 2 group and 2 group + 1: scales two at a time, and no conversion.
-template <Q4kFault fault>
 __device__ inline void q4k_lines(const Q4kHeader& h, int group, Q4kLine (&lines)[2]) {
   const int at = 16 * (group & 1);
   const unsigned first = h.scales >> at, second = h.minima >> at, rest = h.rest >> at;
   unsigned scales = first & 0x3f3fU, minima = second & 0x3f3fU;
   if (group >= 2) {
-    const unsigned top = fault == Q4kFault::high_scales_short ? 0 : 0x3030U;
-    scales = (rest & 0x0f0fU) | (first >> 2 & top);
-    minima = (rest >> 4 & 0x0f0fU) | (second >> 2 & top);
+    scales = (rest & 0x0f0fU) | (first >> 2 & 0x3030U);
+    minima = (rest >> 4 & 0x0f0fU) | (second >> 2 & 0x3030U);
   }
-  const float d = q4k_half<fault>(h.halves & 0xffffU), dmin = q4k_half<fault>(h.halves >> 16);
+  const float d = q4k_half(h.halves & 0xffffU), dmin = q4k_half(h.halves >> 16);
 #pragma unroll
   for (int n = 0; n < 2; ++n) lines[n] = {d * q4k_number(scales, n), dmin * q4k_number(minima, n)};
 }

@@ -80,7 +80,7 @@ __device__ inline void store4(const Product& p, const Epilogue& epilogue, int ro
 /// Warps lie 4x2 on the block, 32x64 outputs each; lanes 4x8 on the warp. A thread has rows 4y..4y+3 and 16+4y..,
 /// columns 4x..4x+3 and 32+4x.. of its warp's outputs, so that a warp reads 64 and 128 contiguous bytes of a tile's
 /// row.
-template <bool aligned, ProductFault fault, class A, class B, class Epilogue = Plain>
+template <bool aligned, class A, class B, class Epilogue = Plain>
 __device__ inline void register_tiled_block(const Product& p, A a, B b, const Epilogue& epilogue = {}) {
   ASSAY_SHARED(__align__(16) float, a_tile, [2][kDepth][kPitch]);
   ASSAY_SHARED(__align__(16) float, b_tile, [2][kDepth][kPitch]);
@@ -105,11 +105,11 @@ __device__ inline void register_tiled_block(const Product& p, A a, B b, const Ep
 #pragma unroll
         for (int j = 0; j < 8; ++j) sums[i][j] += left[i] * right[j];
     }
-    if constexpr (fault != ProductFault::stage_not_swapped) stage ^= 1;
+    stage ^= 1;
     // The other stage was last read before the barrier that ended the previous round.
     a.store(a_tile[stage], next_a);
     b.store(b_tile[stage], next_b);
-    if constexpr (fault != ProductFault::no_barrier_between_stages) __syncthreads();
+    __syncthreads();
   }
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
@@ -119,10 +119,10 @@ __device__ inline void register_tiled_block(const Product& p, A a, B b, const Ep
   }
 }
 
-template <bool a_transposed, bool b_transposed, bool aligned, ProductFault fault, class Epilogue>
+template <bool a_transposed, bool b_transposed, bool aligned, class Epilogue>
 __global__ void __launch_bounds__(256, 2) register_tiled_kernel(Product p, Epilogue epilogue) {
   const int row0 = static_cast<int>(blockIdx.y) * kTile, column0 = static_cast<int>(blockIdx.x) * kTile;
-  register_tiled_block<aligned, fault>(p, Operand<!a_transposed, aligned>(p.a, p.a_ld, p.m, row0),
+  register_tiled_block<aligned>(p, Operand<!a_transposed, aligned>(p.a, p.a_ld, p.m, row0),
                                        Operand<b_transposed, aligned>(p.b, p.b_ld, p.n, column0), epilogue);
 }
 
@@ -132,18 +132,18 @@ __global__ void __launch_bounds__(256, 2) register_tiled_kernel(Product p, Epilo
 /// |a[i,p]||b[p,j]|. Reads each element of A n/128 times and of B m/128 times. Source: Volkov & Demmel, "Benchmarking
 /// GPUs to tune dense linear algebra", SC 2008 (register blocking); NVIDIA, "CUTLASS: Fast linear algebra in CUDA C++"
 /// (thread layout).
-template <bool a_transposed, bool b_transposed, ProductFault fault, class Epilogue>
+template <bool a_transposed, bool b_transposed, class Epilogue>
 void register_tiled_with(const Product& p, const Epilogue& epilogue, Device& device) {
   namespace detail = register_tiled_detail;
   const LaunchShape shape{dim3(blocks_for(p.n, detail::kTile), blocks_for(p.m, detail::kTile)), dim3(256)};
   if (vectors(p.a, p.a_ld) && vectors(p.b, p.b_ld) && vectors(p.c, p.c_ld) && vectors(epilogue))
-    launch(&detail::register_tiled_kernel<a_transposed, b_transposed, true, fault, Epilogue>, shape, device, p, epilogue);
-  else launch(&detail::register_tiled_kernel<a_transposed, b_transposed, false, fault, Epilogue>, shape, device, p, epilogue);
+    launch(&detail::register_tiled_kernel<a_transposed, b_transposed, true, Epilogue>, shape, device, p, epilogue);
+  else launch(&detail::register_tiled_kernel<a_transposed, b_transposed, false, Epilogue>, shape, device, p, epilogue);
 }
 
-template <bool a_transposed, bool b_transposed, ProductFault fault = ProductFault::none>
+template <bool a_transposed, bool b_transposed>
 void register_tiled(const Product& p, Device& device) {
-  register_tiled_with<a_transposed, b_transposed, fault>(p, Plain{}, device);
+  register_tiled_with<a_transposed, b_transposed>(p, Plain{}, device);
 }
 
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -1,17 +1,72 @@
-// Root mean square normalization with CUDA.
-#include "kernels/cuda/rmsnorm.cuh"
+// Root mean square normalization with CUDA, a warp or a block a row.
+#include "kernels/cuda/rows.cuh"
 #include "ops/rmsnorm.hpp"
 
 namespace assay::ASSAY_CUDA_NAMESPACE::of_rmsnorm {
 namespace {
 
-using ops::RmsnormArgs;
-
-const KernelRegistration registrations[] = {
-    KernelRegistration(rmsnorm_row<RmsnormArgs, float>("rmsnorm/" ASSAY_CUDA_NAME "/rows")),
-    KernelRegistration(rmsnorm_row<RmsnormArgs, Half>("rmsnorm/" ASSAY_CUDA_NAME "/rows_f16")),
-    KernelRegistration(rmsnorm_row<RmsnormArgs, BFloat16>("rmsnorm/" ASSAY_CUDA_NAME "/rows_bf16")),
+/// rrms[i] = 1 / sqrt(sum_j x[i,j]² / n + eps), y[i,j] = x[i,j] rrms[i] weight[j]. x, y (rows,n): S, rows dense; weight
+/// (n), rrms (rows): float32; y and rrms share no memory with x and weight. Offsets take 64 bits. The second pass over a
+/// row finds it in the cache. Error: n terms in any order, rsqrtf.
+template <class S>
+struct Rmsnorm {
+  Index rows, n;
+  const S* x;
+  Index x_ld;
+  const float* weight;
+  float eps;
+  S* y;
+  Index y_ld;
+  float* rrms;
+  bool x_aligned, weight_aligned, y_aligned;
 };
+
+template <class S, int threads>
+__global__ void __launch_bounds__(kRowThreads) rmsnorm_kernel(Rmsnorm<S> a) {
+  ASSAY_SHARED(float, scratch, [kRowThreads / 32]);
+  const Index row = own_row<threads>();
+  if (row >= a.rows) return;  // whole warps, or no thread of the block
+  const S* const x = a.x + row * a.x_ld;
+  const Index first = 4 * own_place<threads>(), step = 4 * row_threads<threads>();
+  float sum = 0.0f;
+  for (Index j = first; j < a.n; j += step) {
+    const float4 v = load4(x, j, a.n, a.x_aligned);
+    sum += v.x * v.x + v.y * v.y + (v.z * v.z + v.w * v.w);
+  }
+  sum = reduce_row<threads, Plus>(sum, scratch);
+  const float rrms = rsqrtf(sum / static_cast<float>(a.n) + a.eps);
+  if (own_place<threads>() == 0) a.rrms[row] = rrms;
+  S* const y = a.y + row * a.y_ld;
+  for (Index j = first; j < a.n; j += step) {
+    const float4 v = load4(x, j, a.n, a.x_aligned), w = load4(a.weight, j, a.n, a.weight_aligned);
+    store4(y, j, a.n, a.y_aligned, make_float4(v.x * rrms * w.x, v.y * rrms * w.y, v.z * rrms * w.z, v.w * rrms * w.w));
+  }
+}
+
+template <class S>
+void run(const ops::RmsnormArgs& args, Device& device) {
+  const Index x_ld = row_stride(args.x), y_ld = row_stride(args.y);
+  const auto* x = static_cast<const S*>(args.x.data());
+  auto* y = static_cast<S*>(args.y.data());
+  const Rmsnorm<S> a{args.rows, args.n, x, x_ld, args.weight.data(), static_cast<float>(args.eps), y, y_ld,
+                     args.rrms.data(), rows_aligned(x, x_ld), rows_aligned(args.weight.data(), 0), rows_aligned(y, y_ld)};
+  launch_rows(&rmsnorm_kernel<S, 32>, &rmsnorm_kernel<S, kRowThreads>, args.rows, args.n, device, a);
+}
+
+template <class S>
+KernelRegistration add(std::string_view id) {
+  return KernelRegistration({.op = "rmsnorm",
+                             .id = id,
+                             .backend = kCudaBackend,
+                             .arithmetic = {.functions = FunctionLibrary::cuda},
+                             .storage = dtype_of<S>,
+                             .source = "kernels/cuda/rmsnorm.cu",
+                             .summary = "a warp a row of up to 1024 elements, else a block; four elements a thread",
+                             .run = &run_typed<ops::RmsnormArgs, &run<S>>});
+}
+
+const KernelRegistration registrations[] = {add<float>("rmsnorm/" ASSAY_CUDA_NAME "/rows"), add<Half>("rmsnorm/" ASSAY_CUDA_NAME "/rows_f16"),
+                                            add<BFloat16>("rmsnorm/" ASSAY_CUDA_NAME "/rows_bf16")};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE::of_rmsnorm

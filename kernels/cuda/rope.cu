@@ -5,13 +5,25 @@
 namespace assay::ASSAY_CUDA_NAMESPACE::of_rope {
 namespace {
 
-using ops::RopeArgs;
+template <class S>
+void run(const ops::RopeArgs& args, Device& device) {
+  run_rotary<S>(rotary_of(args), device);
+}
 
-const KernelRegistration registrations[] = {
-    KernelRegistration(rotary_row<RopeArgs, float>("rope", "rope/" ASSAY_CUDA_NAME "/rows")),
-    KernelRegistration(rotary_row<RopeArgs, Half>("rope", "rope/" ASSAY_CUDA_NAME "/rows_f16")),
-    KernelRegistration(rotary_row<RopeArgs, BFloat16>("rope", "rope/" ASSAY_CUDA_NAME "/rows_bf16")),
-};
+template <class S>
+KernelRegistration add(std::string_view id) {
+  return KernelRegistration({.op = "rope",
+                             .id = id,
+                             .backend = kCudaBackend,
+                             .arithmetic = {.functions = FunctionLibrary::octant},
+                             .storage = dtype_of<S>,
+                             .source = "kernels/cuda/rotary.cuh",
+                             .summary = "a block a position: cosines and sines once, then four elements a thread over all heads",
+                             .run = &run_typed<ops::RopeArgs, &run<S>>});
+}
+
+const KernelRegistration registrations[] = {add<float>("rope/" ASSAY_CUDA_NAME "/rows"), add<Half>("rope/" ASSAY_CUDA_NAME "/rows_f16"),
+                                            add<BFloat16>("rope/" ASSAY_CUDA_NAME "/rows_bf16")};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE::of_rope

@@ -5,13 +5,25 @@
 namespace assay::ASSAY_CUDA_NAMESPACE::of_rope_backward {
 namespace {
 
-using ops::RopeBackwardArgs;
+template <class S>
+void run(const ops::RopeBackwardArgs& args, Device& device) {
+  run_rotary<S>(rotary_of(args), device);
+}
 
-const KernelRegistration registrations[] = {
-    KernelRegistration(rotary_row<RopeBackwardArgs, float>("rope_backward", "rope_backward/" ASSAY_CUDA_NAME "/rows")),
-    KernelRegistration(rotary_row<RopeBackwardArgs, Half>("rope_backward", "rope_backward/" ASSAY_CUDA_NAME "/rows_f16")),
-    KernelRegistration(rotary_row<RopeBackwardArgs, BFloat16>("rope_backward", "rope_backward/" ASSAY_CUDA_NAME "/rows_bf16")),
-};
+template <class S>
+KernelRegistration add(std::string_view id) {
+  return KernelRegistration({.op = "rope_backward",
+                             .id = id,
+                             .backend = kCudaBackend,
+                             .arithmetic = {.functions = FunctionLibrary::octant},
+                             .storage = dtype_of<S>,
+                             .source = "kernels/cuda/rotary.cuh",
+                             .summary = "a block a position: cosines and sines once, then four elements a thread over all heads",
+                             .run = &run_typed<ops::RopeBackwardArgs, &run<S>>});
+}
+
+const KernelRegistration registrations[] = {add<float>("rope_backward/" ASSAY_CUDA_NAME "/rows"), add<Half>("rope_backward/" ASSAY_CUDA_NAME "/rows_f16"),
+                                            add<BFloat16>("rope_backward/" ASSAY_CUDA_NAME "/rows_bf16")};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE::of_rope_backward

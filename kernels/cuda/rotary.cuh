@@ -26,33 +26,27 @@ struct RotaryCall {
   bool interleaved, float32_angle, inverse, aligned;
 };
 
-/// What a kernel does wrong on purpose (falsify/mutants/cuda).
-enum class RotaryFault { none, first_head_only, no_barrier, other_layout, unrotated, position_off_by_one };
-
-template <class S, RotaryFault fault>
+template <class S>
 __global__ void __launch_bounds__(kRowThreads) rotary_kernel(RotaryCall<S> a, RotaryTable table) {
   ASSAY_SHARED(float, cosine, [kMaxPairs + 4]);
   ASSAY_SHARED(float, sine, [kMaxPairs + 4]);
   const int own = static_cast<int>(threadIdx.x);
   const Index half = a.half;
-  const bool neighbours = fault == RotaryFault::other_layout ? !a.interleaved : a.interleaved;
   // A thread takes four elements of a head: two pairs of neighbours, or four pairs, of which it takes both ends.
-  const Index items = neighbours ? (half + 1) / 2 : (half + 3) / 4;
-  const Index heads = fault == RotaryFault::first_head_only ? 1 : a.heads;
+  const Index items = a.interleaved ? (half + 1) / 2 : (half + 3) / 4;
   for (Index row = blockIdx.x; row < a.rows; row += gridDim.x) {
     if (own < kMaxPairs + 4) {
-      const Index position = a.position + row + (fault == RotaryFault::position_off_by_one ? 1 : 0);
       CosSin r{1.0f, 0.0f};
-      if (own < half && fault != RotaryFault::unrotated) r = rotary_cos_sin(table.at[own], position, a.float32_angle);
+      if (own < half) r = rotary_cos_sin(table.at[own], a.position + row, a.float32_angle);
       cosine[own] = r.cos;
       sine[own] = a.inverse ? -r.sin : r.sin;
     }
-    if constexpr (fault != RotaryFault::no_barrier) __syncthreads();
-    for (Index item = own; item < items * heads; item += blockDim.x) {
-      const Index head = item / items, i = (item % items) * (neighbours ? 2 : 4);
+    __syncthreads();
+    for (Index item = own; item < items * a.heads; item += blockDim.x) {
+      const Index head = item / items, i = (item % items) * (a.interleaved ? 2 : 4);
       const S* const x = a.x + row * a.x_row + head * a.x_head;
       S* const y = a.y + row * a.y_row + head * a.y_head;
-      if (neighbours) {
+      if (a.interleaved) {
         const float4 v = load4(x, 2 * i, 2 * half, a.aligned);
         store4(y, 2 * i, 2 * half, a.aligned,
                make_float4(v.x * cosine[i] - v.y * sine[i], v.y * cosine[i] + v.x * sine[i],
@@ -71,7 +65,7 @@ __global__ void __launch_bounds__(kRowThreads) rotary_kernel(RotaryCall<S> a, Ro
   }
 }
 
-template <class S, RotaryFault fault = RotaryFault::none>
+template <class S>
 void run_rotary(const Rotary& call, Device& device) {
   if (call.rows == 0) return;
   const View<const S> x = call.from.as<const S>();
@@ -86,20 +80,7 @@ void run_rotary(const Rotary& call, Device& device) {
   a.aligned = (a.half % 4 == 0 || call.interleaved) && rows_aligned(x.data(), a.x_row) && rows_aligned(x.data(), a.x_head) &&
               rows_aligned(y.data(), a.y_row) && rows_aligned(y.data(), a.y_head);
   const auto blocks = static_cast<unsigned>(std::min<Index>(call.rows, 4096));
-  launch(&rotary_kernel<S, fault>, {dim3(blocks), dim3(kRowThreads)}, device, a, table);
-}
-
-/// The registry's row. Args: RopeArgs or RopeBackwardArgs.
-template <class Args, class S, RotaryFault fault = RotaryFault::none>
-Kernel rotary_row(std::string_view op, std::string_view id) {
-  return {.op = op,
-          .id = id,
-          .backend = kCudaBackend,
-          .arithmetic = {.functions = FunctionLibrary::octant},
-          .storage = dtype_of<S>,
-          .source = "kernels/cuda/rotary.cuh",
-          .summary = "a block a position: cosines and sines once, then four elements a thread over all heads",
-          .run = [](const Call& call, Device& device) { run_rotary<S, fault>(rotary_of(Args::unpack(call)), device); }};
+  launch(&rotary_kernel<S>, {dim3(blocks), dim3(kRowThreads)}, device, a, table);
 }
 
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

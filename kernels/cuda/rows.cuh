@@ -53,9 +53,6 @@ bool rows_aligned(const S* data, Index row_stride) {
   return reinterpret_cast<std::uintptr_t>(data) % (4 * sizeof(S)) == 0 && row_stride % 4 == 0;
 }
 
-/// What a reduction over the threads of a row does wrong on purpose (falsify/mutants/cuda).
-enum class ReduceFault { none, no_barrier, half_the_lanes_lost, mask_names_absent_lanes };
-
 struct Plus {
   __device__ float operator()(float a, float b) const { return a + b; }
 };
@@ -66,16 +63,16 @@ struct Larger {
 
 /// The reduction of every thread's value over the `threads` threads of a row, in all of them. 32: a whole warp takes part.
 /// kRowThreads: the whole block does, and `scratch` is shared memory for one float a warp.
-template <int threads, class Operation, ReduceFault fault = ReduceFault::none>
+template <int threads, class Operation>
 __device__ inline float reduce_row(float value, float* scratch) {
   const Operation operation;
 #pragma unroll
-  for (int step = fault == ReduceFault::half_the_lanes_lost ? 8 : 16; step > 0; step /= 2)
+  for (int step = 16; step > 0; step /= 2)
     value = operation(value, __shfl_xor_sync(0xffffffffU, value, step));
   if constexpr (threads > 32) {
     const int warps = (static_cast<int>(blockDim.x) + 31) / 32;
     if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = value;
-    if constexpr (fault != ReduceFault::no_barrier) __syncthreads();
+    __syncthreads();
     value = scratch[0];
     for (int w = 1; w < warps; ++w) value = operation(value, scratch[w]);
     __syncthreads();  // before the next reduction overwrites scratch
@@ -83,18 +80,12 @@ __device__ inline float reduce_row(float value, float* scratch) {
   return value;
 }
 
-/// Starts kernel<32> with a warp a row or kernel<kRowThreads> with a block a row. `force_block`: rows of any length get a
-/// block; of `block_threads` threads where that is not 0 (mutants alone).
+/// Starts kernel<32> with a warp a row or kernel<kRowThreads> with a block a row.
 template <class Warp, class Block, class Args>
-void launch_rows(Warp warp, Block block, Index rows, Index n, Device& device, const Args& args, bool force_block = false,
-                 unsigned block_threads = 0) {
+void launch_rows(Warp warp, Block block, Index rows, Index n, Device& device, const Args& args) {
   if (rows == 0) return;
-  if (n <= kWarpRow && !force_block) {
-    launch(warp, {dim3(blocks_for(rows, kRowThreads / 32)), dim3(kRowThreads)}, device, args);
-    return;
-  }
-  const unsigned threads = block_threads > 0 ? block_threads : static_cast<unsigned>(kRowThreads);
-  launch(block, {dim3(static_cast<unsigned>(rows)), dim3(threads)}, device, args);
+  if (n <= kWarpRow) launch(warp, {dim3(blocks_for(rows, kRowThreads / 32)), dim3(kRowThreads)}, device, args);
+  else launch(block, {dim3(static_cast<unsigned>(rows)), dim3(kRowThreads)}, device, args);
 }
 
 /// The row of this thread, and its place in it.

@@ -1,12 +1,27 @@
-// y = alpha x with CUDA.
-#include "kernels/cuda/scale.cuh"
+// y = alpha x.
+#include "kernels/cuda/elementwise.cuh"
+#include "ops/scale.hpp"
 
 namespace assay::ASSAY_CUDA_NAMESPACE::of_scale {
 namespace {
 
-const KernelRegistration vectors_row{
-    map_kernel_row<ops::ScaleArgs, &scale<>>("scale", "scale/" ASSAY_CUDA_NAME "/vectors", "kernels/cuda/scale.cuh",
-                                             "one pass, 16 bytes a thread where rows are aligned")};
+struct Scale {
+  float alpha;
+  __device__ float operator()(const float (&x)[1]) const { return alpha * x[0]; }
+};
+
+/// y[i,j] = alpha x[i,j]; x, y (m,n) float32, row-major, any leading dimension, apart. One rounding. 8 m n bytes.
+void run(const ops::ScaleArgs& args, Device& device) {
+  map(map_of(args.y, args.x), Scale{static_cast<float>(args.alpha)}, device);
+}
+
+const KernelRegistration vectors_kernel{{.op = "scale",
+                                         .id = "scale/" ASSAY_CUDA_NAME "/vectors",
+                                         .backend = kCudaBackend,
+                                         .arithmetic = {.functions = FunctionLibrary::cuda},
+                                         .source = "kernels/cuda/scale.cu",
+                                         .summary = "one pass, 16 bytes a thread where rows are aligned",
+                                         .run = &run_typed<ops::ScaleArgs, &run>}};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE::of_scale

@@ -1,11 +1,27 @@
-// y = x sigmoid(x) with CUDA.
-#include "kernels/cuda/silu.cuh"
+// y = x sigmoid(x).
+#include "kernels/cuda/elementwise.cuh"
+#include "ops/silu.hpp"
 
 namespace assay::ASSAY_CUDA_NAMESPACE::of_silu {
 namespace {
 
-const KernelRegistration vectors_row{map_kernel_row<ops::SiluArgs, &silu<>>("silu", "silu/" ASSAY_CUDA_NAME "/vectors",
-    "kernels/cuda/silu.cuh", "one pass, 16 bytes a thread where rows are aligned")};
+struct Silu {
+  __device__ float operator()(const float (&x)[1]) const {
+    const float v = x[0], power = expf(-fabsf(v));  // never overflows
+    return v * ((v < 0.0f ? power : 1.0f) / (1.0f + power));
+  }
+};
+
+/// y[i,j] = x[i,j] sigmoid(x[i,j]); x, y (m,n) float32, row-major, any leading dimension, apart. 8 m n bytes.
+void run(const ops::SiluArgs& args, Device& device) { map(map_of(args.y, args.x), Silu{}, device); }
+
+const KernelRegistration vectors_kernel{{.op = "silu",
+                                         .id = "silu/" ASSAY_CUDA_NAME "/vectors",
+                                         .backend = kCudaBackend,
+                                         .arithmetic = {.functions = FunctionLibrary::cuda},
+                                         .source = "kernels/cuda/silu.cu",
+                                         .summary = "one pass, 16 bytes a thread where rows are aligned",
+                                         .run = &run_typed<ops::SiluArgs, &run>}};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE::of_silu

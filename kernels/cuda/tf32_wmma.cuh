@@ -57,7 +57,7 @@ struct Tile {
   }
 };
 
-template <bool a_transposed, bool b_transposed, int width, ProductFault fault>
+template <bool a_transposed, bool b_transposed, int width>
 __global__ void __launch_bounds__(kThreads, 2) tf32_wmma_kernel(Product p) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
   using TileA = Tile<!a_transposed>;
@@ -87,19 +87,17 @@ __global__ void __launch_bounds__(kThreads, 2) tf32_wmma_kernel(Product p) {
 #pragma unroll
   for (int tile = 0; tile < kStages - 1; ++tile) fetch(tile);
   for (int tile = 0; tile < tiles; ++tile) {
-    if constexpr (fault != ProductFault::no_wait) __pipeline_wait_prior(kStages - 2);
+    __pipeline_wait_prior(kStages - 2);
     // This tile has come for all threads, and all are done with the stage of the tile before, which is filled next.
-    if constexpr (fault != ProductFault::no_barrier_before_reuse) __syncthreads();
+    __syncthreads();
     fetch(tile + kStages - 1);
     const float* const a_tile = a_stage(tile % kStages);
     const float* const b_tile = b_stage(tile % kStages);
 #pragma unroll
     for (int q = 0; q < kDepth; q += 8) {
       const auto round = [](auto& fragment) {
-        if constexpr (fault != ProductFault::inputs_truncated) {
 #pragma unroll
-          for (int e = 0; e < fragment.num_elements; ++e) fragment.x[e] = wmma::__float_to_tf32(fragment.x[e]);
-        }
+        for (int e = 0; e < fragment.num_elements; ++e) fragment.x[e] = wmma::__float_to_tf32(fragment.x[e]);
       };
       wmma::fragment<wmma::matrix_b, 16, 16, 8, wmma::precision::tf32, LayoutB> right[4];
 #pragma unroll
@@ -140,7 +138,7 @@ __global__ void __launch_bounds__(kThreads, 2) tf32_wmma_kernel(Product p) {
 /// c[i,j] = sum_p tf32(a[i,p]) * tf32(b[p,j]) in float32 accumulators of tensor cores (kTf32Arithmetic). Error at most
 /// (2v + v²) S + growth·S, v = 2^-11, S = sum_p |a[i,p]||b[p,j]|. Throws Unavailable below compute capability 8.0.
 /// Source: CUDA C++ programming guide, "Warp Matrix Functions" and "Pipeline Primitives Interface".
-template <bool a_transposed, bool b_transposed, ProductFault fault = ProductFault::none>
+template <bool a_transposed, bool b_transposed>
 void tf32_wmma(const Product& p, Device& device) {
   namespace detail = tf32_wmma_detail;
 #if defined(__CUDACC__)
@@ -154,8 +152,8 @@ void tf32_wmma(const Product& p, Device& device) {
   const LaunchShape shape{dim3(blocks_for(p.n, detail::kTile), blocks_for(p.m, detail::kTile)), dim3(detail::kThreads),
                           detail::kStages * kStageFloats * sizeof(float)};
   if (vectors(p.a, p.a_ld) && vectors(p.b, p.b_ld))
-    launch(&detail::tf32_wmma_kernel<a_transposed, b_transposed, 4, fault>, shape, device, p);
-  else launch(&detail::tf32_wmma_kernel<a_transposed, b_transposed, 1, fault>, shape, device, p);
+    launch(&detail::tf32_wmma_kernel<a_transposed, b_transposed, 4>, shape, device, p);
+  else launch(&detail::tf32_wmma_kernel<a_transposed, b_transposed, 1>, shape, device, p);
 }
 
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -1,14 +1,9 @@
 // dst[i,j] += alpha src[i,j], fused; dst is bound as input and as output, and every invocation reads what it writes.
+#pragma shaders accumulate_vectors
 #include "float_controls.glsl"
 #define INPUTS 2
 #include "elementwise.glsl"
 
-float f(float dst, float src) {
-#ifdef FAULT_OVERWRITES
-  return alpha * src;
-#else
-  return fma(alpha, src, dst);
-#endif
-}
+float f(float dst, float src) { return fma(alpha, src, dst); }
 
 #include "elementwise_main.glsl"

@@ -1,5 +1,6 @@
 // m' = keep1 m + take1 g, v' = keep2 v + take2 g^2, p' = decay p - size m' / (scale sqrt(v') + eps), in place; dense f32
 // vectors of n elements that share no memory. One element an invocation at a time.
+#pragma shaders adamw_step
 #include "float_controls.glsl"
 layout(local_size_x = 256) in;
 
@@ -19,17 +20,7 @@ void main() {
     const float squares = keep2 * v[v_first + i] + take2 * gradient * gradient;
     m[m_first + i] = mean;
     v[v_first + i] = squares;
-#if defined(FAULT_EPS_UNDER_THE_ROOT)
-    const float root = sqrt(squares * scale * scale + eps);
-#elif defined(FAULT_EPS_BEFORE_CORRECTION)
-    const float root = (sqrt(squares) + eps) * scale;
-#else
     const float root = sqrt(squares) * scale + eps;
-#endif
-#ifdef FAULT_DECAY_AFTER_STEP
-    p[p_first + i] = decay * (p[p_first + i] - size * (mean / root));
-#else
     p[p_first + i] = decay * p[p_first + i] - size * (mean / root);
-#endif
   }
 }

@@ -25,7 +25,7 @@ struct ProductShaders {
   }
 };
 
-template <const ProductShaders& shaders>
+template <ProductShaders shaders>
 void multiply(const AffineProduct& x, Device& device) {
   VulkanDevice& target = vulkan_device(device);
   const Shader& shader = shaders.of(x);

@@ -1,6 +1,7 @@
 // y[i] = sum_j p_ij v[j], p = softmax(scale q k^T) over the keys that row i sees; logsumexp beside it. A workgroup takes 64
 // rows of one sequence and key-value head, and goes through its keys 64 at a time with an online softmax: where a row's
 // maximum grows, its sums are rescaled by exp(old maximum - new maximum). Nothing holds more scores than one tile.
+#pragma shaders attention_tiled_64 WIDTH=64; attention_tiled_128 WIDTH=128; attention_tiled_256 WIDTH=256
 #extension GL_GOOGLE_include_directive : require
 #include "attention.glsl"
 #include "attention_tile.glsl"
@@ -23,11 +24,6 @@ void main() {
   const uint least = keys_seen(b, row0 / group), most = keys_seen(b, (min(row0 + BLOCK, rows) - 1) / group);
   const uint moved = row0 + index / 4;
   const uint q_at = at(of_q, b, moved / group, head_of(g, moved, group));
-#ifdef FAULT_OWN_SCALE
-  const float by = inversesqrt(float(d));
-#else
-  const float by = scale;
-#endif
   vec4 largest = vec4(-INFINITY), total = vec4(0), sums[4 * COLUMNS];
   [[unroll]] for (uint i = 0; i < 4 * COLUMNS; ++i) sums[i] = vec4(0);
   for (key0 = 0; key0 < most; key0 += BLOCK) {
@@ -37,11 +33,8 @@ void main() {
     vec4 top = vec4(-INFINITY);
     [[unroll]] for (uint j = 0; j < 4; ++j)
       [[unroll]] for (uint e = 0; e < 4; ++e) {
-        bool visible = KEY_SEEN(e, lx * 4 + j);
-#ifdef FAULT_LAST_KEY_DROPPED
-        if (most - key0 < BLOCK && key0 + lx * 4 + j == most - 1) visible = false;
-#endif
-        score[j][e] = visible ? by * score[j][e] : -INFINITY;
+        const bool visible = KEY_SEEN(e, lx * 4 + j);
+        score[j][e] = visible ? scale * score[j][e] : -INFINITY;
         top[e] = top[e] < score[j][e] ? score[j][e] : top[e];  // a NaN is no maximum: its weight is NaN
       }
     barrier();  // products have been read
@@ -54,11 +47,7 @@ void main() {
     }
     vec4 sum = vec4(0), factor;
     [[unroll]] for (uint e = 0; e < 4; ++e) {
-#ifdef FAULT_MASKED_ROW
-      const float shift = now[e];
-#else
       const float shift = now[e] == -INFINITY ? 0 : now[e];
-#endif
       [[unroll]] for (uint j = 0; j < 4; ++j) score[j][e] = exp_of(score[j][e] - shift);
       factor[e] = largest[e] < now[e] && largest[e] > -INFINITY ? exp(largest[e] - now[e]) : 1;
     }
@@ -68,13 +57,9 @@ void main() {
     }
     staged[256 + index] = sum;
     barrier();
-#ifndef FAULT_TOTAL_NOT_RESCALED
     total *= factor;
-#endif
     [[unroll]] for (uint n = 0; n < 16; ++n) total += staged[256 + ly * 16 + n];
-#ifndef FAULT_SUMS_NOT_RESCALED
     [[unroll]] for (uint i = 0; i < 4 * COLUMNS; ++i) sums[i] *= factor[i / COLUMNS];
-#endif
     largest = now;
     add_values(sums, key0, most, min(key0 + BLOCK, most) > least);
   }

@@ -1,13 +1,114 @@
-// Attention: launches attention.comp and attention_naive.comp.
-#include "kernels/vulkan/attention.hpp"
-
+// The launchers of attention.
+#include "kernels/vulkan/heads.hpp"
+#include "ops/attention.hpp"
 #include "shaders/attention_naive.hpp"
+#include "shaders/attention_tiled_128.hpp"
+#include "shaders/attention_tiled_256.hpp"
+#include "shaders/attention_tiled_64.hpp"
 
 namespace assay::vulkan::of_attention {
 namespace {
 
-const KernelRegistration naive{attention_naive<shaders::attention_naive>("attention/vulkan/naive")};
-const KernelRegistration tiled{preferred(attention_tiled<>("attention/vulkan/tiled"))};
+using ops::AttentionArgs;
+
+/// Push constants of attention.glsl.
+struct AttentionPush {
+  HeadTensor q, k, v, y;
+  std::uint32_t logsumexp_first, logsumexp_batch, logsumexp_head, lengths_first, starts_first, s, t, group, d, causal;
+  float scale;
+};
+
+void launch(const Shader& shader, std::array<std::uint32_t, 3> grid, const AttentionArgs& args, VulkanDevice& target) {
+  const View<float> q = f32(args.q), k = f32(args.k), v = f32(args.v), y = f32(args.y);
+  const std::array bindings{bind(target, q),
+                            bind(target, k),
+                            bind(target, v),
+                            bind(target, args.lengths),
+                            bind(target, args.starts),
+                            bind(target, y),
+                            bind(target, args.logsumexp)};
+  const AttentionPush push{head_tensor(q, bindings[0]),
+                           head_tensor(k, bindings[1]),
+                           head_tensor(v, bindings[2]),
+                           head_tensor(y, bindings[5]),
+                           bindings[6].first,
+                           step(args.logsumexp, 0),
+                           step(args.logsumexp, 1),
+                           bindings[3].first,
+                           bindings[4].first,
+                           u32(args.s),
+                           u32(args.t),
+                           u32(args.heads / args.kv_heads),
+                           u32(args.d),
+                           args.causal != 0,
+                           static_cast<float>(args.scale)};
+  const bool aligned = aligned_heads(push.q) && aligned_heads(push.k) && aligned_heads(push.v) && aligned_heads(push.y);
+  const std::array<std::uint32_t, 1> constants{aligned};
+  target.dispatch({.name = shader.name,
+                   .module = shader.module,
+                   .specialization = constants,
+                   .bindings = bindings,
+                   .push = bytes_of(push),
+                   .groups = grid});
+}
+
+void run_tiled(const AttentionArgs& args, Device& device) {
+  const auto blocks = u32(tiles_of(args.s * (args.heads / args.kv_heads)));
+  launch(args.d <= 64    ? shaders::attention_tiled_64
+         : args.d <= 128 ? shaders::attention_tiled_128
+                         : shaders::attention_tiled_256,
+         {blocks, u32(args.batch), u32(args.kv_heads)}, args, vulkan_device(device));
+}
+
+void run_naive(const AttentionArgs& args, Device& device) {
+  launch(shaders::attention_naive, {groups(args.s, 1), u32(args.heads), u32(args.batch)}, args, vulkan_device(device));
+}
+
+std::optional<std::string> refuse_large_tensors(const AttentionArgs& args) {
+  if (auto why = refuse_batch(args.batch)) return why;
+  return refuse_large(f32(args.q), f32(args.k), f32(args.v), f32(args.y), args.logsumexp);
+}
+
+std::optional<std::string> refuse_tiled(const AttentionArgs& args) {
+  if (auto why = refuse_blocks(args.s * (args.heads / args.kv_heads))) return why;
+  if (auto why = refuse_long(tiles_of(args.t) * (1 + product_turns(args.d) + sum_turns(args.d)))) return why;
+  return refuse_large_tensors(args);
+}
+
+/// A tile of keys takes a turn for each element of a score, and two for each key.
+std::optional<std::string> refuse_naive(const AttentionArgs& args) {
+  const Index turns = tiles_of(args.t) * (args.d + 1) + 6 * args.t;
+  if (auto why = refuse_long((args.s + kMaxGroups - 1) / kMaxGroups * (turns + 5))) return why;
+  return refuse_large_tensors(args);
+}
+
+/// Both rescale their sums after every 64 keys.
+constexpr Arithmetic kOnlineShader = [] {
+  Arithmetic arithmetic = kShaderArithmetic;
+  arithmetic.online_tile = static_cast<int>(kTileRows);
+  return arithmetic;
+}();
+
+const KernelRegistration naive{{.op = "attention",
+                                .id = "attention/vulkan/naive",
+                                .backend = Backend::vulkan,
+                                .arithmetic = kOnlineShader,
+                                .source = "kernels/vulkan/attention_naive.comp",
+                                .summary = "a workgroup per query, 64 keys at a time",
+                                .run = &run_typed<AttentionArgs, &run_naive>,
+                                .refuse = &refuse_typed<AttentionArgs, &refuse_naive>,
+                                .automatic_above = kProductVolume}};
+
+const KernelRegistration tiled{
+    preferred({.op = "attention",
+               .id = "attention/vulkan/tiled",
+               .backend = Backend::vulkan,
+               .arithmetic = kOnlineShader,
+               .source = "kernels/vulkan/attention.comp",
+               .summary = "online softmax, 64 queries by 64 keys, 4x4 scores in registers, vector loads where aligned",
+               .run = &run_typed<AttentionArgs, &run_tiled>,
+               .refuse = &refuse_typed<AttentionArgs, &refuse_tiled>,
+               .automatic_above = kProductVolume})};
 
 }  // namespace
 }  // namespace assay::vulkan::of_attention

@@ -1,5 +1,6 @@
 // dq[i] = scale sum_j ds_ij k[j], ds_ij = p_ij (dy_i · v_j - D_i), p_ij = exp(scale q_i · k_j - logsumexp_i). A workgroup takes
 // 64 rows of one sequence and key-value head, and goes through the keys that they see, 64 at a time.
+#pragma shaders attention_backward_64 WIDTH=64; attention_backward_128 WIDTH=128; attention_backward_256 WIDTH=256
 #extension GL_GOOGLE_include_directive : require
 #include "attention_backward.glsl"
 
@@ -50,17 +51,12 @@ void main() {
     }
     add_keys(sums, key0, range.y, min(key0 + BLOCK, range.y) > range.x);
   }
-#ifdef FAULT_SCALE_MISSING
-  const float by = 1;
-#else
-  const float by = scale;
-#endif
   [[unroll]] for (uint e = 0; e < 4; ++e) {
     const uint row = row0 + ly * 4 + e;
     if (row < rows)
       [[unroll]] for (uint n = 0; n < COLUMNS; ++n) {
         const uint c = n * 64 + lx * 4;
-        if (c < d) store_dq(at(of_dq, b, row / group, head_of(g, row, group)) + c, d - c, by * sums[e * COLUMNS + n]);
+        if (c < d) store_dq(at(of_dq, b, row / group, head_of(g, row, group)) + c, d - c, scale * sums[e * COLUMNS + n]);
       }
   }
 }

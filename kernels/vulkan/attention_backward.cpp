@@ -1,11 +1,134 @@
 // Gradients of attention: launches attention_backward_rows.comp, attention_backward.comp and
 // attention_backward_kv.comp.
-#include "kernels/vulkan/attention_backward.hpp"
+#include "kernels/vulkan/heads.hpp"
+#include "ops/attention_backward.hpp"
+#include "shaders/attention_backward_128.hpp"
+#include "shaders/attention_backward_256.hpp"
+#include "shaders/attention_backward_64.hpp"
+#include "shaders/attention_backward_kv_128.hpp"
+#include "shaders/attention_backward_kv_256.hpp"
+#include "shaders/attention_backward_kv_64.hpp"
+#include "shaders/attention_backward_rows.hpp"
 
 namespace assay::vulkan::of_attention_backward {
 namespace {
 
-const KernelRegistration tiled{preferred(attention_backward_tiled<>("attention_backward/vulkan/tiled"))};
+/// Push constants of attention_backward_rows.comp, attention_backward.comp and attention_backward_kv.comp.
+struct AttentionRowsPush {
+  HeadTensor y, dy;
+  std::uint32_t logsumexp_first, logsumexp_batch, logsumexp_head, lengths_first, starts_first;
+  std::uint32_t rows, s, t, kv_heads, group, d, causal;
+};
+struct AttentionDqPush {
+  HeadTensor q, k, v, dy, dq;
+  std::uint32_t rows, group, d;
+  float scale;
+};
+struct AttentionDkvPush {
+  HeadTensor q, k, v, dy, dk, dv;
+  std::uint32_t rows, t, group, d;
+  float scale;
+};
+
+/// The shaders of heads of d elements.
+struct AttentionBackwardShaders {
+  const Shader &dq, &dkv;
+};
+AttentionBackwardShaders shaders_of(Index d) {
+  if (d <= 64) return {shaders::attention_backward_64, shaders::attention_backward_kv_64};
+  if (d <= 128) return {shaders::attention_backward_128, shaders::attention_backward_kv_128};
+  return {shaders::attention_backward_256, shaders::attention_backward_kv_256};
+}
+
+/// What a row of queries has to hold for the gradients: logsumexp, dy · y and how many keys it sees, in four words.
+constexpr std::size_t kBytesOfRow = 16;
+
+void run(const ops::AttentionBackwardArgs& args, Device& device) {
+  VulkanDevice& target = vulkan_device(device);
+  const AttentionBackwardShaders use = shaders_of(args.d);
+  const View<float> of[] = {f32(args.q),  f32(args.k),  f32(args.v),  f32(args.y),
+                            f32(args.dy), f32(args.dq), f32(args.dk), f32(args.dv)};
+  StorageBinding bound[8];
+  HeadTensor tensor[8];
+  bool aligned = true;
+  for (int n = 0; n < 8; ++n) {
+    bound[n] = bind(target, of[n]);
+    tensor[n] = head_tensor(of[n], bound[n]);
+    aligned = aligned && aligned_heads(tensor[n]);
+  }
+  const auto& [q, k, v, y, dy, dq, dk, dv] = tensor;
+  const std::array<std::uint32_t, 1> constants{aligned};
+  const Index all = args.batch * args.heads * args.s;
+  const std::uint32_t group = u32(args.heads / args.kv_heads), rows = u32(args.s) * group;
+  Buffer scratch;
+  StorageBinding described;
+  if (all > 0) {
+    scratch = target.allocate(static_cast<std::size_t>(all) * kBytesOfRow);
+    described = target.bind(scratch.address(), scratch.bytes());
+    const StorageBinding logsumexp = bind(target, args.logsumexp), lengths = bind(target, args.lengths),
+                         starts = bind(target, args.starts);
+    const AttentionRowsPush push{y,
+                                 dy,
+                                 logsumexp.first,
+                                 step(args.logsumexp, 0),
+                                 step(args.logsumexp, 1),
+                                 lengths.first,
+                                 starts.first,
+                                 u32(all),
+                                 u32(args.s),
+                                 u32(args.t),
+                                 u32(args.kv_heads),
+                                 group,
+                                 u32(args.d),
+                                 args.causal != 0};
+    const std::array bindings{bound[3], bound[4], logsumexp, lengths, starts, described};
+    target.dispatch({.name = shaders::attention_backward_rows.name,
+                     .module = shaders::attention_backward_rows.module,
+                     .specialization = constants,
+                     .bindings = bindings,
+                     .push = bytes_of(push),
+                     .groups = {groups(all, kRowsOfGroup), 1, 1}});
+    const AttentionDqPush dq_push{q, k, v, dy, dq, rows, group, u32(args.d), static_cast<float>(args.scale)};
+    const std::array dq_bindings{bound[0], bound[1], bound[2], bound[4], described, bound[5]};
+    target.dispatch({.name = use.dq.name,
+                     .module = use.dq.module,
+                     .specialization = constants,
+                     .bindings = dq_bindings,
+                     .push = bytes_of(dq_push),
+                     .groups = {u32(tiles_of(rows)), u32(args.batch), u32(args.kv_heads)}});
+  }
+  const AttentionDkvPush push{
+      q, k, v, dy, dk, dv, rows, u32(args.t), group, u32(args.d), static_cast<float>(args.scale)};
+  const std::array bindings{bound[0], bound[1], bound[2], bound[4], described, bound[6], bound[7]};
+  target.dispatch({.name = use.dkv.name,
+                   .module = use.dkv.module,
+                   .specialization = constants,
+                   .bindings = bindings,
+                   .push = bytes_of(push),
+                   .groups = {u32(tiles_of(args.t)), u32(args.batch), u32(args.kv_heads)}});
+}
+
+std::optional<std::string> refuse(const ops::AttentionBackwardArgs& args) {
+  const Index rows = args.s * (args.heads / args.kv_heads),
+              of_tile = 1 + 2 * product_turns(args.d) + 2 * sum_turns(args.d);
+  if (auto why = refuse_blocks(rows)) return why;
+  if (auto why = refuse_batch(args.batch)) return why;
+  if (auto why = refuse_long(std::max(tiles_of(rows), tiles_of(args.t)) * of_tile)) return why;
+  if (auto why = refuse_rows(args.batch * args.heads * args.s, args.d, 1)) return why;
+  return refuse_large(f32(args.q), f32(args.k), f32(args.v), f32(args.y), args.logsumexp, f32(args.dy), f32(args.dq),
+                      f32(args.dk), f32(args.dv));
+}
+
+const KernelRegistration tiled{preferred(
+    {.op = "attention_backward",
+     .id = "attention_backward/vulkan/tiled",
+     .backend = Backend::vulkan,
+     .arithmetic = kShaderArithmetic,
+     .source = "kernels/vulkan/attention_backward.comp",
+     .summary = "64 queries by 64 keys, scores computed again: dq by queries, dk and dv by keys, no atomics",
+     .run = &run_typed<ops::AttentionBackwardArgs, &run>,
+     .refuse = &refuse_typed<ops::AttentionBackwardArgs, &refuse>,
+     .automatic_above = kProductVolume})};
 
 }  // namespace
 }  // namespace assay::vulkan::of_attention_backward

@@ -49,9 +49,5 @@ uvec2 seen_range() {
 // p and ds of a visible pair.
 vec2 gradient(float score, float dp, float log_sum, float along) {
   const float p = exp_of(score - log_sum);
-#ifdef FAULT_ALONG_DROPPED
-  return vec2(p, p * dp);
-#else
   return vec2(p, p * (dp - along));
-#endif
 }

@@ -1,6 +1,7 @@
 // dk[j] = scale sum_i ds_ij q[i] and dv[j] = sum_i p_ij dy[i], over the rows i of every head of the group, in order. A
 // workgroup takes 64 keys of one sequence and key-value head, and goes through the rows, 64 at a time; tiles of rows none of
 // which sees one of the keys are skipped.
+#pragma shaders attention_backward_kv_64 WIDTH=64; attention_backward_kv_128 WIDTH=128; attention_backward_kv_256 WIDTH=256
 #extension GL_GOOGLE_include_directive : require
 #include "attention_backward.glsl"
 
@@ -37,12 +38,7 @@ void main() {
   own_key = uvec4(key0 + ly * 4) + uvec4(0, 1, 2, 3);
   vec4 of_key[4 * COLUMNS], of_value[4 * COLUMNS];
   [[unroll]] for (uint i = 0; i < 4 * COLUMNS; ++i) of_key[i] = of_value[i] = vec4(0);
-#ifdef FAULT_LAST_ROWS_DROPPED
-  const uint end = rows / BLOCK * BLOCK;
-#else
-  const uint end = rows;
-#endif
-  for (uint row0 = 0; row0 < end; row0 += BLOCK) {
+  for (uint row0 = 0; row0 < rows; row0 += BLOCK) {
     load_rows((b * gl_NumWorkGroups.z + g) * rows + row0, rows - row0);
     const uvec2 range = seen_range();
     if (range.y <= key0) continue;
@@ -57,37 +53,25 @@ void main() {
       vec4 p = vec4(0);
       ds[j] = vec4(0);
       [[unroll]] for (uint e = 0; e < 4; ++e) {
-        bool taken = KEY_SEEN(e, lx * 4 + j);
-#ifdef FAULT_FIRST_HEAD_ONLY
-        if ((row0 + lx * 4 + j) % group != 0) taken = false;
-#endif
-        if (taken) {
+        if (KEY_SEEN(e, lx * 4 + j)) {
           const vec2 pair = gradient(scale * score[j][e], dp[j][e], logsumexp_of[lx][j], along_of[lx][j]);
           p[e] = pair.x;
           ds[j][e] = pair.y;
         }
       }
-#ifdef FAULT_VALUES_BY_DS
-      p = ds[j];
-#endif
       factors[(lx * 4 + j) * PITCH + ly] = p;
     }
     add_upstream(of_value, row0, rows, masked);
-    USED_BARRIER
+    barrier();  // p has been used
     [[unroll]] for (uint j = 0; j < 4; ++j) factors[(lx * 4 + j) * PITCH + ly] = ds[j];
     add_queries(of_key, row0, rows, masked);
   }
-#ifdef FAULT_SCALE_MISSING
-  const float by = 1;
-#else
-  const float by = scale;
-#endif
   [[unroll]] for (uint e = 0; e < 4; ++e)
     if (own_key[e] < t)
       [[unroll]] for (uint n = 0; n < COLUMNS; ++n) {
         const uint c = n * 64 + lx * 4;
         if (c < d) {
-          store_dk(at(of_dk, b, own_key[e], g) + c, d - c, by * of_key[e * COLUMNS + n]);
+          store_dk(at(of_dk, b, own_key[e], g) + c, d - c, scale * of_key[e * COLUMNS + n]);
           store_dv(at(of_dv, b, own_key[e], g) + c, d - c, of_value[e * COLUMNS + n]);
         }
       }

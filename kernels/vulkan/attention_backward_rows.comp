@@ -1,5 +1,6 @@
 // What the gradients of attention need of each row of queries: its logsumexp, D = dy · y, and how many keys it sees; none
 // where its logsumexp is -inf. 64 invocations a row.
+#pragma shaders attention_backward_rows
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
 #include "exponential.glsl"
@@ -38,10 +39,8 @@ void main() {
     const float along = row_sum(terms);
     if (row < rows && lane == 0) {
       const float log_sum = logsumexp[logsumexp_first + b * logsumexp_batch + h * logsumexp_head + i];
-      uint seen = visible_keys(lengths[lengths_first + b], starts[starts_first + b], i, causal != 0, int(t));
-#ifndef FAULT_MASKED_ROW
+      uint seen = visible_keys(lengths[lengths_first + b], starts[starts_first + b], i, causal != 0);
       if (log_sum == -INFINITY) seen = 0;
-#endif
       row_of[row] = uvec4(floatBitsToUint(log_sum), floatBitsToUint(along), seen, 0);
     }
   }

@@ -2,6 +2,7 @@
 // v_cache[b,j,g], p = softmax(scale q[b,h] . k_cache[b,j,g]) over j <= lengths[b], g = h / group; q, y [batch,heads,d]. All f32,
 // heads dense. A workgroup takes up to four heads that share keys and values, 64 places at a time, with an online softmax. The
 // new row is read where it came from, so that nobody waits for it to be appended.
+#pragma shaders attention_decode_tiles
 #include "float_controls.glsl"
 layout(local_size_x = 128) in;
 
@@ -66,18 +67,13 @@ DEFINE_LOAD4(load_k_cache, k_cache, k_cache4)
 DEFINE_LOAD4(load_v_cache, v_cache, v_cache4)
 
 // A tree over the 32 values of each head, the same bits in all of them. Every invocation takes part.
-#ifdef FAULT_LAST_PARTIALS_LOST
-#define REDUCE_END 1
-#else
-#define REDUCE_END 0
-#endif
 #define DEFINE_REDUCE(name, COMBINE)                                                                                \
   float name(float value) {                                                                                         \
     const uint h = gl_LocalInvocationID.x / 32, lane = gl_LocalInvocationID.x % 32;                                 \
     barrier(); /* the value of the reduction before has been read */                                                \
     reduced[h][lane] = value;                                                                                       \
     barrier();                                                                                                      \
-    for (uint width = 16; width > REDUCE_END; width >>= 1) {                                                        \
+    for (uint width = 16; width > 0; width >>= 1) {                                                                 \
       if (lane < width) reduced[h][lane] = COMBINE(reduced[h][lane], reduced[h][lane + width]);                     \
       barrier();                                                                                                    \
     }                                                                                                               \
@@ -97,19 +93,11 @@ void main() {
   const uint own = gl_LocalInvocationID.x, b = gl_WorkGroupID.y;
   const uint g = gl_WorkGroupID.x / chunks, in_group = gl_WorkGroupID.x % chunks * HEADS;
   const uint heads = min(group - in_group, HEADS), h0 = g * group + in_group;
-#ifdef FAULT_LENGTHS_OF_FIRST
-  const uint last = uint(lengths[lengths_first]);
-#else
   const uint last = uint(lengths[lengths_first + b]);
-#endif
   const uint new_key = k_first + b * k_batch + g * k_head, new_value = v_first + b * v_batch + g * v_head;
   const uint keys = k_cache_first + b * k_cache_batch + g * k_cache_head;
   const uint values = v_cache_first + b * v_cache_batch + g * v_cache_head;
-#ifdef FAULT_FIRST_HEAD_APPENDED
-  if (in_group == 0 && g == 0)
-#else
   if (in_group == 0)
-#endif
     for (uint c = own; c < d; c += 128) {
       k_cache_bits[keys + last * k_cache_place + c] = k_bits[new_key + c];
       v_cache_bits[values + last * v_cache_place + c] = v_bits[new_value + c];
@@ -128,11 +116,7 @@ void main() {
   for (uint h = 0; h < HEADS; ++h) sum[h] = vec4(0);
   barrier();
 
-#ifdef FAULT_STALE_PLACE
-  const uint end = last + 2;
-#else
   const uint end = last + 1;
-#endif
   for (uint tile = 0; tile < end; tile += PLACES) {
     const uint places = min(end - tile, PLACES);
     const uint j = own / 2;  // two invocations a place, every other four elements each
@@ -150,9 +134,7 @@ void main() {
       }
     }
     for (uint h = 0; h < HEADS; ++h) halves[h][j][own % 2] = dots[h];
-#ifndef FAULT_NO_BARRIER
-    barrier();
-#endif
+    barrier();  // every half is there
     const float first = lane < places ? halves[weighed][lane][0] + halves[weighed][lane][1] : MASKED;
     const float second = lane + 32 < places ? halves[weighed][lane + 32][0] + halves[weighed][lane + 32][1] : MASKED;
     const float of_tile = largest_of_head(LARGER(first, second));
@@ -161,11 +143,7 @@ void main() {
     weight[weighed][lane] = w;
     weight[weighed][lane + 32] = x;
     // Before the first score above -inf the sums hold 0, or NaN of what is not finite.
-#ifdef FAULT_NOT_RESCALED
-    const float rescale = 1;
-#else
     const float rescale = largest < grown && largest > MASKED ? power(largest, grown) : 1;
-#endif
     const float of_weights = sum_of_head(w + x);
     total = total * rescale + of_weights;
     largest = grown;

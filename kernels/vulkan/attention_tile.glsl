@@ -14,17 +14,6 @@ const uint STEP = 4;               // of either, unrolled: more of them take llv
 shared vec4 staged[2 * DEPTH * PITCH];  // [operand][element][row], or [other][column]
 shared vec4 factors[BLOCK * PITCH];     // [other][own row]
 
-#ifdef FAULT_NO_BARRIER_AFTER_USE
-#define USED_BARRIER
-#else
-#define USED_BARRIER barrier();
-#endif
-#ifdef FAULT_NO_BARRIER_AFTER_STORE
-#define STAGED_BARRIER
-#else
-#define STAGED_BARRIER barrier();
-#endif
-
 // Defines `name(own, own_at, other, other_at, products)`: products[j][e] is own row e times other j. An invocation moves
 // elements of own row index / 4 and of other index / 4, which start at own_at and other_at; where they do not exist: zeros.
 #define DEFINE_PRODUCTS(name, load_own, load_other)                                                   \
@@ -37,12 +26,12 @@ shared vec4 factors[BLOCK * PITCH];     // [other][own row]
       vec4 x = vec4(0), z = vec4(0);                                                                  \
       if (own && c < d) x = load_own(own_at + c, d - c);                                              \
       if (other && c < d) z = load_other(other_at + c, d - c);                                        \
-      USED_BARRIER                                                                                    \
+      barrier(); /* the tile before has been read */                                                  \
       [[unroll]] for (uint e = 0; e < 4; ++e) {                                                       \
         staged[(part + e) * PITCH + row / 4][row % 4] = x[e];                                         \
         staged[(DEPTH + part + e) * PITCH + row / 4][row % 4] = z[e];                                 \
       }                                                                                               \
-      STAGED_BARRIER                                                                                  \
+      barrier(); /* this one is stored */                                                             \
       [[dont_unroll]] for (uint step = 0; step < DEPTH; step += STEP)                                 \
         [[unroll]] for (uint i = 0; i < STEP; ++i) {                                                  \
           const vec4 a = staged[(step + i) * PITCH + ly], b = staged[(DEPTH + step + i) * PITCH + lx];\
@@ -54,11 +43,6 @@ shared vec4 factors[BLOCK * PITCH];     // [other][own row]
 // Defines `name(sums, first, end, masked)`: sums[e * COLUMNS + s] += factors of own row e times columns of the others
 // `first` to `end`, at most BLOCK of them, which start at ADDRESS(other). Where masked, only pairs that VISIBLE(e, other)
 // allows take part: zero times what others hold may be NaN.
-#ifdef FAULT_MASKED_VALUES_LEAK
-#define SELECTS(masked) false
-#else
-#define SELECTS(masked) masked
-#endif
 #define WEIGHT_OTHERS(TAKES_PART)                                                                     \
   [[dont_unroll]] for (uint step = 0; step < CHUNK; step += STEP)                                     \
     [[unroll]] for (uint i = 0; i < STEP; ++i) {                                                      \
@@ -80,10 +64,10 @@ shared vec4 factors[BLOCK * PITCH];     // [other][own row]
         moved[i] = vec4(0);                                                                           \
         if (other < end && c < d) moved[i] = load(ADDRESS(other) + c, d - c);                         \
       }                                                                                               \
-      USED_BARRIER                                                                                    \
+      barrier(); /* the tile before has been read */                                                  \
       [[unroll]] for (uint i = 0; i < 2; ++i) staged[index + i * 256] = moved[i];                     \
-      STAGED_BARRIER                                                                                  \
-      if (SELECTS(masked)) {                                                                          \
+      barrier(); /* this one is stored */                                                             \
+      if (masked) {                                                                          \
         WEIGHT_OTHERS(VISIBLE(e, j0 + j))                                                             \
       } else {                                                                                        \
         WEIGHT_OTHERS(true)                                                                           \

@@ -1,5 +1,6 @@
 // loss[i] = sum_j (pos_weight[j] t softplus(-x) + (1 - t) softplus(x)) / classes, softplus(z) = max(z, 0) + log1p(exp(-|z|));
 // logits and targets [rows, classes] f32 with rows of unit stride, the rest dense. A workgroup takes a row.
+#pragma shaders bce_with_logits
 #include "float_controls.glsl"
 layout(local_size_x = 256) in;
 #include "log1p.glsl"
@@ -19,25 +20,12 @@ void main() {
   // All invocations of a workgroup take the same number of turns: none may miss a barrier.
   for (uint row = gl_WorkGroupID.x; row < rows; row += gl_NumWorkGroups.x) {
     float sum = 0;
-#ifdef FAULT_TAIL_DROPPED
-    const uint n = classes > 4 ? classes / 4 * 4 : classes;
-#else
-    const uint n = classes;
-#endif
-    for (uint j = lane; j < n; j += 256) {
+    for (uint j = lane; j < classes; j += 256) {
       const float v = x[x_first + row * x_ld + j], t = targets[targets_first + row * targets_ld + j];
-#ifdef FAULT_PLAIN_LOG
-      const float beside = log(1.0 + exp_of(-abs(v)));
-#else
       const float beside = log1p_of(exp_of(-abs(v)));
-#endif
       sum += pos_weight[weight_first + j] * t * (max(-v, 0.0) + beside) + (1.0 - t) * (max(v, 0.0) + beside);
     }
     const float total = workgroup_sum(sum);
-#ifdef FAULT_SUM_FOR_MEAN
-    if (lane == 0) loss[loss_first + row] = total;
-#else
     if (lane == 0) loss[loss_first + row] = total / float(classes);
-#endif
   }
 }

@@ -1,13 +1,50 @@
 // Binary cross-entropy: launches bce_with_logits.comp. loss shares no memory with an input.
-#include "kernels/vulkan/bce_with_logits.hpp"
-
+#include "kernels/vulkan/launch.hpp"
+#include "ops/bce_with_logits.hpp"
 #include "shaders/bce_with_logits.hpp"
 
 namespace assay::vulkan::of_bce_with_logits {
 namespace {
 
-const KernelRegistration workgroup_per_row{
-    bce_kernel<shaders::bce_with_logits>("bce_with_logits/vulkan/workgroup_per_row")};
+/// Push constants of bce_with_logits.comp.
+struct BcePush {
+  std::uint32_t rows, classes, x_first, x_ld, targets_first, targets_ld, weight_first, loss_first;
+};
+
+void run(const ops::BceWithLogitsArgs& args, Device& device) {
+  VulkanDevice& target = vulkan_device(device);
+  const std::array bindings{bind(target, args.logits), bind(target, args.targets), bind(target, args.pos_weight),
+                            bind(target, args.loss)};
+  const BcePush push{static_cast<std::uint32_t>(args.rows),
+                     static_cast<std::uint32_t>(args.classes),
+                     bindings[0].first,
+                     step(args.logits, 0),
+                     bindings[1].first,
+                     step(args.targets, 0),
+                     bindings[2].first,
+                     bindings[3].first};
+  target.dispatch({.name = shaders::bce_with_logits.name,
+                   .module = shaders::bce_with_logits.module,
+                   .bindings = bindings,
+                   .push = bytes_of(push),
+                   .groups = {groups(args.rows, 1), 1, 1}});
+}
+
+/// One turn per 256 labels and ten for the reduction, for every row that a workgroup takes.
+std::optional<std::string> refuse(const ops::BceWithLogitsArgs& args) {
+  const Index passes = (args.rows + kMaxGroups - 1) / kMaxGroups;
+  if (auto why = refuse_long(passes * ((args.classes + 255) / 256 + 10))) return why;
+  return refuse_large(args.logits, args.targets);
+}
+
+const KernelRegistration workgroup_per_row{{.op = "bce_with_logits",
+                                            .id = "bce_with_logits/vulkan/workgroup_per_row",
+                                            .backend = Backend::vulkan,
+                                            .arithmetic = kShaderArithmetic,
+                                            .source = "kernels/vulkan/bce_with_logits.comp",
+                                            .summary = "a workgroup per row, tree reduction in shared memory; log1p by a series of its own",
+                                            .run = &run_typed<ops::BceWithLogitsArgs, &run>,
+                                            .refuse = &refuse_typed<ops::BceWithLogitsArgs, &refuse>}};
 
 }  // namespace
 }  // namespace assay::vulkan::of_bce_with_logits

@@ -1,4 +1,5 @@
 // dx[i,j] = dy[i,j] and dbias[j] = sum_i dy[i,j]; dy, dx [m,n] f32 with rows of unit stride, dbias [n].
+#pragma shaders bias_add_backward_stripes
 #include "float_controls.glsl"
 
 layout(set = 0, binding = 0) readonly buffer Dy { float dy[]; };
@@ -17,12 +18,7 @@ float load(uint batch, uint i, uint j) {
   return x;
 }
 
-void store(uint batch, uint j, float sum) {
-#ifdef FAULT_MEAN
-  sum /= m;
-#endif
-  dbias[dbias_first + j] = sum;
-}
+void store(uint batch, uint j, float sum) { dbias[dbias_first + j] = sum; }
 
 #include "column_sum.glsl"
 

@@ -1,4 +1,5 @@
 // g[i] *= limit / norm[0], unless the norm is at most the limit; g (n) f32, dense, in place.
+#pragma shaders clip_grad_norm
 #include "float_controls.glsl"
 layout(local_size_x = 256) in;
 
@@ -10,16 +11,8 @@ layout(push_constant) uniform Push {
 };
 
 void main() {
-#ifdef FAULT_SQUARED
-  const float length = norm[norm_first] * norm[norm_first];
-#else
   const float length = norm[norm_first];
-#endif
-#ifdef FAULT_SCALES_UP
-  if (length == 0) return;
-#else
   if (length <= limit) return;
-#endif
   // Written out: what Vulkan promises of x / y ends where y is beyond 2^126, and of infinity says nothing.
   const float by = isnan(length) ? length : isinf(length) ? 0.0 : limit / length;
   for (uint i = gl_GlobalInvocationID.x; i < n; i += gl_NumWorkGroups.x * 256) g[g_first + i] *= by;

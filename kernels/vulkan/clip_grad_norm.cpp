@@ -1,16 +1,40 @@
 // Clipping of gradients by their global norm: launches the shaders of global_grad_norm, then clip_grad_norm.comp.
-#include "shaders/clip_grad_norm.hpp"
-
 #include "kernels/vulkan/grad_norm.hpp"
-#include "shaders/global_grad_norm_partial.hpp"
-#include "shaders/global_grad_norm_total.hpp"
+#include "ops/clip_grad_norm.hpp"
+#include "shaders/clip_grad_norm.hpp"
 
 namespace assay::vulkan::of_clip_grad_norm {
 namespace {
 
-const KernelRegistration two_stages{
-    clip_kernel<shaders::global_grad_norm_partial, shaders::global_grad_norm_total, shaders::clip_grad_norm>(
-        "clip_grad_norm/vulkan/two_stages")};
+/// Push constants of clip_grad_norm.comp.
+struct ClipPush {
+  std::uint32_t n, g_first, norm_first;
+  float limit;
+};
+
+void run(const ops::ClipGradNormArgs& args, Device& device) {
+  VulkanDevice& target = vulkan_device(device);
+  const StorageBinding g = bind(target, args.g), norm = bind(target, args.norm);
+  dispatch_norm(target, args.n, g, norm);
+  const ClipPush push{static_cast<std::uint32_t>(args.n), g.first, norm.first, static_cast<float>(args.max_norm)};
+  const std::array bindings{g, norm};
+  target.dispatch({.name = shaders::clip_grad_norm.name,
+                   .module = shaders::clip_grad_norm.module,
+                   .bindings = bindings,
+                   .push = bytes_of(push),
+                   .groups = {groups(args.n, 256), 1, 1}});
+}
+
+std::optional<std::string> refuse(const ops::ClipGradNormArgs& args) { return refuse_large(args.g); }
+
+const KernelRegistration two_stages{{.op = "clip_grad_norm",
+                                     .id = "clip_grad_norm/vulkan/two_stages",
+                                     .backend = Backend::vulkan,
+                                     .arithmetic = kShaderArithmetic,
+                                     .source = "kernels/vulkan/clip_grad_norm.comp",
+                                     .summary = "partial sums of up to 1024 workgroups, added by one; one pass to scale",
+                                     .run = &run_typed<ops::ClipGradNormArgs, &run>,
+                                     .refuse = &refuse_typed<ops::ClipGradNormArgs, &refuse>}};
 
 }  // namespace
 }  // namespace assay::vulkan::of_clip_grad_norm

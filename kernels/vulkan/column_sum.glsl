@@ -11,9 +11,7 @@ void sum_columns(uint batch, uint rows, uint columns) {
   if (j < columns)
     for (uint i = stripe; i < rows; i += 8) sum += load(batch, i, j);
   stripe_sums[stripe][lane] = sum;
-#ifndef FAULT_NO_BARRIER
   barrier();
-#endif
   if (stripe == 0 && j < columns) {
     float total = 0;
     for (uint s = 0; s < 8; ++s) total += stripe_sums[s][lane];

@@ -1,6 +1,7 @@
 // loss[i] = weights[y] ((m - logits[i,y]) + log sum_j exp(logits[i,j] - m)), m the row's maximum and y = targets[i];
 // logsumexp[i] = m + the logarithm. logits [rows, classes] f32 with rows of unit stride, the rest dense. A workgroup
 // takes a row: every 256th group of four elements an invocation, whether rows are aligned or not.
+#pragma shaders cross_entropy_row
 #include "float_controls.glsl"
 layout(local_size_x = 256) in;
 #include "reduce.glsl"
@@ -25,11 +26,7 @@ vec4 load(uint row, uint j) {
     if (VECTOR) return x4[at >> 2];
     return vec4(x[at], x[at + 1], x[at + 2], x[at + 3]);
   }
-#ifdef FAULT_PADDED_WITH_ZERO
-  vec4 v = vec4(x[at], 0, 0, 0);
-#else
   vec4 v = vec4(x[at], -INFINITY, -INFINITY, -INFINITY);
-#endif
   if (j + 1 < classes) v.y = x[at + 1];
   if (j + 2 < classes) v.z = x[at + 2];
   return v;
@@ -44,11 +41,7 @@ void main() {
       const vec4 v = load(row, j);
       top = max(max(top, max(v.x, v.y)), max(v.z, v.w));
     }
-#ifdef FAULT_OWN_MAXIMUM
-    const float m = top;
-#else
     const float m = workgroup_max(top);
-#endif
     float sum = 0;
     for (uint j = lane * 4; j < classes; j += 1024) {
       const vec4 v = load(row, j);

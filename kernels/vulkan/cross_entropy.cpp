@@ -1,16 +1,64 @@
 // Weighted cross-entropy: launches cross_entropy.comp and cross_entropy_total.comp. Outputs share no memory with inputs
 // (the contract's clauses). Error: the contract's bound, with the precision that Vulkan asks of exp, log and division.
-#include "kernels/vulkan/cross_entropy.hpp"
-
+#include "kernels/vulkan/launch.hpp"
+#include "ops/cross_entropy.hpp"
 #include "shaders/cross_entropy_row.hpp"
 #include "shaders/cross_entropy_total.hpp"
 
 namespace assay::vulkan::of_cross_entropy {
 namespace {
 
-const KernelRegistration workgroup_per_row{
-    cross_entropy_kernel<shaders::cross_entropy_row, shaders::cross_entropy_total>(
-        "cross_entropy/vulkan/workgroup_per_row")};
+/// Push constants of cross_entropy.comp and cross_entropy_total.comp.
+struct CrossEntropyPush {
+  std::uint32_t rows, classes, x_first, x_ld, targets_first, weights_first, loss_first, logsumexp_first;
+};
+struct CrossEntropyTotalPush {
+  std::uint32_t rows, mean, loss_first, targets_first, weights_first, total_first, normalizer_first;
+};
+
+void run(const ops::CrossEntropyArgs& args, Device& device) {
+  VulkanDevice& target = vulkan_device(device);
+  const StorageBinding x = bind(target, args.logits), targets = bind(target, args.targets),
+                       weights = bind(target, args.weights), loss = bind(target, args.loss),
+                       total = bind(target, args.total), logsumexp = bind(target, args.logsumexp),
+                       normalizer = bind(target, args.normalizer);
+  const auto rows = static_cast<std::uint32_t>(args.rows);
+  const CrossEntropyPush push{rows,          static_cast<std::uint32_t>(args.classes),
+                              x.first,       step(args.logits, 0),
+                              targets.first, weights.first,
+                              loss.first,    logsumexp.first};
+  const std::array vector{vectors(args.logits, x)};
+  const std::array row_bindings{x, targets, weights, loss, logsumexp};
+  target.dispatch({.name = shaders::cross_entropy_row.name,
+                   .module = shaders::cross_entropy_row.module,
+                   .specialization = vector,
+                   .bindings = row_bindings,
+                   .push = bytes_of(push),
+                   .groups = {groups(args.rows, 1), 1, 1}});
+  const CrossEntropyTotalPush total_push{
+      rows, args.reduction == 1 ? 1U : 0U, loss.first, targets.first, weights.first, total.first, normalizer.first};
+  const std::array total_bindings{loss, targets, weights, total, normalizer};
+  target.dispatch({.name = shaders::cross_entropy_total.name,
+                   .module = shaders::cross_entropy_total.module,
+                   .bindings = total_bindings,
+                   .push = bytes_of(total_push)});
+}
+
+/// Two passes over each row that a workgroup takes, twenty turns for their reductions, and the rows once more.
+std::optional<std::string> refuse(const ops::CrossEntropyArgs& args) {
+  const Index passes = (args.rows + kMaxGroups - 1) / kMaxGroups;
+  if (auto why = refuse_long(passes * (2 * ((args.classes + 1023) / 1024) + 20) + args.rows / 256)) return why;
+  return refuse_large(args.logits, args.targets, args.weights, args.loss);
+}
+
+const KernelRegistration workgroup_per_row{{.op = "cross_entropy",
+                                            .id = "cross_entropy/vulkan/workgroup_per_row",
+                                            .backend = Backend::vulkan,
+                                            .arithmetic = kShaderArithmetic,
+                                            .source = "kernels/vulkan/cross_entropy.comp",
+                                            .summary = "a workgroup per row, maximum first; one workgroup for the total",
+                                            .run = &run_typed<ops::CrossEntropyArgs, &run>,
+                                            .refuse = &refuse_typed<ops::CrossEntropyArgs, &refuse>}};
 
 }  // namespace
 }  // namespace assay::vulkan::of_cross_entropy

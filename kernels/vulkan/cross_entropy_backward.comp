@@ -1,5 +1,6 @@
 // dlogits[i,j] = (exp(logits[i,j] - logsumexp[i]) - [j = y]) (weights[y] (dloss[i] + dtotal / normalizer)), y = targets[i];
 // logits and dlogits [rows, classes] f32 with rows of unit stride, the rest dense. Four elements an invocation.
+#pragma shaders cross_entropy_backward
 #include "float_controls.glsl"
 layout(local_size_x = 256) in;
 
@@ -25,21 +26,13 @@ layout(push_constant) uniform Push {
 float gradient(float logit, float shift, bool at_target, float scale) {
   const float difference = logit - shift;
   const float p = isnan(difference) ? difference : exp(difference);
-#ifdef FAULT_ONEHOT_MISSING
-  return p * scale;
-#else
   return (at_target ? p - 1.0 : p) * scale;
-#endif
 }
 
 void main() {
   const uint j = gl_GlobalInvocationID.x * 4;
   if (j >= classes) return;
-#ifdef FAULT_NORMALIZER_IGNORED
-  const float share = dtotal[dtotal_first];
-#else
   const float share = dtotal[dtotal_first] / normalizer[normalizer_first];
-#endif
   for (uint row = gl_WorkGroupID.y; row < rows; row += gl_NumWorkGroups.y) {
     const int y = targets[targets_first + row];
     const float scale = weights[weights_first + y] * (dloss[dloss_first + row] + share);
@@ -58,9 +51,6 @@ void main() {
         dx[to + 3] = g.w;
       }
     } else {
-#ifdef FAULT_TAIL_DROPPED
-      if (j == 0)
-#endif
       for (uint k = 0; j + k < classes; ++k) dx[to + k] = gradient(x[from + k], shift, y == j + k, scale);
     }
   }

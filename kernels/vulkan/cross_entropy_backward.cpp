@@ -1,13 +1,55 @@
 // Gradient of the weighted cross-entropy: launches cross_entropy_backward.comp. dlogits shares no memory with an input.
-#include "kernels/vulkan/cross_entropy_backward.hpp"
-
+#include "kernels/vulkan/launch.hpp"
+#include "ops/cross_entropy_backward.hpp"
 #include "shaders/cross_entropy_backward.hpp"
 
 namespace assay::vulkan::of_cross_entropy_backward {
 namespace {
 
-const KernelRegistration four_per_invocation{cross_entropy_backward_kernel<shaders::cross_entropy_backward>(
-    "cross_entropy_backward/vulkan/four_per_invocation")};
+/// Push constants of cross_entropy_backward.comp.
+struct CrossEntropyBackwardPush {
+  std::uint32_t rows, classes, x_first, x_ld, dx_first, dx_ld, targets_first, weights_first, logsumexp_first,
+      normalizer_first, dloss_first, dtotal_first;
+};
+
+void run(const ops::CrossEntropyBackwardArgs& args, Device& device) {
+  VulkanDevice& target = vulkan_device(device);
+  const std::array bindings{bind(target, args.logits),    bind(target, args.targets),    bind(target, args.weights),
+                            bind(target, args.logsumexp), bind(target, args.normalizer), bind(target, args.dloss),
+                            bind(target, args.dtotal),    bind(target, args.dlogits)};
+  const CrossEntropyBackwardPush push{static_cast<std::uint32_t>(args.rows),
+                                      static_cast<std::uint32_t>(args.classes),
+                                      bindings[0].first,
+                                      step(args.logits, 0),
+                                      bindings[7].first,
+                                      step(args.dlogits, 0),
+                                      bindings[1].first,
+                                      bindings[2].first,
+                                      bindings[3].first,
+                                      bindings[4].first,
+                                      bindings[5].first,
+                                      bindings[6].first};
+  const std::array vector{vectors(args.logits, bindings[0]), vectors(args.dlogits, bindings[7])};
+  target.dispatch({.name = shaders::cross_entropy_backward.name,
+                   .module = shaders::cross_entropy_backward.module,
+                   .specialization = vector,
+                   .bindings = bindings,
+                   .push = bytes_of(push),
+                   .groups = {groups(args.classes, 1024), groups(args.rows, 1), 1}});
+}
+
+std::optional<std::string> refuse(const ops::CrossEntropyBackwardArgs& args) {
+  return refuse_large(args.logits, args.dlogits);
+}
+
+const KernelRegistration four_per_invocation{{.op = "cross_entropy_backward",
+                                              .id = "cross_entropy_backward/vulkan/four_per_invocation",
+                                              .backend = Backend::vulkan,
+                                              .arithmetic = kShaderArithmetic,
+                                              .source = "kernels/vulkan/cross_entropy_backward.comp",
+                                              .summary = "four elements an invocation, one pass",
+                                              .run = &run_typed<ops::CrossEntropyBackwardArgs, &run>,
+                                              .refuse = &refuse_typed<ops::CrossEntropyBackwardArgs, &refuse>}};
 
 }  // namespace
 }  // namespace assay::vulkan::of_cross_entropy_backward

@@ -1,4 +1,5 @@
 // total[0] = sum_i loss[i] / normalizer[0], which is sum_i weights[targets[i]] where MEAN, else 1. One workgroup.
+#pragma shaders cross_entropy_total
 #include "float_controls.glsl"
 layout(local_size_x = 256) in;
 #include "reduce.glsl"
@@ -23,9 +24,6 @@ void main() {
   loss_sum = workgroup_sum(loss_sum);
   weight_sum = workgroup_sum(weight_sum);
   if (lane == 0) {
-#ifdef FAULT_MEAN_OVER_ROWS
-    weight_sum = float(rows);
-#endif
     normalizer[normalizer_first] = mean != 0 ? weight_sum : 1.0;
     total[total_first] = mean != 0 ? loss_sum / weight_sum : loss_sum;
   }

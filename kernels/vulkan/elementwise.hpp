@@ -57,26 +57,4 @@ void run_map(const Shader& shader, VulkanDevice& target, Index m, Index n, float
                    .groups = {groups(chunks, wide), groups(m, 64 / wide), 1}});
 }
 
-/// The registry's row. `run`: void(const Args&, Device&).
-template <class Args, void (*run)(const Args&, Device&), std::optional<std::string> (*refuse)(const Args&)>
-Kernel map_row(std::string_view op, std::string_view id, std::string_view source, std::string_view summary) {
-  return {.op = op,
-          .id = id,
-          .backend = Backend::vulkan,
-          .arithmetic = kShaderArithmetic,
-          .source = source,
-          .summary = summary,
-          .run = &run_typed<Args, run>,
-          .refuse = &refuse_typed<Args, refuse>};
-}
-
-/// The row of a wrong kernel on purpose (falsify/mutants/vulkan).
-inline Kernel map_mutant(Kernel right, std::string_view id, std::string_view fault) {
-  right.id = id;
-  right.summary = "wrong on purpose";
-  right.role = KernelRole::mutant;
-  right.fault = fault;
-  return right;
-}
-
 }  // namespace assay::vulkan

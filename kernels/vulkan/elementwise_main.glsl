@@ -12,26 +12,16 @@ vec4 vector_at(uint p, uint q) {
   return vec4(f(x.x), f(x.y), f(x.z), f(x.w));
 }
 #endif
-#ifdef FAULT_FIRST_ROW_ONLY
-#define ROWS 1
-#else
-#define ROWS m
-#endif
-#ifdef FAULT_TAIL_UNWRITTEN
-#define COLUMNS (n / 4 * 4)
-#else
-#define COLUMNS n
-#endif
 
 void main() {
   const uint width = VECTORS ? 4 : 1;
   const uint column_step = gl_NumWorkGroups.x * gl_WorkGroupSize.x * width, row_step = gl_NumWorkGroups.y * gl_WorkGroupSize.y;
-  for (uint i = gl_GlobalInvocationID.y; i < ROWS; i += row_step) {
+  for (uint i = gl_GlobalInvocationID.y; i < m; i += row_step) {
     const uint p = in0_first + i * in0_ld, q = in1_first + i * in1_ld, r = out_first + i * out_ld;
-    for (uint j = gl_GlobalInvocationID.x * width; j < COLUMNS; j += column_step) {
+    for (uint j = gl_GlobalInvocationID.x * width; j < n; j += column_step) {
       if (VECTORS && j + 4 <= n) resultv[(r + j) >> 2] = vector_at((p + j) >> 2, (q + j) >> 2);
       else
-        for (uint l = j; l < min(j + width, COLUMNS); ++l) result[r + l] = AT(p + l, q + l);
+        for (uint l = j; l < min(j + width, n); ++l) result[r + l] = AT(p + l, q + l);
     }
   }
 }

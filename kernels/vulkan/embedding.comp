@@ -1,4 +1,5 @@
 // y[t,j] = table[ids[t],j]; table [v,h] and y [t,h] f32 with rows of unit stride, moved as bits; ids [t].
+#pragma shaders embedding_vectors
 layout(local_size_x = 32, local_size_y = 8) in;
 
 // True where every row of table and of y starts at a multiple of 16 bytes.
@@ -17,17 +18,8 @@ layout(push_constant) uniform Push {
 
 void main() {
   const uint width = VECTORS ? 4 : 1;
-#ifdef FAULT_FIRST_TOKENS_ONLY
-  const uint tokens = min(t, 8);
-#else
-  const uint tokens = t;
-#endif
-  for (uint token = gl_GlobalInvocationID.y; token < tokens; token += gl_NumWorkGroups.y * 8) {
-#ifdef FAULT_TOKEN_FOR_ID
-    const uint row = table_first + min(token, ids[ids_first + token]) * table_ld;
-#else
+  for (uint token = gl_GlobalInvocationID.y; token < t; token += gl_NumWorkGroups.y * 8) {
     const uint row = table_first + ids[ids_first + token] * table_ld;
-#endif
     for (uint j = gl_GlobalInvocationID.x * width; j < h; j += gl_NumWorkGroups.x * 32 * width) {
       const uint at = y_first + token * y_ld + j;
       if (VECTORS && j + 4 <= h) yv[at >> 2] = tablev[(row + j) >> 2];

@@ -1,6 +1,7 @@
 // dtable[v,j] = sum over t with ids[t] = v of dy[t,j]; dy [t,h] and dtable [v,h] f32 with rows of unit stride, ids [t]. Two
 // dispatches: zeros everywhere (ZEROS), then the first token of each id sums all tokens of that id in their order, so that
 // no two invocations write the same element.
+#pragma shaders embedding_backward_first_of_id
 #include "float_controls.glsl"
 layout(local_size_x = 64) in;
 
@@ -30,20 +31,11 @@ void main() {
     return;
   }
   for (uint token = gl_WorkGroupID.y; token < t; token += gl_NumWorkGroups.y) {
-#ifndef FAULT_LAST_TOKEN_WINS
     if (!first_of_its_id(token)) continue;
-#endif
     const int id = ids[ids_first + token];
     float sum = 0;
-#ifdef FAULT_LAST_TOKEN_WINS
-    sum = dy[dy_first + token * dy_ld + j];
-#elif defined(FAULT_LAST_TOKEN_DROPPED)
-    for (uint u = token; u + 1 < t || u == token; ++u)
-      if (ids[ids_first + u] == id) sum += dy[dy_first + u * dy_ld + j];
-#else
     for (uint u = token; u < t; ++u)
       if (ids[ids_first + u] == id) sum += dy[dy_first + u * dy_ld + j];
-#endif
     dtable[dtable_first + id * dtable_ld + j] = sum;
   }
 }

@@ -1,6 +1,7 @@
 // y[i] = sum_p a[i,p] * x[p]; a [m,k] f32 with rows of unit stride, x [k] and y [m] f32 of any stride.
 // 64 invocations share a row, four rows a workgroup. Each sums every 64th group of four terms in four
 // accumulators, and a tree in shared memory adds the 256 partial sums; the order does not depend on alignment.
+#pragma shaders gemv_cooperative
 #include "float_controls.glsl"
 #extension GL_EXT_control_flow_attributes : require
 layout(local_size_x = 64, local_size_y = 4) in;
@@ -35,19 +36,14 @@ vec4 load_a(uint row, uint p) {
 }
 
 vec4 load_x(uint p) {
-#ifdef FAULT_X_STRIDE_IGNORED
-  const uint step = 1;
-#else
-  const uint step = x_stride;
-#endif
-  const uint at = x_first + p * step;
+  const uint at = x_first + p * x_stride;
   if (p + 3 < k) {
     if (VECTOR_X) return x4[at >> 2];
-    return vec4(x[at], x[at + step], x[at + 2 * step], x[at + 3 * step]);
+    return vec4(x[at], x[at + x_stride], x[at + 2 * x_stride], x[at + 3 * x_stride]);
   }
   vec4 v = vec4(x[at], 0, 0, 0);
-  if (p + 1 < k) v.y = x[at + step];
-  if (p + 2 < k) v.z = x[at + 2 * step];
+  if (p + 1 < k) v.y = x[at + x_stride];
+  if (p + 2 < k) v.z = x[at + 2 * x_stride];
   return v;
 }
 
@@ -61,11 +57,7 @@ void main() {
       for (uint p = lane * 4; p < k; p += 256) sum = fma(load_a(row, p), load_x(p), sum);
     partial[slot][lane] = (sum.x + sum.y) + (sum.z + sum.w);
     barrier();
-#ifdef FAULT_LAST_PARTIALS_LOST
-    for (uint width = 32; width > 1; width >>= 1) {
-#else
     for (uint width = 32; width > 0; width >>= 1) {
-#endif
       if (lane < width) partial[slot][lane] += partial[slot][lane + width];
       barrier();
     }

@@ -1,4 +1,5 @@
 // y[i] = sum_p a[i,p] * x[p], one row per invocation, terms in order; tensors as in gemv.comp.
+#pragma shaders gemv_naive
 #include "float_controls.glsl"
 layout(local_size_x = 64) in;
 

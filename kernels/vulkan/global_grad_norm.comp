@@ -1,4 +1,5 @@
 // partial[w] = sum of the squares of workgroup w's elements of g (n, f32, dense): every 256 * groups-th one an invocation.
+#pragma shaders global_grad_norm_partial
 #include "float_controls.glsl"
 layout(local_size_x = 256) in;
 #include "reduce.glsl"
@@ -9,12 +10,7 @@ layout(push_constant) uniform Push { uint n, g_first, partial_first; };
 
 void main() {
   float sum = 0;
-#ifdef FAULT_TAIL_DROPPED
-  const uint count = n > 4 ? n / 4 * 4 : n;
-#else
-  const uint count = n;
-#endif
-  for (uint i = gl_GlobalInvocationID.x; i < count; i += gl_NumWorkGroups.x * 256) {
+  for (uint i = gl_GlobalInvocationID.x; i < n; i += gl_NumWorkGroups.x * 256) {
     const float x = g[g_first + i];
     sum = fma(x, x, sum);
   }

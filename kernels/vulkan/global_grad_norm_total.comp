@@ -1,4 +1,5 @@
 // norm[0] = sqrt(sum of `count` partial sums). One workgroup.
+#pragma shaders global_grad_norm_total
 #include "float_controls.glsl"
 layout(local_size_x = 256) in;
 #include "reduce.glsl"
@@ -11,9 +12,5 @@ void main() {
   float sum = 0;
   for (uint i = gl_LocalInvocationID.x; i < count; i += 256) sum += partial[partial_first + i];
   sum = workgroup_sum(sum);
-#ifdef FAULT_SQUARED
-  if (gl_LocalInvocationID.x == 0) norm[norm_first] = sum;
-#else
   if (gl_LocalInvocationID.x == 0) norm[norm_first] = isnan(sum) ? sum : sqrt(sum);
-#endif
 }

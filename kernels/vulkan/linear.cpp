@@ -1,17 +1,27 @@
 // y = x · Wᵀ + bias: launches the variants of linear.comp.
-#include "kernels/vulkan/linear.hpp"
+#include "kernels/linear.hpp"
 
+#include "kernels/vulkan/affine_product.hpp"
 #include "shaders/linear_naive16.hpp"
 #include "shaders/linear_tiled64.hpp"
 
 namespace assay::vulkan::of_linear {
 namespace {
 
-constexpr ProductShaders kNaive{.b_transposed = &shaders::linear_naive16, .tile = 16};
-constexpr ProductShaders kTiled{.b_transposed = &shaders::linear_tiled64, .tile = 64};
+using ops::LinearArgs;
 
-const KernelRegistration naive16{linear_kernel<&multiply<kNaive>>("linear/vulkan/naive16", kNaive16)};
-const KernelRegistration tiled64{preferred(linear_kernel<&multiply<kTiled>, LinearFault::none, kTiled.tile>("linear/vulkan/tiled64", kTiled64))};
+std::optional<std::string> refuse(const LinearArgs& args) { return refuse_large(args.x, args.weight, args.y); }
+
+template <ProductShaders shaders>
+Kernel product(std::string_view id, std::string_view summary) {
+  return composed_kernel<LinearArgs, &linear_by<&multiply<shaders>>, &refuse, shaders.tile>(
+      "linear", id, "kernels/vulkan/linear.comp", summary);
+}
+
+const KernelRegistration naive16{
+    product<ProductShaders{.b_transposed = &shaders::linear_naive16, .tile = 16}>("linear/vulkan/naive16", kNaive16)};
+const KernelRegistration tiled64{preferred(
+    product<ProductShaders{.b_transposed = &shaders::linear_tiled64, .tile = 64}>("linear/vulkan/tiled64", kTiled64))};
 
 }  // namespace
 }  // namespace assay::vulkan::of_linear

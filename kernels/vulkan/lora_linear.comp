@@ -1,8 +1,7 @@
 // t[i,q] = sum_p x[i,p] * a[q,p], then y[i,o] = sum_p x[i,p] * weight[o,p] + bias[o], then y[i,o] += scale * sum_q t[i,q] *
 // b[o,q]: three products with the transpose of the right factor; what is added is the bias, or y itself.
+#pragma shaders lora_linear_naive16; lora_linear_tiled64 BLOCK=64
 #define AFFINE
-#ifndef B_TRANSPOSED
-#define B_TRANSPOSED 1
-#endif
 #define A_TRANSPOSED 0
+#define B_TRANSPOSED 1
 #include "product.glsl"

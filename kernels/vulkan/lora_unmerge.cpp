@@ -1,17 +1,28 @@
 // The adapter taken out of the weight: launches the variants of lora_unmerge.comp.
-#include "kernels/vulkan/lora.hpp"
+#include "kernels/lora.hpp"
+#include "kernels/vulkan/affine_product.hpp"
 #include "shaders/lora_unmerge_naive16.hpp"
 #include "shaders/lora_unmerge_tiled64.hpp"
 
 namespace assay::vulkan::of_lora_unmerge {
 namespace {
 
-constexpr ProductShaders kNaive{.plain = &shaders::lora_unmerge_naive16, .tile = 16};
-constexpr ProductShaders kTiled{.plain = &shaders::lora_unmerge_tiled64, .tile = 64};
+using ops::LoraUnmergeArgs;
 
-const KernelRegistration naive16{lora_unmerge_kernel<&multiply<kNaive>>("lora_unmerge/vulkan/naive16", kNaive16)};
-const KernelRegistration tiled64{
-    preferred(lora_unmerge_kernel<&multiply<kTiled>, LoraFault::none, kTiled.tile>("lora_unmerge/vulkan/tiled64", kTiled64))};
+std::optional<std::string> refuse(const LoraUnmergeArgs& args) {
+  return refuse_large(args.merged, args.a, args.b, args.weight);
+}
+
+template <ProductShaders shaders>
+Kernel product(std::string_view id, std::string_view summary) {
+  return composed_kernel<LoraUnmergeArgs, &lora_unmerge_by<&multiply<shaders>>, &refuse, shaders.tile>(
+      "lora_unmerge", id, "kernels/vulkan/lora_unmerge.comp", summary);
+}
+
+const KernelRegistration naive16{product<ProductShaders{.plain = &shaders::lora_unmerge_naive16, .tile = 16}>(
+    "lora_unmerge/vulkan/naive16", kNaive16)};
+const KernelRegistration tiled64{preferred(product<ProductShaders{.plain = &shaders::lora_unmerge_tiled64, .tile = 64}>(
+    "lora_unmerge/vulkan/tiled64", kTiled64))};
 
 }  // namespace
 }  // namespace assay::vulkan::of_lora_unmerge

@@ -1,4 +1,5 @@
 // y[b,j] = sum_(i < lengths[b]) x[b,i,j] / lengths[b]; x [b,s,h] and y [b,h] f32 with rows of unit stride, lengths [b].
+#pragma shaders mean_pool_stripes
 #include "float_controls.glsl"
 
 layout(set = 0, binding = 0) readonly buffer X { float x[]; };
@@ -13,13 +14,7 @@ layout(push_constant) uniform Push {
 
 float load(uint batch, uint i, uint j) { return x[x_first + batch * x_batch + i * x_ld + j]; }
 
-void store(uint batch, uint j, float sum) {
-#ifdef FAULT_DIVIDED_BY_ROWS
-  y[y_first + batch * y_ld + j] = sum / s;
-#else
-  y[y_first + batch * y_ld + j] = sum / lengths[lengths_first + batch];
-#endif
-}
+void store(uint batch, uint j, float sum) { y[y_first + batch * y_ld + j] = sum / lengths[lengths_first + batch]; }
 
 #include "column_sum.glsl"
 

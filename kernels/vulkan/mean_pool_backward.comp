@@ -1,5 +1,6 @@
 // dx[b,i,j] = dy[b,j] / lengths[b] where i < lengths[b], else 0; dy [b,h] and dx [b,s,h] f32 with rows of unit stride,
 // lengths [b].
+#pragma shaders mean_pool_backward_rows
 #include "float_controls.glsl"
 layout(local_size_x = 32, local_size_y = 8) in;
 
@@ -23,19 +24,10 @@ void main() {
   if (j >= h) return;
   for (uint batch = gl_WorkGroupID.z; batch < b; batch += gl_NumWorkGroups.z) {
     const uint length = lengths[lengths_first + batch];
-#ifdef FAULT_DIVIDED_BY_ROWS
-    const uint divisor = s;
-#else
-    const uint divisor = length;
-#endif
-    vec4 shares = vec4(share(batch, j, divisor), 0, 0, 0);
-    if (VECTORS) shares.yzw = vec3(share(batch, j + 1, divisor), share(batch, j + 2, divisor), share(batch, j + 3, divisor));
+    vec4 shares = vec4(share(batch, j, length), 0, 0, 0);
+    if (VECTORS) shares.yzw = vec3(share(batch, j + 1, length), share(batch, j + 2, length), share(batch, j + 3, length));
     for (uint i = gl_GlobalInvocationID.y; i < s; i += gl_NumWorkGroups.y * 8) {
-#ifdef FAULT_LENGTH_INCLUDED
-      const vec4 row = i <= length ? shares : vec4(0);
-#else
       const vec4 row = i < length ? shares : vec4(0);
-#endif
       const uint at = dx_first + batch * dx_batch + i * dx_ld + j;
       if (VECTORS && j + 4 <= h) dxv[at >> 2] = row;
       else

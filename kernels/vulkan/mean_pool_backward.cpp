@@ -1,15 +1,54 @@
 // The gradient of means over tokens: launches mean_pool_backward.comp. dx shares no memory with dy or lengths (the
 // contract's clause). Error: that of one division, and the flushed subnormals.
-#include "kernels/vulkan/mean_pool_backward.hpp"
-
+#include "kernels/vulkan/launch.hpp"
+#include "ops/mean_pool_backward.hpp"
 #include "shaders/mean_pool_backward_rows.hpp"
 
 namespace assay::vulkan::of_mean_pool_backward {
 namespace {
 
-const KernelRegistration rows_row{mean_pool_backward_row<shaders::mean_pool_backward_rows>(
-    "mean_pool_backward/vulkan/rows", "kernels/vulkan/mean_pool_backward.comp",
-    "four columns per invocation, one division for eight rows")};
+/// Push constants of mean_pool_backward.comp.
+struct MeanPoolBackwardPush {
+  std::uint32_t b, s, h, lengths_first, dy_first, dy_ld, dx_first, dx_batch, dx_ld;
+};
+
+void run(const ops::MeanPoolBackwardArgs& args, Device& device) {
+  VulkanDevice& target = vulkan_device(device);
+  const std::array bindings{bind(target, args.lengths), bind(target, args.dy), bind(target, args.dx)};
+  const MeanPoolBackwardPush push{static_cast<std::uint32_t>(args.b),
+                                  static_cast<std::uint32_t>(args.s),
+                                  static_cast<std::uint32_t>(args.h),
+                                  bindings[0].first,
+                                  bindings[1].first,
+                                  step(args.dy, 0),
+                                  bindings[2].first,
+                                  step(args.dx, 0),
+                                  step(args.dx, 1)};
+  const bool vectors = push.dx_first % 4 == 0 && push.dx_batch % 4 == 0 && push.dx_ld % 4 == 0;
+  const std::array<std::uint32_t, 1> constants{vectors};
+  // Invocations of eight rows each: one division for eight stores.
+  target.dispatch({.name = shaders::mean_pool_backward_rows.name,
+                   .module = shaders::mean_pool_backward_rows.module,
+                   .specialization = constants,
+                   .bindings = bindings,
+                   .push = bytes_of(push),
+                   .groups = {groups(args.h, vectors ? 128 : 32), groups(args.s, 64), groups(args.b, 1)}});
+}
+
+std::optional<std::string> refuse(const ops::MeanPoolBackwardArgs& args) {
+  const Index passes = (args.b + kMaxGroups - 1) / kMaxGroups;
+  if (auto why = refuse_long(passes * 16)) return why;
+  return refuse_large(args.lengths, args.dy, args.dx);
+}
+
+const KernelRegistration rows_kernel{{.op = "mean_pool_backward",
+                                      .id = "mean_pool_backward/vulkan/rows",
+                                      .backend = Backend::vulkan,
+                                      .arithmetic = kShaderArithmetic,
+                                      .source = "kernels/vulkan/mean_pool_backward.comp",
+                                      .summary = "four columns per invocation, one division for eight rows",
+                                      .run = &run_typed<ops::MeanPoolBackwardArgs, &run>,
+                                      .refuse = &refuse_typed<ops::MeanPoolBackwardArgs, &refuse>}};
 
 }  // namespace
 }  // namespace assay::vulkan::of_mean_pool_backward

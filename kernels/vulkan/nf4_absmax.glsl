@@ -24,31 +24,16 @@ const float UPPER[129] = float[129](
     0.936718762, 0.950781226, 0.96484375, 0.978906274, 0.992968738, 1.0);
 
 float absmax_entry(uint code) {
-#ifdef FAULT_TABLE_OFF_BY_ONE
-  code = min(code + 1, 255);
-#endif
-#ifdef FAULT_UNSIGNED_MAP
-  return float(code) / 255;
-#else
   return code >= ZERO_CODE ? UPPER[code - ZERO_CODE] : -UPPER[ZERO_CODE - code];
-#endif
 }
 
 /// A scale as it is encoded: +0 below 2^-120, NaN where it is negative.
 float absmax_value(float absmax) {
-#ifdef FAULT_NEGATIVE_KEPT
-  return nf4_scale(absmax);
-#else
   if (nf4_counts_as_zero(absmax)) return 0;
   return (floatBitsToUint(absmax) & 0x80000000u) != 0 ? uintBitsToFloat(0x7fc00000u) : absmax;
-#endif
 }
 
 /// Where element i of a matrix of `width` columns lies.
 uint absmax_place(uint i, uint width, uint ld) {
-#ifdef FAULT_DENSE_ASSUMED
-  return i;
-#else
   return ld == width ? i : i / width * ld + i % width;
-#endif
 }

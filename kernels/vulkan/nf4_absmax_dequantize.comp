@@ -1,5 +1,6 @@
 // absmax[i] = code[q[i]] absmax2[i/256] + offset; codes [256 g] bytes in words, absmax2 [g], offset [1], absmax [n, b] f32 with
 // rows of unit stride, i counted row by row. Four elements, a word of codes, per invocation.
+#pragma shaders nf4_absmax_dequantize_words
 #include "float_controls.glsl"
 #include "nf4_absmax.glsl"
 #extension GL_EXT_control_flow_attributes : require
@@ -19,29 +20,13 @@ shared float table[256];
 
 void main() {
   table[gl_LocalInvocationID.x] = absmax_entry(gl_LocalInvocationID.x);
-#ifndef FAULT_NO_BARRIER
   barrier();
-#endif
-#ifdef FAULT_OFFSET_LEFT_OUT
-  const float middle = 0;
-#else
   const float middle = offset[offset_first];
-#endif
   for (uint i = gl_GlobalInvocationID.x * 4; i < count; i += gl_NumWorkGroups.x * 1024) {
     const uint word = codes[codes_first + i / 4];
-#ifdef FAULT_GROUP_OF_64
-    const float scale = absmax2[absmax2_first + min(i / 64, (count - 1) / GROUP)];
-#elif defined(FAULT_GROUPS_PER_ROW)
-    const float scale = absmax2[absmax2_first + min(i / width * ((width + 255) / GROUP) + i % width / GROUP, (count - 1) / GROUP)];
-#else
     const float scale = absmax2[absmax2_first + i / GROUP];
-#endif
     [[unroll]] for (uint e = 0; e < 4; ++e)
-#ifdef FAULT_WHOLE_WORDS
-      absmax[absmax_first + absmax_place(i + e, width, ld)] = fma(table[(word >> (8 * e)) & 255], scale, middle);
-#else
       if (i + e < count)
         absmax[absmax_first + absmax_place(i + e, width, ld)] = fma(table[(word >> (8 * e)) & 255], scale, middle);
-#endif
   }
 }

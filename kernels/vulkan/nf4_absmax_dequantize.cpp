@@ -1,17 +1,61 @@
 // absmax = code[q] absmax2 + offset: launches nf4_absmax_dequantize.comp or its naive neighbour. absmax shares no
 // memory with the inputs, and those are dense (the contract's clauses).
-#include "kernels/vulkan/nf4_absmax_dequantize.hpp"
-
+#include "core/nf4_absmax.hpp"
+#include "kernels/vulkan/nf4_absmax.hpp"
+#include "ops/nf4_absmax_dequantize.hpp"
 #include "shaders/nf4_absmax_dequantize_naive.hpp"
 #include "shaders/nf4_absmax_dequantize_words.hpp"
 
 namespace assay::vulkan::of_nf4_absmax_dequantize {
 namespace {
 
-const KernelRegistration naive{nf4_absmax_dequantize_row<shaders::nf4_absmax_dequantize_naive, 64>(
+/// Push constants of nf4_absmax_dequantize.comp and nf4_absmax_dequantize_naive.comp.
+struct AbsmaxDequantizePush {
+  std::uint32_t count, width, codes_first, absmax2_first, offset_first, absmax_first, ld;
+};
+
+/// each: elements that a workgroup takes at a time.
+template <const Shader& shader, Index each>
+void run(const ops::Nf4AbsmaxDequantizeArgs& args, Device& device) {
+  VulkanDevice& target = vulkan_device(device);
+  const std::array bindings{bind(target, args.codes), bind(target, args.absmax2), bind(target, args.offset),
+                            bind(target, args.absmax)};
+  const AbsmaxDequantizePush push{static_cast<std::uint32_t>(args.absmax.size()),
+                                  static_cast<std::uint32_t>(args.b),
+                                  bindings[0].first,
+                                  bindings[1].first,
+                                  bindings[2].first,
+                                  bindings[3].first,
+                                  leading(args.absmax)};
+  target.dispatch({.name = shader.name,
+                   .module = shader.module,
+                   .bindings = bindings,
+                   .push = bytes_of(push),
+                   .groups = {groups(args.absmax.size(), each), 1, 1}});
+}
+
+template <Index each>
+std::optional<std::string> refuse(const ops::Nf4AbsmaxDequantizeArgs& args) {
+  if (auto why = refuse_long(args.n * args.b / (each * kMaxGroups) + 1)) return why;
+  return refuse_large(args.absmax, args.codes);
+}
+
+template <const Shader& shader, Index each>
+Kernel decoder(std::string_view id, std::string_view source, std::string_view summary) {
+  return {.op = "nf4_absmax_dequantize",
+          .id = id,
+          .backend = Backend::vulkan,
+          .arithmetic = kShaderArithmetic,
+          .source = source,
+          .summary = summary,
+          .run = &run_typed<ops::Nf4AbsmaxDequantizeArgs, &run<shader, each>>,
+          .refuse = &refuse_typed<ops::Nf4AbsmaxDequantizeArgs, &refuse<each>>};
+}
+
+const KernelRegistration naive{decoder<shaders::nf4_absmax_dequantize_naive, 64>(
     "nf4_absmax_dequantize/vulkan/naive", "kernels/vulkan/nf4_absmax_dequantize_naive.comp",
     "one invocation an element")};
-const KernelRegistration words{preferred(nf4_absmax_dequantize_row<shaders::nf4_absmax_dequantize_words, 1024>(
+const KernelRegistration words{preferred(decoder<shaders::nf4_absmax_dequantize_words, 1024>(
     "nf4_absmax_dequantize/vulkan/words", "kernels/vulkan/nf4_absmax_dequantize.comp",
     "a word of codes, four elements, per invocation; the codebook in shared memory"))};
 

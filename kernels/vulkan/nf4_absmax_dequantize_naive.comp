@@ -1,4 +1,5 @@
 // What nf4_absmax_dequantize.comp computes, with one invocation an element.
+#pragma shaders nf4_absmax_dequantize_naive
 #include "float_controls.glsl"
 #include "nf4_absmax.glsl"
 layout(local_size_x = 64) in;

@@ -1,6 +1,7 @@
 // Scale and codes of every group of 256 from absmax [n, b] (rows of unit stride) and offset [1]: absmax2[g] = max |absmax -
 // offset|, q[i] = number of midpoints m with absmax[i] - offset > m absmax2[g]. codes [256 g] bytes in words. One workgroup a
 // group: limits in shared memory, searched by halves. Maxima are of bits, which order like magnitudes, NaN last.
+#pragma shaders nf4_absmax_quantize_groups
 #include "float_controls.glsl"
 #include "nf4_absmax.glsl"
 #extension GL_EXT_control_flow_attributes : require
@@ -29,27 +30,10 @@ void main() {
     const uint i = g * GROUP + lane;
     const bool inside = i < count;
     const float value = inside ? absmax_value(absmax[absmax_first + absmax_place(i, width, ld)]) : 0;
-#ifdef FAULT_OFFSET_NOT_SUBTRACTED
-    const float v = value;
-#else
     const float v = value - middle;
-#endif
-#ifdef FAULT_GARBAGE_IN_TAIL
-    most[lane] = floatBitsToUint(v) & 0x7fffffffu;
-#else
     most[lane] = inside ? floatBitsToUint(v) & 0x7fffffffu : 0;
-#endif
-#ifdef FAULT_GROUPS_PER_ROW
-    if (i / width != g * GROUP / width) most[lane] = 0;
-#endif
-#ifndef FAULT_NO_BARRIER
     barrier();
-#endif
-#ifdef FAULT_LAST_PARTIALS_LOST
-    for (uint step = 128; step > 1; step >>= 1) {
-#else
     for (uint step = 128; step > 0; step >>= 1) {
-#endif
       if (lane < step) most[lane] = max(most[lane], most[lane + step]);
       barrier();
     }
@@ -61,11 +45,7 @@ void main() {
     barrier();
     uint below = 0;
     [[unroll]] for (uint half_of = 128; half_of > 0; half_of >>= 1) {
-#ifdef FAULT_TIE_GOES_UP
-      if (v >= limits[below + half_of - 1]) below += half_of;
-#else
       if (v > limits[below + half_of - 1]) below += half_of;
-#endif
     }
     chosen[lane] = inside && scale > 0 ? below : ZERO_CODE;
     barrier();

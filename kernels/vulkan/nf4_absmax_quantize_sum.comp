@@ -1,5 +1,6 @@
 // One level of the sum of nf4_absmax_quantize: to[g] = sum of group g of 256 of the terms, a tree; where it is the last, the
 // offset from it. Terms lie in rows of `width` numbers; on higher levels none is small or negative. One workgroup a group.
+#pragma shaders nf4_absmax_quantize_sum
 #include "float_controls.glsl"
 layout(local_size_x = 256) in;
 #include "reduce.glsl"

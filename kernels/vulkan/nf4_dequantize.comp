@@ -1,5 +1,6 @@
 // y[j,p] = code[q[j,p]] absmax[j, p/64]; codes [n, 32 b] bytes in words, absmax [n, b] and y [n,k] f32 with rows of unit
 // stride, b = ceil(k/64). Eight columns, a word of codes, per invocation.
+#pragma shaders nf4_dequantize_words
 #include "float_controls.glsl"
 #include "nf4.glsl"
 #extension GL_EXT_control_flow_attributes : require
@@ -28,26 +29,12 @@ void main() {
   for (uint j = gl_GlobalInvocationID.y; j < n; j += gl_NumWorkGroups.y * 4)
     for (uint p = gl_GlobalInvocationID.x * 8; p < k; p += gl_NumWorkGroups.x * 128) {
       const uint word = codes[codes_first + j * codes_ld + p / 8];
-#ifdef FAULT_BLOCKS_OVER_ROWS
-      const uint block = (j * k + p) / BLOCK_SIZE, blocks = (k + 63) / 64;
-      const float scale = nf4_scale(absmax[absmax_first + block / blocks * absmax_ld + block % blocks]);
-#else
       const float scale = nf4_scale(absmax[absmax_first + j * absmax_ld + p / BLOCK_SIZE]);
-#endif
       precise float v[8];
-      [[unroll]] for (uint i = 0; i < 8; ++i) {
-#ifdef FAULT_NIBBLES_SWAPPED
-        v[i] = table[(word >> (4 * i)) & 15] * scale;
-#else
+      [[unroll]] for (uint i = 0; i < 8; ++i)
         v[i] = table[(word >> (4 * (i ^ 1))) & 15] * scale;  // the earlier of two is in the high bits
-#endif
-      }
       const uint at = y_first + j * y_ld + p;
-#ifdef FAULT_WHOLE_WORDS
-      if (true) {
-#else
       if (p + 8 <= k) {
-#endif
         if (VECTORS) {
           yv[at / 4] = vec4(v[0], v[1], v[2], v[3]);
           yv[at / 4 + 1] = vec4(v[4], v[5], v[6], v[7]);

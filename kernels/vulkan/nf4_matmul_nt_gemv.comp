@@ -1,6 +1,7 @@
 // y[i,j] = sum_p x[i,p] * w[j,p] for one row i a workgroup and four rows j of w [n,k], in NF4 codes; x [m,k] and y [m,n] f32
 // with rows of unit stride. 64 invocations share a row of w: each decodes every 64th word of eight codes, and a tree in shared
 // memory adds their sums; the order does not depend on alignment.
+#pragma shaders nf4_matmul_nt_gemv
 #include "float_controls.glsl"
 #extension GL_EXT_control_flow_attributes : require
 layout(local_size_x = 64, local_size_y = 4) in;
@@ -44,23 +45,14 @@ void main() {
     for (uint first = gl_WorkGroupID.x * 4; first < n; first += gl_NumWorkGroups.x * 4) {
       const uint j = first + slot;
       vec4 low = vec4(0), high = vec4(0);
-#ifdef FAULT_RAGGED_K_DROPPED
-      const uint end = k / 64 * 64;
-#else
-      const uint end = k;
-#endif
-      for (uint p = lane * 8; p < end; p += 512) {
+      for (uint p = lane * 8; p < k; p += 512) {
         low = fma(weight4(j, p, n, k), load_x(i, p), low);
         high = fma(weight4(j, p + 4, n, k), load_x(i, p + 4), high);
       }
       const vec4 sum = low + high;
       partial[slot][lane] = (sum.x + sum.y) + (sum.z + sum.w);
       barrier();
-#ifdef FAULT_LAST_PARTIALS_LOST
-      for (uint width = 32; width > 1; width >>= 1) {
-#else
       for (uint width = 32; width > 0; width >>= 1) {
-#endif
         if (lane < width) partial[slot][lane] += partial[slot][lane + width];
         barrier();
       }

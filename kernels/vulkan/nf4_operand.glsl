@@ -12,18 +12,11 @@ shared float table[16];
 void load_table() {
   if (gl_LocalInvocationIndex == 0)
     [[unroll]] for (uint i = 0; i < 16; ++i) table[i] = codebook[i];
-#ifndef FAULT_NO_BARRIER_AFTER_TABLE
   barrier();
-#endif
 }
 
 float scale_at(uint j, uint p) {
-#ifdef FAULT_BLOCKS_OVER_ROWS
-  const uint blocks = (w_k + 63) / 64, block = (j * w_k + p) / 64;
-  return nf4_scale(absmax[absmax_first + block / blocks * absmax_ld + block % blocks]);
-#else
   return nf4_scale(absmax[absmax_first + j * absmax_ld + p / BLOCK_SIZE]);
-#endif
 }
 
 /// The word of codes that has element (j, p).
@@ -31,11 +24,7 @@ uint word_at(uint j, uint p) { return codes[b_first + j * b_ld + p / 8]; }
 
 /// Entry `i` of a word's eight; the earlier of two is in the high bits.
 float entry_of(uint word, uint i) {
-#ifdef FAULT_NIBBLES_SWAPPED
-  return table[(word >> (4 * i)) & 15];
-#else
   return table[(word >> (4 * (i ^ 1))) & 15];
-#endif
 }
 
 float weight(uint j, uint p) {

@@ -52,7 +52,7 @@ std::optional<std::string> refuse_nf4_product(const Args& args) {
   else return refuse_large(args.dy, args.codes, args.absmax, args.dx);
 }
 
-/// The registry's row for a product by tiles; the caller adds what differs.
+/// The registry's kernel for a product by tiles; the caller adds what differs.
 template <class Args, void (*run)(const Args&, Device&), Index tile = 16>
 Kernel nf4_product_kernel(std::string_view op, std::string_view id, std::string_view source, std::string_view summary) {
   return {.op = op,

@@ -1,6 +1,7 @@
 // q[j,p] = number of midpoints m with x[j,p] > m absmax[j, p/64], absmax[j,b] the largest magnitude of block b; x [n,k] f32
 // with rows of unit stride, codes [n, 32 b] bytes in words, absmax [n, b] f32, b = ceil(k/64). Eight invocations a block,
 // each with eight elements and a word of codes. Maxima are of bits, which order like magnitudes, NaN last.
+#pragma shaders nf4_quantize_words
 #include "float_controls.glsl"
 #include "nf4.glsl"
 #extension GL_EXT_control_flow_attributes : require
@@ -32,11 +33,7 @@ void main() {
     }
     most[slot][lane] = largest;
     barrier();
-#ifdef FAULT_LAST_PARTIALS_LOST
-    [[unroll]] for (uint l = 0; l < 7; ++l) largest = max(largest, most[slot][l]);
-#else
     [[unroll]] for (uint l = 0; l < 8; ++l) largest = max(largest, most[slot][l]);
-#endif
     barrier();
     if (i < all) {
       const bool nan = largest >= 0x7f800000u;
@@ -47,20 +44,10 @@ void main() {
         uint code = 0;
         [[unroll]] for (uint m = 0; m < 15; ++m) {
           precise float limit = midpoints[m] * scale;
-#ifdef FAULT_TIE_GOES_UP
-          if (v >= limit) ++code;
-#else
           if (v > limit) ++code;
-#endif
         }
-#ifndef FAULT_ZERO_BLOCK_UNCHECKED
         if (scale == 0) code = 7;
-#endif
-#ifdef FAULT_NIBBLES_SWAPPED
-        word |= code << (4 * e);
-#else
         word |= code << (4 * (e ^ 1));  // the earlier of two is in the high bits
-#endif
       }
       codes[codes_first + j * codes_ld + p / 8] = word;
       if (lane == 0) absmax[absmax_first + j * absmax_ld + b] = nan ? 0x7fc00000u : floatBitsToUint(scale);

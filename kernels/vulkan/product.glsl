@@ -2,7 +2,6 @@
 // A stored matrix X starts at element x_first of its buffer; element (r, s) is x_first + r * x_ld + s.
 // Products and sums are plain float32; a driver may fuse them. Subnormals may be flushed.
 // With AFFINE a sum is scaled, and an element of the addend, or of C itself, is added to it.
-// A FAULT_* macro, never defined in a kernel, makes a mutant of it (falsify/mutants/vulkan).
 #include "float_controls.glsl"
 
 // B_NF4 makes B a matrix in NF4 codes.
@@ -10,7 +9,7 @@ layout(set = 0, binding = 0) readonly buffer A { float a[]; };
 #ifndef B_NF4
 layout(set = 0, binding = 1) readonly buffer B { float b[]; };
 #endif
-#if defined(FAULT_STALE_ACCUMULATOR) || defined(AFFINE)
+#ifdef AFFINE
 layout(set = 0, binding = 2) buffer C { float c[]; };
 #else
 layout(set = 0, binding = 2) writeonly buffer C { float c[]; };

@@ -6,19 +6,12 @@ shared float tile_a[16][16];  // [row][p]
 shared float tile_b[16][16];  // [p][column]
 
 float load_a(uint row, uint p) {
-#ifdef FAULT_LAST_K_DROPPED
-  if (p + 1 == k) return 0;
-#endif
   if (row >= m || p >= k) return 0;
 #if A_TRANSPOSED
-  float x = a[a_first + p * a_ld + row];
+  return a[a_first + p * a_ld + row];
 #else
-  float x = a[a_first + row * a_ld + p];
+  return a[a_first + row * a_ld + p];
 #endif
-#ifdef FAULT_BF16_INPUTS
-  x = uintBitsToFloat(floatBitsToUint(x) & 0xffff0000u);
-#endif
-  return x;
 }
 
 float load_b(uint p, uint column) {
@@ -35,23 +28,13 @@ float load_b(uint p, uint column) {
 }
 
 float accumulate(float sum, float x, float y) {
-#ifdef FAULT_ZERO_OPERANDS_SKIPPED
-  if (x == 0) return sum;
-#endif
   return fma(x, y, sum);
 }
 
 void main() {
   const uint lx = gl_LocalInvocationID.x, ly = gl_LocalInvocationID.y;
   const uint row = gl_WorkGroupID.y * 16 + ly, column = gl_WorkGroupID.x * 16 + lx;
-#ifdef FAULT_EARLY_RETURN
-  if (row >= m || column >= n) return;
-#endif
-#ifdef FAULT_STALE_ACCUMULATOR
-  float sum = row < m && column < n ? c[c_first + row * c_ld + column] : 0;
-#else
   float sum = 0;
-#endif
 #ifdef B_NF4
   load_table();
 #endif
@@ -62,9 +45,5 @@ void main() {
     [[unroll]] for (uint p = 0; p < 16; ++p) sum = accumulate(sum, tile_a[ly][p], tile_b[p][lx]);
     barrier();
   }
-#ifdef FAULT_ROW_PAST_END
-  if (row <= m && column < n) c[c_first + row * c_ld + column] = finished(sum, row, column);
-#else
   if (row < m && column < n) c[c_first + row * c_ld + column] = finished(sum, row, column);
-#endif
 }

@@ -102,21 +102,14 @@ void main() {
   const uint row0 = gl_WorkGroupID.y * BLOCK, column0 = gl_WorkGroupID.x * BLOCK;
   vec4 sum[4 * S * S];  // [square row][row in it][square column]
   [[unroll]] for (uint i = 0; i < 4 * S * S; ++i) sum[i] = vec4(0);
-#ifdef FAULT_RAGGED_K_DROPPED
-  const uint end = k / DEPTH * DEPTH;
-#else
-  const uint end = k;
-#endif
 #ifdef B_NF4
   load_table();
 #endif
   vec4 next_a = FETCH_A(0), next_b = FETCH_B(0);
-  for (uint p0 = 0; p0 < end; p0 += DEPTH) {
+  for (uint p0 = 0; p0 < k; p0 += DEPTH) {
     STORE_A(next_a)
     STORE_B(next_b)
-#ifndef FAULT_NO_BARRIER_AFTER_STORE
     barrier();
-#endif
     next_a = FETCH_A(p0 + DEPTH);
     next_b = FETCH_B(p0 + DEPTH);
     [[unroll]] for (uint p = 0; p < DEPTH; ++p) {
@@ -129,9 +122,7 @@ void main() {
         [[unroll]] for (uint s = 0; s < S; ++s)
           sum[i * S + s] = fma(vec4(x[i / 4][i % 4]), y[s], sum[i * S + s]);
     }
-#ifndef FAULT_NO_BARRIER_AFTER_USE
     barrier();
-#endif
   }
   [[unroll]] for (uint i = 0; i < 4 * S; ++i)
     [[unroll]] for (uint s = 0; s < S; ++s)

@@ -11,12 +11,8 @@ vec2 line_of(uint at, uint b) {
     minimum = blocks[at + 2] >> shift & 63u;
   } else {
     const uint rest = blocks[at + 3] >> shift;
-    scale = rest & 15u;
-    minimum = rest >> 4 & 15u;
-#ifndef FAULT_HIGH_SCALES_SHORT
-    scale |= (blocks[at + 1] >> (shift + 6) & 3u) << 4;
-    minimum |= (blocks[at + 2] >> (shift + 6) & 3u) << 4;
-#endif
+    scale = (rest & 15u) | (blocks[at + 1] >> (shift + 6) & 3u) << 4;
+    minimum = (rest >> 4 & 15u) | (blocks[at + 2] >> (shift + 6) & 3u) << 4;
   }
   return vec2(half_value(halves & 0xffffu) * float(scale), half_value(halves >> 16) * float(minimum));
 }

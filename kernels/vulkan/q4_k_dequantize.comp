@@ -1,5 +1,6 @@
 // y[i,p] = d sc q - dmin m; blocks: rows of super-blocks, as words; y [rows,k] f32 with rows of unit stride. An invocation
 // per word of codes: values at 64 (l / 8) + 4 (l mod 8) of its super-block, and those 32 behind.
+#pragma shaders q4_k_dequantize_words
 #extension GL_GOOGLE_include_directive : require
 #include "float_controls.glsl"
 layout(local_size_x = 64) in;
@@ -17,35 +18,18 @@ layout(push_constant) uniform Push {
 #include "q4_k.glsl"
 
 void main() {
-#ifdef FAULT_LAST_BLOCK_DROPPED
-  const uint count = k / 256;
-#else
   const uint count = (k + 255) / 256;
-#endif
-#ifdef FAULT_FIRST_ROW_ONLY
-  const uint rows = 1;
-#endif
   for (uint i = gl_WorkGroupID.y; i < rows; i += gl_NumWorkGroups.y)
     for (uint n = gl_GlobalInvocationID.x; n < count * 32; n += gl_NumWorkGroups.x * 64) {
       const uint lane = n & 31u, group = lane >> 3;
-#ifdef FAULT_ROWS_JOINED
-      const uint block = blocks_first + (i * k / 256 + (n >> 5)) * 36;
-#else
       const uint block = blocks_first + i * blocks_ld + (n >> 5) * 36;
-#endif
       const uint word = blocks[block + 4 + lane];
       for (uint high = 0; high < 2; ++high) {
         const vec4 v = values_of(line_of(block, 2 * group + high), word, 4 * high);
-#ifdef FAULT_NIBBLES_INTERLEAVED
-        const uint p = (n >> 5) * 256 + 64 * group + 8 * (lane & 7u) + high;
-        for (uint t = 0; t < 4; ++t)
-          if (p + 2 * t < k) y[y_first + i * y_ld + p + 2 * t] = v[t];
-#else
         const uint p = (n >> 5) * 256 + 64 * group + 32 * high + 4 * (lane & 7u), at = y_first + i * y_ld + p;
         if (VECTORS && p + 4 <= k) y4[at >> 2] = v;
         else
           for (uint t = 0; t < 4 && p + t < k; ++t) y[at + t] = v[t];
-#endif
       }
     }
 }

@@ -1,6 +1,7 @@
 // y[i] = sum_p w[i,p] * x[p]; blocks: rows of super-blocks, as words, w their values; x [k], y [rows] f32. 64 invocations
 // share a row, four rows a workgroup. Each takes every 64th word of codes, eight weights decoded in registers, and a tree in
 // shared memory adds the partial sums; the order does not depend on alignment.
+#pragma shaders q4_k_gemv_cooperative
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
 
@@ -20,34 +21,19 @@ DEFINE_REDUCE(row_sum, PLUS)
 
 void main() {
   const uint lane = gl_LocalInvocationID.x;
-#ifdef FAULT_LAST_BLOCK_DROPPED
-  const uint words = k / 256 * 32;
-#else
   const uint words = (k + 255) / 256 * 32;
-#endif
-#ifdef FAULT_FIRST_ROWS_ONLY
-  const uint rows = min(rows, 4);
-#endif
   // All invocations of a workgroup take the same number of turns: none may miss a barrier.
   for (uint row0 = gl_WorkGroupID.x * 4; row0 < rows; row0 += gl_NumWorkGroups.x * 4) {
     const uint row = row0 + gl_LocalInvocationID.y;
     vec4 sum = vec4(0);
     if (row < rows)
       for (uint n = lane; n < words; n += 64) {
-#ifdef FAULT_ROWS_JOINED
-        const uint block = blocks_first + (row * k / 256 + (n >> 5)) * 36;
-#else
         const uint block = blocks_first + row * blocks_ld + (n >> 5) * 36;
-#endif
         const uint group = n >> 3 & 3u, word = blocks[block + 4 + (n & 31u)];
         for (uint high = 0; high < 2; ++high) {
           const uint p = (n >> 5) * 256 + 64 * group + 32 * high + 4 * (n & 7u);
           if (p >= k) continue;
-#ifdef FAULT_NIBBLES_SWAPPED
-          vec4 w = values_of(line_of(block, 2 * group + high), word, 4 - 4 * high);
-#else
           vec4 w = values_of(line_of(block, 2 * group + high), word, 4 * high);
-#endif
           // Padding may be NaN or infinite.
           if (p + 1 >= k) w.y = 0;
           if (p + 2 >= k) w.z = 0;

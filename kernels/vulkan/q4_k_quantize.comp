@@ -1,5 +1,6 @@
 // Q4_K super-blocks of x [rows,k] f32 with rows of unit stride; blocks: rows of super-blocks, as words. 32 invocations a
 // super-block, two super-blocks a workgroup; eight neighbouring values an invocation, so that four hold a sub-block.
+#pragma shaders q4_k_quantize_cooperative
 #extension GL_GOOGLE_include_directive : require
 #include "float_controls.glsl"
 layout(local_size_x = 64) in;
@@ -21,9 +22,7 @@ shared uint undefined[64], scales[64], codes[128];
 uint smallest_half(float factor, float reach) {
   const float near = min(reach / factor, 65504.0);
   uint h = near >= 1.0 / 16384.0 ? (floatBitsToUint(near) >> 13) - (112u << 10) : uint(near * 16777216.0);
-#ifndef FAULT_HALVES_CUT
   while (h < 0x7c00u && factor * half_value(h) < reach) ++h;
-#endif
   return h;
 }
 
@@ -38,32 +37,19 @@ uint smallest_code(float step, float reach) {
 uint nearest_code(float step, float v) {
   if (!(step > 0)) return 0;
   const uint q = min(uint(v / step + 0.5), 15u);
-#ifndef FAULT_CODES_UNCORRECTED
   if (q > 0 && float(2 * q - 1) * step >= 2 * v) return q - 1;
   if (q < 15 && float(2 * q + 1) * step < 2 * v) return q + 1;
-#endif
   return q;
 }
 
 void main() {
   const uint lane = gl_LocalInvocationID.x & 31u, base = gl_LocalInvocationID.x & 32u, own = gl_LocalInvocationID.x & 60u;
-#ifdef FAULT_LAST_BLOCK_DROPPED
-  const uint count = k / 256;
-#else
   const uint count = (k + 255) / 256;
-#endif
-#ifdef FAULT_FIRST_ROW_ONLY
-  const uint rows = 1;
-#endif
   // All invocations of a workgroup take the same number of turns: none may miss a barrier.
   for (uint i = gl_WorkGroupID.y; i < rows; i += gl_NumWorkGroups.y)
     for (uint pair = gl_WorkGroupID.x; 2 * pair < count; pair += gl_NumWorkGroups.x) {
       const uint block = 2 * pair + base / 32, row = x_first + i * x_ld, first = block * 256 + 8 * lane;
-#ifdef FAULT_PADDING_COUNTED
-      const float beyond = 0;
-#else
       const float beyond = x[row + k - 1];
-#endif
       float v[8], lowest = 0, highest = -3.4028235e38;
       bool finite = true;
       for (uint t = 0; t < 8; ++t) {
@@ -78,9 +64,7 @@ void main() {
       lows[gl_LocalInvocationID.x] = lowest < 0 ? -lowest : 0;
       highs[gl_LocalInvocationID.x] = highest;
       undefined[gl_LocalInvocationID.x] = finite ? 0 : 1;
-#ifndef FAULT_NO_BARRIER
       barrier();
-#endif
       float low = 0, depth = 0;
       for (uint t = 0; t < 4; ++t) {
         low = max(low, lows[own + t]);
@@ -89,9 +73,7 @@ void main() {
       bool defined = true;
       for (uint t = 0; t < 32; ++t) {
         depth = max(depth, lows[base + t]);
-#ifndef FAULT_NAN_SWALLOWED
         defined = defined && undefined[base + t] == 0;
-#endif
       }
       const uint dmin = smallest_half(63, depth);
       defined = defined && dmin < 0x7c00u;
@@ -127,13 +109,8 @@ void main() {
       uint word = lane > 0 ? 0 : defined ? d | dmin << 16 : 0x7e00u;
       for (uint b = 0; defined && lane > 0 && b < 4; ++b) {
         const uint one = scales[base + 4 * b], two = scales[base + 16 + 4 * b];
-#ifdef FAULT_HIGH_SCALES_SHORT
-        if (lane == 1) word |= (one & 63u) << 8 * b;
-        else if (lane == 2) word |= (one >> 8) << 8 * b;
-#else
         if (lane == 1) word |= ((one & 63u) | (two >> 4 & 3u) << 6) << 8 * b;
         else if (lane == 2) word |= (one >> 8 | two >> 12 << 6) << 8 * b;
-#endif
         else word |= ((two & 15u) | (two >> 8 & 15u) << 4) << 8 * b;
       }
       blocks[to + lane] = word;

@@ -7,14 +7,8 @@ shared float reduced[256];
 float workgroup_sum(float x) {
   const uint lane = gl_LocalInvocationID.x;
   reduced[lane] = x;
-#ifndef FAULT_NO_BARRIER
   barrier();
-#endif
-#ifdef FAULT_LAST_PARTIALS_LOST
-  for (uint width = 128; width > 1; width >>= 1) {
-#else
   for (uint width = 128; width > 0; width >>= 1) {
-#endif
     if (lane < width) reduced[lane] += reduced[lane + width];
     barrier();
   }

@@ -1,14 +1,9 @@
 // y[i,j] = x[i,j] + alpha r[i,j], fused.
+#pragma shaders residual_add_vectors
 #include "float_controls.glsl"
 #define INPUTS 2
 #include "elementwise.glsl"
 
-float f(float x, float r) {
-#ifdef FAULT_ALPHA_IGNORED
-  return x + r;
-#else
-  return fma(alpha, r, x);
-#endif
-}
+float f(float x, float r) { return fma(alpha, r, x); }
 
 #include "elementwise_main.glsl"

@@ -1,6 +1,7 @@
 // rrms[i] = 1 / sqrt(sum_j x[i,j]^2 / n + eps), y[i,j] = x[i,j] * rrms[i] * weight[j]; x, y [rows,n] f32 with rows of unit
 // stride, weight [n], rrms [rows]. 64 invocations a row: each sums every 64th group of four squares, a tree in shared
 // memory adds them, and a second pass over the row, still in the cache, scales it.
+#pragma shaders rmsnorm_rows
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
 
@@ -26,9 +27,6 @@ DEFINE_REDUCE(row_sum, PLUS)
 
 void main() {
   const uint lane = gl_LocalInvocationID.x;
-#ifdef FAULT_FIRST_ROWS_ONLY
-  const uint rows = min(rows, 4);
-#endif
   for (uint row0 = gl_WorkGroupID.x * 4; row0 < rows; row0 += gl_NumWorkGroups.x * 4) {
     const uint row = row0 + gl_LocalInvocationID.y;
     vec4 squares = vec4(0);
@@ -39,11 +37,7 @@ void main() {
       }
     const float sum = row_sum(sum4(squares));
     if (row < rows) {
-#ifdef FAULT_EPS_OUTSIDE
-      const float scale = 1 / (sqrt(sum / float(n)) + eps);
-#else
       const float scale = inversesqrt(sum / float(n) + eps);
-#endif
       if (lane == 0) rrms[rrms_first + row] = scale;
       for (uint j = lane * 4; j < n; j += 256)
         store_y(y_first + row * y_ld + j, n - j,

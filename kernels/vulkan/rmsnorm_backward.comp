@@ -1,5 +1,6 @@
 // Gradients of rmsnorm, with a = dy * weight and xn = x * rrms: dx[i,j] = rrms[i] * (a[i,j] - xn[i,j] * sum_k a[i,k] *
 // xn[i,k] / n); x, dy, dx [rows,n] f32 with rows of unit stride, weight [n], rrms [rows]. 64 invocations a row.
+#pragma shaders rmsnorm_backward_rows
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
 
@@ -44,11 +45,7 @@ void main() {
         const uint left = n - j;
         const vec4 a = load_dy(dy_first + row * dy_ld + j, left) * load_weight(weight_first + j, left);
         const vec4 xn = load_x(x_first + row * x_ld + j, left) * scale;
-#ifdef FAULT_PROJECTION_DROPPED
-        store_dx(dx_first + row * dx_ld + j, left, scale * a);
-#else
         store_dx(dx_first + row * dx_ld + j, left, scale * (a - xn * mean));
-#endif
       }
   }
 }

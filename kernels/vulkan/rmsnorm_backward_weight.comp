@@ -1,5 +1,6 @@
 // dweight[j] = sum_i dy[i,j] * x[i,j] * rrms[i]; tensors as in rmsnorm_backward.comp. A workgroup takes 64 columns, four
 // invocations each: number g of them sums rows g, g + 4, .., and the four sums are added in order.
+#pragma shaders rmsnorm_backward_weight
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
 
@@ -22,13 +23,8 @@ void main() {
         sum = fma(dy[dy_first + i * dy_ld + j], x[x_first + i * x_ld + j] * rrms[rrms_first + i], sum);
     partial[slot][lane] = sum;
     barrier();
-#ifdef FAULT_LAST_ROWS_LOST
-    if (slot == 0 && j < n)
-      dweight[dweight_first + j] = (partial[0][lane] + partial[1][lane]) + partial[2][lane];
-#else
     if (slot == 0 && j < n)
       dweight[dweight_first + j] = (partial[0][lane] + partial[1][lane]) + (partial[2][lane] + partial[3][lane]);
-#endif
     barrier();
   }
 }

@@ -1,13 +1,23 @@
 // Gradient of rope with Vulkan: the rotation back. Buffers are bound as 4-byte words: f32 storage alone.
-#include "ops/rope_backward.hpp"
-
 #include "kernels/vulkan/rotary.hpp"
+#include "ops/rope_backward.hpp"
 #include "shaders/rope_backward_pairs.hpp"
 
 namespace assay::vulkan::of_rope_backward {
 namespace {
 
-const KernelRegistration pairs{rotary_row<ops::RopeBackwardArgs, shaders::rope_backward_pairs>("rope_backward", "rope_backward/vulkan/pairs")};
+void run(const ops::RopeBackwardArgs& args, Device& device) { run_rotary(shaders::rope_backward_pairs, rotary_of(args), device); }
+
+std::optional<std::string> refuse(const ops::RopeBackwardArgs& args) { return refuse_rotary(rotary_of(args)); }
+
+const KernelRegistration pairs{{.op = "rope_backward",
+                                .id = "rope_backward/vulkan/pairs",
+                                .backend = Backend::vulkan,
+                                .arithmetic = {.flushes_subnormals = true, .functions = FunctionLibrary::octant},
+                                .source = "kernels/vulkan/rotary.glsl",
+                                .summary = "one pair of a position per invocation, rotated in every head; f32 storage alone",
+                                .run = &run_typed<ops::RopeBackwardArgs, &run>,
+                                .refuse = &refuse_typed<ops::RopeBackwardArgs, &refuse>}};
 
 }  // namespace
 }  // namespace assay::vulkan::of_rope_backward

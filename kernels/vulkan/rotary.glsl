@@ -67,12 +67,6 @@ vec2 cos_sin(uint i, uint at) {
   const uvec4 f = frequencies[i];
   if (float32_angle == 0) return phase_cos_sin(phase_of(0, at, f));
   const float angle = float(at) * uintBitsToFloat(f.x);
-#ifdef FAULT_REDUCED_IN_FLOAT
-  const float turns = floor(angle * 0.15915494);
-  const float rest = angle - turns * 6.2831855;
-  const uint quarters = uint(rest * 0.63661977 + 0.5);
-  return octant_cos_sin(rest - float(quarters) * 1.5707964, quarters);
-#endif
   if (angle <= 0.785398185) return octant_cos_sin(angle, 0);
   // From 1/2 on a float is a multiple of 2^-24: its 24 digits, shifted, and 2^-24 / (2 pi) in units of 2^-128 turns.
   const uint bits = floatBitsToUint(angle);
@@ -86,16 +80,8 @@ void main() {
   const uint pairs = rows * half_d;
   for (uint pair = gl_GlobalInvocationID.x; pair < pairs; pair += gl_NumWorkGroups.x * 64) {
     const uint row = pair / half_d, i = pair % half_d;
-#ifdef FAULT_ROW_FORGOTTEN
-    const vec2 r = cos_sin(i, position);
-#else
     const vec2 r = cos_sin(i, position + row);
-#endif
-#ifdef FAULT_OTHER_LAYOUT
-    const bool neighbours = interleaved == 0;
-#else
     const bool neighbours = interleaved != 0;
-#endif
     const float c = r.x, s = DIRECTION * r.y;
     const uint first = neighbours ? 2 * i : i, second = neighbours ? 2 * i + 1 : i + half_d;
     for (uint head = 0; head < heads; ++head) {

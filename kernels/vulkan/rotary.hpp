@@ -1,4 +1,4 @@
-// The launcher of rope and of its gradient, shared with their mutants.
+// The launcher of rope and of its gradient.
 #pragma once
 
 #include "kernels/rotary.hpp"
@@ -12,8 +12,7 @@ struct RotaryPush {
 };
 
 /// The frequencies of a call go along with it in a buffer of their own.
-template <const Shader& shader>
-void run_rotary(const Rotary& call, Device& device) {
+inline void run_rotary(const Shader& shader, const Rotary& call, Device& device) {
   VulkanDevice& target = vulkan_device(device);
   const View<float> x = f32(call.from), y = f32(call.to);
   if (x.size() == 0) return;
@@ -34,19 +33,6 @@ void run_rotary(const Rotary& call, Device& device) {
 inline std::optional<std::string> refuse_rotary(const Rotary& call) {
   if (auto why = refuse_long((call.rows * call.d / 2 / (64 * kMaxGroups) + 1) * (call.heads + 1))) return why;
   return refuse_large(f32(call.from), f32(call.to));
-}
-
-/// Args: RopeArgs or RopeBackwardArgs.
-template <class Args, const Shader& shader>
-Kernel rotary_row(std::string_view op, std::string_view id) {
-  return {.op = op,
-          .id = id,
-          .backend = Backend::vulkan,
-          .arithmetic = {.flushes_subnormals = true, .functions = FunctionLibrary::octant},
-          .source = "kernels/vulkan/rotary.glsl",
-          .summary = "one pair of a position per invocation, rotated in every head; f32 storage alone",
-          .run = [](const Call& call, Device& device) { run_rotary<shader>(rotary_of(Args::unpack(call)), device); },
-          .refuse = [](const Call& call) { return refuse_rotary(rotary_of(Args::unpack(call))); }};
 }
 
 }  // namespace assay::vulkan

@@ -7,23 +7,13 @@ layout(local_size_x = 64, local_size_y = 4) in;
 shared float partial[4][64];
 
 // A tree over the 64 values of a row. Every invocation of the workgroup takes part: none may miss a barrier.
-#ifdef FAULT_NO_BARRIER
-#define REDUCE_BARRIER
-#else
-#define REDUCE_BARRIER barrier();
-#endif
-#ifdef FAULT_LAST_PARTIALS_LOST
-#define REDUCE_END 1
-#else
-#define REDUCE_END 0
-#endif
 #define DEFINE_REDUCE(name, COMBINE)                                                 \
   float name(float value) {                                                          \
     const uint lane = gl_LocalInvocationID.x, slot = gl_LocalInvocationID.y;         \
     barrier(); /* the value of the reduction before has been read */                 \
     partial[slot][lane] = value;                                                     \
-    REDUCE_BARRIER                                                                   \
-    for (uint width = 32; width > REDUCE_END; width >>= 1) {                         \
+    barrier();                                                                       \
+    for (uint width = 32; width > 0; width >>= 1) {                                  \
       if (lane < width) partial[slot][lane] = COMBINE(partial[slot][lane], partial[slot][lane + width]); \
       barrier();                                                                     \
     }                                                                                \

@@ -1,14 +1,9 @@
 // y[i,j] = alpha x[i,j].
+#pragma shaders scale_vectors
 #include "float_controls.glsl"
 #define INPUTS 1
 #include "elementwise.glsl"
 
-float f(float x) {
-#ifdef FAULT_SIGN_LOST
-  return abs(alpha) * x;
-#else
-  return alpha * x;
-#endif
-}
+float f(float x) { return alpha * x; }
 
 #include "elementwise_main.glsl"

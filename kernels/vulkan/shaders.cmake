@@ -2,6 +2,7 @@
 # and embeds it: sources of the target include "shaders/<name>.hpp", which defines
 # assay::vulkan::shaders::<name>. What glslc reads is a file of its own that says the version and the definitions
 # and includes the source; sources therefore say no version.
+# assay_add_shaders(target file.comp...) does so for each name in a line `#pragma shaders name [DEFINE...]; ...` of the sources.
 include_guard(GLOBAL)
 find_program(ASSAY_GLSLC glslc REQUIRED)
 find_program(ASSAY_SPIRV_VAL spirv-val REQUIRED)
@@ -27,6 +28,9 @@ inline constexpr Shader @name@{"@name@", @name@_words};
 }  // namespace assay::vulkan::shaders
 ]=] @ONLY)
   target_sources(${target} PRIVATE ${directory}/${name}.inc)
+  if(ASSAY_SHADERS_TOGETHER)
+    set(shown ${ASSAY_SHADERS_TOGETHER})
+  endif()
   get_property(names TARGET ${target} PROPERTY "assay shaders of ${shown}")
   if(NOT names)
     cmake_language(EVAL CODE "cmake_language(DEFER CALL assay_compile_shaders ${target} [[${shown}]])")
@@ -34,7 +38,20 @@ inline constexpr Shader @name@{"@name@", @name@_words};
   set_property(TARGET ${target} APPEND PROPERTY "assay shaders of ${shown}" ${name})
 endfunction()
 
-# All that is made of one source, in one start of glslc: nearly all of what that takes is its own tables.
+function(assay_add_shaders target)
+  foreach(source ${ARGN})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+    file(STRINGS ${source} shaders REGEX "^#pragma shaders ")
+    string(REGEX REPLACE "#pragma shaders |[\\]" "" shaders "${shaders}")  # file() escapes semicolons
+    foreach(shader ${shaders})
+      separate_arguments(words UNIX_COMMAND "${shader}")
+      assay_add_shader(${target} ${source} ${words})
+    endforeach()
+  endforeach()
+endfunction()
+
+# All that is made of one source (or stands together under ASSAY_SHADERS_TOGETHER), in one start of glslc: nearly all of what that takes
+# is its own tables.
 function(assay_compile_shaders target source)
   set(directory ${CMAKE_BINARY_DIR}/generated/shaders)
   get_property(names TARGET ${target} PROPERTY "assay shaders of ${source}")
@@ -46,10 +63,10 @@ function(assay_compile_shaders target source)
   add_custom_command(
     OUTPUT ${words}
     BYPRODUCTS ${modules}
-    COMMAND ${ASSAY_GLSLC} --target-env=vulkan1.2 -O -Werror -fshader-stage=compute -I${CMAKE_SOURCE_DIR} -MD -c ${files}
+    COMMAND ${ASSAY_GLSLC} --target-env=vulkan1.2 -O -Werror -fshader-stage=compute -I${CMAKE_SOURCE_DIR} -I${CMAKE_SOURCE_DIR}/kernels/vulkan -MD -c ${files}
     COMMAND sh -ec "for name in ${names}; do '${ASSAY_SPIRV_VAL}' --target-env vulkan1.2 $name.spv; sed \"s|^$name.spv:|${directory}/$name.inc:|\" $name.spv.d >&3; od -An -v -tx4 -w16 $name.spv | sed 's/ \\([0-9a-f]*\\)/0x\\1,/g' > $name.inc; done 3> '${first}.d'"
     WORKING_DIRECTORY ${directory}
-    DEPENDS ${CMAKE_SOURCE_DIR}/${source} ${files}
+    DEPENDS ${files}
     DEPFILE ${first}.d
     COMMENT "Shaders of ${source}"
     VERBATIM)

@@ -1,5 +1,6 @@
 // y[i,j] = gate[i,j] * sigmoid(gate[i,j]) * up[i,j]; gate, up, y [rows,n] f32 with rows of unit stride. An invocation takes
 // every 256th group of four elements of a row.
+#pragma shaders silu_mul_rows
 #extension GL_GOOGLE_include_directive : require
 #include "silu.glsl"
 
@@ -21,20 +22,11 @@ DEFINE_LOAD4(load_up, up, up4, VECTOR_UP)
 DEFINE_STORE4(store_y, y, y4, VECTOR_Y)
 
 void main() {
-#ifdef FAULT_TAIL_UNWRITTEN
-  const uint end = n / 4 * 4;
-#else
-  const uint end = n;
-#endif
   for (uint row = gl_WorkGroupID.x * 4 + gl_LocalInvocationID.y; row < rows; row += gl_NumWorkGroups.x * 4)
-    for (uint j = gl_LocalInvocationID.x * 4; j < end; j += 256) {
+    for (uint j = gl_LocalInvocationID.x * 4; j < n; j += 256) {
       const vec4 g = load_gate(gate_first + row * gate_ld + j, n - j), u = load_up(up_first + row * up_ld + j, n - j);
       vec4 s, rest;
       sigmoid4(g, s, rest);
-#ifdef FAULT_UP_FORGOTTEN
-      store_y(y_first + row * y_ld + j, n - j, g * s);
-#else
       store_y(y_first + row * y_ld + j, n - j, g * s * u);
-#endif
     }
 }

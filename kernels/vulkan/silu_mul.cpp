@@ -1,13 +1,28 @@
 // The gate of SwiGLU: launches silu_mul.comp.
-#include "ops/silu_mul.hpp"
-
 #include "kernels/vulkan/silu_mul.hpp"
+#include "ops/silu_mul.hpp"
 #include "shaders/silu_mul_rows.hpp"
 
 namespace assay::vulkan::of_silu_mul {
 namespace {
 
-const KernelRegistration rows_kernel{silu_mul_row<ops::SiluMulArgs, shaders::silu_mul_rows>("silu_mul/vulkan/rows")};
+void run(const ops::SiluMulArgs& args, Device& device) {
+  run_over_rows<3>(shaders::silu_mul_rows, args.rows, args.n, {words(args.gate), words(args.up), words(args.y)}, device);
+}
+
+std::optional<std::string> refuse(const ops::SiluMulArgs& args) {
+  if (auto why = refuse_rows(args.rows, args.n, 1)) return why;
+  return refuse_large(words(args.gate), words(args.up), words(args.y));
+}
+
+const KernelRegistration rows_kernel{{.op = "silu_mul",
+                                      .id = "silu_mul/vulkan/rows",
+                                      .backend = Backend::vulkan,
+                                      .arithmetic = kShaderArithmetic,
+                                      .source = "kernels/vulkan/silu_mul.comp",
+                                      .summary = "one pass, four elements an invocation; f32 storage alone",
+                                      .run = &run_typed<ops::SiluMulArgs, &run>,
+                                      .refuse = &refuse_typed<ops::SiluMulArgs, &refuse>}};
 
 }  // namespace
 }  // namespace assay::vulkan::of_silu_mul

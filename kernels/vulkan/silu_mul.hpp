@@ -1,4 +1,4 @@
-// The launchers of silu_mul and of its gradients, shared with their mutants.
+// What the launchers of silu_mul and of its gradients share.
 #pragma once
 
 #include "kernels/vulkan/rows.hpp"
@@ -7,8 +7,8 @@ namespace assay::vulkan {
 
 /// Binds matrices of one shape and dispatches over their rows: push constants are rows, n, and (first, leading dimension) of
 /// each matrix in turn; specialization constants say which of them may be read by vectors.
-template <const Shader& shader, std::size_t count>
-void run_over_rows(Index rows, Index n, const std::array<View<float>, count>& matrices, Device& device) {
+template <std::size_t count>
+void run_over_rows(const Shader& shader, Index rows, Index n, const std::array<View<float>, count>& matrices, Device& device) {
   VulkanDevice& target = vulkan_device(device);
   std::array<StorageBinding, count> bindings;
   std::array<std::uint32_t, count> vector;
@@ -31,50 +31,6 @@ void run_over_rows(Index rows, Index n, const std::array<View<float>, count>& ma
 template <class V>
 View<float> words(const V& view) {
   return {static_cast<float*>(const_cast<void*>(static_cast<const void*>(view.data()))), view.shape(), view.strides()};
-}
-
-/// Args: SiluMulArgs.
-template <class Args, const Shader& shader>
-Kernel silu_mul_row(std::string_view id) {
-  return {.op = "silu_mul",
-          .id = id,
-          .backend = Backend::vulkan,
-          .arithmetic = kShaderArithmetic,
-          .source = "kernels/vulkan/silu_mul.comp",
-          .summary = "one pass, four elements an invocation; f32 storage alone",
-          .run =
-              [](const Call& call, Device& device) {
-                const Args args = Args::unpack(call);
-                run_over_rows<shader, 3>(args.rows, args.n, {words(args.gate), words(args.up), words(args.y)}, device);
-              },
-          .refuse = [](const Call& call) -> std::optional<std::string> {
-            const Args args = Args::unpack(call);
-            if (auto why = refuse_rows(args.rows, args.n, 1)) return why;
-            return refuse_large(words(args.gate), words(args.up), words(args.y));
-          }};
-}
-
-/// Args: SiluMulBackwardArgs.
-template <class Args, const Shader& shader>
-Kernel silu_mul_backward_row(std::string_view id) {
-  return {.op = "silu_mul_backward",
-          .id = id,
-          .backend = Backend::vulkan,
-          .arithmetic = kShaderArithmetic,
-          .source = "kernels/vulkan/silu_mul_backward.comp",
-          .summary = "both gradients in one pass, four elements an invocation",
-          .run =
-              [](const Call& call, Device& device) {
-                const Args args = Args::unpack(call);
-                run_over_rows<shader, 5>(
-                    args.rows, args.n,
-                    {words(args.gate), words(args.up), words(args.dy), words(args.dgate), words(args.dup)}, device);
-              },
-          .refuse = [](const Call& call) -> std::optional<std::string> {
-            const Args args = Args::unpack(call);
-            if (auto why = refuse_rows(args.rows, args.n, 1)) return why;
-            return refuse_large(args.gate, args.up, args.dy, args.dgate, args.dup);
-          }};
 }
 
 }  // namespace assay::vulkan

@@ -1,5 +1,6 @@
 // dgate = dy * up * (s + gate * s * (1 - s)), dup = dy * gate * s, s = sigmoid(gate); all [rows,n] f32 with rows of unit
 // stride. An invocation takes every 256th group of four elements of a row.
+#pragma shaders silu_mul_backward_rows
 #extension GL_GOOGLE_include_directive : require
 #include "silu.glsl"
 
@@ -33,19 +34,11 @@ void main() {
     for (uint j = gl_LocalInvocationID.x * 4; j < n; j += 256) {
       const uint left = n - j;
       const vec4 g = load_gate(gate_first + row * gate_ld + j, left), d = load_dy(dy_first + row * dy_ld + j, left);
-#ifdef FAULT_NO_UP
-      const vec4 u = vec4(1);
-#else
       const vec4 u = load_up(up_first + row * up_ld + j, left);
-#endif
       vec4 s, rest;
       sigmoid4(g, s, rest);
       const vec4 silu = g * s;
-#ifdef FAULT_SIGMOID_SLOPE
-      store_dgate(dgate_first + row * dgate_ld + j, left, d * u * (s * rest));
-#else
       store_dgate(dgate_first + row * dgate_ld + j, left, d * u * fma(silu, rest, s));
-#endif
       store_dup(dup_first + row * dup_ld + j, left, d * silu);
     }
 }

@@ -1,6 +1,7 @@
 // y[i,j] = exp(x[i,j] - m) / sum_k exp(x[i,k] - m), m = max_k x[i,k]; zeros where all of a row is -inf. x, y [rows,n] f32
 // with rows of unit stride. 64 invocations a row: the maximum, the sum, the quotients, in three passes over a row that the
 // first leaves in the cache.
+#pragma shaders softmax_rows
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
 
@@ -42,13 +43,7 @@ void main() {
         if (left > 3) own = LARGER(own, v.w);
       }
     const float largest = row_max(own);
-#ifdef FAULT_NOT_SHIFTED
-    const float shift = 0;
-#elif defined(FAULT_MASKED_ROW)
-    const float shift = largest;
-#else
     const float shift = largest == MASKED ? 0 : largest;
-#endif
     float terms = 0;
     if (row < rows)
       for (uint j = lane * 4; j < n; j += 256) {

@@ -1,12 +1,43 @@
-// Softmax of rows: launches softmax.comp.
-#include "kernels/vulkan/softmax.hpp"
-
+// The launcher of softmax.
+#include "kernels/vulkan/rows.hpp"
+#include "ops/softmax.hpp"
 #include "shaders/softmax_rows.hpp"
 
 namespace assay::vulkan::of_softmax {
 namespace {
 
-const KernelRegistration rows_kernel{softmax_row<shaders::softmax_rows>("softmax/vulkan/rows")};
+/// Push constants of softmax.comp.
+struct SoftmaxPush {
+  std::uint32_t rows, n, x_first, x_ld, y_first, y_ld;
+};
+
+void run(const ops::SoftmaxArgs& args, Device& device) {
+  VulkanDevice& target = vulkan_device(device);
+  const std::array bindings{bind(target, args.x), bind(target, args.y)};
+  const std::array vector{vectors(args.x, bindings[0]), vectors(args.y, bindings[1])};
+  const SoftmaxPush push{u32(args.rows),    u32(args.n),       bindings[0].first,
+                         step(args.x, 0),   bindings[1].first, step(args.y, 0)};
+  target.dispatch({.name = shaders::softmax_rows.name,
+                   .module = shaders::softmax_rows.module,
+                   .specialization = vector,
+                   .bindings = bindings,
+                   .push = bytes_of(push),
+                   .groups = {groups(args.rows, kRowsOfGroup), 1, 1}});
+}
+
+std::optional<std::string> refuse(const ops::SoftmaxArgs& args) {
+  if (auto why = refuse_rows(args.rows, args.n, 3)) return why;
+  return refuse_large(args.x, args.y);
+}
+
+const KernelRegistration rows{{.op = "softmax",
+                               .id = "softmax/vulkan/rows",
+                               .backend = Backend::vulkan,
+                               .arithmetic = kShaderArithmetic,
+                               .source = "kernels/vulkan/softmax.comp",
+                               .summary = "64 invocations a row, three passes, tree reductions in shared memory",
+                               .run = &run_typed<ops::SoftmaxArgs, &run>,
+                               .refuse = &refuse_typed<ops::SoftmaxArgs, &refuse>}};
 
 }  // namespace
 }  // namespace assay::vulkan::of_softmax

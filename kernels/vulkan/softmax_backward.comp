@@ -1,5 +1,6 @@
 // dx[i,j] = y[i,j] * (dy[i,j] - sum_k y[i,k] * dy[i,k]); y, dy, dx [rows,n] f32 with rows of unit stride. 64 invocations a
 // row, in two passes.
+#pragma shaders softmax_backward_rows
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
 
@@ -33,11 +34,7 @@ void main() {
     if (row < rows)
       for (uint j = lane * 4; j < n; j += 256) {
         const vec4 p = load_y(y_first + row * y_ld + j, n - j), g = load_dy(dy_first + row * dy_ld + j, n - j);
-#ifdef FAULT_SUM_DROPPED
-        store_dx(dx_first + row * dx_ld + j, n - j, p * g);
-#else
         store_dx(dx_first + row * dx_ld + j, n - j, p * (g - sum));
-#endif
       }
   }
 }

@@ -1,5 +1,6 @@
 // dst[i,j] = src[i,j]; both [m,n] f32 with any strides, moved as bits. The launcher names the axes, so that
 // neighbouring invocations (along j) write near each other.
+#pragma shaders tensor_layout_strided
 layout(local_size_x = 32, local_size_y = 8) in;
 
 layout(set = 0, binding = 0) readonly buffer Src { uint src[]; };
@@ -12,11 +13,6 @@ layout(push_constant) uniform Push {
 
 void main() {
   for (uint i = gl_GlobalInvocationID.y; i < m; i += gl_NumWorkGroups.y * 8)
-    for (uint j = gl_GlobalInvocationID.x; j < n; j += gl_NumWorkGroups.x * 32) {
-      uint bits = src[src_first + i * src_row + j * src_column];
-#ifdef FAULT_NEGATIVE_ZERO_LOST
-      if (uintBitsToFloat(bits) == 0) bits = 0;
-#endif
-      dst[dst_first + i * dst_row + j * dst_column] = bits;
-    }
+    for (uint j = gl_GlobalInvocationID.x; j < n; j += gl_NumWorkGroups.x * 32)
+      dst[dst_first + i * dst_row + j * dst_column] = src[src_first + i * src_row + j * src_column];
 }

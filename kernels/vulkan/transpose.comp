@@ -1,5 +1,6 @@
 // dst[j,i] = src[i,j]; src [m,n], dst [n,m], f32 with rows of unit stride, moved as bits. A 32x32 tile passes
 // through shared memory, so that both reads and writes run along rows; its pitch of 33 spreads the banks.
+#pragma shaders transpose_tiled32
 layout(local_size_x = 32, local_size_y = 8) in;
 
 layout(set = 0, binding = 0) readonly buffer Src { uint src[]; };
@@ -16,12 +17,7 @@ void transpose_tile(uint row0, uint column0) {
   const uint lx = gl_LocalInvocationID.x, ly = gl_LocalInvocationID.y;
   for (uint i = ly; i < 32; i += 8)
     if (row0 + i < m && column0 + lx < n) tile[i][lx] = src[src_first + (row0 + i) * src_ld + column0 + lx];
-#ifndef FAULT_NO_BARRIER
   barrier();
-#endif
-#ifdef FAULT_TAIL_UNWRITTEN
-  if (row0 + 32 <= m && column0 + 32 <= n)
-#endif
   for (uint j = ly; j < 32; j += 8)
     if (column0 + j < n && row0 + lx < m) dst[dst_first + (column0 + j) * dst_ld + row0 + lx] = tile[lx][j];
   barrier();

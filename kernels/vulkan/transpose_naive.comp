@@ -1,4 +1,5 @@
 // dst[j,i] = src[i,j], one element per invocation, moved as bits; tensors as in transpose.comp.
+#pragma shaders transpose_naive
 layout(local_size_x = 32, local_size_y = 8) in;
 
 layout(set = 0, binding = 0) readonly buffer Src { uint src[]; };

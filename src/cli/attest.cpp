@@ -12,6 +12,7 @@
 #include "cli/environment.hpp"
 #include "cli/local_devices.hpp"
 #include "cli/progress.hpp"
+#include "cli/selection.hpp"
 #include "cli/values.hpp"
 #include "core/files.hpp"
 #include "falsify/engine/interrupt.hpp"
@@ -43,7 +44,7 @@ std::map<std::string, falsify::Subject> select(const Options& o) {
   };
   if (!o.backend.empty()) expect_need("--backend " + o.backend, backend_from(o.backend));
   if (!o.kernel.empty()) expect_need("--kernel " + o.kernel, kernel(o.kernel).backend);
-  for (const std::string& op : o.ops) operation(op);
+  for (const std::string& op : o.ops) operation_named(op);
   std::map<std::string, falsify::Subject> chosen;
   for (falsify::Subject& s : falsify::subjects()) {
     const bool registered = std::ranges::any_of(kernels(), [&](const Kernel& k) { return k.id == s.id; });

@@ -8,6 +8,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/progress.hpp"
+#include "cli/selection.hpp"
 #include "core/files.hpp"
 #include "falsify/automatic/judged.hpp"
 #include "falsify/automatic/report.hpp"
@@ -18,7 +19,7 @@ namespace assay::cli {
 namespace {
 
 std::vector<const Kernel*> select(const AutomaticOptions& o, Backend backend) {
-  for (const std::string& op : o.ops) operation(op);
+  for (const std::string& op : o.ops) operation_named(op);
   std::vector<const Kernel*> chosen;
   if (!o.kernel.empty()) kernel(o.kernel);  // says where there is none
   for (const Kernel& k : kernels())

@@ -14,10 +14,12 @@
 #include "cli/selection.hpp"
 #include "cli/values.hpp"
 #include "contract/reader.hpp"
+#include "falsify/engine/admit.hpp"
 #include "falsify/engine/joint.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/engine/report.hpp"
 #include "falsify/gate/sha256.hpp"
+#include "runtime/limits.hpp"
 
 namespace assay::cli {
 namespace falsify_command {
@@ -79,6 +81,27 @@ void expect_cases(const Options& o, const OpDescriptor& op, const std::vector<In
   if (std::ranges::all_of(op.tensors, empty))
     throw InputError(where, "leaves no element in any output, so that nothing is compared", "use extents above 0; without --dims some cases are empty");
   expect_room(op, least, at_once, where, at_once > 1 ? "use smaller extents, or --jobs 1" : "use smaller extents, or a larger machine");
+}
+
+/// The kernel takes some case of these dims. Throws InputError with what it requires where none was found.
+void expect_taken(const Options& o, const OpDescriptor& op, const Kernel& kernel, const std::vector<Index>& dims) {
+  if (dims.empty() || kernel.limits == nullptr || !kernel.limits->refuse) return;
+  const Limits& limits = *kernel.limits;
+  falsify::Case least;
+  least.dims = least_dims(op, dims);
+  for (const ParamInfo& param : op.params) least.params.push_back(param.typical);
+  std::optional<std::string> why;
+  constexpr std::uint64_t kAttempts = 64;
+  for (least.seed = 0; least.seed < kAttempts; ++least.seed) {
+    falsify::Case c = falsify::admitted(op, kernel, least, dims);
+    if (!limits.refuse(c.dims, c.params)) return;
+    limits.repair(c.dims, c.params, least.seed);  // what is refused now is not for the other dims
+    for (std::size_t d = 0; d < dims.size(); ++d)
+      if (dims[d] != kDrawnSmall) c.dims[d] = dims[d];
+    why = limits.refuse(c.dims, c.params);
+    if (!why) return;
+  }
+  throw InputError("--dims " + o.dims, "contradicts the shim: " + *why, "give dims that it takes");
 }
 
 nlohmann::json settings(const Options& o) {
@@ -153,6 +176,7 @@ int run(const Options& o) {
   falsify::CampaignOptions options = campaign_options(o, chosen.size(), limit);
   options.dims = parse_dims(o, all);
   expect_cases(o, operation(all.front()->op), options.dims, std::clamp(jobs_for(o.jobs), 1, std::max(1, static_cast<int>(chosen.size()))));
+  if (foreign) expect_taken(o, operation(foreign->kernel().op), foreign->kernel(), options.dims);
   if (!o.report.empty()) falsify::expect_writable(o.report);
   const auto begin = std::chrono::steady_clock::now();
   const std::unique_ptr<falsify::Journal> journal = open_journal(o, chosen, foreign.get());
@@ -203,7 +227,7 @@ Command add_falsify(Parser& parser) {
   command.option("--limit", o->limit, kLimitHelp).with_default();
   command.option("--largest", o->largest, "Dims of `by: large` cases: from half of this to this (0: up to 1025)")
       .range(0, 16384);
-  command.option("--dims", o->dims, "Dims of every case, as in s=128,t=128,d=64; those not named are drawn small");
+  command.option("--dims", o->dims, "Dims of every case, as in s=128,t=128,d=64; those not named are drawn small. Relations may make further calls of other dims");
   command.option("--shard", o->shard, "I/N: the I-th of N parts of the kernels; `assay merge` puts their reports together");
   command.option("--journal", o->journal, "Record what is finished in this file; started again with it, go on from there");
   command.option("--report", o->report, "Write report.html, report.json, junit.xml, assay.sarif and replay files to this folder");

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
+#include <utility>
 
+#include "cli/selection.hpp"
 #include "cli/values.hpp"
 #include "contract/reader.hpp"
 #include "falsify/engine/probe.hpp"
@@ -15,18 +18,47 @@
 namespace assay::cli {
 namespace {
 
-/// A library of functions may promise nothing of those that the operation needs: asked for before any case.
-void expect_bounds(const OpDescriptor& op, const Kernel& kernel) {
+falsify::Case small_case(const OpDescriptor& op) {
   falsify::Case small;
   small.dims.assign(op.dims.size(), 2);
   falsify::make_valid(op, small.dims);
   for (const ParamInfo& param : op.params) small.params.push_back(param.typical);
+  return small;
+}
+
+/// A library of functions may promise nothing of those that the operation needs: asked for before any case.
+void expect_bounds(const OpDescriptor& op, const Kernel& kernel) {
+  const falsify::Case small = small_case(op);
   falsify::Worker worker(std::chrono::seconds(1), std::size_t{1} << 20);  // never asked to run anything
   falsify::Trial trial(op, kernel, small, worker);
   try {
     trial.oracle(trial.problem());
   } catch (const std::logic_error& e) {
     throw InputError("--declare", e.what(), "declare other `functions`");
+  }
+}
+
+/// A function with arguments of its own, called without a shim, crashes, hangs or returns a status that plugin.h does not define: a campaign
+/// adds nothing. A function that exports its declarations, or that fails as plugin.h says, takes an assay_call: the campaign falsifies it.
+void expect_return(const ForeignOptions& o, const OpDescriptor& op, Kernel kernel, std::chrono::milliseconds limit) {
+  const std::string_view advice = std::exchange(kernel.advice, {});
+  kernel.run = [run = std::move(kernel.run)](const Call& call, Device& device) {
+    try {
+      run(call, device);
+    } catch (const plugin::ReportedError&) {  // NOLINT(bugprone-empty-catch): left to the campaign
+    }
+  };
+  const falsify::Case small = small_case(op);
+  falsify::Worker worker(limit);
+  falsify::Trial trial(op, kernel, small, worker);
+  try {
+    trial.run(trial.problem());
+  } catch (const falsify::Interrupted& interrupted) {
+    const auto& finding = interrupted.outcome.finding;
+    if (finding && (finding->kind == "hang" || finding->kind == "crash" || finding->kind == "error"))
+      throw InputError("--lib " + o.lib, fmt::format("its first call, of {}, failed: {}", falsify::describe_extents(op, small.dims, small.params), finding->message),
+                       fmt::format("{}; if it does take an assay_call, export {}_declares, which may return \"\"", advice, o.symbol));
+  } catch (const Unavailable&) {  // its device: the campaign says so
   }
 }
 
@@ -107,7 +139,7 @@ std::unique_ptr<plugin::ForeignKernel> foreign_kernel(const ForeignOptions& o, s
     throw InputError(o.contract.empty() ? "--declare" : "--contract " + o.contract, "names no kernel", "add --lib or --spv");
   }
   if (o.contract.empty()) throw InputError(which, "names no operation", "add --contract OP; `assay list` prints them");
-  const OpDescriptor& op = operation(o.contract);
+  const OpDescriptor& op = operation_named(o.contract);
   if (o.lib.empty()) return shader(o, op);
   plugin::Source source{o.lib, o.symbol, o.shim, {}, o.declare};
   if (!o.shim.empty()) source.shim = contract::read_file(o.shim, o.shim, "a shim");
@@ -116,13 +148,15 @@ std::unique_ptr<plugin::ForeignKernel> foreign_kernel(const ForeignOptions& o, s
   const plugin::ForeignKernel checked(op, source);
   source = checked.source();
   plugin::Declaration declaration;
-  plugin::declare(declaration, falsify::probe(source, limit), o.lib + ": " + source.symbol + "_declares");
+  const std::optional<std::string> declares = falsify::probe(source, limit);
+  plugin::declare(declaration, declares.value_or(""), o.lib + ": " + source.symbol + "_declares");
   plugin::declare(declaration, checked.declared_by_shim(), o.shim);
   plugin::declare(declaration, o.declare, "--declare");  // the command line has the last word
   source.declared = plugin::to_text(declaration);
   auto foreign = std::make_unique<plugin::ForeignKernel>(op, source);
   expect_bounds(op, foreign->kernel());
   if (!source.shim_name.empty()) advise(op, source);
+  else if (!declares) expect_return(o, op, foreign->kernel(), limit);
   return foreign;
 }
 

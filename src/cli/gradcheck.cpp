@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/selection.hpp"
 #include "cli/values.hpp"
 #include "falsify/engine/gradients.hpp"
 #include "falsify/engine/trial.hpp"
@@ -102,7 +103,7 @@ nlohmann::json check(const OpDescriptor& op, const GradientInfo& gradient, const
 
 int run(const Options& o) {
   if (!o.backend.empty()) backend_from(o.backend);
-  for (const std::string& op : o.ops) operation(op);
+  for (const std::string& op : o.ops) operation_named(op);
   Runner runner;
   std::vector<const Kernel*> kernels;
   std::vector<std::string> missing;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/selection.hpp"
 #include "contract/descriptor.hpp"
 #include "plugin/declaration.hpp"
 #include "runtime/registry.hpp"
@@ -66,7 +67,7 @@ nlohmann::json describe(const OpDescriptor& op) {
 }
 
 int explain(const std::string& which, bool as_json) {
-  const nlohmann::json j = describe(operation(which));
+  const nlohmann::json j = describe(operation_named(which));
   if (as_json) {
     fmt::print("{}\n", j.dump(2));
     return kNothingFalsified;
@@ -86,9 +87,6 @@ int explain(const std::string& which, bool as_json) {
                p.contains("choices") ? "one of " + p["choices"].dump() : fmt::format("from {} to {}", p["min"].dump(), p["max"].dump()), text(p, "says"));
   fmt::print("\nThe contract\n");
   for (const auto& c : j["clauses"]) fmt::print("  {:<12} {:<11} {}\n", text(c, "id"), text(c, "kind"), text(c, "says"));
-  if (j.contains("pins")) fmt::print("\nPinned, as kernels that look right differ there\n");
-  for (const auto& p : j.value("pins", nlohmann::json::array()))
-    fmt::print("  {}: {} ({})\n", text(p, "name"), text(p, "says"), text(p, "tested_by"));
   fmt::print("\nFalsified by\n");
   for (const auto& o : j["obligations"])
     fmt::print("  {:<18} {} (if it fails, suspect: {})\n", text(o, "id"), text(o, "claim"), text(o, "if_fails"));

@@ -16,7 +16,7 @@
 namespace {
 
 int complain(const std::string& what, int code) {
-  std::fprintf(stderr, "assay: %s\n", what.c_str());
+  std::fprintf(stderr, "%s%s\n", what.starts_with("assay ") ? "" : "assay: ", what.c_str());  // some name their command
   return code;
 }
 
@@ -35,8 +35,9 @@ int main(int argc, char** argv) {
   assay::falsify::forbid_tracing();   // before any kernel could
   std::signal(SIGXFSZ, SIG_IGN);       // a limit on files is told by write(), as a full disk is
   Parser parser("assay proves tensor kernels wrong, or shows how hard it tried.\n"
-                "Exit codes: 0 nothing falsified, 1 falsified, 2 wrong use or invalid contract, 3 something required is "
-                "unavailable here, 4 thin: tried too little to say that it passed, 130 or 143 interrupted.",
+                "Exit codes: 0 nothing falsified; 1 falsified, mistrusted, a clause never evaluated, a mutant that survived, or evidence "
+                "that is missing, stale or edited; 2 wrong use or invalid contract; 3 what was asked for is unavailable here or refuses its cases; "
+                "4 thin: tried too little to say that it passed; 128 + N ended by signal N (130 by Ctrl-C).",
                 std::string("assay ") + ASSAY_VERSION);
   const Command commands[] = {add_doctor(parser), add_list(parser), add_explain(parser), add_falsify(parser), add_replay(parser),
                               add_mutants(parser), add_gradcheck(parser), add_import(parser), add_audit(parser), add_gate(parser),

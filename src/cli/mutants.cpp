@@ -10,13 +10,13 @@
 #include "cli/commands.hpp"
 #include "cli/policies.hpp"
 #include "cli/progress.hpp"
+#include "cli/selection.hpp"
 #include "cli/values.hpp"
 #include "core/files.hpp"
 #include "falsify/automatic/summary.hpp"
 #include "falsify/engine/percentile.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/engine/report.hpp"
-#include "falsify/mutation/fault.hpp"
 
 namespace assay::cli {
 namespace mutants_command {
@@ -109,10 +109,10 @@ PolicyOptions policies(const Options& o, bool limit_given) {
 
 int run(const Options& o) {
   if (!o.backend.empty()) backend_from(o.backend);
-  for (const std::string& op : o.ops) operation(op);
+  for (const std::string& op : o.ops) operation_named(op);
   std::vector<const Kernel*> chosen;
   for (const Kernel& k : kernels())
-    if (k.role == KernelRole::mutant && mutation::fault_class(k).empty() != o.faults && (o.backend.empty() || name(k.backend) == o.backend) &&
+    if (k.role == KernelRole::mutant && k.scored == o.faults && (o.backend.empty() || name(k.backend) == o.backend) &&
         (o.ops.empty() || std::ranges::find(o.ops, k.op) != o.ops.end()) &&
         (o.family.empty() || k.id.starts_with("mutant/" + o.family + "/")))
       chosen.push_back(&k);
@@ -137,7 +137,7 @@ int run(const Options& o) {
   for (const auto& k : report["kernels"]) {
     summary["mutants"].push_back(judge(k, o.matrix));
     auto& m = summary["mutants"].back();
-    if (o.faults) m["class"] = mutation::fault_class(kernel(m["mutant"].get<std::string>()));
+    if (o.faults) m["class"] = kernel(m["mutant"].get<std::string>()).fault_class;
     const std::string status = m["status"].get<std::string>();
     summary[status] = summary[status].get<int>() + 1;
     if (status == "killed") cases.push_back(m["cases"].get<double>());
@@ -173,7 +173,7 @@ Command add_mutants(Parser& parser) {
   command.option("--seed", o->seed, "Seed of the campaigns").with_default();
   const auto limit = command.option("--limit", o->limit, kLimitHelp).with_default();
   const auto faults = command.flag("--faults", o->faults,
-                                   "Instead of mutants that every suite must kill, the realistic faults of falsify/mutation/faults, by class: the "
+                                   "Instead of mutants that every suite must kill, the realistic faults of falsify/mutation/scored, by class: the "
                                    "score of campaigns as `assay falsify` runs them (100 cases, 10s)");
   command.option("--report", o->report, "Write mutants.html, mutants.json and junit.xml to this folder, and for hand-written mutants what `assay falsify` writes");
   command.option("--jobs", o->jobs, "Campaigns at once (0: one per processor)").range(0, 1024);

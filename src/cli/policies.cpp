@@ -7,10 +7,10 @@
 #include <filesystem>
 
 #include "cli/commands.hpp"
+#include "cli/selection.hpp"
 #include "core/files.hpp"
 #include "falsify/automatic/sample.hpp"
 #include "falsify/engine/pool.hpp"
-#include "falsify/mutation/fault.hpp"
 #include "falsify/policies/table.hpp"
 
 namespace assay::cli {
@@ -56,22 +56,22 @@ bool ours_is_best(const nlohmann::json& report) {
 
 int run_policies(const PolicyOptions& o) {
   if (!o.backend.empty()) backend_from(o.backend);
-  for (const std::string& op : o.ops) operation(op);
+  for (const std::string& op : o.ops) operation_named(op);
   PolicyOptions chosen = o;
   if (o.automatic && o.backend.empty()) chosen.backend = "vulkan";
   const std::vector<const Kernel*> right = select(chosen, KernelRole::kernel);
   if (right.empty()) throw InputError("selection", "no kernel matches it", "`assay list` prints what there is");
   std::vector<falsify::Task> tasks;
-  const auto add = [&](const Kernel& k, std::string fault) {
-    tasks.push_back({std::string(k.id), [&k, fault, &o] { return policies::judge_all(k, fault, o.judge); }});
+  const auto add = [&](const Kernel& k, std::string fault, std::string fault_class) {
+    tasks.push_back({std::string(k.id), [&k, fault, fault_class, &o] { return policies::judge_all(k, fault, fault_class, o.judge); }});
   };
   falsify::MutantList drawn;
   if (o.automatic) drawn = draw(o, backend_from(chosen.backend), right);
-  for (const auto& m : drawn) add(m->kernel, m->family);
+  for (const auto& m : drawn) add(m->kernel, m->family, m->family);
   if (!o.automatic)
     for (const Kernel* k : select(chosen, KernelRole::mutant))
-      if (mutation::fault_class(*k).empty()) add(*k, std::string(k->fault));
-  for (const Kernel* k : right) add(*k, {});
+      if (!k->scored) add(*k, std::string(k->fault), std::string(k->fault_class));
+  for (const Kernel* k : right) add(*k, {}, {});
   const bool show = !o.quiet && !o.json && isatty(STDERR_FILENO) != 0;
   std::size_t done = 0;
   std::vector<nlohmann::json> results = falsify::run_tasks(tasks, o.jobs, [&](const nlohmann::json* ended) {

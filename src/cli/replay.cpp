@@ -1,6 +1,9 @@
 // `assay replay FILE`: one stored case again, in a fresh process.
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <memory>
 
 #include "cli/commands.hpp"
@@ -26,6 +29,11 @@ void expect_room_for(const falsify::Replay& replay, const std::string& file) {
   }
 }
 
+void expect_library(const falsify::Replay& replay) {
+  if (!replay.foreign || access(replay.foreign->source().library.c_str(), R_OK) == 0) return;
+  throw InputError(replay.foreign->source().library, std::string("cannot be read: ") + std::strerror(errno), "say where it is now: assay replay FILE --lib LIBRARY");
+}
+
 /// The result of a race's other order of threads, or of another run.
 std::string under(const falsify::Replay& replay, std::chrono::milliseconds limit) {
   falsify::Case c = replay.the_case;
@@ -36,6 +44,7 @@ std::string under(const falsify::Replay& replay, std::chrono::milliseconds limit
 
 int run(const std::string& file, const std::string& library, const std::string& limit_text, bool as_json) {
   const falsify::Replay replay = falsify::read_replay(file, library);
+  expect_library(replay);
   expect_room_for(replay, file);
   const std::chrono::milliseconds limit = parse_duration("--limit", limit_text);
   if (replay.foreign && !replay.foreign->source().shader) falsify::probe(replay.foreign->source(), limit);  // what it declared then is in the file
@@ -53,9 +62,8 @@ int run(const std::string& file, const std::string& library, const std::string& 
   } else {
     fmt::print("{}  {}  {}\n  case     {}\n", replay.kernel->id, replay.obligation->info->id, verdict,
                falsify::describe(*replay.op, call != nullptr ? call->call : replay.the_case));
-    if (call != nullptr)
-      fmt::print("  call     {} of {} of the check on the case {}{}{}\n", call->number, call->of, falsify::describe(*replay.op, replay.the_case),
-                 call->relation.empty() ? "" : "; ", call->relation);
+    if (call != nullptr && call->of > 1)
+      fmt::print("  call     {} of {} of the check{}{}\n", call->number, call->of, call->relation.empty() ? "" : "; ", call->relation);
     if (falsified) fmt::print("  {:<8} {}\n", outcome.finding->kind, message);
     if (replay.other_order && *replay.other_order == replay.the_case.order) fmt::print("  race     in another run: {}\n", under(replay, limit));
     else if (replay.other_order) fmt::print("  race     under order {} of the threads: {}\n", *replay.other_order, under(replay, limit));

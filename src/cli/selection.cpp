@@ -2,14 +2,23 @@
 
 #include <algorithm>
 
+#include "contract/reader.hpp"
 #include "core/errors.hpp"
 
 namespace assay::cli {
 
+const OpDescriptor& operation_named(const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const OpDescriptor* op : operations()) names.push_back(op->name);
+  if (std::ranges::find(names, name) == names.end())
+    throw InputError("operation '" + name + "'", "there is no contract of this name", contract::suggestion(name, names));
+  return operation(name);
+}
+
 std::vector<const Kernel*> selected_kernels(const std::vector<std::string>& ops, const std::string& backend,
                                             const std::string& kernel, const plugin::ForeignKernel* foreign) {
   if (!backend.empty()) backend_from(backend);
-  for (const std::string& op : ops) operation(op);
+  for (const std::string& op : ops) operation_named(op);
   if (foreign != nullptr) return {&foreign->kernel()};
   if (!kernel.empty()) return {&assay::kernel(kernel)};
   std::vector<const Kernel*> chosen;

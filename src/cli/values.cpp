@@ -19,7 +19,7 @@ bool parse_whole(std::string_view text, T& value) {
 
 std::chrono::milliseconds parse_duration(const std::string& option, const std::string& text) {
   const std::size_t digits = text.find_first_not_of("0123456789");
-  const std::string unit = digits == std::string::npos ? "s" : text.substr(digits);
+  const std::string unit = digits == std::string::npos ? "" : text.substr(digits);
   const std::int64_t scale = unit == "ms" ? 1 : unit == "s" ? 1000 : unit == "m" ? 60'000 : unit == "h" ? 3'600'000 : 0;
   std::int64_t number = 0;
   if (scale == 0 || !parse_whole(std::string_view(text).substr(0, digits), number) || number <= 0 || number > 10'000'000)

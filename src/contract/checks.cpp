@@ -16,30 +16,19 @@ using model::Text;
 bool upper(char c) { return c >= 'A' && c <= 'Z'; }
 bool digit(char c) { return c >= '0' && c <= '9'; }
 
-/// One or more words of capitals and digits, each followed by '-': "MM-NT-".
-bool code(std::string_view text) {
+/// Words of capitals and digits, joined by '-': "MM-NT".
+bool is_code(std::string_view text) {
   bool word_begins = true;
   for (char c : text) {
     if (word_begins ? !upper(c) : !upper(c) && !digit(c) && c != '-') return false;
     word_begins = c == '-';
   }
-  return !text.empty() && word_begins;
+  return !word_begins;
 }
 
-/// A code, the kind and three digits: "MM-PRE-001".
-bool numbered(std::string_view id, std::string_view kind) {
-  const std::size_t tail = kind.size() + 4;
-  if (id.size() <= tail || !std::ranges::all_of(id.substr(id.size() - 3), digit)) return false;
-  return id[id.size() - 4] == '-' && id.substr(id.size() - tail, kind.size()) == kind &&
-         code(id.substr(0, id.size() - tail));
-}
-
-/// "FALSIFY-", a code and three digits.
-bool obligation_id(std::string_view id) {
-  constexpr std::string_view kPrefix = "FALSIFY-";
-  return id.starts_with(kPrefix) && id.size() > kPrefix.size() + 3 &&
-         std::ranges::all_of(id.substr(id.size() - 3), digit) &&
-         code(id.substr(kPrefix.size(), id.size() - kPrefix.size() - 3));
+/// The beginning and three digits: "MM-PRE-001".
+bool numbered(std::string_view id, const std::string& beginning) {
+  return id.size() == beginning.size() + 3 && id.starts_with(beginning) && std::ranges::all_of(id.substr(beginning.size()), digit);
 }
 
 class Checker {
@@ -138,9 +127,9 @@ class Checker {
     }
   }
 
-  void id(const Text& text, bool well_formed, const char* example, std::map<std::string, int>& seen) const {
-    if (!well_formed)
-      fail(text, fmt::format("'{}' is not an id of this kind", text.value), fmt::format("write it like {}", example));
+  void id(const Text& text, const std::string& beginning, std::map<std::string, int>& seen) const {
+    if (!numbered(text.value, beginning))
+      fail(text, fmt::format("'{}' is not an id of this kind", text.value), fmt::format("write it like {}001", beginning));
     const auto [earlier, fresh] = seen.try_emplace(text.value, text.at.line);
     if (!fresh)
       fail(text, fmt::format("id {} is already used on line {}", text.value, earlier->second),
@@ -149,15 +138,10 @@ class Checker {
 
   void ids() const {
     std::map<std::string, int> seen;
-    for (const model::Clause& clause : contract_.clauses) {
-      if (clause.kind == ClauseKind::requires_clause)
-        id(clause.id, numbered(clause.id.value, "PRE"), "MM-PRE-001", seen);
-      else id(clause.id, numbered(clause.id.value, "POST"), "MM-POST-001", seen);
-    }
-    for (const model::Gradient& gradient : contract_.gradients)
-      id(gradient.id, numbered(gradient.id.value, "GRAD"), "MM-GRAD-001", seen);
-    for (const model::Obligation& obligation : contract_.obligations)
-      id(obligation.id, obligation_id(obligation.id.value), "FALSIFY-MM-001", seen);
+    for (const model::Clause& clause : contract_.clauses)
+      id(clause.id, contract_.code.value + (clause.kind == ClauseKind::requires_clause ? "-PRE-" : "-POST-"), seen);
+    for (const model::Gradient& gradient : contract_.gradients) id(gradient.id, contract_.code.value + "-GRAD-", seen);
+    for (const model::Obligation& obligation : contract_.obligations) id(obligation.id, "FALSIFY-" + contract_.code.value + "-", seen);
   }
 
   void tensor(const Text& name) const {
@@ -207,13 +191,33 @@ class Checker {
     wording(clause);
     for (const Text& name : clause.reads) tensor(name);
     for (const model::Breakage& breakage : clause.violate) this->breakage(breakage);
-    if (clause.kind != ClauseKind::requires_clause) return;
+    if (clause.kind != ClauseKind::requires_clause) return ensures(clause);
     const std::size_t conditions = conjuncts(clause.expr.value).size();
     if (clause.violate.size() < conditions)
       fail(clause.id,
            fmt::format("clause {} joins {} conditions by && and has {} violation(s)", clause.id.value, conditions,
                        clause.violate.size()),
            "list one violation for each condition under 'violate', or split the clause");
+  }
+
+  /// A postcondition can fail only for elements that the kernel wrote: shapes and strides are the caller's, and checked before.
+  void ensures(const model::Clause& clause) const {
+    const auto outputs = [&](const auto& reads) {
+      return std::ranges::any_of(contract_.tensors, [&](const model::Tensor& t) { return t.role != Role::in && reads(t.name.value); });
+    };
+    if (clause.kind == ClauseKind::certificate) {
+      if (!outputs([&](const std::string& name) { return mentions(clause.expr.value, name); }))
+        fail(clause.expr, fmt::format("certificate {} names no output, so no kernel can break it", clause.id.value), "give it an output, or remove it");
+      return;
+    }
+    for (const std::string& condition : conjuncts(clause.expr.value)) {
+      for (const model::Clause& other : contract_.clauses)
+        if (other.kind == ClauseKind::requires_clause && std::ranges::count(conjuncts(other.expr.value), condition) > 0)
+          fail(clause.expr, fmt::format("'{}' is already required by {}, so no kernel can break it", condition, other.id.value), "remove it");
+      if (!outputs([&](const std::string& name) { return reads_element(condition, name); }))
+        fail(clause.expr, fmt::format("'{}' reads no element of an output, so no kernel can break it", condition),
+             "state it of elements, as in 'y(0) >= 0', name a certificate, or remove it");
+    }
   }
 
   void obligations() const {
@@ -224,16 +228,10 @@ class Checker {
       if (!usable_name(obligation.by.value))
         fail(obligation.by, fmt::format("'{}' cannot name a check", obligation.by.value),
              "use lower-case letters, digits and single underscores, no C++ keyword");
-    const auto demand = [&](std::string_view check, const Text& at, const std::string& claim) {
-      if (std::ranges::none_of(contract_.obligations, [&](const auto& o) { return o.by.value == check; }))
-        fail(at, fmt::format("nothing tests {}", claim),
-             fmt::format("add an obligation with 'by: {}' under 'falsify'", check));
-    };
-    demand("frame", contract_.op, "that outputs are written and nothing else is");
-    demand("differential", contract_.op, "the values of the outputs");
-    demand("nonfinite", contract_.nonfinite, fmt::format("'nonfinite: {}'", contract_.nonfinite.value));
-    if (contract_.determinism.value == "bitwise")
-      demand("determinism", contract_.determinism, "'determinism: bitwise'");
+    const auto promise = std::ranges::find_if(contract_.clauses, [](const auto& c) { return c.kind != ClauseKind::requires_clause; });
+    const auto promised = std::ranges::find(contract_.obligations, std::string("postconditions"), [](const auto& o) { return o.by.value; });
+    if (promise == contract_.clauses.end() && promised != contract_.obligations.end())
+      fail(promised->by, "the contract ensures nothing, so 'postconditions' cannot fail", "add a certificate under 'ensures', or remove the obligation");
   }
 
   void pin(const model::Pin& pin) const {
@@ -294,6 +292,11 @@ class Checker {
 };
 
 }  // namespace
+
+void check_code(const model::Contract& contract) {
+  if (!is_code(contract.code.value))
+    fail_at(contract.file, contract.code.at, fmt::format("'{}' is not a code for ids", contract.code.value), "write capitals, such as MM or MM-NT");
+}
 
 void check(const model::Contract& contract) { Checker(contract).run(); }
 

@@ -10,6 +10,9 @@
 
 namespace assay::contract {
 
+/// Throws InputError where `code` cannot begin ids, which add_standard() makes with it.
+void check_code(const model::Contract& contract);
+
 /// Throws InputError for the first thing that is wrong.
 void check(const model::Contract& contract);
 

@@ -47,6 +47,7 @@ struct ParamInfo {
   std::string_view says;
   bool integer = false;
   std::span<const double> choices{};
+  std::span<const double> usual{};  ///< values in use, `typical` first, as float32 numbers
 };
 
 struct TensorInfo {

@@ -89,6 +89,7 @@ void check_requires(const Enforced& contract, const void* args, const Call& call
 
 /// Ensures clauses read elements.
 void ensure_on_host(const Enforced& contract, const Call& call, const Kernel& kernel, Device& device) {
+  if (contract.op->clauses.empty() || contract.op->clauses.back().kind == ClauseKind::requires_clause) return;
   device.synchronize();
   if (device.host_visible()) return contract.ensure(call, kernel);
   Fetched host(call, device);

@@ -145,6 +145,17 @@ std::vector<std::string> identifiers(std::string_view expression) {
   return names;
 }
 
+bool mentions(std::string_view expression, std::string_view name) {
+  return std::ranges::count(identifiers(expression), name) > 0;
+}
+
+bool reads_element(std::string_view expression, std::string_view tensor) {
+  const Scan parsed = scan(expression);
+  for (std::size_t i = 0; i + 1 < parsed.tokens.size(); ++i)
+    if (parsed.tokens[i].text == tensor && parsed.tokens[i + 1].text == "(" && (i == 0 || parsed.tokens[i - 1].text != ".")) return true;
+  return false;
+}
+
 std::vector<std::string> separated(std::string_view text) {
   std::vector<std::string> parts(1);
   int depth = 0;

@@ -27,6 +27,12 @@ std::optional<Comparison> comparison(std::string_view expression);
 /// Names used, each once, without members (`a.size` gives `a`), qualified names or literals.
 std::vector<std::string> identifiers(std::string_view expression);
 
+/// The name is used.
+bool mentions(std::string_view expression, std::string_view name);
+
+/// An element of the tensor is used: `y(i, j)`. Shapes, strides and sizes are none.
+bool reads_element(std::string_view expression, std::string_view tensor);
+
 /// Parts of a text separated by commas outside all brackets, trimmed.
 std::vector<std::string> separated(std::string_view text);
 

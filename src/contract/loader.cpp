@@ -9,6 +9,7 @@
 #include "contract/checks.hpp"
 #include "contract/expression.hpp"
 #include "contract/reader.hpp"
+#include "contract/standard.hpp"
 
 namespace assay::contract {
 namespace {
@@ -65,12 +66,18 @@ model::Param read_param(const Text& name, const Node& node) {
         other->fail(fmt::format("parameter '{}' has both choices and '{}'", name.value, key), "give one of the two");
     return param;
   }
-  model::Param param{name, fields.require("min").number(), fields.require("max").number(),
-                     fields.require("typical").number(), fields.require("says").text().value};
+  const Node& typical = fields.require("typical");
+  model::Param param{name, fields.require("min").number(), fields.require("max").number(), 0, fields.require("says").text().value};
   param.integer = fields.find("integer") != nullptr && fields.require("integer").boolean();
-  const double rounded = param.integer ? param.typical : static_cast<float>(param.typical);  // as it is drawn
-  if (rounded < param.min || param.max < rounded)
-    node.fail(fmt::format("parameter '{}' needs min <= typical <= max", name.value), "reorder the three numbers");
+  if (!typical.is_list()) param.usual = {typical.number()};
+  else
+    for (const Node& item : typical.items()) param.usual.push_back(item.number());
+  param.typical = param.usual.front();
+  for (const double value : param.usual) {
+    const double rounded = param.integer ? value : static_cast<float>(value);  // as it is drawn
+    if (rounded < param.min || param.max < rounded)
+      node.fail(fmt::format("parameter '{}' needs min <= typical <= max", name.value), "reorder the three numbers");
+  }
   return param;
 }
 
@@ -158,7 +165,7 @@ model::Clause read_requires(const Node& node) {
   return clause;
 }
 
-model::Clause read_ensures(const Node& node) {
+model::Clause read_ensures(const model::Contract& contract, const Node& node) {
   const Fields fields(node, {"id", "expr", "certificate", "says"});
   const Node* certificate = fields.find("certificate");
   if ((certificate != nullptr) == (fields.find("expr") != nullptr))
@@ -168,13 +175,19 @@ model::Clause read_ensures(const Node& node) {
   clause.kind = certificate ? ClauseKind::certificate : ClauseKind::ensures_clause;
   clause.expr = certificate ? certificate->text() : fields.require("expr").text();
   clause.says = certificate ? fields.require("says").text().value : fields.text_or("says", clause.expr.value);
+  for (const model::Tensor& tensor : contract.tensors)
+    if (certificate ? mentions(clause.expr.value, tensor.name.value) : reads_element(clause.expr.value, tensor.name.value))
+      clause.reads.push_back(tensor.name);
   return clause;
 }
 
 model::Obligation read_obligation(const Node& node) {
   const Fields fields(node, {"id", "claim", "prediction", "by", "if_fails"});
-  return {fields.require("id").text(), fields.require("claim").text().value, fields.text_or("prediction", ""),
-          fields.require("by").text(), fields.require("if_fails").text().value};
+  const Text by = fields.require("by").text();
+  if (!model::builtin_check(by.value))  // add_standard() fills in the others
+    for (std::string_view key : {"id", "claim", "if_fails"}) fields.require(key);
+  const Node* id = fields.find("id");
+  return {id ? id->text() : Text{}, fields.text_or("claim", ""), fields.text_or("prediction", ""), by, fields.text_or("if_fails", "")};
 }
 
 /// Reads each entry of the map under `key`, if it is there, into a list.
@@ -218,15 +231,15 @@ model::Equation read_equation(const Text& name, const Node& node) { return {name
 
 model::Contract load(const std::string& path, const std::string& label) {
   const Node root = Node::load(path, label);
-  const Fields top(root, {"op", "summary", "sources", "dims", "params", "tensors", "equations", "requires", "ensures",
+  const Fields top(root, {"op", "code", "summary", "sources", "dims", "params", "tensors", "equations", "requires", "ensures",
                           "shapes", "terms", "nonfinite", "determinism", "copies", "inputs", "pins", "gradients", "no_gradients", "falsify"});
-  for (std::string_view key : {"op", "summary", "sources", "dims", "tensors", "equations", "requires", "ensures",
-                               "nonfinite", "determinism", "falsify"})
+  for (std::string_view key : {"op", "code", "summary", "sources", "dims", "tensors", "equations", "nonfinite", "determinism"})
     top.require(key);
 
   model::Contract contract;
   contract.file = label;
   contract.op = top.require("op").text();
+  contract.code = top.require("code").text();
   contract.summary = top.require("summary").text().value;
   contract.sources = texts(top.require("sources"));
   contract.dims = read_map(top, "dims", read_dim);
@@ -235,8 +248,10 @@ model::Contract load(const std::string& path, const std::string& label) {
   contract.equations = read_map(top, "equations", read_equation);
   contract.shapes = read_map(top, "shapes", read_region);
   if (const Node* terms = top.find("terms")) contract.terms = terms->text();
-  for (const Node& node : top.require("requires").items()) contract.clauses.push_back(read_requires(node));
-  for (const Node& node : top.require("ensures").items()) contract.clauses.push_back(read_ensures(node));
+  if (const Node* conditions = top.find("requires"))
+    for (const Node& node : conditions->items()) contract.clauses.push_back(read_requires(node));
+  if (const Node* ensures = top.find("ensures"))
+    for (const Node& node : ensures->items()) contract.clauses.push_back(read_ensures(contract, node));
   contract.nonfinite = top.require("nonfinite").one_of({"propagate", "reject", "bitwise"});
   contract.determinism = top.require("determinism").one_of({"bitwise", "none"});
   contract.copies = top.find("copies") != nullptr && top.require("copies").boolean();
@@ -244,12 +259,15 @@ model::Contract load(const std::string& path, const std::string& label) {
   if (const Node* reason = top.find("no_gradients")) contract.no_gradients = reason->text();
   contract.pins = read_map(top, "pins", read_pin);
   contract.gradients = read_map(top, "gradients", read_gradient);
-  for (const Node& node : top.require("falsify").items()) contract.obligations.push_back(read_obligation(node));
+  if (const Node* obligations = top.find("falsify"))
+    for (const Node& node : obligations->items()) contract.obligations.push_back(read_obligation(node));
 
   const std::string basename = std::filesystem::path(path).stem().string();
   if (contract.op.value != basename)
     fail_at(label, contract.op.at, fmt::format("op is '{}' but the file is named '{}'", contract.op.value, basename),
             fmt::format("rename the file to {}.yaml or the op to {}", contract.op.value, basename));
+  check_code(contract);
+  add_standard(contract);
   check(contract);
   return contract;
 }

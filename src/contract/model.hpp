@@ -55,6 +55,7 @@ struct Param {
   std::string says;
   bool integer = false;
   std::vector<double> choices{};
+  std::vector<double> usual{};  ///< `typical` and the other values in use
 };
 
 struct Tensor {
@@ -118,6 +119,7 @@ struct Equation {
 struct Contract {
   std::string file;  ///< as messages and #line name it: "contracts/matmul.yaml"
   Text op;
+  Text code;  ///< of ids: "MM" in MM-PRE-001
   std::string summary;
   std::vector<std::string> sources;
   std::vector<Dim> dims;

@@ -92,13 +92,13 @@ void clause_functions(Source& out, const Contract& contract, const Clause& claus
     bind_arguments(out, contract);
     out.from_yaml(clause.expr.at.line, "  return " + clause.expr.value + ";");
     out.line("}}");
-    return;
+  } else {
+    out.line("bool {}(const void* args_) {{", name);
+    bind_arguments(out, contract);
+    out.from_yaml(clause.expr.at.line, "  return truth(" + clause.expr.value + ");");
+    out.line("}}");
+    values_function(out, contract, clause);
   }
-  out.line("bool {}(const void* args_) {{", name);
-  bind_arguments(out, contract);
-  out.from_yaml(clause.expr.at.line, "  return truth(" + clause.expr.value + ");");
-  out.line("}}");
-  values_function(out, contract, clause);
   if (clause.reads.empty()) return;
   std::vector<int> tensors;
   for (const Text& tensor : clause.reads) tensors.push_back(model::tensor_index(contract, tensor.value));

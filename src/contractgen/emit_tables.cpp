@@ -45,10 +45,16 @@ void tables(Source& out, const Contract& contract) {
   for (const auto& p : contract.params)
     if (!p.choices.empty())
       out.line("constexpr double kChoices_{}[] = {{{}}};", p.name.value, fmt::join(p.choices, ", "));
+  for (const auto& p : contract.params) {  // what is drawn is a float32, as kernels take it in either type
+    std::vector<double> drawn;
+    for (const double value : p.usual) drawn.push_back(p.integer ? value : static_cast<float>(value));
+    if (!drawn.empty()) out.line("constexpr double kUsual_{}[] = {{{}}};", p.name.value, fmt::join(drawn, ", "));
+  }
   out.line("constexpr std::array<ParamInfo, {}> kParams = {{{{", contract.params.size());
-  for (const auto& p : contract.params)  // what is drawn is a float32, as kernels take it in either type
-    out.line("    {{{}, {}, {}, {}, {}, {}, {}}},", string_literal(p.name.value), p.min, p.max,
-             p.integer ? p.typical : static_cast<float>(p.typical), string_literal(p.says), p.integer, p.choices.empty() ? "{}" : "kChoices_" + p.name.value);
+  for (const auto& p : contract.params)
+    out.line("    {{{}, {}, {}, {}, {}, {}, {}, {}}},", string_literal(p.name.value), p.min, p.max,
+             p.integer ? p.typical : static_cast<float>(p.typical), string_literal(p.says), p.integer, p.choices.empty() ? "{}" : "kChoices_" + p.name.value,
+             p.usual.empty() ? "{}" : "kUsual_" + p.name.value);
   out.line("}}}};");
   out.line("constexpr TensorInfo kTensors[] = {{");
   for (const auto& tensor : contract.tensors) {

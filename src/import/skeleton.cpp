@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <tuple>
 
 #include "contract/expression.hpp"
 
@@ -39,6 +38,7 @@ void dims_and_tensors(std::string& yaml, const Declared& declared) {
 /// A list of clauses that say something in words and check nothing yet.
 void conditions(std::string& yaml, const Skeleton& skeleton, const std::vector<std::string>& words, bool before) {
   auto out = std::back_inserter(yaml);
+  if (before && words.empty()) return;
   yaml += before ? "requires:" : "ensures:";
   yaml += words.empty() ? " TODO\n" : "\n";
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -62,20 +62,12 @@ void checks(std::string& yaml, const Skeleton& skeleton) {
   auto out = std::back_inserter(yaml);
   int number = first_free(skeleton);
   const auto next_id = [&] { return fmt::format("FALSIFY-{}-{:03}", skeleton.code, number++); };
-  yaml += "falsify:\n";
+  if (!skeleton.obligations.empty()) yaml += "falsify:\n";
   for (const Skeleton::Obligation& o : skeleton.obligations) {
     fmt::format_to(out, "  - id: {}\n    claim: {}\n", o.id.empty() ? next_id() : o.id, scalar(o.claim));
     if (!o.prediction.empty()) fmt::format_to(out, "    prediction: {}\n", scalar(o.prediction));
     fmt::format_to(out, "    by: TODO\n    if_fails: {}\n", scalar(o.if_fails));
   }
-  yaml += "  # Of the engine: every contract needs these.\n";
-  for (const auto& [by, claim, suspect] :
-       {std::tuple{"frame", "every element of the outputs is written, nothing else is",
-                   "a ragged tail, or a store out of bounds"},
-        {"differential", "every element is within its worst-case bound of the oracle", "indexing, or a term left out"},
-        {"nonfinite", "NaN and Inf reach exactly the elements they must", "NaN swallowed, or carried too far"},
-        {"determinism", "the same call twice gives the same bits", "a race, or state kept between calls"}})
-    fmt::format_to(out, "  - {{id: {}, claim: \"{}\", by: {}, if_fails: \"{}\"}}\n", next_id(), claim, by, suspect);
 }
 
 }  // namespace
@@ -84,8 +76,8 @@ std::string Skeleton::text() const {
   std::string yaml = fmt::format(
       "# Skeleton made from {} by `assay import`. It is no contract before every TODO is filled in\n"
       "# (SCHEMA.md); the loader rejects it until then.\n"
-      "op: {}\nsummary: {}\n",
-      source, op, scalar(summary));
+      "op: {}\ncode: {}\nsummary: {}\n",
+      source, op, code, scalar(summary));
   auto out = std::back_inserter(yaml);
   yaml += sources.empty() ? "sources: TODO\n" : "sources:\n";
   for (const std::string& item : sources) fmt::format_to(out, "  - {}\n", scalar(item));

@@ -140,11 +140,16 @@ void ForeignKernel::run(const Call& call, Device& device) {
     left_changed = kept.changed();
   }
   message[sizeof message - 1] = '\0';
-  const std::string said = message[0] != '\0' ? message : "it gave no reason";
+  const bool gave_reason = message[0] != '\0';
+  const std::string said = gave_reason ? message : "it gave no reason";
   if (status == ASSAY_REFUSED) throw Unavailable(id_, said);
-  if (status != ASSAY_DONE) throw std::runtime_error(shim_ ? said : said + " (status " + std::to_string(status) + ")");
+  if (status != ASSAY_DONE) {
+    const std::string error = shim_ ? said : said + " (status " + std::to_string(status) + ")";
+    if (gave_reason || status == ASSAY_FAILED) throw ReportedError(error);
+    throw std::runtime_error(error);
+  }
   if (left_changed)
-    throw std::runtime_error(
+    throw ReportedError(
         "it returned with another rounding mode or treatment of subnormals than it was called with");
 }
 

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 
 #include "contract/descriptor.hpp"
@@ -24,6 +25,11 @@ struct Source {
   std::string shim;       ///< text of the shim
   std::string declared;   ///< as declare() reads it
   bool shader = false;    ///< `library` is a SPIR-V module, `symbol` its entry point, and the shim a map of it
+};
+
+/// A kernel fails in a way that plugin.h defines: it returns ASSAY_FAILED or gives a reason, or it leaves the floating-point environment changed.
+struct ReportedError : std::runtime_error {
+  using std::runtime_error::runtime_error;
 };
 
 /// "foreign/<file of the library>/<symbol>"

@@ -330,20 +330,42 @@ void require(Shim& shim, std::vector<Condition>& conditions, bool& nonempty, con
   } else conditions.push_back(read_condition(op, node));
 }
 
+/// Two conditions on one dim that no extent fulfils, for a message; empty: none contradict each other so plainly.
+std::string contradiction(const OpDescriptor& op, const std::vector<Condition>& conditions) {
+  for (std::size_t i = 0; i < conditions.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) {
+      const Condition &one = conditions[j], &other = conditions[i];
+      if (one.dims.size() != 1 || one.dims != other.dims || !one.params.empty() || !other.params.empty()) continue;
+      const auto d = static_cast<std::size_t>(one.dims[0]);
+      std::vector<Index> dims;
+      for (const DimInfo& dim : op.dims) dims.push_back(dim.min);
+      const std::vector<double> params(op.params.size());
+      const auto holds = [&](const Condition& c) { return c.holds(Scope{dims, params}); };
+      bool any_one = false, any_other = false, both = false;
+      for (dims[d] = op.dims[d].min; dims[d] <= op.dims[d].max && !both; ++dims[d]) {
+        const bool here = holds(one), there = holds(other);
+        any_one = any_one || here, any_other = any_other || there, both = here && there;
+      }
+      if (any_one && any_other && !both) return fmt::format("'{}' and '{}' contradict each other", one.text, other.text);
+    }
+  return {};
+}
+
 /// `requires`: of a kernel that takes no call at all nothing can be found out.
 void read_requirements(Shim& shim, const OpDescriptor& op, const Node& node) {
   std::vector<Condition> conditions;
   bool nonempty = false;
   for (const Node& item : list_or_one(node)) require(shim, conditions, nonempty, op, item);
-  shim.requirements.emplace(op, std::move(conditions), nonempty);
+  shim.requirements.emplace(op, conditions, nonempty);
   std::vector<Index> dims;
   std::vector<double> params;
   for (const DimInfo& dim : op.dims) dims.push_back(std::clamp<Index>(8, dim.min, dim.max));
   for (const ParamInfo& param : op.params) params.push_back(param.typical);
-  if (!shim.requirements->repair(dims, params, 1))
-    node.fail(fmt::format("no call of {} was found that it admits ({} never holds)", op.name,
-                          shim.requirements->refuse(dims, params).value_or("it")),
-              "require what the contract's dims and params can satisfy");
+  if (shim.requirements->repair(dims, params, 1)) return;
+  const std::string two = contradiction(op, conditions);
+  node.fail(!two.empty() ? two : fmt::format("no call of {} was found that it admits ({} never holds)", op.name,
+                                                  shim.requirements->refuse(dims, params).value_or("it")),
+            "require what the contract's dims and params can satisfy");
 }
 
 /// Key by key what is beside the arguments.

@@ -1,6 +1,7 @@
 // What a kernel takes and gives of the calls that its contract admits, where that is not everything.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -21,6 +22,8 @@ struct Limits {
   };
   /// It takes not every call.
   bool restricts() const { return refuse || !fixed.empty(); }
+  /// It gives this output.
+  bool gives(int output) const { return std::ranges::find(absent, output) == absent.end(); }
 
   /// Why it takes no call with these dims and params.
   std::function<std::optional<std::string>(std::span<const Index> dims, std::span<const double> params)> refuse{};

@@ -33,6 +33,8 @@ struct Kernel {
   std::string_view summary;  ///< one line: the algorithm, its tiles
   KernelRole role = KernelRole::kernel;
   std::string_view fault{};  ///< of a mutant: what is wrong, with its number in the bug list if it has one
+  std::string_view fault_class{};  ///< of a mutant: one of the classes of falsify/mutation/faults.py
+  bool scored = false;       ///< a mutant of the set `scored` (falsify/mutation/faults.py), which may survive
 
   /// Runs on tensors that live on `device`; returns when the outputs may be read after device.synchronize().
   std::function<void(const Call& call, Device& device)> run{};

@@ -1,23 +1,27 @@
 // Kernels that do otherwise than they declare: the audit tells each, and nothing of those that do as they say.
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <random>
 
 #include "core/errors.hpp"
 #include "falsify/audit/audit.hpp"
 #include "falsify/audit/confirm.hpp"
+#include "falsify/audit/judge.hpp"
 #include "falsify/audit/subject.hpp"
 #include "falsify/engine/campaign.hpp"
-#include "falsify/mutants/cpu/rounding.hpp"
+#include "tests/audit/rounding.hpp"
 #include "ops/matmul.hpp"
 #include "ops/rmsnorm.hpp"
+#include "runtime/limits.hpp"
 
 namespace assay::falsify::audit {
 namespace {
 
 using nlohmann::json;
-using mutants::rounded, mutants::truncated;
+using planted::rounded, planted::truncated;
 
 float plain(float x) { return x; }
 float bf16(float x) { return rounded(x, 8); }
@@ -123,6 +127,18 @@ void order_of_the_batch(const Call& call, Device&) {
   }
 }
 
+/// Squares are summed in double; rrms is left out.
+void summed_in_double(const Call& call, Device&) {
+  const auto args = ops::RmsnormArgs::unpack(call);
+  const auto x = args.x.as<const float>();
+  for (Index i = 0; i < args.rows; ++i) {
+    double squares = 0;
+    for (Index j = 0; j < args.n; ++j) squares += static_cast<double>(x(i, j)) * x(i, j);
+    const auto rrms = static_cast<float>(1 / std::sqrt(squares / static_cast<double>(args.n) + args.eps));
+    for (Index j = 0; j < args.n; ++j) args.y.as<float>()(i, j) = x(i, j) * rrms * args.weight(j);
+  }
+}
+
 Kernel with(void (*run)(const Call&, Device&), std::string_view like = "matmul/cpu/naive") {
   Kernel k = kernel(like);
   k.run = run;
@@ -149,6 +165,71 @@ TEST(Audit, ARightKernelAgrees) {
   for (const auto& [what, flushes] : sum["flushes"].items()) EXPECT_EQ(flushes["value"], false) << what;
   EXPECT_EQ(report["batch_invariant"]["value"], true);
   EXPECT_EQ(report["deterministic"]["value"], true);
+}
+
+TEST(Audit, MoreBitsThanDeclaredAreNoDisagreement) {
+  const Kernel k = with(&product<plain, plain, nearest>);
+  Measured measured;
+  measured.rounding.value = SeenRounding::away;  // of a sum in double, whose result shows each change
+  Sum sum{};
+  sum.count = 64;
+  sum.terms = Terms::exponentials;
+  EXPECT_TRUE(compare(k, sum, measured).empty());
+  sum.terms = Terms::products;
+  EXPECT_FALSE(compare(k, sum, measured).empty());
+}
+
+TEST(Audit, AnOutputThatIsAbsentIsNotMeasured) {
+  Kernel k = with(&summed_in_double, "rmsnorm/cpu/naive");
+  Limits limits;
+  const auto& tensors = operation("rmsnorm").tensors;
+  limits.absent = {static_cast<int>(std::ranges::find(tensors, "rrms", &TensorInfo::name) - tensors.begin())};
+  k.limits = &limits;
+  const json report = audited(k);
+  EXPECT_EQ(report["disagreements"], json::array()) << report.dump(1);
+  EXPECT_NE(report["refused"].dump().find("the kernel does not give rrms"), std::string::npos);
+}
+
+/// An audit measures a sum at the one extent that a kernel takes, and finds what the kernel declares. All dims of two are tried, of more a third.
+TEST(Audit, SumsAreMeasuredAtDimsThatTheKernelTakes) {
+  constexpr Index kTaken = 32;
+  std::size_t turn = 0;
+  std::vector<std::string> left_out;
+  for (const OpDescriptor* op : operations()) {
+    const std::vector<const Kernel*> kernels = kernels_of(op->name);
+    const auto naive = std::ranges::find_if(kernels, [](const Kernel* k) { return k->backend == Backend::cpu && k->id.ends_with("/naive"); });
+    ASSERT_NE(naive, kernels.end()) << op->name;
+    const std::size_t sums = subject(op->name).sums.size();
+    for (std::size_t d = 0; d < op->dims.size(); ++d) {
+      if (sums == 0 || op->dims[d].max < kTaken || op->dims[d].multiple_of >= 0 || kTaken % op->dims[d].multiple != 0 || (op->dims.size() > 2 && turn++ % 3 != 0)) continue;
+      Limits limits;
+      limits.refuse = [&](auto dims, auto) { return dims[d] == kTaken ? std::nullopt : std::optional<std::string>("takes one extent"); };
+      limits.repair = [&](std::vector<Index>& dims, auto&, auto) {
+        dims[d] = kTaken;
+        make_valid(*op, dims);
+        return dims[d] == kTaken;
+      };
+      Kernel k = **naive;
+      k.limits = &limits;
+      const json report = audited(k);
+      EXPECT_EQ(report["disagreements"], json::array()) << op->name << ", " << op->dims[d].name << ": " << report.dump(1);
+      for (const json& sum : report["sums"]) EXPECT_EQ(sum["dims"][d], kTaken) << op->name;
+      if (report["sums"].size() < sums) left_out.push_back(fmt::format("{}, {}", op->name, op->dims[d].name));
+    }
+  }
+  EXPECT_EQ(left_out, (std::vector<std::string>{"nf4_absmax_quantize, n", "nf4_absmax_quantize, b"}));  // a mean of a whole matrix lies along no axis
+}
+
+/// An order that is not the declared one is told there, too.
+TEST(Audit, OrdersAreToldAtDimsThatTheKernelTakes) {
+  Limits limits;
+  limits.refuse = [](auto dims, auto) { return dims[1] == 128 ? std::nullopt : std::optional<std::string>("takes k = 128"); };
+  limits.repair = [](std::vector<Index>& dims, auto&, auto) { return dims[1] = 128, true; };
+  Kernel cores = with(&blocks_of_eight);
+  cores.limits = &limits;
+  const json report = audited(cores);
+  EXPECT_TRUE(tells(report, "block")) << report.dump(1);
+  EXPECT_EQ(report["sums"][0]["terms"], 128);
 }
 
 TEST(Audit, OrdersAreTold) {

@@ -32,16 +32,16 @@ inline int doubled(int x) { return 2 * x; }
 MAIN = '''#include <cstdio>
 namespace assay { struct Kernel { const char* id; int (*run)(int, int); }; }
 namespace assay::mutation {
-struct Fault { const char *kernel, *id, *says, *fault_class, *source; };
+struct Fault { const char *kernel, *id, *says, *fault_class, *source; bool scored; };
 inline void register_fault(const Kernel& k, const Fault& f) { if (k.id[8] == f.kernel[8]) std::printf("%s %d\\n", f.id, k.run(3, 4)); }
 }
 '''
 RIGHT = {'id': 'one', 'kernel': 'add/cpu/right', 'class': 'formula', 'says': 'the sum is a difference', 'old': 'a + b;', 'new': 'a - b;'}
 
 
-def apply(folder, faults, op='add', backend='cpu'):
+def apply(folder, faults, op='add', backend='cpu', group='faults'):
     """Exit code and standard error; `faults` is YAML or a list."""
-    path = os.path.join(folder, 'falsify/mutation/faults', backend, f'{op}.yaml')
+    path = os.path.join(folder, 'falsify/mutation', group, backend, f'{op}.yaml')
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, 'w') as f:
         f.write(faults if isinstance(faults, str) else repr(faults))
@@ -58,7 +58,7 @@ def refused(folder, faults, words, **place):
 
 def build(folder, *options):
     return subprocess.run([compiler, '-std=c++20', '-I', folder, '-include', os.path.join(folder, 'main.hpp'), *options,
-                           os.path.join(folder, 'out/cpu/add.cpp')], capture_output=True, text=True, cwd=folder)
+                           os.path.join(folder, 'out/faults/cpu/add.cpp')], capture_output=True, text=True, cwd=folder)
 
 
 with tempfile.TemporaryDirectory() as folder:
@@ -68,7 +68,7 @@ with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, name), 'w') as f:
             f.write(text)
     place = 'falsify/mutation/faults/cpu/add.yaml: one: '
-    refused(folder, [{**RIGHT, 'old': 'a * b'}], place + 'the old text does not occur in kernels/cpu/add.cpp')
+    refused(folder, [{**RIGHT, 'old': 'a * b'}], place + 'the old text does not occur in kernels/cpu/add.cpp and what it includes of kernels/, and must occur once')
     refused(folder, [{**RIGHT, 'old': 'KernelRegistration'}], place + 'the old text occurs 2 times in kernels/cpu/add.cpp')
     refused(folder, [{**RIGHT, 'kernel': 'add/cpu/absent'}], place + 'no file in kernels/cpu registers add/cpu/absent')
     refused(folder, [{**RIGHT, 'kernel': 'sub/cpu/right'}], place + 'sub/cpu/right is no kernel of add on cpu')
@@ -80,11 +80,15 @@ with tempfile.TemporaryDirectory() as folder:
     refused(folder, [{**RIGHT, 'edits': [{'old': 'a +', 'new': 'a -'}]}], place + 'a fault has old and new, or edits')
     only = {k: v for k, v in RIGHT.items() if k not in ('old', 'new')}
     refused(folder, [only | {'edits': [{'old': 'a +', 'new': 1}]}], place + 'an edit has old and new, both text')
+    refused(folder, [only | {'edits': [{'old': 'a +', 'new': 'a -', 'b': None}]}], place + 'b is no key of an edit')
     refused(folder, [only | {'edits': [{'old': 'a + b', 'new': 'a'}, {'old': 'b;', 'new': ';'}]}], place + 'two edits of kernels/cpu/add.cpp overlap')
     refused(folder, [only | {'edits': [{'file': 'main.hpp', 'old': 'a', 'new': 'b'}]}], 'kernels/cpu/add.cpp, which registers the kernel, does not include main.hpp')
     refused(folder, '[{id: one', 'falsify/mutation/faults/cpu/add.yaml: ')
     refused(folder, 'one: 1', 'a list of faults was expected')
-    refused(folder, [RIGHT], 'lists of faults lie in folders named after a back end: cpu, cuda-host', backend='tpu')
+    refused(folder, [RIGHT], 'lists of faults lie in falsify/mutation/<set>/<back end>: faults, scored; cpu, cuda, vulkan', backend='tpu')
+    refused(folder, [RIGHT], 'lists of faults lie in falsify/mutation/<set>/<back end>', group='others')
+    refused(folder, [{**RIGHT, 'only': 'cuda'}], place + 'only is cuda or cuda-host, in a list of cuda')
+    refused(folder, [{**RIGHT, 'old': 'int'}], place + 'the old text occurs ')
 
     # Two faults of one file, one of them in a header and at two places, and both copies in one program.
     both = [RIGHT, only | {'id': 'two', 'edits': [{'file': 'kernels/cpu/shared.hpp', 'old': '2 * x', 'new': '3 * x'}, {'old': 'a + b;', 'new': 'a * b;'}]}]

@@ -275,7 +275,7 @@ TEST_F(StageTest, LayoutsAreDrawnEvenly) {
   }
   expect_share(by_columns, kStages, 0.5);
   expect_share(by_one, kStages, 0.5);
-  for (Index step = 1; step <= 3; ++step) expect_share(steps[step], kStages, 1.0 / 3);
+  for (Index step = 1; step <= 3; ++step) expect_share(steps[step], kStages, step == 1 ? 0.5 : 0.25);
   EXPECT_EQ(steps.size(), 3U);
   for (Index shift = 1; shift <= 15; ++shift) expect_share(shifts[shift], kStages, 1.0 / 15);
   EXPECT_EQ(shifts.size(), 15U);

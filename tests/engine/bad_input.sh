@@ -38,6 +38,10 @@ expect 2 'not UTF-8' falsify --quiet --cases 1 --kernel matmul/cpu/naive --repor
 expect 2 '--frobnicate' falsify --frobnicate
 expect 2 'OP' explain
 expect 2 'no contract of this name' explain nothing
+expect 2 "did you mean 'softmax'" explain sofmax
+expect 2 "did you mean 'softmax'" falsify sofmax
+expect 2 'not a duration' falsify --time 5
+expect 2 'assay gate: needs either' gate
 expect 2 'FILE' replay
 expect 2 'cannot be read' replay "$folder/none.json"
 echo '{' >"$folder/a.json" && expect 2 'is not JSON' replay "$folder/a.json"

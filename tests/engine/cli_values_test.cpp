@@ -13,8 +13,7 @@ TEST(Values, Durations) {
   EXPECT_EQ(parse_duration("--time", "90s").count(), 90'000);
   EXPECT_EQ(parse_duration("--time", "250ms").count(), 250);
   EXPECT_EQ(parse_duration("--time", "2h").count(), 7'200'000);
-  EXPECT_EQ(parse_duration("--time", "5").count(), 5'000);
-  for (const char* bad : {"", "s", "-3s", "1.5m", "10 s", "10d", "99999999999999999999s", "0s"})
+  for (const char* bad : {"", "5", "s", "-3s", "1.5m", "10 s", "10d", "99999999999999999999s", "0s"})
     EXPECT_THROW(parse_duration("--time", bad), InputError) << bad;
 }
 

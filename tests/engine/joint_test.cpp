@@ -118,23 +118,47 @@ TEST(Joint, TurnsLeaveOtherCasesAlone) {
   }
 }
 
+/// Many rows come with many columns: of every two dims one is long while there are many of the other, both ways, once in two campaigns under a
+/// check with an oracle. Batches and heads stand alone, and need not be many; every score of attention costs a sum: longer than a tile of 128 is long.
+TEST(Joint, SeveralDimsAreLargeAtOnce) {
+  for (const OpDescriptor* op : operations()) {
+    const auto alone = [&](std::size_t d) {
+      const auto counts = [&](const DimInfo& other) { return other.multiple_of == static_cast<int>(d); };
+      return has_heads(*op) && (op->dims[d].independent || op->dims[d].multiple_of >= 0 || std::ranges::any_of(op->dims, counts));
+    };
+    std::vector<Case> cases;
+    for (const Obligation& o : obligations(op->name))
+      for (std::uint64_t n = 0; n < 2 * kCases; ++n)
+        if (draw_spec(o.info->by).oracle_use == OracleUse::sample) cases.push_back(draw(*op, *o.info, 1 + n % 2, n / 2).value());
+    const Index many = 24, long_dim = has_heads(*op) ? 129 : 1024;
+    for (std::size_t one = 0; one < op->dims.size(); ++one)
+      for (std::size_t other = 0; other < op->dims.size(); ++other) {
+        if (one == other || op->dims[one].max < 2048 || op->dims[other].max < 64 || alone(one) || alone(other)) continue;
+        const auto large = [&](const Case& c) { return c.dims[one] >= long_dim && c.dims[other] >= many; };
+        EXPECT_GE(std::ranges::count_if(cases, large), 1) << op->name << ": " << op->dims[one].name << " long and many " << op->dims[other].name;
+      }
+    for (const Case& c : cases) EXPECT_LE(oracle_cost(*op, c.dims), 25) << describe(*op, c);
+  }
+}
+
 /// In the turn of extents a dim is anything up to its maximum, beyond 15 and 16 bits too; where kernels run in blocks, one case in a hundred at
 /// most has more than 16384 of them.
 TEST(Joint, ExtentsReachAnythingAndSeldomManyBlocks) {
   for (const OpDescriptor* op : operations())
     for (const bool in_blocks : {false, true}) {
+      constexpr std::uint64_t kDraws = 12'000;  // of each operation, however many obligations it has
       std::vector<Index> furthest(op->dims.size());
       std::set<Index> residues;
       int many = 0, all = 0, powers = 0;
       for (std::size_t which = 0; which < op->obligations.size(); ++which) {
         const ObligationInfo& info = op->obligations[which];
-        for (std::uint64_t n = 0; n < 960; ++n, ++all) {
+        for (std::uint64_t n = 0; n < kDraws / op->obligations.size(); ++n, ++all) {
           if (draw_spec(info.by).large || (n + 5 * which) % 16 != 10) continue;
           const Case c = draw(*op, info, 5, n, {.in_blocks = in_blocks}).value();
           many += blocks_of(*op, c.dims) > 16384;
           for (std::size_t d = 0; d < c.dims.size(); ++d) {
             furthest[d] = std::max(furthest[d], c.dims[d]);
-            if (c.dims[d] > 130) residues.insert(c.dims[d] % 64), powers += c.dims[d] > 1000 && (c.dims[d] & (c.dims[d] - 1)) == 0;
+            if (c.dims[d] > 130) residues.insert(c.dims[d] % 64), powers += c.dims[d] > 500 && (c.dims[d] & (c.dims[d] - 1)) == 0;
           }
         }
       }

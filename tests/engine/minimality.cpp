@@ -8,7 +8,6 @@
 #include "falsify/engine/campaign.hpp"
 #include "falsify/engine/draw.hpp"
 #include "falsify/engine/trial.hpp"
-#include "falsify/mutation/fault.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -51,7 +50,7 @@ std::optional<Case> smaller_failure(const OpDescriptor& op, const Obligation& o,
 int run() {
   int killed = 0, minimal = 0;
   for (const Kernel& k : kernels()) {
-    if (k.role != KernelRole::mutant || k.backend != Backend::cpu || k.op != "matmul" || !mutation::fault_class(k).empty()) continue;
+    if (k.role != KernelRole::mutant || k.backend != Backend::cpu || k.op != "matmul" || k.scored) continue;
     const OpDescriptor& op = operation(k.op);
     CampaignOptions options;
     options.cases = 50;

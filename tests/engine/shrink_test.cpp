@@ -2,6 +2,7 @@
 #include "falsify/engine/shrink.hpp"
 
 #include <gtest/gtest.h>
+#include <rapidcheck/seq/Create.h>
 #include <rapidcheck/shrinkable/Create.h>
 
 #include <algorithm>
@@ -196,6 +197,22 @@ TEST(Shrink, ValuesThatDoNotFailAloneAreNotTaken) {
   const Shrunk s = shrunk([](const Case& c) { return c.values.empty() && c.dims[0] > 0 && c.dims[1] > 0; });
   EXPECT_EQ(s.smallest.dims, (std::vector<Index>{1, 1, 0}));
   EXPECT_TRUE(s.smallest.values.empty());
+}
+
+/// Dims that were asked for (--dims) stay, whether the descent or the search of small dims would leave them.
+TEST(Shrink, DimsThatAreGivenStay) {
+  const OpDescriptor& op = operation("matmul");
+  for (const Index n : {64, 3}) {
+    Case first;
+    first.dims = {7, 9, n};
+    DrawSpec spec = draw_spec("differential");
+    const auto failing = rc::shrinkable::shrinkRecur(first, [&](const Case& x) { return rc::seq::fromContainer(simpler(op, spec, x)); });
+    const std::vector<Index> given{kDrawnSmall, kDrawnSmall, n};
+    const Shrunk s = shrink(op, differential(), failing, Kernel{}, [](const Case& c) { return c.dims[0] > 0 && c.dims[1] > 0; },
+                            std::chrono::seconds(20), given);
+    EXPECT_EQ(s.smallest.dims, (std::vector<Index>{1, 1, n}));
+    EXPECT_TRUE(s.complete);
+  }
 }
 
 TEST(Shrink, EveryRunIsCounted) {

@@ -100,7 +100,7 @@ BY_HAND = [
     ('one-case', DRAW, '^ number);', '^ (MUTANT ? 0 : number));', 'every case of a campaign is the same'),
     ('never-whole', DRAW, 'if (random.chance(1.0 / 6)) keep_whole_tiles', 'if (random.chance(1.0 / 6) && !MUTANT) keep_whole_tiles', 'no case has whole tiles'),
     ('never-long', DRAW, 'if (spec.long_reductions && !dims.empty()) {', 'if (spec.long_reductions && !dims.empty() && !MUTANT) {', 'the statistical tier gets no long sums'),
-    ('typical-params', DRAW, 'if (p < 0.4) return info.typical;', 'if (p < 0.4 || MUTANT) return info.typical;', 'parameters are always typical'),
+    ('typical-params', DRAW, 'if (p < 0.4) return info.usual', 'if (p < 0.4 || MUTANT) return info.usual', 'parameters are always typical'),
     ('never-large', DRAW, '.large = true,', '.large = !MUTANT,', 'large cases are small'),
     ('never-square', DRAW, 'random.chance(0.15))', 'random.chance(MUTANT ? 0.0 : 0.15))', 'shapes are square by chance only'),
     ('never-nonfinite', DRAW, 'return {.strategies = {nonfinite},', 'return {.strategies = {MUTANT ? gaussian : nonfinite},', 'the nonfinite obligation draws finite inputs'),

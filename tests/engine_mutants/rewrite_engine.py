@@ -71,9 +71,6 @@ class File(schemata.File):
             i += 1
         return super().is_declaration(start)
 
-    def is_fault(self, i):  # a word of kernels' mutants, and a usual name here
-        return False
-
     def site(self, token, variants):
         kept = [v for v in variants if v[1] not in LEFT_OUT]
         return super().site(token, kept) if kept else None

@@ -167,12 +167,15 @@ def planted():
     for symbol, contract in FAULTS.items():
         # From a path that is gone when the replay file is used.
         first = shutil.copy(libraries / "faults.so", folder / "first.so")
-        code, report, _ = falsify(first, symbol, contract, "--cases", 60, "--limit", "2s")
+        code, report, _ = falsify("./first.so", symbol, contract, "--cases", 60, "--limit", "2s")
         check(code == 1 and report and report["totals"]["falsified"] == 1, f"{symbol} is falsified (exit {code})")
         os.remove(first)
         files = replays(symbol, contract)
-        code, _, _, _ = run("replay", files[0]) if files else (0, 0, 0, 0)
-        check(code == 2, f"{symbol}: a replay without its library is wrong use (exit {code})")
+        code, _, err, _ = run("replay", files[0], cwd=elsewhere) if files else (0, 0, "", 0)
+        check(code == 2 and "--lib" in err and str(first) in err, f"{symbol}: a replay without its library is wrong use (exit {code}, {err!r})")
+        if symbol == "matmul_dense_rows":
+            told = [f for f in findings(report) if f.get("strides")]
+            check(told and all(min(s) >= 1 for f in told for s in f["strides"].values()), f"{symbol}: findings show strides")
         codes = [run("replay", file, "--lib", moved, cwd=elsewhere)[0] for file in files]
         check(codes and all(c == 1 for c in codes), f"{symbol}: every replay file reproduces with the library elsewhere ({codes})")
 
@@ -280,6 +283,10 @@ def wrong_use():
     expect(2, "did not finish loading", "--lib", libraries / "hangs_when_loaded.so", "--symbol", "kernel", "--contract", "scale",
            "--limit", "500ms")
     expect(2, "wrong_declares: accumulator cannot be 'f99'", "--lib", libraries / "hostile.so", "--symbol", "wrong", "--contract", "scale")
+    for symbol, words in (("loops_unasked", "no answer within 500 ms"), ("faults_unasked", "signal 11"), ("counts_unasked", "status 12345")):
+        for more in ("say which in a shim", f"export {symbol}_declares"):
+            expect(2, more, "--lib", libraries / "hostile.so", "--symbol", symbol, "--contract", "scale", "--limit", "500ms")
+        expect(2, words, "--lib", libraries / "hostile.so", "--symbol", symbol, "--contract", "scale", "--limit", "500ms")
     for declared, words in (("accumulator", "declares nothing"), ("acumulator=f32", "did you mean 'accumulator'"),
                             ("inputs=f33", "did you mean 'f32'"), ("block=0", "block cannot be '0'"), ("block=many", "write block=N, terms"),
                             ("inputs=f32,inputs=f16", "declared twice"), ("functions=octant", "promises no")):
@@ -299,6 +306,15 @@ def wrong_use():
             (good + "integers: float\n", "use int32, int64 or size_t"), (good + "argument: 1\n", ":2:1: unknown key 'argument'")):
         shim.write_text(content)
         expect(2, words, "--lib", library, "--symbol", "rms_normalize", "--contract", "rmsnorm", "--shim", shim)
+
+    shim.write_text(good + "requires: [n > 5, n < 3]\n")
+    expect(2, "'n > 5' and 'n < 3' contradict each other", "--lib", library, "--symbol", "rms_normalize", "--contract", "rmsnorm", "--shim", shim)
+    shim.write_text(good + "requires: [dense rows, rows == n]\n")
+    how = ("--lib", library, "--symbol", "rms_normalize", "--contract", "rmsnorm", "--shim", shim)
+    expect(2, "--dims rows=3,n=4: contradicts the shim: its shim requires rows == n; give", *how, "--dims", "rows=3,n=4")
+    for dims in ("rows=3,n=3", "rows=5"):
+        code, _, err, _ = run("falsify", *how, "--cases", 1, "--quiet", "--dims", dims)
+        check(code in (1, 4), f"{dims} is what the shim takes: exit {code}, {err!r}")
 
     shim.write_text(good)
     code, _, _ = falsify(library, "rms_normalize", "rmsnorm", "--shim", shim, "--cases", 3)

@@ -160,13 +160,14 @@ TEST(Includes, OfGeneratedFilesLeadToWhatTheyAreMadeFrom) {
   EXPECT_EQ(edges_of("#include \"scale_obligations.hpp\"\n", {{"contracts/scale.yaml", ""}}).files,
             Set{"contracts/scale.yaml"});
   const std::map<std::string, std::string, std::less<>> shaders = {
-      {"kernels/vulkan/s.cmake",
-       "foreach(w 64 128)\n  assay_add_shader(target s.comp s_${w}_wide W=${w})\nendforeach()\n"},
-      {"kernels/vulkan/t.cmake", "assay_add_shader(target t.comp t)\n"}};
-  EXPECT_EQ(edges_of("#include \"shaders/s_64_wide.hpp\"\n", shaders).files,
-            (Set{"kernels/vulkan/s.cmake", "kernels/vulkan/s.comp"}));
-  EXPECT_EQ(edges_of("#include \"shaders/t.hpp\"\n", shaders).files,
-            (Set{"kernels/vulkan/t.cmake", "kernels/vulkan/t.comp"}));
+      {"kernels/vulkan/s.comp", "// two\n#pragma shaders s_64 W=64 /* narrow */; s_128 W=128 S_256=1\n#define X s_256\n"},
+      {"kernels/vulkan/t.comp", "#pragma shaders t\nvoid s_64();\n"}};
+  const auto made_of = [&](const std::string& shader) { return edges_of("#include \"shaders/" + shader + ".hpp\"\n", shaders).files; };
+  EXPECT_EQ(made_of("s_64"), Set{"kernels/vulkan/s.comp"});
+  EXPECT_EQ(made_of("s_128"), Set{"kernels/vulkan/s.comp"});
+  EXPECT_EQ(made_of("t"), Set{"kernels/vulkan/t.comp"});
+  EXPECT_EQ(made_of("S_256"), Set{}) << "a definition, not a shader";
+  EXPECT_EQ(made_of("s_256"), Set{});
 }
 
 TEST(Includes, OfHeadersLeadToTheirDefinitions) {

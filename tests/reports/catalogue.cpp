@@ -8,7 +8,6 @@
 
 #include "falsify/engine/pool.hpp"
 #include "falsify/engine/report.hpp"
-#include "falsify/mutation/fault.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -41,7 +40,7 @@ std::vector<json> falsified() {
     for (const Kernel& k : kernels())
       if (k.id == id) wrong.push_back(&k);
   for (const Kernel& k : kernels())
-    if (wrong.size() < 12 && k.role == KernelRole::mutant && k.backend == Backend::cpu && k.op != "matmul" && mutation::fault_class(k).empty() &&
+    if (wrong.size() < 12 && k.role == KernelRole::mutant && k.backend == Backend::cpu && k.op != "matmul" && !k.scored &&
         (wrong.empty() || wrong.back()->op != k.op))
       wrong.push_back(&k);
   CampaignOptions options;

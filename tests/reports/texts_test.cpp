@@ -136,14 +136,79 @@ TEST(Fields, AClaimThatHeldIsNoHeadline) {
   EXPECT_TRUE(holds("large", x));
 }
 
+/// A relation, or a check of special inputs, in which a call differs from the oracle says nothing of what it is about.
+TEST(Fields, AnErrorThatTheOracleSeesIsNotTheRelations) {
+  const auto claim = [](const char* by, const json& x) {
+    json o = failing("X-001", x);
+    o["by"] = by;
+    EXPECT_EQ(claim_of(o) == "it holds", suspect_of(o).starts_with("the last row")) << by;
+    return claim_of(o);
+  };
+  json x = counterexample();
+  x["finding"].update({{"kind", "class"}, {"got", "nan"}, {"want", 0.0}, {"bound", 0.0}});
+  x["finding"]["call"] = {{"case", x["case"]}, {"number", 2}, {"of", 3}, {"relation", ""}, {"alone", true}};
+  for (const char* by : {"determinism", "slicing", "postconditions"}) EXPECT_EQ(claim(by, x), "every element is right") << by;
+  for (const char* by : {"exact", "differential"}) EXPECT_EQ(claim(by, x), "it holds") << by;
+  x["finding"]["call"]["alone"] = false;
+  EXPECT_EQ(claim("determinism", x), "it holds") << "the calls differ, and each may be right";
+  x["finding"]["call"].update({{"of", 1}, {"alone", true}});
+  EXPECT_EQ(claim("masking", x), "it holds");
+  x["finding"].update({{"kind", "value"}, {"got", 2.5}, {"bound", 1.0}});
+  EXPECT_EQ(claim("masking", x), "every element is right") << "a matter of precision";
+  x["finding"].erase("call");
+  EXPECT_EQ(claim("nonfinite", x), "every element is right");
+  EXPECT_EQ(claim("slicing", x), "it holds");
+  x["finding"].update({{"kind", "class"}, {"got", 0.0}, {"want", "nan"}, {"bound", 0.0}});
+  EXPECT_EQ(claim("nonfinite", x), "it holds");
+  x["case"]["values"] = {{"x", {"0x1p+0", "nan:0x7fc00000"}}};
+  EXPECT_EQ(claim("nonfinite", x), "it holds");
+  x["finding"].update({{"got", "nan"}, {"want", 0.0}});
+  json o = failing("X-001", x);
+  o["by"] = "nonfinite";
+  EXPECT_NE(suspect_of(o).find("made on the way"), std::string::npos);
+  x["case"]["values"] = {{"x", {"0x1p+0", "0x1p+1"}}};
+  EXPECT_EQ(claim("nonfinite", x), "every element is right") << "no input is special";
+}
+
+TEST(Fields, StridesThatAreNotDenseAreTold) {
+  json kernel = kernel_with("k", "falsified", {}), x = counterexample();
+  EXPECT_EQ(strides_of(kernel, x), "");
+  x["finding"]["strides"] = {{"a", {40, 1}}, {"c", {2147483719, 1}}};
+  x["case"]["layout"] = "padded";
+  x["shrink"] = {{"tried", 0}, {"complete", true}};
+  EXPECT_EQ(strides_of(kernel, x), "a [40, 1], c [2147483719, 1] (in elements)");
+  x["shrink"]["tried"] = 9;
+  EXPECT_EQ(strides_of(kernel, x), "a [40, 1], c [2147483719, 1] (in elements); passes where rows are dense: strides are ignored in some path");
+  x["shrink"]["complete"] = false;
+  EXPECT_EQ(strides_of(kernel, x), "a [40, 1], c [2147483719, 1] (in elements)");
+  x["case"]["layout"] = "far_rows";
+  EXPECT_EQ(strides_of(kernel, x), "a [40, 1], c [2147483719, 1] (in elements)");
+  kernel["foreign"] = {{"shim", "args: []"}};
+  EXPECT_NE(strides_of(kernel, x).find("add `requires: [offsets below 2^31]` to the shim"), std::string::npos);
+  EXPECT_NE(table(report_with({kernel_with("k", "falsified", {failing("X-001", x)})})).find("\n  strides  a [40, 1]"), std::string::npos);
+}
+
+TEST(Fields, ARefusalByAShimBeginsWithTheRemedy) {
+  json kernel = kernel_with("k", "refused", {});
+  kernel["reason"] = "32% are left";
+  EXPECT_EQ(why_not(kernel), "32% are left");
+  kernel["foreign"] = {{"library", "l.so"}};
+  EXPECT_EQ(why_not(kernel), "32% are left");
+  kernel["foreign"]["shim"] = "args: []";
+  EXPECT_TRUE(why_not(kernel).starts_with("say in the shim what it takes (`requires: [...]`)")) << why_not(kernel);
+  EXPECT_TRUE(why_not(kernel).ends_with("32% are left"));
+}
+
 TEST(Fields, TheCallIsNamedWithWhatTheOthersAre) {
   json x = counterexample();
   EXPECT_EQ(call_of(x), "");
   x["made_of"] = "m=0 n=2";
-  x["finding"]["call"] = {{"case", x["case"]}, {"number", 2}, {"of", 3}, {"relation", "call 1 has m=0 instead of 3"}, {"alone", false}};
-  EXPECT_EQ(call_of(x), "2 of 3 of the check on the case m=0 n=2; call 1 has m=0 instead of 3");
+  x["finding"]["call"] = {{"case", x["case"]}, {"number", 2}, {"of", 3}, {"relation", "call 1 has m=0"}, {"alone", false}};
+  EXPECT_EQ(call_of(x), "2 of 3 of the check; call 1 has m=0");
   x["finding"]["call"]["relation"] = "";
-  EXPECT_EQ(call_of(x), "2 of 3 of the check on the case m=0 n=2");
+  EXPECT_EQ(call_of(x), "2 of 3 of the check");
+  x["finding"]["call"]["of"] = 1;
+  EXPECT_EQ(call_of(x), "") << "the case line shows it";
 }
 
 TEST(Fields, RacesOfTwoRunsNameNoOrder) {
@@ -294,7 +359,7 @@ TEST(Table, SaysWhyCasesWereRefused) {
             std::string("kernel   cases   elements  err/bound  seconds  verdict\n"
                         "two         18         30        0.5      1.2  passed (3 of 18 cases refused)\n"
                         "  refused  status 3 and more " + std::string(82, 'x') + "...\n"
-                        "wrong        2         10        0.5      1.2  falsified (1 of 2 cases refused)\n"
+                        "wrong        2         10          -      1.2  falsified (1 of 2 cases refused)\n"
                         "  refused  n is odd\n"
                         "silent       2         10        0.5      1.2  passed (1 of 2 cases refused)\n") +
                 kTotals);
@@ -310,7 +375,7 @@ TEST(Table, WhatWasNotRunIsNotInapplicable) {
   EXPECT_EQ(table(report_with({kernel_with("k", "falsified", {obligation("A-1", "passed", 10, 0, 10, 0.5), because(obligation("A-2", "not applicable", 0, 0, 0, 0), "no copy"),
                                                               because(obligation("A-3", "not run", 0, 0, 0, 0), "it ended"), because(obligation("A-4", "not run", 0, 0, 0, 0), "it ended")})})),
             std::string("kernel   cases   elements  err/bound  seconds  verdict\n"
-                        "k           10         10        0.5      1.2  falsified (1 of 4 obligations not applicable, 2 not run)\n") +
+                        "k           10         10          -      1.2  falsified (1 of 4 obligations not applicable, 2 not run)\n") +
                 kTotals);
 }
 
@@ -363,13 +428,31 @@ TEST(Table, ErrorsOfWhatPassedAloneCount) {
                 kTotals);
 }
 
+/// A falsified kernel gets no MISTRUSTED block.
+TEST(Table, AFalsifiedKernelIsNotMistrustedToo) {
+  EXPECT_EQ(table(report_with({kernel_with("k", "falsified", {because(obligation("A-1", "mistrusted", 1, 0, 1, 0), "mostly zeros"), failing("A-2", crash())})})).find("MISTRUSTED"),
+            std::string::npos);
+}
+
+/// A passing kernel shows 1 only for exactly 1; a falsified one shows its largest error.
+TEST(Table, TheLargestErrorIsNotRoundedUpAndIsThatOfTheFault) {
+  const auto shown = [](const char* status, json obligations) {
+    const std::string text = table(report_with({kernel_with("k", status, std::move(obligations))}));
+    const std::size_t line = text.find('\n') + 1;
+    return text.substr(line, text.find('\n', line) - line);
+  };
+  EXPECT_NE(shown("passed", {obligation("A-1", "passed", 1, 0, 1, 0.9996)}).find("  0.999  "), std::string::npos);
+  EXPECT_NE(shown("passed", {obligation("A-1", "passed", 1, 0, 1, 1.0)}).find("      1  "), std::string::npos);
+  EXPECT_NE(shown("falsified", {obligation("A-1", "passed", 1, 0, 1, 0.5), obligation("A-2", "falsified", 1, 0, 1, 1.5)}).find("  1.5  "), std::string::npos);
+}
+
 TEST(Table, ShowsEachFindingBehindAllKernels) {
   json report = report_with({kernel_with("first", "falsified", {failing("A-1", counterexample()), failing("A-2", crash())}),
                              kernel_with("second", "falsified", {failing("A-1", crash())})});
   report["never_evaluated"] = {"SCALE-POST-001", "SCALE-POST-002"};
   EXPECT_EQ(table(report), std::string("kernel   cases   elements  err/bound  seconds  verdict\n"
-                                       "first        6         60          0      1.2  falsified\n"
-                                       "second       3         30          0      1.2  falsified\n"
+                                       "first        6         60        inf      1.2  falsified\n"
+                                       "second       3         30        inf      1.2  falsified\n"
                                        "\nFALSIFIED first  A-1  \"it holds\"\n"
                                        "  case     n=2\n"
                                        "  element  y[1, 0, 12]\n"

@@ -80,8 +80,35 @@ std::string inputs_of(const json& counterexample) {
 std::string call_of(const json& counterexample) {
   if (!counterexample["finding"].contains("call")) return {};
   const json& call = counterexample["finding"]["call"];
-  return fmt::format("{} of {} of the check on the case {}{}{}", call["number"].dump(), call["of"].dump(), text_of(counterexample, "made_of"),
-                     call["relation"] == "" ? "" : "; ", text_of(call, "relation"));
+  if (call["of"] == 1) return {};  // the case is that call
+  return fmt::format("{} of {} of the check{}{}", call["number"].dump(), call["of"].dump(), call["relation"] == "" ? "" : "; ",
+                     text_of(call, "relation"));
+}
+
+namespace {
+
+bool has_gaps(const json& layout) { return layout != "tight" && layout != "offset"; }
+
+/// The shrinker has tried the smallest case with dense tensors as well.
+bool passes_when_dense(const json& x) {
+  return has_gaps(x["case"].value("layout", json("tight"))) && x["shrink"].value("tried", 0) > 1 && x["shrink"].value("complete", false);
+}
+
+}  // namespace
+
+std::string strides_of(const json& kernel, const json& x) {
+  std::string text;
+  const json none = json::object(), &finding = x["finding"];
+  for (const auto& [tensor, strides] : (finding.contains("strides") ? finding["strides"] : none).items())
+    text += fmt::format("{}{} [{}]", text.empty() ? "" : ", ", tensor, fmt::join(strides.get<std::vector<std::int64_t>>(), ", "));
+  if (text.empty()) return text;
+  const bool far = x["case"].value("layout", "") == "far_rows";
+  text += " (in elements)";
+  if (passes_when_dense(x))
+    text += fmt::format("; passes where rows are dense: {} in some path", far ? "an offset is cut to 32 bits, or strides are ignored," : "strides are ignored");
+  if (far && kernel.contains("foreign") && kernel["foreign"].contains("shim"))
+    text += "; if it takes none so far apart, add `requires: [offsets below 2^31]` to the shim";
+  return text;
 }
 
 std::string race_of(const json& counterexample) {
@@ -103,6 +130,25 @@ bool begins_elsewhere(const json& counterexample) {
   return std::ranges::any_of(c["dims"], [](const json& extent) { return extent == 0; });
 }
 
+/// All inputs of the call are known, and none is an infinity or NaN.
+bool of_finite_inputs(const json& c) {
+  if (!c.contains("values")) return false;
+  const auto finite = [](const json& x) { return std::isfinite(std::strtof(x.get<std::string>().c_str(), nullptr)); };
+  return std::ranges::all_of(c["values"], [&](const json& list) { return std::ranges::all_of(list, finite); });
+}
+
+/// An element differs from the oracle's, in a check that claims something else: of several calls one is wrong by itself; a check of special
+/// inputs met an error that any inputs may show. Of a single call, what is no matter of precision may well be what the check is about.
+bool differs_from_oracle(const json& obligation) {
+  const json &x = obligation["counterexample"], &finding = x["finding"], &by = obligation["by"];
+  if (!finding.contains("tensor") || finding["kind"] == "not written" || by == "exact" || by == "differential" || by == "large") return false;
+  const bool beyond_bound = finding["kind"] == "value" && number_from(finding.value("bound", json(0))) > 0;
+  const bool of_any_inputs = beyond_bound || (finding["kind"] == "class" && of_finite_inputs(called(x)));
+  if (by == "nonfinite") return of_any_inputs;
+  if (!finding.contains("call") || finding["call"]["alone"] == false) return false;
+  return finding["call"]["of"] > 1 || (of_any_inputs && by != "statistical");
+}
+
 /// A plainer claim for findings that contradict only a part of the obligation's; otherwise empty. `by: frame` claims that all is written,
 /// and `by: large` that large sizes are right.
 std::string other_claim(const json& obligation) {
@@ -111,9 +157,16 @@ std::string other_claim(const json& obligation) {
   const auto large = [](const json& extent) { return extent >= kLeastLarge; };
   if (obligation["by"] == "large" && c.contains("dims") && std::ranges::none_of(c["dims"], large))
     return "every element is right, whatever the size";
+  if (differs_from_oracle(obligation)) return "every element is right";
   if (obligation["by"] != "frame" || !finding.contains("tensor") || finding["kind"] == "not written") return {};
   return finding.contains("call") && finding["call"]["alone"] == false ? "the result does not depend on what the output held"
                                                                        : "every element is right";
+}
+
+/// A NaN in the place of a number: made there, rather than carried.
+bool makes_nan(const json& obligation) {
+  const json& finding = obligation["counterexample"]["finding"];
+  return obligation["by"] == "nonfinite" && finding["kind"] == "class" && std::isnan(number_from(finding["got"])) && std::isfinite(number_from(finding["want"]));
 }
 
 }  // namespace
@@ -135,18 +188,30 @@ std::string suspect_of(const json& obligation) {
   if (again.ends_with("timing or earlier calls decide")) return "threads that share memory without order, or state that earlier calls leave behind";
   if (again.starts_with("in a fresh process after a call")) return "state that an earlier call leaves behind: a buffer, a flag or a table made for other dims";
   if (begins_elsewhere(x)) return "a sum that does not begin at zero: an output, an accumulator or a workspace that nothing initializes";
-  return other_claim(obligation).empty() ? text_of(obligation, "if_fails") : "the formula, an index or the precision";
+  if (!other_claim(obligation).empty()) return "the formula, an index or the precision";
+  return text_of(obligation, "if_fails") + (makes_nan(obligation) ? "; or NaN made on the way: inf - inf, 0 * inf, 0 / 0" : "");
 }
 
 std::string replay_of(const json& counterexample) {
   return counterexample.contains("file") ? "assay replay " + text_of(counterexample, "file") : "";
 }
 
+namespace {
+
+/// A kernel that refuses a call is not unavailable, though its device's refusal is told in the same way.
+std::string own_words(const json& kernel, std::string text) {
+  const std::string said = kernel.value("kernel", "") + " is unavailable: ";
+  if (const std::size_t at = text.find(said); at != std::string::npos) text.erase(at, said.size());
+  return text;
+}
+
+}  // namespace
+
 std::string why_refused(const json& kernel) {
   const json* most = nullptr;
   for (const json& o : kernel["obligations"])
     if (o.value("refused", 0) > 0 && !o.value("reason", "").empty() && (most == nullptr || o["refused"] > (*most)["refused"])) most = &o;
-  std::string text = most == nullptr ? "" : text_of(*most, "reason");
+  std::string text = most == nullptr ? "" : own_words(kernel, text_of(*most, "reason"));
   std::ranges::replace(text, '\n', ' ');
   constexpr std::size_t kShort = 100;
   if (text.size() <= kShort) return text;
@@ -156,11 +221,22 @@ std::string why_refused(const json& kernel) {
   return text.substr(0, end) + "...";
 }
 
-std::string why_not(const json& kernel) {
+namespace {
+
+std::string own_reason(const json& kernel) {
   if (kernel.contains("reason")) return text_of(kernel, "reason");
   for (const json& o : kernel["obligations"])
     if (o["verdict"] == kernel["status"] && !o.value("reason", "").empty()) return text_of(o, "reason");
   return {};
+}
+
+}  // namespace
+
+std::string why_not(const json& kernel) {
+  const std::string reason = kernel["status"] == "refused" ? own_words(kernel, own_reason(kernel)) : own_reason(kernel);
+  const bool shim = kernel.contains("foreign") && kernel["foreign"].contains("shim");
+  if (reason.empty() || !shim || kernel["status"] != "refused") return reason;
+  return "say in the shim what it takes (`requires: [...]`), and cases are drawn so; " + reason;
 }
 
 std::string what_happened(const json& obligation) {

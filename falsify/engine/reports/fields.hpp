@@ -28,8 +28,10 @@ std::string also_fails(const nlohmann::json& kernel);
 std::string element_of(const nlohmann::json& finding);
 /// "a = [0, 1], b = [1]", of the call that failed: of too many values the integers alone, a dozen of a tensor at most.
 std::string inputs_of(const nlohmann::json& counterexample);
-/// "2 of 3 of the check on the case m=0 n=2, ...; call 1 has m=0 instead of 3"; empty where the case has one call.
+/// "2 of 3 of the check; call 1 has m=0"; empty where there is one call.
 std::string call_of(const nlohmann::json& counterexample);
+/// "a [40, 1], c [60, 1] (in elements)" of the tensors that are not dense, and what follows from that; empty where all are dense.
+std::string strides_of(const nlohmann::json& kernel, const nlohmann::json& counterexample);
 /// Which orders of threads give different results; empty: none is known.
 std::string race_of(const nlohmann::json& counterexample);
 /// The obligation's claim, or a plainer one where the failure does not contradict the claim itself.
@@ -40,7 +42,7 @@ std::string suspect_of(const nlohmann::json& obligation);
 std::string replay_of(const nlohmann::json& counterexample);
 /// Why most of the refused cases were, in one short line; empty where none was or nothing was said.
 std::string why_refused(const nlohmann::json& kernel);
-/// Why a kernel is thin, refused or unavailable, in one line.
+/// Why a kernel is thin, refused or unavailable, in one line; first what to do about it.
 std::string why_not(const nlohmann::json& kernel);
 /// The finding and its case where falsified, else the reason; one line.
 std::string what_happened(const nlohmann::json& obligation);

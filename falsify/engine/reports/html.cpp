@@ -14,7 +14,7 @@ using nlohmann::json;
 /// Bytes for pictures of errors in cases as drawn, beside those of the shrunk ones: the page stays small whatever failed.
 constexpr std::size_t kPictures = 800'000;
 
-json counterexample(const json& x, std::size_t& room) {
+json counterexample(const json& kernel, const json& x, std::size_t& room) {
   const json& f = x["finding"];
   json out{{"case", x["says"]}, {"drawn", x["drawn_says"]}, {"kind", f["kind"]}, {"message", f["message"]},
            {"fails", x["reproduction"]}, {"number", x["number"]}, {"tried", x["shrink"]["tried"]}};
@@ -22,6 +22,7 @@ json counterexample(const json& x, std::size_t& room) {
     out.update({{"element", element}, {"got", f["got"]}, {"want", f["want"]}, {"bound", f["bound"]}, {"index", f["index"]}});
   if (const std::string inputs = inputs_of(x); !inputs.empty()) out["inputs"] = inputs;
   if (const std::string call = call_of(x); !call.empty()) out["call"] = call;
+  if (const std::string strides = strides_of(kernel, x); !strides.empty()) out["strides"] = strides;
   if (const std::string race = race_of(x); !race.empty()) out["race"] = race;
   if (const std::string replay = replay_of(x); !replay.empty()) out["replay"] = replay;
   const auto picture = [&](const char* key, const json& errors) {
@@ -39,10 +40,10 @@ json counterexample(const json& x, std::size_t& room) {
 }
 
 /// What a cell of the matrix shows: [verdict, cases, refused, elements, worst, seconds, reason, counterexample].
-json cell(const json& o, std::size_t& room) {
+json cell(const json& kernel, const json& o, std::size_t& room) {
   json list{o["verdict"], o["cases"], o["refused"], o["elements"], o["worst"], o["seconds"], o.value("reason", "")};
   if (!o.contains("counterexample")) return list;
-  json shown = counterexample(o["counterexample"], room);
+  json shown = counterexample(kernel, o["counterexample"], room);
   if (const std::string suspect = suspect_of(o); suspect != text_of(o, "if_fails")) shown["suspect"] = suspect;
   if (const std::string claim = claim_of(o); claim != text_of(o, "claim")) shown["claim"] = claim;
   list.push_back(std::move(shown));
@@ -63,7 +64,7 @@ json operations(const json& report) {
     for (const json& o : k["obligations"]) {
       json known{{"id", o["id"]}, {"claim", o["claim"]}, {"by", o["by"]}, {"suspect", o["if_fails"]}};
       if (std::ranges::find(op["obligations"], known) == op["obligations"].end()) op["obligations"].push_back(known);
-      cells[text_of(o, "id")] = cell(o, room);
+      cells[text_of(o, "id")] = cell(k, o, room);
     }
     kernel["cells"] = std::move(cells);
     op["kernels"].push_back(std::move(kernel));

@@ -195,7 +195,7 @@
     const list = [...row("Kernel", make("button", {type: "button", class: "link", onclick: () => openKernel(op, kernel)}, id(kernel.kernel))),
                   ...row("Obligation", id(obligation.id), ` (${obligation.by})`)];
     if (x) {
-      list.push(...row("What", x.message), ...row("Case", x.case), ...row("Call", x.call), ...row("Race", x.race), ...row("Element", x.element && make("span", {class: "id"}, x.element)));
+      list.push(...row("What", x.message), ...row("Case", x.case), ...row("Call", x.call), ...row("Strides", x.strides), ...row("Race", x.race), ...row("Element", x.element && make("span", {class: "id"}, x.element)));
       if (x.element) list.push(...row("Got", make("span", {class: "figure"}, x.kind === "not written" ? x.kind : String(x.got))), ...row("Want", make("span", {class: "figure"}, String(x.want))),
                                ...row("Bound", make("span", {class: "figure"}, String(x.bound))));
       list.push(...row("Inputs", x.inputs && make("span", {class: "figure"}, x.inputs)), ...row("Suspect", x.suspect ?? obligation.suspect),

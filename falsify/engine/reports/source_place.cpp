@@ -74,7 +74,9 @@ SourcePlace source_place(std::string_view source, std::string_view id) {
   const fs::path found = find_source(fs::path(source));
   std::error_code error;
   if (!fs::is_directory(found, error)) {
-    place.line = line_of(contents(found), id);
+    // A list of faults (falsify/mutation/faults.py) or the source of a kernel.
+    const std::string fault = "- id: " + std::string(id.substr(id.rfind('/') + 1));
+    place.line = source.ends_with(".yaml") ? std::max(1, line_with(contents(found), fault)) : line_of(contents(found), id);
     return place;
   }
   for (const auto& entry : fs::directory_iterator(found, error)) {

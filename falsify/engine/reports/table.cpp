@@ -20,6 +20,7 @@ std::string finding_text(const json& kernel, const json& o) {
   if (const std::string call = call_of(x); !call.empty()) text += fmt::format("  call     {}\n", call);
   if (const std::string element = element_of(f); !element.empty()) text += fmt::format("  element  {}\n", element);
   text += fmt::format("  {:<8} {}\n", f["kind"].get<std::string>(), f["message"].get<std::string>());
+  if (const std::string strides = strides_of(kernel, x); !strides.empty()) text += fmt::format("  strides  {}\n", strides);
   if (const std::string race = race_of(x); !race.empty()) text += fmt::format("  race     {}\n", race);
   if (const std::string values = inputs_of(x); !values.empty()) text += fmt::format("  inputs   {}\n", values);
   text += fmt::format("  suspect  {}\n", suspect_of(o));
@@ -37,6 +38,20 @@ std::string left_out(int skipped, int not_run, std::size_t of) {
   return fmt::format(" ({} of {} obligations not applicable, {} not run)", skipped, of, not_run);
 }
 
+/// "1" of a kernel that passes is 1, and no less: what lies just below is not rounded up.
+std::string below_one(double worst) {
+  const std::string text = figure(worst);
+  return text == "1" && worst < 1 ? "0.999" : text;
+}
+
+/// The largest error of a kernel: of what passed; of one that is falsified, of what failed as well. "-": that is no matter of distance.
+std::string largest_error(const json& k) {
+  double worst = 0;
+  for (const json& o : k["obligations"])
+    if (o["verdict"] == "passed" || o["verdict"] == "falsified") worst = std::max(worst, number_from(o["worst"]));
+  return k["status"] == "falsified" && worst <= 1 ? "-" : below_one(worst);
+}
+
 }  // namespace
 
 std::string table(const json& report) {
@@ -47,16 +62,14 @@ std::string table(const json& report) {
   std::string findings;
   for (const json& k : report["kernels"]) {
     std::int64_t cases = 0, elements = 0;
-    double worst = 0;
     int skipped = 0, not_run = 0;
     std::int64_t refused = 0;
     for (const json& o : k["obligations"]) {
       cases += o["cases"].get<std::int64_t>();
       elements += o["elements"].get<std::int64_t>();
       refused += o["refused"].get<std::int64_t>();
-      if (o["verdict"] == "passed" && o["worst"].is_number()) worst = std::max(worst, o["worst"].get<double>());
       skipped += o["verdict"] == "not applicable", not_run += o["verdict"] == "not run";
-      if (o["verdict"] == "mistrusted") findings += fmt::format("\nMISTRUSTED {}  {}: {}\n", k["kernel"].get<std::string>(),
+      if (o["verdict"] == "mistrusted" && k["status"] != "falsified") findings += fmt::format("\nMISTRUSTED {}  {}: {}\n", k["kernel"].get<std::string>(),
                                                                 o["id"].get<std::string>(), o["reason"].get<std::string>());
     }
     std::string verdict = k["status"].get<std::string>();
@@ -67,7 +80,7 @@ std::string table(const json& report) {
     if (k["status"] != "unavailable" && refused > 0) verdict += fmt::format(" ({} of {} cases refused)", refused, cases);
     if (k.contains("floor_seconds")) verdict += fmt::format(" (floor after {:.1f} s)", k["floor_seconds"].get<double>());
     text += fmt::format("{:<{}}  {:>6}  {:>9}  {:>9}  {:>7.1f}  {}\n", k["kernel"].get<std::string>(), width, cases,
-                        short_count(static_cast<double>(elements)), figure(worst), k["seconds"].get<double>(), verdict);
+                        short_count(static_cast<double>(elements)), largest_error(k), k["seconds"].get<double>(), verdict);
     if (const std::string why = why_refused(k); note.empty() && !why.empty()) text += fmt::format("  refused  {}\n", why);
   }
   for (const Judged& found : explained(report))

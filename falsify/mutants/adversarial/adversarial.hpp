@@ -23,7 +23,7 @@ inline void compute(std::string_view op, const Call& call, Device& device) { ker
 inline KernelRegistration adversary(std::string_view op, std::string_view id, std::string_view fault,
                                     std::function<void(const Call&, Device&)> run) {
   return KernelRegistration({.op = op, .id = id, .backend = Backend::cpu, .source = "falsify/mutants/adversarial",
-                             .summary = "passes tests without computing", .role = KernelRole::mutant, .fault = fault,
+                             .summary = "passes tests without computing", .role = KernelRole::mutant, .fault = fault, .fault_class = "adversarial",
                              .run = std::move(run)});
 }
 

@@ -1,7 +1,7 @@
 /* Assay's interface for kernels of others: a C function in a shared library, called with DLPack tensors.
  *
  *     int my_matmul(const assay_call* call);                      // exported, C linkage
- *     const char* my_matmul_declares(void);                       // optional: "accumulator=f32,inputs=tf32"
+ *     const char* my_matmul_declares(void);                       // optional: "accumulator=f32,inputs=tf32", or ""
  *
  *     assay falsify --lib ./libmine.so --symbol my_matmul --contract matmul
  *

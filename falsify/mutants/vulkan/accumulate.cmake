@@ -1,2 +1,0 @@
-assay_add_shader_mutant(accumulate overwrites FAULT_OVERWRITES)
-assay_add_shader_mutant(accumulate first_row_only FAULT_FIRST_ROW_ONLY)

@@ -1,3 +1,0 @@
-assay_add_shader_mutant(adamw_step eps_under_the_root FAULT_EPS_UNDER_THE_ROOT)
-assay_add_shader_mutant(adamw_step eps_before_correction FAULT_EPS_BEFORE_CORRECTION)
-assay_add_shader_mutant(adamw_step decay_after_step FAULT_DECAY_AFTER_STEP)

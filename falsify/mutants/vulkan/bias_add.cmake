@@ -1,2 +1,0 @@
-assay_add_shader_mutant(bias_add bias_dropped FAULT_BIAS_DROPPED)
-assay_add_shader_mutant(bias_add first_row_only FAULT_FIRST_ROW_ONLY)

@@ -1,2 +1,0 @@
-assay_add_shader_mutant(bias_add_backward no_barrier FAULT_NO_BARRIER)
-assay_add_shader_mutant(bias_add_backward mean FAULT_MEAN)

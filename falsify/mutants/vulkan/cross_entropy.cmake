@@ -1,8 +1,0 @@
-assay_add_shader_mutant(cross_entropy padded_with_zero FAULT_PADDED_WITH_ZERO)
-assay_add_shader_mutant(cross_entropy own_maximum FAULT_OWN_MAXIMUM)
-assay_add_shader_mutant(cross_entropy last_partials_lost FAULT_LAST_PARTIALS_LOST)
-assay_add_shader(assay_mutants_vulkan ${CMAKE_SOURCE_DIR}/kernels/vulkan/cross_entropy_total.comp
-                 mutant_cross_entropy_mean_over_rows FAULT_MEAN_OVER_ROWS)
-assay_add_shader_mutant(cross_entropy_backward onehot_missing FAULT_ONEHOT_MISSING)
-assay_add_shader_mutant(cross_entropy_backward normalizer_ignored FAULT_NORMALIZER_IGNORED)
-assay_add_shader_mutant(cross_entropy_backward tail_dropped FAULT_TAIL_DROPPED)

@@ -1,2 +1,0 @@
-assay_add_shader_mutant(embedding first_tokens_only FAULT_FIRST_TOKENS_ONLY)
-assay_add_shader_mutant(embedding token_for_id FAULT_TOKEN_FOR_ID)

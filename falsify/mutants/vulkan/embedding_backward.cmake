@@ -1,2 +1,0 @@
-assay_add_shader_mutant(embedding_backward last_token_wins FAULT_LAST_TOKEN_WINS)
-assay_add_shader_mutant(embedding_backward last_token_dropped FAULT_LAST_TOKEN_DROPPED)

@@ -1,2 +1,0 @@
-assay_add_shader_mutant(gemv last_partials_lost FAULT_LAST_PARTIALS_LOST)
-assay_add_shader_mutant(gemv x_stride_ignored FAULT_X_STRIDE_IGNORED)

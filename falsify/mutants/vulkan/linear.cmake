@@ -1,8 +1,0 @@
-assay_add_shader_mutant(linear weight_not_transposed B_TRANSPOSED=0)
-assay_add_shader_mutant(linear early_return FAULT_EARLY_RETURN)
-assay_add_shader_mutant(linear row_past_end FAULT_ROW_PAST_END)
-assay_add_shader_mutant(linear bf16_inputs FAULT_BF16_INPUTS)
-foreach(fault ragged_k_dropped no_barrier_after_store)
-  string(TOUPPER ${fault} macro)
-  assay_add_shader_mutant(linear ${fault} BLOCK=64 FAULT_${macro})
-endforeach()

@@ -1,1 +1,0 @@
-assay_add_shader_mutant(matmul_nt b_not_transposed B_TRANSPOSED=0)

@@ -1,1 +1,0 @@
-assay_add_shader_mutant(matmul_tn a_not_transposed A_TRANSPOSED=0)

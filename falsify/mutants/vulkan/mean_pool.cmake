@@ -1,2 +1,0 @@
-assay_add_shader_mutant(mean_pool divided_by_rows FAULT_DIVIDED_BY_ROWS)
-assay_add_shader_mutant(mean_pool no_barrier FAULT_NO_BARRIER)

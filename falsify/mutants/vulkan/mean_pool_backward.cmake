@@ -1,2 +1,0 @@
-assay_add_shader_mutant(mean_pool_backward divided_by_rows FAULT_DIVIDED_BY_ROWS)
-assay_add_shader_mutant(mean_pool_backward length_included FAULT_LENGTH_INCLUDED)

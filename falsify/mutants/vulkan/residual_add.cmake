@@ -1,3 +1,0 @@
-assay_add_shader_mutant(residual_add alpha_ignored FAULT_ALPHA_IGNORED)
-assay_add_shader_mutant(residual_add first_row_only FAULT_FIRST_ROW_ONLY)
-assay_add_shader_mutant(residual_add tail_unwritten FAULT_TAIL_UNWRITTEN)

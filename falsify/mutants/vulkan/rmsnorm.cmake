@@ -1,7 +1,0 @@
-assay_add_shader_mutant(rmsnorm eps_outside FAULT_EPS_OUTSIDE)
-assay_add_shader_mutant(rmsnorm first_rows_only FAULT_FIRST_ROWS_ONLY)
-assay_add_shader_mutant(rmsnorm last_partials_lost FAULT_LAST_PARTIALS_LOST)
-assay_add_shader_mutant(rmsnorm no_barrier FAULT_NO_BARRIER)
-assay_add_shader_mutant(rmsnorm_backward projection_dropped FAULT_PROJECTION_DROPPED)
-assay_add_shader_mutant(rmsnorm_backward no_barrier FAULT_NO_BARRIER)
-assay_add_shader_mutant(rmsnorm_backward_weight last_rows_lost FAULT_LAST_ROWS_LOST)

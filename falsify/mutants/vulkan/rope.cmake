@@ -1,4 +1,0 @@
-assay_add_shader_mutant(rope reduced_in_float FAULT_REDUCED_IN_FLOAT)
-assay_add_shader_mutant(rope row_forgotten FAULT_ROW_FORGOTTEN)
-assay_add_shader_mutant(rope other_layout FAULT_OTHER_LAYOUT)
-assay_add_shader_mutant(rope_backward row_forgotten FAULT_ROW_FORGOTTEN)

@@ -1,2 +1,0 @@
-assay_add_shader_mutant(scale sign_lost FAULT_SIGN_LOST)
-assay_add_shader_mutant(scale tail_unwritten FAULT_TAIL_UNWRITTEN)

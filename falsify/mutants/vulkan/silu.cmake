@@ -1,3 +1,0 @@
-assay_add_shader_mutant(silu exp_of_x FAULT_EXP_OF_X)
-assay_add_shader_mutant(silu hard_sigmoid FAULT_HARD_SIGMOID)
-assay_add_shader_mutant(silu tail_unwritten FAULT_TAIL_UNWRITTEN)

@@ -1,2 +1,0 @@
-assay_add_shader_mutant(silu_backward sigmoid_slope FAULT_SIGMOID_SLOPE)
-assay_add_shader_mutant(silu_backward first_row_only FAULT_FIRST_ROW_ONLY)

@@ -1,4 +1,0 @@
-assay_add_shader_mutant(silu_mul tail_unwritten FAULT_TAIL_UNWRITTEN)
-assay_add_shader_mutant(silu_mul up_forgotten FAULT_UP_FORGOTTEN)
-assay_add_shader_mutant(silu_mul_backward no_up FAULT_NO_UP)
-assay_add_shader_mutant(silu_mul_backward sigmoid_slope FAULT_SIGMOID_SLOPE)

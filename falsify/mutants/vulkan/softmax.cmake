@@ -1,6 +1,0 @@
-assay_add_shader_mutant(softmax not_shifted FAULT_NOT_SHIFTED)
-assay_add_shader_mutant(softmax masked_row FAULT_MASKED_ROW)
-assay_add_shader_mutant(softmax last_partials_lost FAULT_LAST_PARTIALS_LOST)
-assay_add_shader_mutant(softmax no_barrier FAULT_NO_BARRIER)
-assay_add_shader_mutant(softmax_backward sum_dropped FAULT_SUM_DROPPED)
-assay_add_shader_mutant(softmax_backward last_partials_lost FAULT_LAST_PARTIALS_LOST)

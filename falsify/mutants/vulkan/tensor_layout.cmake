@@ -1,1 +1,0 @@
-assay_add_shader_mutant(tensor_layout negative_zero_lost FAULT_NEGATIVE_ZERO_LOST)

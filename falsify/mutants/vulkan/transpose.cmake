@@ -1,2 +1,0 @@
-assay_add_shader_mutant(transpose tail_unwritten FAULT_TAIL_UNWRITTEN)
-assay_add_shader_mutant(transpose no_barrier FAULT_NO_BARRIER)

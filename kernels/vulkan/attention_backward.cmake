@@ -1,5 +1,0 @@
-assay_add_shader(assay_kernels_vulkan attention_backward_rows.comp attention_backward_rows)
-foreach(width 64 128 256)
-  assay_add_shader(assay_kernels_vulkan attention_backward.comp attention_backward_${width} WIDTH=${width})
-  assay_add_shader(assay_kernels_vulkan attention_backward_kv.comp attention_backward_kv_${width} WIDTH=${width})
-endforeach()

@@ -1,1 +1,0 @@
-assay_add_shader(assay_kernels_vulkan attention_decode.comp attention_decode_tiles)

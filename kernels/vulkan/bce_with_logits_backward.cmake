@@ -1,1 +1,0 @@
-assay_add_shader(assay_kernels_vulkan bce_with_logits_backward.comp bce_with_logits_backward)

@@ -1,1 +1,0 @@
-assay_add_shader(assay_kernels_vulkan bias_add.comp bias_add_vectors)

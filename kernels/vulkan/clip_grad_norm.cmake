@@ -1,1 +1,0 @@
-assay_add_shader(assay_kernels_vulkan clip_grad_norm.comp clip_grad_norm)

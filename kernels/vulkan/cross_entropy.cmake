@@ -1,2 +1,0 @@
-assay_add_shader(assay_kernels_vulkan cross_entropy.comp cross_entropy_row)
-assay_add_shader(assay_kernels_vulkan cross_entropy_total.comp cross_entropy_total)

@@ -1,1 +1,0 @@
-assay_add_shader(assay_kernels_vulkan cross_entropy_backward.comp cross_entropy_backward)

@@ -1,1 +1,0 @@
-assay_add_shader(assay_kernels_vulkan embedding_backward.comp embedding_backward_first_of_id)

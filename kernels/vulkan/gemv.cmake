@@ -1,2 +1,0 @@
-assay_add_shader(assay_kernels_vulkan gemv.comp gemv_cooperative)
-assay_add_shader(assay_kernels_vulkan gemv_naive.comp gemv_naive)

@@ -1,2 +1,0 @@
-assay_add_shader(assay_kernels_vulkan global_grad_norm.comp global_grad_norm_partial)
-assay_add_shader(assay_kernels_vulkan global_grad_norm_total.comp global_grad_norm_total)

@@ -1,2 +1,0 @@
-assay_add_shader(assay_kernels_vulkan lora_linear.comp lora_linear_naive16)
-assay_add_shader(assay_kernels_vulkan lora_linear.comp lora_linear_tiled64 BLOCK=64)

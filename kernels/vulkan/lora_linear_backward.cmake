@@ -1,4 +1,0 @@
-assay_add_shader(assay_kernels_vulkan lora_linear_backward.comp lora_linear_backward_naive16)
-assay_add_shader(assay_kernels_vulkan lora_linear_backward.comp lora_linear_backward_tiled64 BLOCK=64)
-assay_add_shader(assay_kernels_vulkan lora_linear_backward.comp lora_linear_backward_naive16_tn A_TRANSPOSED=1)
-assay_add_shader(assay_kernels_vulkan lora_linear_backward.comp lora_linear_backward_tiled64_tn BLOCK=64 A_TRANSPOSED=1)

@@ -1,2 +1,0 @@
-assay_add_shader(assay_kernels_vulkan lora_merge.comp lora_merge_naive16)
-assay_add_shader(assay_kernels_vulkan lora_merge.comp lora_merge_tiled64 BLOCK=64)

@@ -1,2 +1,0 @@
-assay_add_shader(assay_kernels_vulkan lora_unmerge.comp lora_unmerge_naive16)
-assay_add_shader(assay_kernels_vulkan lora_unmerge.comp lora_unmerge_tiled64 BLOCK=64)

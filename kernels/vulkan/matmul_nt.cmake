@@ -1,3 +1,0 @@
-assay_add_shader(assay_kernels_vulkan matmul_nt.comp matmul_nt_naive16)
-assay_add_shader(assay_kernels_vulkan matmul_nt.comp matmul_nt_tiled64 BLOCK=64)
-assay_add_shader(assay_kernels_vulkan matmul_nt.comp matmul_nt_tiled128 BLOCK=128)

@@ -1,3 +1,0 @@
-assay_add_shader(assay_kernels_vulkan matmul_tn.comp matmul_tn_naive16)
-assay_add_shader(assay_kernels_vulkan matmul_tn.comp matmul_tn_tiled64 BLOCK=64)
-assay_add_shader(assay_kernels_vulkan matmul_tn.comp matmul_tn_tiled128 BLOCK=128)

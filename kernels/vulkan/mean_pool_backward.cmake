@@ -1,1 +1,0 @@
-assay_add_shader(assay_kernels_vulkan mean_pool_backward.comp mean_pool_backward_rows)

@@ -1,2 +1,0 @@
-assay_add_shader(assay_kernels_vulkan nf4_absmax_dequantize.comp nf4_absmax_dequantize_words)
-assay_add_shader(assay_kernels_vulkan nf4_absmax_dequantize_naive.comp nf4_absmax_dequantize_naive)

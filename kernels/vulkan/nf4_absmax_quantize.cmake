@@ -1,3 +1,0 @@
-assay_add_shader(assay_kernels_vulkan nf4_absmax_quantize_sum.comp nf4_absmax_quantize_sum)
-assay_add_shader(assay_kernels_vulkan nf4_absmax_quantize.comp nf4_absmax_quantize_groups)
-assay_add_shader(assay_kernels_vulkan nf4_absmax_quantize_naive.comp nf4_absmax_quantize_naive)

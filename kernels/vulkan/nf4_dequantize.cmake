@@ -1,1 +1,0 @@
-assay_add_shader(assay_kernels_vulkan nf4_dequantize.comp nf4_dequantize_words)

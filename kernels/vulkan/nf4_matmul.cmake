@@ -1,2 +1,0 @@
-assay_add_shader(assay_kernels_vulkan nf4_matmul.comp nf4_matmul_naive16)
-assay_add_shader(assay_kernels_vulkan nf4_matmul.comp nf4_matmul_tiled64 BLOCK=64)

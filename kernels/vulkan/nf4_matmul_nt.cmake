@@ -1,3 +1,0 @@
-assay_add_shader(assay_kernels_vulkan nf4_matmul_nt.comp nf4_matmul_nt_naive16)
-assay_add_shader(assay_kernels_vulkan nf4_matmul_nt.comp nf4_matmul_nt_tiled64 BLOCK=64)
-assay_add_shader(assay_kernels_vulkan nf4_matmul_nt_gemv.comp nf4_matmul_nt_gemv)

@@ -1,1 +1,0 @@
-assay_add_shader(assay_kernels_vulkan q4_k_gemv.comp q4_k_gemv_cooperative)

@@ -1,1 +1,0 @@
-assay_add_shader(assay_kernels_vulkan q4_k_quantize.comp q4_k_quantize_cooperative)

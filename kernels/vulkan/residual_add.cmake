@@ -1,1 +1,0 @@
-assay_add_shader(assay_kernels_vulkan residual_add.comp residual_add_vectors)

@@ -1,2 +1,0 @@
-assay_add_shader(assay_kernels_vulkan rmsnorm_backward.comp rmsnorm_backward_rows)
-assay_add_shader(assay_kernels_vulkan rmsnorm_backward_weight.comp rmsnorm_backward_weight)

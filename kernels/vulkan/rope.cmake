@@ -1,1 +1,0 @@
-assay_add_shader(assay_kernels_vulkan rope.comp rope_pairs)

@@ -1,1 +1,0 @@
-assay_add_shader(assay_kernels_vulkan rope_backward.comp rope_backward_pairs)

@@ -1,1 +1,0 @@
-assay_add_shader(assay_kernels_vulkan silu.comp silu_vectors)

@@ -1,1 +1,0 @@
-assay_add_shader(assay_kernels_vulkan silu_backward.comp silu_backward_vectors)

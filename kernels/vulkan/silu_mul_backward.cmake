@@ -1,1 +1,0 @@
-assay_add_shader(assay_kernels_vulkan silu_mul_backward.comp silu_mul_backward_rows)

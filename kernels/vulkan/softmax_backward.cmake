@@ -1,1 +1,0 @@
-assay_add_shader(assay_kernels_vulkan softmax_backward.comp softmax_backward_rows)

@@ -1,1 +1,0 @@
-assay_add_shader(assay_kernels_vulkan tensor_layout.comp tensor_layout_strided)

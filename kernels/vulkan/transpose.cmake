@@ -1,2 +1,0 @@
-assay_add_shader(assay_kernels_vulkan transpose.comp transpose_tiled32)
-assay_add_shader(assay_kernels_vulkan transpose_naive.comp transpose_naive)

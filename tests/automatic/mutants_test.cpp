@@ -1,0 +1,53 @@
+// Every mutant has a class, and every fault of a list is a mutant of each back end that is built.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+
+#include "runtime/registry.hpp"
+
+namespace assay::falsify::mutants_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(Mutants, EachHasAClass) {
+  for (const Kernel& k : kernels())
+    if (k.role == KernelRole::mutant) {
+      EXPECT_FALSE(k.fault_class.empty()) << k.id;
+    }
+}
+
+TEST(Mutants, EachFaultOfTheListsIsOne) {
+  std::set<std::string> known, backends;
+  for (const Kernel& k : kernels()) {
+    if (k.role == KernelRole::mutant) known.emplace(k.id);
+    backends.emplace(name(k.backend));
+  }
+  std::size_t faults = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(ASSAY_SOURCE "/falsify/mutation")) {
+    if (entry.path().extension() != ".yaml") continue;
+    const std::string folder = entry.path().parent_path().filename(), op = entry.path().stem();
+    std::ifstream list(entry.path());
+    std::string id, only;
+    const auto expect = [&] {
+      for (const std::string& backend : folder == "cuda" ? std::set<std::string>{"cuda", "cuda-host"} : std::set{folder})
+        if (!id.empty() && backends.contains(backend) && (only.empty() || only == backend)) {
+          EXPECT_TRUE(known.contains("mutant/" + backend + "/" + op + "/" + id)) << entry.path() << ": " << id;
+          ++faults;
+        }
+      id.clear(), only.clear();
+    };
+    for (std::string line; std::getline(list, line);) {
+      if (line.starts_with("- id: ")) expect(), id = line.substr(6, line.find(' ', 6) - 6);
+      if (line.starts_with("  only: ")) only = line.substr(8, line.find(' ', 8) - 8);
+    }
+    expect();
+  }
+  EXPECT_GT(faults, 200U);
+}
+
+}  // namespace
+}  // namespace assay::falsify::mutants_test
