@@ -1,4 +1,4 @@
-// What the kernels of rope and of its gradient share on every processor: an exact phase, and its cosine and sine.
+// Shared by kernels of rope and its gradient on every processor: the exact phase, its cosine and its sine.
 #pragma once
 
 #include <bit>

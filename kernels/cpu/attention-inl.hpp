@@ -1,4 +1,4 @@
-// What attention and its gradient share: rows packed as float32, and products of packed tiles. Included once per SIMD target.
+// Shared by attention and its gradient: rows packed as float32, and products of packed tiles. Included once per SIMD target.
 #if defined(ASSAY_KERNELS_CPU_ATTENTION_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef ASSAY_KERNELS_CPU_ATTENTION_INL
 #undef ASSAY_KERNELS_CPU_ATTENTION_INL

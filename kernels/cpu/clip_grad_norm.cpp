@@ -11,7 +11,7 @@ namespace {
 
 using ops::ClipGradNormArgs;
 
-/// What g is multiplied by: 1 within the limit, NaN for a NaN norm.
+/// The factor of g: 1 within the limit, NaN for a NaN norm.
 float factor(float norm, double max_norm) {
   const auto limit = static_cast<float>(max_norm);
   return norm <= limit ? 1.0F : limit / norm;

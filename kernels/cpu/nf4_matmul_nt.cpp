@@ -44,7 +44,7 @@ void dot_rows(const Nf4Operand& w, Index j, Rows<const float> x, float* y, Index
     for_each_nf4_vector(codes + whole * kNf4Bytes, nf4_scale(absmax[whole]), [&](int v, Nf4Vec weights) {
       const Index left = rest - v * kNf4Lanes;
       if (left <= 0) return;
-      // What lies behind the row's end may be infinite: it is masked, not multiplied by 0.
+      // Values behind the row's end may be infinite: mask them, since 0 * inf is NaN.
       const auto mask = hn::FirstN(d, static_cast<std::size_t>(std::min(left, kNf4Lanes)));
       const Nf4Vec inside = hn::IfThenElseZero(mask, weights);
 #pragma GCC unroll 4

@@ -1,4 +1,4 @@
-// What kernels of attention and of its gradients share: tensors, and tiles of 64 rows in shared memory.
+// Shared by kernels of attention and its gradients: tensors, and tiles of 64 rows in shared memory.
 #pragma once
 
 #include <algorithm>

@@ -40,7 +40,7 @@ __device__ Index first_row_of_keys(const Attention<S>& a, Index b, Index j) {
   return position <= 0 ? 0 : position * a.group;
 }
 
-/// What is known of a row beside its elements.
+/// Per-row values of the gradient beside the row's elements.
 struct QueryRow {
   float logsumexp, along;  ///< along: dy · y
   Index keys;              ///< that it sees

@@ -1,4 +1,4 @@
-// What kernels of attention and of its gradients on tensor cores share: a warp has 16 rows, whose scores become weights in the registers
+// Shared by tensor core kernels of attention and its gradients: a warp has 16 rows, whose scores become weights in the registers
 // where they arise.
 #pragma once
 

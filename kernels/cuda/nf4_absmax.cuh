@@ -1,4 +1,4 @@
-// What kernels of double quantization share: where the scales of NF4 blocks lie.
+// Shared by kernels of double quantization: where the scales of NF4 blocks lie.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ struct Product {
   Index a_ld, b_ld, c_ld;
 };
 
-/// What becomes of sums on their way to C: one of them, or four neighbours of a row, from (row, column) on.
+/// Epilogue: turns sums into elements of C, one of them or four neighbours of a row, from (row, column) on.
 struct Plain {
   template <class T>
   __device__ T operator()(T sum, int /*row*/, int /*column*/) const {

@@ -72,7 +72,7 @@ __device__ inline bool stage(const Q4kGemv& a, Index first, const Tile& tile) {
   return usual;
 }
 
-/// What a lane reads of a super-block: the header, and the 32 bytes of one group of 64 codes.
+/// A lane's part of a super-block: the header, and the 32 bytes of one group of 64 codes.
 struct Lot {
   Q4kHeader header;
   unsigned word[8];
@@ -104,7 +104,7 @@ __device__ inline float take_some(float sum, const Q4kLine& line, unsigned codes
   return sum;
 }
 
-/// What a lane adds of its 64 values, 32 low nibbles and the 32 high ones of the same bytes, for each of `owned` rows. Usual x: codes
+/// The lane's partial sums over its 64 values, 32 low nibbles and the 32 high ones of the same bytes, for each of `owned` rows. Usual x: codes
 /// times x first, then the step, and the minimum times the sum of x; otherwise, and where the row ends here, value by value.
 template <int owned>
 __device__ inline void take_lots(float (&sum)[owned][2], const Lot (&lot)[owned], const Tile& tile, bool usual, int n, int group, int key,

@@ -1,4 +1,4 @@
-// What kernels over rows share: a warp or a block for a row, four elements a thread at a time, and sums and maxima over
+// Shared by kernels over rows: a warp or a block for a row, four elements a thread at a time, and sums and maxima over
 // the threads of a row whose order depends on nothing but the row's length.
 #pragma once
 

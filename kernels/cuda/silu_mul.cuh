@@ -1,4 +1,4 @@
-// What the gate of SwiGLU and its gradients share: rows of four elements a thread, and the sigmoid.
+// Shared by the gate of SwiGLU and its gradients: rows of four elements a thread, and the sigmoid.
 #pragma once
 
 #include "kernels/cuda/rows.cuh"

@@ -40,7 +40,7 @@ AttentionBackwardShaders shaders_of(Index d) {
   return {shaders::attention_backward_256, shaders::attention_backward_kv_256};
 }
 
-/// What a row of queries has to hold for the gradients: logsumexp, dy · y and how many keys it sees, in four words.
+/// Four words per row of queries for the gradients: logsumexp, dy · y and the number of keys that the row sees.
 constexpr std::size_t kBytesOfRow = 16;
 
 void run(const ops::AttentionBackwardArgs& args, Device& device) {

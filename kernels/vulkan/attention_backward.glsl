@@ -1,4 +1,4 @@
-// What the shaders of attention's gradients share: rows as attention_backward_rows.comp describes them, and ds of a pair.
+// Shared by the shaders of attention's gradients: rows as attention_backward_rows.comp describes them, and ds of a pair.
 #extension GL_EXT_control_flow_attributes : require
 #include "float_controls.glsl"
 #include "vectors.glsl"

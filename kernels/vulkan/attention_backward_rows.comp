@@ -1,4 +1,4 @@
-// What the gradients of attention need of each row of queries: its logsumexp, D = dy · y, and how many keys it sees; none
+// Computes, for each row of queries, the inputs of attention's gradients: its logsumexp, D = dy · y, and how many keys it sees; none
 // where its logsumexp is -inf. 64 invocations a row.
 #pragma shaders attention_backward_rows
 #extension GL_GOOGLE_include_directive : require

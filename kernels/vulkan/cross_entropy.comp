@@ -46,7 +46,7 @@ void main() {
     for (uint j = lane * 4; j < classes; j += 1024) {
       const vec4 v = load(row, j);
       sum += exp_of(v.x - m);
-      // What is past the end is no part of the sum, even where m is -inf.
+      // Elements past the end are no part of the sum, even where m is -inf.
       sum += j + 1 < classes ? exp_of(v.y - m) : 0;
       sum += j + 2 < classes ? exp_of(v.z - m) : 0;
       sum += j + 3 < classes ? exp_of(v.w - m) : 0;

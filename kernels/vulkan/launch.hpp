@@ -1,4 +1,4 @@
-// What the launchers of Vulkan kernels share: views as bindings and push constants, and what they refuse.
+// Shared by the launchers of Vulkan kernels: views as bindings and push constants, and refusals.
 #pragma once
 
 #include <algorithm>

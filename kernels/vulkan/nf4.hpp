@@ -1,4 +1,4 @@
-// What the launchers of NF4 kernels share.
+// Shared by the launchers of NF4 kernels.
 #pragma once
 
 #include <algorithm>

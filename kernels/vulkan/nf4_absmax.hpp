@@ -1,4 +1,4 @@
-// What the launchers of double quantization share.
+// Shared by the launchers of double quantization.
 #pragma once
 
 #include "kernels/vulkan/launch.hpp"

@@ -1,4 +1,4 @@
-// What shaders over rows share: 64 invocations a row, four rows a workgroup, four elements an invocation at a time, and
+// Shared by shaders over rows: 64 invocations a row, four rows a workgroup, four elements an invocation at a time, and
 // sums and maxima over a row in an order that depends on its length alone.
 #include "float_controls.glsl"
 #include "vectors.glsl"

@@ -1,4 +1,4 @@
-// What the launchers of shaders over rows share (rows.glsl).
+// Shared by the launchers of shaders over rows (rows.glsl).
 #pragma once
 
 #include "kernels/vulkan/launch.hpp"

@@ -1,4 +1,4 @@
-// What the launchers of silu_mul and of its gradients share.
+// Shared by the launchers of silu_mul and its gradients.
 #pragma once
 
 #include "kernels/vulkan/rows.hpp"
