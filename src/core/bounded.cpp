@@ -52,14 +52,14 @@
 //   - E exp(x s_T^2 / Q_T^2) <= (1 - 2x)^(-1/2) for x < 1/2 (signs are sub-Gaussian). sum_T s_T^2 over sum_T Q_T^2
 //     is a weighted mean of s_T^2 / Q_T^2, so by Jensen's inequality the same holds of it, and by Markov's with
 //     x = (1 - lambda^-2) / 2: P(sum_T s_T^2 > lambda^2 sum_T Q_T^2) <= lambda sqrt(e) exp(-lambda^2 / 2). No union
-//     over nodes is needed, whatever the tree. sum_T Q_T^2 <= n Q^2.
+// over nodes is needed, for any tree. sum_T Q_T^2 <= n Q^2.
 //   - Computed partial sums differ from s_T by at most `error`, so the root of the sum of their squares is at
 //     most sqrt(n) (lambda Q + error). The rounding at T is at most u times that at T: by Azuma's inequality their
 //     sum exceeds lambda u sqrt(n) (lambda Q + error) with probability at most 2 exp(-lambda^2 / 2).
-//   - What terms bring along counts in full: E + F. (The rounding of products could be added in quadrature, but
+// - Inherited errors of terms count in full: E + F. (The rounding of products could be added in quadrature, but
 //     u S <= u sqrt(n) Q is at most 1 / lambda^2, 2%, of the rest.)
 //   statistical = min(error, lambda u sqrt(n) (lambda Q + error) + E + F).
-//   - |s_T| <= S whatever the signs, so S may stand for lambda Q where it is smaller, and must where the terms have one
+// - |s_T| <= S for any signs, so S may stand for lambda Q where it is smaller, and must where the terms have one
 //     sign (squares, exponentials): they are no fair draw, and every partial sum grows.
 //   - Terms that are nearly equal are rounded alike, one after the other: their errors are not mean-zero. A partial sum has units of
 //     2u S in its last place at most. A term's place among these units is as good as uniform where terms have a standard deviation of
@@ -102,7 +102,7 @@ Range range_of(Format format) {
     case Format::bf16:
       return {FLT_MIN, (2 - 0x1p-7) * 0x1p127};
     case Format::tf32x3:
-      return {0x1p-116, FLT_MAX};  // below, the lower part is subnormal
+      return {0x1p-116, FLT_MAX};  // the lower part is subnormal below this
   }
   return {};
 }
@@ -112,8 +112,8 @@ double unit_of(Format format, Rounding rounding) {
   return rounding == Rounding::nearest ? nearest : 2 * nearest;
 }
 
-/// Of one rounding of a result. Narrow accumulators are emulated by rounding a float32 result again: the first
-/// rounding costs 2^-24 itself, and as much once more by turning a value near a tie the wrong way.
+/// Returns the unit of one rounding of a result. Narrow accumulators are emulated by rounding a float32 result again:
+/// the first rounding costs 2^-24, and another 2^-24 because it can move a value near a tie to the wrong side.
 double result_unit(Format format, Rounding rounding) {
   return unit_of(format, rounding) + (format == Format::f32 ? 0 : 0x1p-23) + kDoubleSlack;
 }
@@ -173,9 +173,10 @@ double Roundings::growth(double n) const {
   return g < 1 ? g / (1 - g) : kInfinity;
 }
 
-// A narrow accumulator's subnormal numbers are no multiples of float32's smallest: what is rounded to one loses up to half of its
-// last place, `underflow`, whatever it is, a sum or a function too. (Sums of the accumulator's own numbers are exact there.) A term that
-// is none of its numbers is rounded on its way in, as a product is, which holds its own rounding.
+// Returns the error of adding a float32 term to a narrow accumulator. Subnormals of a narrow format are not multiples
+// of float32's smallest number: rounding a sum or a function value to one of them loses up to half a last place,
+// `underflow`. Sums of the accumulator's own numbers are exact there. A term outside the accumulator's format is
+// rounded on entry. A product holds this rounding already.
 double Roundings::taken_in(const Bounded& term) const {
   if (!(std::fabs(term.value) <= DBL_MAX) || (term.error == 0 && held_exactly(term.value, *this))) return 0;
   return unit * (std::fabs(term.value) + term.error) + underflow;
@@ -187,14 +188,14 @@ Bounded::Bounded(double constant) : value(constant) {
 }
 
 Bounded::Bounded(const Product& p) {
-  // The product of two floats is exact in double: where it is a float, every machine computes just that.
+  // The product of two floats is exact in double. If it is a float, every machine computes exactly that float.
   if (p.error == 0 && !p.may_overflow && held_exactly(p.value, Roundings::current())) value = p.value;
   else *this = in_range(rounded(p.value, p.error, p.statistical, Roundings::current().underflow, p.may_overflow));
 }
 
 namespace {
 
-/// x is a value of the format: rounding it changes nothing.
+/// Returns whether x is representable in the format, so that rounding leaves it unchanged.
 bool held_by(Format format, float x) {
   switch (format) {
     case Format::f32:
@@ -212,7 +213,7 @@ bool held_by(Format format, float x) {
 
 bool is_float(double x) { return static_cast<double>(static_cast<float>(x)) == x; }
 
-/// `sum`, which is x + y rounded to double, is exact (Knuth's two-sum).
+/// Returns whether `sum`, which is x + y rounded to double, is exact (Knuth's two-sum).
 bool exact_sum(double x, double y, double sum) {
   const double of_y = sum - x;
   return (x - (sum - of_y)) + (y - of_y) == 0;
@@ -242,7 +243,7 @@ Bounded Terms::sum(Terms t, const Roundings& r) {
   const double inherited = t.error + r.flush * std::floor(t.count / 2);
   const double slack = (1 + kDoubleSlack) * (1 + t.count * 0x1p-52);
   const double evaluation = t.count * 0x1p-53 * t.magnitude;
-  // Of `rounded` additions, the small terms' reaches being `aside`.
+  // Error bound of a sum with `rounded` additions; `aside` is the summed reach of the small terms.
   const auto worst_of = [&](double rounded, double aside) {
     const double growth = r.growth(rounded) * (t.magnitude + inherited + 5 * aside);
     return finite_or_infinite((growth + inherited + 5 * aside + evaluation) * slack);
@@ -253,8 +254,8 @@ Bounded Terms::sum(Terms t, const Roundings& r) {
   const double worst = aside ? std::min(worst_of(t.count, 0), worst_of(large, t.small)) : worst_of(t.count, 0);
   const bool overflows = t.may_overflow || !(t.magnitude + worst <= r.largest);
   if (!(std::fabs(t.total) <= DBL_MAX)) {
-    // Finite terms whose magnitudes sum to more than the largest double: less errors of at most a quarter of it, some term is still
-    // beyond every float, however many there are; with larger errors all may be small.
+    // The magnitudes of finite terms sum to more than the largest double. If the errors are at most a quarter of that,
+    // some term exceeds every float for any number of terms. With larger errors all terms may be small.
     if (!(t.magnitude <= DBL_MAX) && !(t.error <= DBL_MAX / 4)) return anything();
     return {t.total, 0, 0, overflows && !std::isnan(t.total)};
   }
@@ -277,7 +278,7 @@ Bounded Terms::sum(Terms t, const Roundings& r) {
 Bounded operator+(const Bounded& x, const Bounded& y) {
   const double sum = x.value + y.value;
   if (std::isinf(sum) && std::isfinite(x.value) && std::isfinite(y.value) && !(x.error + y.error <= DBL_MAX / 4)) return anything();
-  // Of two floats whose sum is one, every machine computes just that.
+  // If the sum of two floats is a float, every machine computes exactly that float.
   if (x.error == 0 && y.error == 0 && !x.may_overflow && !y.may_overflow && is_float(x.value) && is_float(y.value) &&
       exact_sum(x.value, y.value, sum) && held_exactly(sum, Roundings::current()))
     return {sum, 0, 0, false};
@@ -299,12 +300,12 @@ namespace detail {
 Product special_product(const Bounded& x, const Bounded& y) {
   const double value = x.value * y.value;
   if (std::isfinite(x.value) && std::isfinite(y.value)) {
-    // Beyond the largest double, whose errors may be as large.
+    // The product exceeds the largest double, and its error may be as large.
     const double least = std::max(std::fabs(x.value) - x.error, 0.0) * std::max(std::fabs(y.value) - y.error, 0.0);
     if (!(least > FLT_MAX)) return {0, kInfinity, kInfinity, true};
   }
   const bool uncertain = x.may_overflow || y.may_overflow || sign_uncertain(x) || sign_uncertain(y);
-  // Infinity times what rounding alone made zero: NaN, or an infinity of either sign.
+  // Infinity times a number that rounding made zero gives NaN or an infinity of either sign.
   const bool by_rounding = uncertain && std::isnan(value) && !std::isnan(x.value) && !std::isnan(y.value);
   return {by_rounding ? kInfinity : value, 0, 0, uncertain};
 }
