@@ -6,7 +6,7 @@
 namespace assay::trace {
 namespace {
 
-/// A JSON string with its quotes.
+/// Returns a JSON string with its quotes.
 std::string quoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {

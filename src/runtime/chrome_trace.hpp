@@ -13,7 +13,7 @@ class ChromeTrace final : public Sink {
  public:
   void ended(const Span& span) noexcept override;
 
-  /// Everything kept so far as one JSON object of complete events ("ph": "X"), times in microseconds.
+  /// Writes all spans so far as one JSON object of complete events ("ph": "X"), times in microseconds.
   void write(std::ostream& out) const;
 
  private:

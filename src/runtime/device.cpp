@@ -22,7 +22,7 @@ std::array<DeviceFactory, kCount>& factories() {
   return table;
 }
 
-/// A back end that failed to start stays off for the process: one reason, given again on each request.
+/// A back end that failed to start stays off for the process: each request reports the same reason.
 struct Slot {
   std::unique_ptr<Device> device;
   std::string why;
@@ -33,7 +33,7 @@ std::array<Slot, kCount>& slots() {
 }
 std::mutex slots_mutex;
 
-/// Host memory, also that of cuda-host, whose addresses are host pointers too: one pool for both.
+/// Host memory of cpu and cuda-host, whose addresses are host pointers too: one pool for both.
 class HostDevice final : public Device {
  public:
   explicit HostDevice(Backend backend) : Device(pool()), backend_(backend) {}
@@ -51,8 +51,8 @@ class HostDevice final : public Device {
 
  protected:
   void* allocate_bytes(std::size_t bytes) override {
-    // Linux grants more than there is and ends whoever writes to it: ask first, and take the pages now, so that what is
-    // allocated is no longer counted as available. Smaller allocations come out of what the process has already.
+    // Linux overcommits memory and kills a process on write: check first, and touch the pages now, so that this
+    // allocation no longer counts as available. Smaller allocations reuse memory that the process already has.
     constexpr std::size_t kAsked = std::size_t{1} << 20, kPage = 4096;
     if (bytes >= kAsked)
       if (const MemoryInfo now = memory(); bytes > now.available) throw refusal(bytes, now);

@@ -13,7 +13,7 @@ namespace {
 using Why = PassedOver::Why;
 constexpr Backend kAccelerators[] = {Backend::cuda, Backend::vulkan};
 
-/// Switched-off back ends and where to say so.
+/// Back ends that are switched off, and the sink for the messages.
 struct State {
   std::mutex mutex;
   std::array<std::string, std::size(kBackends)> off;
@@ -27,7 +27,7 @@ State& state() {
 std::atomic<std::uint64_t> fallback_count{0};
 thread_local int layer_passes = 0;
 
-/// Devices are for one thread at a time: automatic calls of several threads take turns.
+/// Devices are not thread-safe: a mutex per back end serializes automatic calls of several threads.
 std::mutex& turn(Backend backend) {
   static std::array<std::mutex, std::size(kBackends)> mutexes;
   return mutexes[static_cast<std::size_t>(backend)];
@@ -47,11 +47,11 @@ void switch_off(Backend backend, const std::string& why) {
 
 double volume_of(const Call& call) {
   double volume = 1;
-  for (const Index dim : call.dims) volume *= static_cast<double>(std::max<Index>(dim, 1));  // 0: something absent
+  for (const Index dim : call.dims) volume *= static_cast<double>(std::max<Index>(dim, 1));  // a dim of 0 is an absent tensor
   return volume;
 }
 
-/// Why an accelerator is not even tried; nothing where it is, and then `kernel` is set.
+/// Returns why an accelerator is not tried. Empty if it is tried: then `kernel` is set.
 std::optional<PassedOver> passed_over(std::string_view op, Backend backend, const Call& call, const Kernel*& kernel) {
   const auto pass = [backend](Why reason, std::string says) { return PassedOver{backend, reason, std::move(says)}; };
   const auto offers = [&](const Kernel& k) {
@@ -69,7 +69,7 @@ std::optional<PassedOver> passed_over(std::string_view op, Backend backend, cons
   return pass(Why::too_small, "moving operands to " + std::string(kernel->id) + " costs more than so small a call");
 }
 
-/// True where the accelerator served the call.
+/// Returns whether the accelerator served the call.
 bool try_accelerator(std::string_view op, Backend backend, const Call& call,
                      const std::function<void(const Kernel&, Device&)>& attempt, Dispatched& result) {
   const Kernel* kernel = nullptr;
@@ -93,7 +93,7 @@ bool try_accelerator(std::string_view op, Backend backend, const Call& call,
     attempt(*kernel, *target);
     result.kernel = kernel;
     return true;
-  } catch (const Unavailable& e) {  // of memory, or beyond a limit of the device: nothing is wrong with it
+  } catch (const Unavailable& e) {  // out of memory or beyond a device limit: the device itself works
     result.passed_over.push_back({backend, Why::refused, e.what()});
     return false;
   } catch (const DeviceError& e) {

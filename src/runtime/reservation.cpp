@@ -9,7 +9,7 @@
 namespace assay {
 namespace {
 
-/// Reservations opened by this thread, the innermost last. One closed by another thread is dropped when met.
+/// Reservations opened by this thread, innermost last. An entry closed by another thread is removed when encountered.
 thread_local std::vector<std::shared_ptr<Account>> opened;
 
 std::shared_ptr<Account> innermost(const Budget& budget) {
@@ -19,7 +19,7 @@ std::shared_ptr<Account> innermost(const Budget& budget) {
   return nullptr;
 }
 
-/// The account itself, or the nearest around it, that is open; null where none is.
+/// Returns the account itself or the nearest open account around it; null if there is none.
 Account* nearest_open(Account* account) {
   while (account != nullptr && !account->open) account = account->outer.get();
   return account;
@@ -47,7 +47,7 @@ void Budget::close(const std::shared_ptr<Account>& account) {
   account->open = false;
   std::erase(opened, account);
   const std::uint64_t unused = account->bytes - account->used;
-  // What buffers still hold stays charged to the outer one, and is refunded to it when they go.
+  // Memory still held by buffers stays charged to the outer account, and is refunded to it when they are freed.
   if (Account* outer = nearest_open(account->outer.get())) outer->used -= unused;
   else promised_ -= unused;
 }

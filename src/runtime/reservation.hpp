@@ -1,4 +1,4 @@
-// Memory promised before it is allocated: a computation that does not fit is refused before it starts, not half-way.
+// Memory reserved before it is allocated: a computation that does not fit is refused before it starts, not half-way.
 #pragma once
 
 #include <cstdint>
@@ -9,47 +9,48 @@ namespace assay {
 
 class Device;
 
-/// What one reservation holds. Buffers keep the account they were charged to.
+/// State of one reservation. Buffers keep the account they were charged to.
 struct Account {
   class Budget* budget = nullptr;
-  std::shared_ptr<Account> outer;  ///< the reservation it was taken out of
-  std::uint64_t bytes = 0;         ///< held
-  std::uint64_t used = 0;          ///< of them, in live buffers and in reservations taken out of this one
+  std::shared_ptr<Account> outer;  ///< the reservation it was taken from
+  std::uint64_t bytes = 0;         ///< reserved
+  std::uint64_t used = 0;          ///< part of `bytes` in live buffers and in reservations taken from this one
   bool open = true;
 };
 
-/// The promises made on one pool of memory. Every device has one; devices in host memory share theirs. Internal to
-/// Device and Reservation.
+/// The reservations on one pool of memory. Every device has one budget; devices in host memory share theirs. Internal
+/// to Device and Reservation.
 class Budget {
  public:
-  /// Serializes allocations with promises: each sees what the other took.
+  /// Serializes allocations and reservations, so that each sees the others.
   std::mutex mutex;
 
-  // All below with the mutex held.
+  // The functions below require the mutex.
   std::shared_ptr<Account> open(const Device& device, std::uint64_t bytes);
   void close(const std::shared_ptr<Account>& account);
-  /// The account of this thread that an allocation goes to (null for none). Throws Unavailable where it does not fit.
+  /// Returns the account of this thread that an allocation is charged to (null for none). Throws Unavailable if it does
+  /// not fit.
   std::shared_ptr<Account> account_for(const Device& device, std::uint64_t bytes);
   void charge(Account* account, std::uint64_t bytes);
   void refund(Account* account, std::uint64_t bytes);
 
  private:
-  std::uint64_t promised_ = 0;  ///< held by open reservations and not yet allocated
+  std::uint64_t promised_ = 0;  ///< reserved by open reservations and not yet allocated
 };
 
-/// Holds memory of a device until the scope ends. Allocations made meanwhile on the same device by the same thread
-/// count against it and are refused beyond it; all others, of this process, find that much less memory. A reservation
-/// made while another of the same thread and device is open is taken out of that one. Buffers may outlive it.
+/// Reserves memory of a device until the scope ends. Allocations on the same device by the same thread count against it
+/// meanwhile and are refused beyond it. For all other allocations of this process, that much less memory is available.
+/// A nested reservation of the same thread and device is taken from the outer one. Buffers may outlive a reservation.
 class Reservation {
  public:
-  /// Throws Unavailable{requested, available} where the device's budget does not hold `bytes`.
+  /// Throws Unavailable{requested, available} if `bytes` exceeds the device's budget.
   Reservation(Device& device, std::uint64_t bytes);
   ~Reservation();
   Reservation(const Reservation&) = delete;
   Reservation& operator=(const Reservation&) = delete;
 
   std::uint64_t bytes() const { return account_->bytes; }
-  /// Bytes of it that are not allocated yet.
+  /// Returns the reserved bytes that are not allocated yet.
   std::uint64_t remaining() const;
 
  private:

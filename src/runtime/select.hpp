@@ -1,4 +1,4 @@
-// Which kernel serves a caller who names none.
+// Choice of the kernel for callers who name none.
 #pragma once
 
 #include <string_view>
@@ -8,10 +8,10 @@
 
 namespace assay {
 
-/// The kernels of the back end that do not refuse the call, the highest priority first, among equals by id. Peers and
-/// mutants are never among them, nor are other back ends'. Throws Unavailable with each refusal where none is left.
+/// Returns the kernels of the back end that do not refuse the call, by descending priority, then by id. Excludes peers,
+/// mutants and other back ends. Throws Unavailable with each refusal if none is left.
 std::vector<const Kernel*> candidate_kernels(std::string_view op, Backend backend, const Call& call);
-/// The first of them.
+/// Returns the first candidate.
 const Kernel& select_kernel(std::string_view op, Backend backend, const Call& call);
 
 }  // namespace assay

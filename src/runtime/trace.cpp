@@ -9,8 +9,8 @@ std::atomic<Sink*> current_sink{nullptr};
 
 namespace {
 
-/// Spans that hold a sink. A Recording that ends takes its sink away first and then waits for them: both sides use
-/// sequentially consistent operations, so that a span which this count misses sees that the sink is gone.
+/// Number of spans that hold a sink. The end of a Recording first removes its sink and then waits for these spans. Both
+/// sides use sequentially consistent operations, so a span missed by this count sees that the sink is gone.
 std::atomic<int> open_spans{0};
 std::atomic<std::uint64_t> threads{0};
 thread_local int depth = 0;

@@ -1,5 +1,5 @@
-// Spans of what the library does: `alloc`, `transfer`, and each kernel run under its operation's name. The library
-// records nothing by itself; a caller who wants spans sets a sink. Without one a span costs a relaxed atomic load.
+// Spans of the library's work: `alloc`, `transfer`, and each kernel run under its operation's name. Nothing is recorded
+// until a caller sets a sink. Without a sink a span costs a relaxed atomic load.
 #pragma once
 
 #include <atomic>
@@ -16,29 +16,30 @@ struct Attribute {
   std::string value;
 };
 
-/// One thing that took time. Spans of a thread nest: `depth` counts those around it.
+/// One timed activity. Spans of a thread nest: `depth` counts the enclosing spans.
 struct Span {
   std::string name;
   std::vector<Attribute> attributes;
   std::uint64_t thread = 0;  ///< numbered from 1 in the order of their first spans
   int depth = 0;
-  std::int64_t begin_ns = 0;  ///< of the steady clock
+  std::int64_t begin_ns = 0;  ///< on the steady clock
   std::int64_t end_ns = 0;
 
-  /// Value of an attribute; empty where there is none of that key.
+  /// Returns the value of an attribute; empty if there is none with that key.
   std::string_view attribute(std::string_view key) const;
 };
 
-/// Receives spans as they end, inner ones first, on the thread they ran on: several threads at once. Throws nothing.
+/// Receives spans as they end, inner ones first, on the thread they ran on, from several threads at once. Throws
+/// nothing.
 class Sink {
  public:
   virtual ~Sink() = default;
   virtual void ended(const Span& span) noexcept = 0;
 };
 
-/// Spans of the process go to `sink` until the scope ends; then the sink that was set before has them again. The end
-/// waits for spans open on other threads; it must not lie inside a span. While a sink is set, kernel runs wait for
-/// their device, so that a span is as long as the work and not as its submission.
+/// Sends the spans of the process to `sink` until the scope ends, then restores the previous sink. The destructor waits
+/// for spans open on other threads and must not run inside a span. While a sink is set, kernel runs wait for their
+/// device, so that a span measures the work and not its submission.
 class Recording {
  public:
   explicit Recording(Sink& sink);
@@ -50,10 +51,10 @@ class Recording {
   Sink* previous_;
 };
 
-/// The sink in force; null for none.
+/// The current sink; null for none.
 extern std::atomic<Sink*> current_sink;
 
-/// A span from here to the end of the scope. `describe(Span&)` adds attributes; it is called only where a sink is set.
+/// A span from here to the end of the scope. `describe(Span&)` adds attributes; it is called only if a sink is set.
 class Scope {
  public:
   template <class Describe>

@@ -13,12 +13,12 @@ namespace assay {
 namespace {
 
 constexpr std::size_t kStagingBytes = 16 << 20;
-// Dispatches recorded before they are submitted without being asked for.
+// Number of recorded dispatches that triggers a submission.
 constexpr std::uint32_t kBatch = 64;
 constexpr std::uint32_t kMaxBindings = 8;
 
-// Set when exit() begins. A device with static storage dies after the driver's and the layers' own statics, which
-// were made after it: their calls would then crash.
+// Set when exit() begins. A device with static storage is destroyed after the statics of the driver and the layers,
+// which were created later: calls to them would then crash.
 bool exiting = false;
 
 bool flag(const char* variable) {
@@ -39,7 +39,7 @@ VulkanOptions VulkanOptions::from_environment() {
           .staging = flag("ASSAY_VULKAN_STAGING")};
 }
 
-/// Commands are recorded into one command buffer and run as a batch, in order: a barrier stands before each.
+/// Commands are recorded into one command buffer and run as a batch, in order, with a barrier before each.
 struct VulkanDevice::Impl {
   explicit Impl(const VulkanOptions& options);
 
@@ -54,16 +54,16 @@ struct VulkanDevice::Impl {
   vulkan::Context context;
   vulkan::Memory memory;
   vulkan::Pipelines pipelines;
-  vulkan::Allocation empty;    ///< bound for views of no elements
-  vulkan::Allocation staging;  ///< made by the first copy that needs it
+  vulkan::Allocation empty;    ///< bound for empty views
+  vulkan::Allocation staging;  ///< created by the first copy that needs it
   vk::UniqueCommandPool command_pool;
   vk::UniqueCommandBuffer commands;
   vk::UniqueDescriptorPool descriptor_pool;
   vk::UniqueFence fence;
   std::uint32_t recorded = 0;  ///< commands in the batch
-  std::string dead;            ///< why nothing can run any more
+  std::string dead;            ///< why no work can run any more
   DispatchFilter filter;       ///< may be empty
-  bool preparing = false;      ///< bind and dispatch stop once the pipeline is there
+  bool preparing = false;      ///< bind and dispatch stop after creating the pipeline
   Impl* next_abandoned = nullptr;
 };
 
@@ -81,7 +81,8 @@ VulkanDevice::Impl::Impl(const VulkanOptions& options)
       memory(context, options.staging),
       pipelines(context),
       empty(memory.empty_buffer()) {
-  // Processors have others to serve: unless a limit was asked for, that of the call decides (falsify/engine/worker.cpp).
+  // CPUs serve other processes too: unless the caller sets a limit, the time limit of the call decides
+  // (falsify/engine/worker.cpp).
   constexpr unsigned kTimesOnProcessors = 20;
   if (is_processor(context) && work_limit_seconds == VulkanOptions{}.work_limit_seconds) work_limit_seconds *= kTimesOnProcessors;
   vulkan::checked("vkCreateCommandPool", [&] {
@@ -107,8 +108,8 @@ void VulkanDevice::Impl::begin() {
                             barrier, {}, {});
 }
 
-/// Runs what is recorded, and waits. Whatever goes wrong here leaves the device in an unknown state: it is
-/// switched off, with the reason.
+/// Runs the recorded work and waits. Any failure leaves the device in an unknown state, so it is switched off, with the
+/// reason.
 void VulkanDevice::Impl::finish() {
   if (recorded == 0) return;
   recorded = 0;
@@ -168,8 +169,8 @@ VulkanDevice::VulkanDevice(const VulkanOptions& options) : impl_(std::make_uniqu
 
 VulkanDevice::~VulkanDevice() {
   if (!exiting && impl_->dead.empty()) return;
-  // Destroying a device whose work never ends would wait for it: leave it to the end of the process, in a list
-  // that leak checkers can follow.
+  // Destroying a device with endless work would block: keep it until the process ends, in a list that leak checkers can
+  // follow.
   static Impl* abandoned = nullptr;
   impl_->next_abandoned = abandoned;
   abandoned = impl_.release();
@@ -195,7 +196,7 @@ void VulkanDevice::release_bytes(void* address, std::size_t) noexcept {
   try {
     impl_->finish();
   } catch (const DeviceError&) {
-    return;  // kept in `dead`, and thrown by the next call
+    return;  // kept in `dead`; the next call throws it
   }
   impl_->memory.free(address);
 }
