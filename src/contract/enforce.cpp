@@ -1,7 +1,7 @@
 #include "contract/enforce.hpp"
 
-// Boost.Contract's flag that stops contracts from being checked inside contracts is one for the whole process
-// and behind a mutex: it would switch off the checks of other threads' calls. Ours never nest, so it goes.
+// Boost.Contract disables contract checking inside contracts with one process-wide flag behind a mutex, which would
+// disable the checks of other threads' calls. Contracts here never nest, so the flag is compiled out.
 #define BOOST_CONTRACT_ALL_DISABLE_NO_ASSERTION
 #define BOOST_CONTRACT_NO_EXCEPTS
 #define BOOST_CONTRACT_NO_INVARIANTS
@@ -29,7 +29,7 @@ constexpr bool kCompiledIn = true;
 
 std::atomic<Level> current_level{kCompiledIn ? Level::pre : Level::off};
 
-/// Boost.Contract's own handlers print and terminate; the library throws.
+/// Boost.Contract's default handlers print and terminate; the library throws instead.
 const bool handlers_set = [] {
   const auto rethrow = [](boost::contract::from) { throw; };
   boost::contract::set_precondition_failure(rethrow);
@@ -45,7 +45,7 @@ const bool handlers_set = [] {
                           std::move(values));
 }
 
-/// A call whose tensors the host cannot see, some of them fetched, whole extents.
+/// A call with tensors in device memory. Fetches requested tensors to the host, including gaps between rows.
 class Fetched {
  public:
   Fetched(const Call& call, Device& device) : call_(call), memory_(call.tensors.size()), device_(device) {}
@@ -66,7 +66,7 @@ class Fetched {
   Device& device_;
 };
 
-/// `device_of_call` is asked for only where a condition reads elements.
+/// Calls `device_of_call` only if a condition reads elements.
 template <class DeviceOfCall>
 void check_requires(const Enforced& contract, const void* args, const Call& call, const DeviceOfCall& device_of_call) {
   const std::span<const ClauseInfo> clauses = contract.op->clauses;
@@ -87,7 +87,7 @@ void check_requires(const Enforced& contract, const void* args, const Call& call
   }
 }
 
-/// Ensures clauses read elements.
+/// Checks ensures clauses, which read elements, on host copies.
 void ensure_on_host(const Enforced& contract, const Call& call, const Kernel& kernel, Device& device) {
   if (contract.op->clauses.empty() || contract.op->clauses.back().kind == ClauseKind::requires_clause) return;
   device.synchronize();
@@ -102,7 +102,7 @@ struct Target {
   Device* device = nullptr;
 };
 
-/// "m=3 k=4 n=5"
+/// Returns the dims as "m=3 k=4 n=5".
 std::string shape_text(const OpDescriptor& op, const Call& call) {
   std::string text;
   for (std::size_t d = 0; d < call.dims.size(); ++d)
@@ -110,7 +110,7 @@ std::string shape_text(const OpDescriptor& op, const Call& call) {
   return text;
 }
 
-/// Runs `run`, which runs this kernel on this device, inside a span.
+/// Calls `run`, which runs this kernel on this device, inside a span.
 template <class Run>
 void traced(const OpDescriptor& op, const Call& call, const Kernel& kernel, Device& device, const Run& run) {
   const trace::Scope span(op.name, [&](trace::Span& s) {
@@ -128,8 +128,8 @@ Target run_here(const Enforced& contract, const Call& call, const Kernel& kernel
   return {&kernel, &device};
 }
 
-/// `execute` runs a kernel and says which, and where the call's tensors are; it is called once the requires clauses hold.
-/// `device_of_call` is where the tensors are before.
+/// Checks the requires clauses, then calls `execute`, which runs a kernel and returns it with the location of the
+/// call's tensors. `device_of_call` gives the location of the tensors before the call.
 template <class DeviceOfCall, class Execute>
 void guarded(const Enforced& contract, const void* args, const Call& call, const DeviceOfCall& device_of_call,
              const Execute& execute) {
@@ -137,7 +137,7 @@ void guarded(const Enforced& contract, const void* args, const Call& call, const
   const auto run = [&] { target = execute(); };
   if (!kCompiledIn) return run();
   const auto check_before = [&] { check_requires(contract, args, call, device_of_call); };
-  // By one reference: Boost.Contract keeps larger closures on the heap.
+  // A single reference captured: Boost.Contract keeps larger closures on the heap.
   const auto requires_hold = [&check_before] { check_before(); };
   switch (level()) {
     case Level::off:

@@ -13,7 +13,7 @@ InputError wrong(const PlannedCall& planned, std::string problem) {
   return InputError("planned call of " + planned.op, std::move(problem), "give what its contract asks for");
 }
 
-/// The call with dense tensors that have no memory. Throws InputError where the contract does not admit it.
+/// Returns the call with dense tensors without memory. Throws InputError if the contract does not admit it.
 Call call_of(const PlannedCall& planned) {
   const OpDescriptor& op = operation(planned.op);
   if (planned.dims.size() != op.dims.size())

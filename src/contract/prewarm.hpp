@@ -1,5 +1,5 @@
-// Preparing the calls of a computation before its weights fill the device: pipelines compiled, code loaded, handles
-// made, threads started.
+// Preparation of a computation's calls before its weights fill the device: compiles pipelines, loads code, creates
+// handles, starts threads.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace assay::contract {
 
-/// A call that will be made, with dense tensors as Device::allocate gives them.
+/// A call planned for later, with dense tensors from Device::allocate.
 struct PlannedCall {
   std::string op;
   std::vector<Index> dims;
@@ -19,7 +19,7 @@ struct PlannedCall {
   friend bool operator==(const PlannedCall&, const PlannedCall&) = default;
 };
 
-/// What prewarm came to; a call that was given several times is there once.
+/// Result of prewarm(); a call given several times appears once.
 struct Prewarmed {
   struct Prepared {
     PlannedCall call;
@@ -33,11 +33,11 @@ struct Prewarmed {
   std::vector<Refused> refused;
 };
 
-/// Prepares the kernels that the back end prefers for these calls (Device::prepare). Calls that no operation, kernel or
-/// device takes are refused, each with its reason; nothing is thrown for them.
+/// Prepares the kernels that the back end prefers for these calls (Device::prepare). Calls without a suitable
+/// operation, kernel or device are refused, each with its reason, without an exception.
 Prewarmed prewarm(std::span<const PlannedCall> calls, Backend backend);
-/// The same for the kernels that automatic dispatch would choose for operands in host memory. A back end that is not
-/// available is switched off by it, as by a call.
+/// Prepares the kernels that automatic dispatch would choose for operands in host memory. Like a call, this switches
+/// off a back end that is not available.
 Prewarmed prewarm(std::span<const PlannedCall> calls, Automatic);
 
 }  // namespace assay::contract

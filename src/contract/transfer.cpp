@@ -11,7 +11,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// Calls f(address of a run of `count` elements that lie side by side) in row-major order.
+/// Calls f(address, count) for each run of contiguous elements, in row-major order.
 template <class F>
 void for_each_run(const Tensor& tensor, const F& f) {
   if (tensor.shape.size() == 0) return;
