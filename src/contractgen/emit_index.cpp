@@ -17,7 +17,7 @@ std::vector<std::string> names(std::span<const Contract> contracts) {
   return list;
 }
 
-/// A function that finds `result` by name among `entry(op)`, or throws InputError.
+/// Emits a function that finds `result` by name among `entry(op)`, or throws InputError.
 void lookup(Source& out, std::span<const Contract> contracts, std::string_view signature, std::string_view entry) {
   out.line("{} {{", signature);
   for (const std::string& op : names(contracts))

@@ -22,7 +22,7 @@ std::string joined(const std::vector<Text>& axes) {
 
 std::string args_name(const Contract& contract) { return pascal_case(contract.op.value) + "Args"; }
 
-/// All names of the contract bound to a call's arguments.
+/// Emits references that bind all names of the contract to a call's arguments.
 void bind_arguments(Source& out, const Contract& contract) {
   std::vector<std::string_view> names;
   for (const auto& dim : contract.dims) names.push_back(dim.name.value);
@@ -32,7 +32,7 @@ void bind_arguments(Source& out, const Contract& contract) {
            args_name(contract));
 }
 
-/// A function from dims to a shape; a place in the YAML for each axis.
+/// Emits a function from dims to a shape, with a YAML position for each axis.
 void shape_function(Source& out, const Contract& contract, const std::string& name, const std::vector<Text>& axes) {
   out.line("Shape {}(std::span<const Index> dims_) {{", name);
   for (std::size_t i = 0; i < contract.dims.size(); ++i)
@@ -41,7 +41,7 @@ void shape_function(Source& out, const Contract& contract, const std::string& na
   out.line("}}");
 }
 
-/// A function from dims to one number.
+/// Emits a function from dims to a number.
 void number_function(Source& out, const Contract& contract, const std::string& name, const Text& expression) {
   out.line("Index {}([[maybe_unused]] std::span<const Index> dims_) {{", name);
   for (std::size_t i = 0; i < contract.dims.size(); ++i)
@@ -50,7 +50,7 @@ void number_function(Source& out, const Contract& contract, const std::string& n
   out.line("}}");
 }
 
-/// The text of a condition's sides as the contract words them, else as it is written in C++.
+/// Returns the sides of a condition as the contract words them, or else as written in C++.
 Comparison wording(const Clause& clause, std::size_t index, std::size_t count, const Comparison& sides) {
   const std::vector<std::string> said = conjuncts(clause.says);
   if (said.size() == count)
@@ -58,7 +58,7 @@ Comparison wording(const Clause& clause, std::size_t index, std::size_t count, c
   return sides;
 }
 
-/// Names of the contract that a condition mentions, as arguments of contract::values.
+/// Returns the contract's names used in a condition, as arguments of contract::values.
 std::string mentioned(const Contract& contract, const std::string& condition) {
   std::vector<std::string> pairs;
   for (const std::string& name : identifiers(condition))

@@ -45,7 +45,7 @@ void tables(Source& out, const Contract& contract) {
   for (const auto& p : contract.params)
     if (!p.choices.empty())
       out.line("constexpr double kChoices_{}[] = {{{}}};", p.name.value, fmt::join(p.choices, ", "));
-  for (const auto& p : contract.params) {  // what is drawn is a float32, as kernels take it in either type
+  for (const auto& p : contract.params) {  // values are float32, as kernels receive params in either type
     std::vector<double> drawn;
     for (const double value : p.usual) drawn.push_back(p.integer ? value : static_cast<float>(value));
     if (!drawn.empty()) out.line("constexpr double kUsual_{}[] = {{{}}};", p.name.value, fmt::join(drawn, ", "));
