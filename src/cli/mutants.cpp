@@ -1,4 +1,4 @@
-// `assay mutants`: wrong kernels against the suites. A survivor is a hole in the suites.
+// `assay mutants`: runs the suites on wrong kernels. A survivor is a gap in the suites.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ struct Options {
   bool faults = false;
 };
 
-/// What became of one mutant. With the matrix every obligation was tried on it.
+/// Returns the result for one mutant. With `matrix`, every obligation was tried on it.
 nlohmann::json judge(const nlohmann::json& kernel, bool matrix) {
   nlohmann::json j{{"mutant", kernel["kernel"]}, {"op", kernel["op"]}, {"fault", kernel.value("fault", "")},
                    {"status", kernel["status"] == "falsified" ? nlohmann::json("killed")
@@ -48,7 +48,7 @@ nlohmann::json judge(const nlohmann::json& kernel, bool matrix) {
     if (!o.contains("counterexample")) continue;
     if (matrix) j["matrix"].push_back(o["id"]);
     const auto& x = o["counterexample"];
-    if (j.contains("by") && j["cases"] <= x["number"]) continue;  // another was first
+    if (j.contains("by") && j["cases"] <= x["number"]) continue;  // another obligation found it earlier
     j.update({{"by", o["id"]}, {"cases", x["number"]}, {"finding", x["finding"]["message"]}, {"smallest", x["says"]}});
   }
   return j;
@@ -84,7 +84,7 @@ void print(const nlohmann::json& summary) {
   fmt::print("\n{}\n", totals(summary));
 }
 
-/// What the options mean for automatic mutants: shorter campaigns, since most die in the first cases.
+/// Maps the options to those of automatic mutants: shorter campaigns, since most mutants die in the first cases.
 AutomaticOptions automatic(const Options& o, bool cases_given) {
   AutomaticOptions a{.ops = o.ops, .backend = o.backend, .kernel = o.kernel, .mutant = o.mutant, .report = o.report, .screened = o.screened, .judged = o.judged,
                      .sample = static_cast<std::size_t>(o.sample), .study = {}, .jobs = jobs_for(o.jobs), .json = o.json,
@@ -116,7 +116,7 @@ int run(const Options& o) {
         (o.ops.empty() || std::ranges::find(o.ops, k.op) != o.ops.end()) &&
         (o.family.empty() || k.id.starts_with("mutant/" + o.family + "/")))
       chosen.push_back(&k);
-  if (chosen.empty() && !o.backend.empty()) device(backend_from(o.backend));  // says why it is not here
+  if (chosen.empty() && !o.backend.empty()) device(backend_from(o.backend));  // throws with the reason if it is missing
   if (chosen.empty()) throw InputError("selection", "no mutant matches it", "leave the options out to run all of them");
   falsify::CampaignOptions options;
   options.cases = o.cases;

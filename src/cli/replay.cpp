@@ -1,4 +1,4 @@
-// `assay replay FILE`: one stored case again, in a fresh process.
+// `assay replay FILE`: runs one stored case again, in a fresh process.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ namespace assay::cli {
 namespace replay_command {
 namespace {
 
-/// A case may be legal and yet larger than this machine: said before any memory is asked for.
+/// Throws if the case is legal but too large for this machine. Called before any memory is allocated.
 void expect_room_for(const falsify::Replay& replay, const std::string& file) {
   for (const auto& dims : {replay.the_case.dims, replay.the_case.prelude}) {
     if (dims.empty()) continue;
@@ -34,7 +34,7 @@ void expect_library(const falsify::Replay& replay) {
   throw InputError(replay.foreign->source().library, std::string("cannot be read: ") + std::strerror(errno), "say where it is now: assay replay FILE --lib LIBRARY");
 }
 
-/// The result of a race's other order of threads, or of another run.
+/// Returns the result for the other thread order of a race, or for the other run.
 std::string under(const falsify::Replay& replay, std::chrono::milliseconds limit) {
   falsify::Case c = replay.the_case;
   c.order = *replay.other_order;
@@ -47,7 +47,7 @@ int run(const std::string& file, const std::string& library, const std::string& 
   expect_library(replay);
   expect_room_for(replay, file);
   const std::chrono::milliseconds limit = parse_duration("--limit", limit_text);
-  if (replay.foreign && !replay.foreign->source().shader) falsify::probe(replay.foreign->source(), limit);  // what it declared then is in the file
+  if (replay.foreign && !replay.foreign->source().shader) falsify::probe(replay.foreign->source(), limit);  // the file says what it declared
   const falsify::Outcome outcome = falsify::run_case(*replay.op, *replay.obligation, *replay.kernel, replay.the_case, limit);
   const bool falsified = outcome.kind == falsify::Outcome::Kind::falsified;
   const bool passed = outcome.kind == falsify::Outcome::Kind::passed;

@@ -35,8 +35,8 @@
  *   inputs, input_rounding, accumulator, accumulation, block, flush_to_zero, fma, functions, online_tile, lazy_rescaling,
  *   merges_parts, frequencies, loses, storage, deterministic, batch_invariant, backend, rejects
  * `rejects=ids+lengths` names tensors of integers, params and dims whose forbidden values the kernel refuses
- * (ASSAY_REFUSED or ASSAY_FAILED) without touching memory. Such a kernel is called with forbidden values, too; otherwise
- * the contract admits every call. */
+ * (ASSAY_REFUSED or ASSAY_FAILED) without touching memory. Such a kernel is called with forbidden values, too;
+ * otherwise the contract admits every call. */
 #ifndef ASSAY_PLUGIN_H_
 #define ASSAY_PLUGIN_H_
 
