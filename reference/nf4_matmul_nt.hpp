@@ -6,8 +6,9 @@
 
 namespace assay::reference {
 
-/// y[i,j] = sum_p x[i,p] w[j,p] for x [m, k], y [m, n] and w [n, k] in codes [n, 32 b] and absmax [n, b], b = ceil(k / 64); y
-/// is overwritten and shares nothing with them. O(m n k). Source: Dettmers et al., QLoRA, 2023, section 3, equation 5.
+/// y[i,j] = sum_p x[i,p] w[j,p] for x [m, k], y [m, n] and w [n, k] in codes [n, 32 b] and absmax [n, b], b = ceil(k /
+/// 64); y is overwritten and shares nothing with the inputs. O(m n k). Source: Dettmers et al., QLoRA, 2023, section 3,
+/// equation 5.
 template <class T>
 void nf4_matmul_nt(View<const T> x, View<const T> codes, View<const T> absmax, View<T> y) {
   for (Index j = 0; j < y.dim(1); ++j)

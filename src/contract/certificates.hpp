@@ -26,11 +26,10 @@ struct ProductTerms {
 ///   |(C·r)_i - (A·(B·r))_i| <= g min(lambda, sqrt(n)) sum_p |a_ip| ||b_p||_2 + underflow + evaluation,
 ///
 /// with g the worst relative error of one element under current_arithmetic() (core/bounded.hpp). Derivation: C·r -
-/// A·(B·r)
-/// is sum_j r_j e_ij with |e_ij| <= g sum_p |a_ip| |b_pj|, and the 2-norm over j of that is at most
-/// g sum_p |a_ip| ||b_p||_2 (Minkowski). Signs are independent of the errors, so Hoeffding's inequality bounds the sum
-/// by lambda times the norm, and Cauchy's by sqrt(n) times: nothing is assumed about A, B or rounding. lambda = 7.5:
-/// a correct row fails once in 8e11.
+/// A·(B·r) is sum_j r_j e_ij with |e_ij| <= g sum_p |a_ip| |b_pj|, and the 2-norm over j of that is at most g sum_p
+/// |a_ip| ||b_p||_2 (Minkowski). Signs are independent of the errors, so Hoeffding's inequality bounds the sum by
+/// lambda times the norm, and Cauchy's by sqrt(n) times: nothing is assumed about A, B or rounding. lambda = 7.5: a
+/// correct row fails once in 8e11.
 ///
 /// An error of one element is detected if it exceeds twice the row's bound. If several elements of a row are wrong, it
 /// is detected with probability at least 1/2. NaN and infinities are checked by class, element by element, in the rows

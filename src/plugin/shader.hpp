@@ -7,8 +7,8 @@
 //     requires: [dense rows, "n % 4 == 0"]       # limits of the shader, as in a shim
 //
 // Push constants are written like the arguments of a shim (shim.hpp): dims, params, strides, numbers and constants,
-// int32 or float. Every tensor has a buffer, which begins at the tensor's first element and has
-// the tensor's strides; f16, bf16 and u8 are not converted. The entry point is `main`.
+// int32 or float. Every tensor has a buffer, which begins at the tensor's first element and has the tensor's strides;
+// f16, bf16 and u8 are not converted. The entry point is `main`.
 #pragma once
 
 #include <array>
