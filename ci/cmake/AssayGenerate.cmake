@@ -1,13 +1,12 @@
-# What contractgen makes of contracts: used by this repository's build and, installed, by that of projects that have
-# contracts of their own.
+# Runs contractgen on contracts, in this repository's build and, once installed, in the builds of other projects.
 
-# assay_generate(FOLDER ROOT CONTRACTS...): writes the sources of these contracts into FOLDER while building; messages name
-# the files relative to ROOT. Sets in the caller
-#   generated_files        everything that is written
+# assay_generate(FOLDER ROOT CONTRACTS...): writes the sources of these contracts into FOLDER during the build; messages
+# name the files relative to ROOT. Sets in the caller
+#   generated_files        all generated files
 #   generated_ops          checked entry points and descriptors
 #   generated_oracles      references instantiated for every number type
-#   generated_obligations  checks linked to the ids they belong to
-#   generated_tests        GoogleTest: each requires clause broken in each way it names
+#   generated_obligations  links from obligation ids to checks
+#   generated_tests        GoogleTest: each requires clause violated in each way it names
 function(assay_generate folder root)
   set(files ops/index.cpp oracles.cpp obligations.cpp)
   set(ops ${folder}/ops/index.cpp)
@@ -15,7 +14,7 @@ function(assay_generate folder root)
   set(obligations ${folder}/obligations.cpp)
   foreach(contract ${ARGN})
     cmake_path(GET contract STEM op)
-    if(op STREQUAL "numerics")  # how accurate functions are; no operation
+    if(op STREQUAL "numerics")  # accuracy of functions, not an operation
       list(APPEND files numerics.cpp)
       continue()
     endif()

@@ -1,5 +1,6 @@
-# `cmake --install`: everything that a project with contracts and kernels of its own needs, found by find_package(assay).
-# The operations of this repository and their kernels are in the command; a project's command has its own instead.
+# `cmake --install`: installs everything that a project with its own contracts and kernels needs, for
+# find_package(assay). This repository's operations and kernels are in the installed command; a project's command has
+# the project's instead.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 set(layers ${CMAKE_INSTALL_INCLUDEDIR}/assay)  # the include root of "core/...", "contract/...", "falsify/engine/..."
@@ -24,7 +25,7 @@ install(TARGETS ${exported} EXPORT assayTargets
         RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         OBJECTS DESTINATION ${CMAKE_INSTALL_LIBDIR}/assay)
 install(EXPORT assayTargets NAMESPACE assay:: DESTINATION ${package})
-# The tests of a project's own operations, where those objects were built: `ci/falsify` builds the command alone.
+# Tests of a project's own operations, if their objects were built: `ci/falsify` builds only the command.
 if(ASSAY_TESTS)
   set_target_properties(assay_tests PROPERTIES EXPORT_NAME tests)
   install(TARGETS assay_tests EXPORT assayTestsTargets OBJECTS DESTINATION ${CMAKE_INSTALL_LIBDIR}/assay OPTIONAL)
