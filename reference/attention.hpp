@@ -18,10 +18,11 @@ Index visible_keys(View<const T> lengths, View<const T> starts, bool causal, Ind
   return causal ? std::clamp<Index>(whole(starts(b)) + i + 1, 0, length) : length;
 }
 
-/// y[b,i,h] = sum_j p_j v[b,j,g], p = softmax(scale q[b,i,h] · k[b,j,g]) over visible keys j, g = h / (heads / kv_heads);
-/// logsumexp[b,h,i] = log sum_j exp(scale q · k). q, y [batch, s, heads, d], k, v [batch, t, kv_heads, d], lengths,
-/// starts [batch], logsumexp [batch, heads, s]; y and logsumexp are overwritten and share nothing with the inputs. A
-/// query without a visible key, or with scores of -inf only, has y = 0 and logsumexp = -inf. O(batch heads s t d).
+/// y[b,i,h] = sum_j p_j v[b,j,g], p = softmax(scale q[b,i,h] · k[b,j,g]) over visible keys j, and
+/// logsumexp[b,h,i] = log sum_j exp(scale q · k), for g = h / (heads / kv_heads), q, y [batch, s, heads, d],
+/// k, v [batch, t, kv_heads, d], lengths, starts [batch], logsumexp [batch, heads, s]; y and logsumexp are overwritten
+/// and share nothing with the inputs. A query without a visible key, or with scores of -inf only, has y = 0 and
+/// logsumexp = -inf. O(batch heads s t d).
 /// Source: Vaswani et al., Attention Is All You Need, 2017, equation 1; Ainslie et al., GQA, 2023 (groups of heads).
 template <class T>
 void attention(View<const T> q, View<const T> k, View<const T> v, View<const T> lengths, View<const T> starts, View<T> y,

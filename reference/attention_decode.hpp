@@ -9,7 +9,8 @@ namespace assay::reference {
 /// <= lengths[b], p = softmax(scale q[b,h] · k_cache[b,j,g]), g = h / (heads / kv_heads). q, y [batch, heads, d], k, v
 /// [batch, kv_heads, d], caches [batch, capacity, kv_heads, d], lengths [batch]; y is overwritten. O(batch heads
 /// capacity d).
-/// Source: Vaswani et al., 2017, equation 1; Shazeer, Fast Transformer Decoding, 2019, section 2.4 (incremental decoding).
+/// Source: Vaswani et al., 2017, equation 1; Shazeer, Fast Transformer Decoding, 2019, section 2.4 (incremental
+/// decoding).
 template <class T>
 void attention_decode(View<const T> q, View<const T> k, View<const T> v, View<const T> lengths, View<T> k_cache, View<T> v_cache,
                       View<T> y, double scale) {

@@ -22,7 +22,8 @@ void nf4_matmul(View<const T> dy, View<const T> codes, View<const T> absmax, Vie
     }
 }
 
-/// ddy[i,j] = sum_p ddx[i,p] w[j,p], overwritten; null data: not wanted. Source: dx is linear in dy; the transposed map.
+/// ddy[i,j] = sum_p ddx[i,p] w[j,p], overwritten; null data: not wanted. Source: dx is linear in dy; the transposed
+/// map.
 template <class T>
 void nf4_matmul_backward(View<const T> /*dy*/, View<const T> codes, View<const T> absmax, View<const T> ddx, View<T> ddy) {
   if (ddy.data() == nullptr) return;

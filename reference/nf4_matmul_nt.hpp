@@ -15,7 +15,8 @@ void nf4_matmul_nt(View<const T> x, View<const T> codes, View<const T> absmax, V
     for (Index i = 0; i < y.dim(0); ++i) y(i, j) = nf4_dot(codes, absmax, j, x.dim(1), [&](Index p) { return x(i, p); });
 }
 
-/// dx[i,p] = sum_j dy[i,j] w[j,p], overwritten; null data: not wanted. Source: y is linear in x; this is the transposed map.
+/// dx[i,p] = sum_j dy[i,j] w[j,p], overwritten; null data: not wanted. Source: y is linear in x; this is the transposed
+/// map.
 template <class T>
 void nf4_matmul_nt_backward(View<const T> /*x*/, View<const T> codes, View<const T> absmax, View<const T> dy, View<T> dx) {
   if (dx.data() == nullptr) return;

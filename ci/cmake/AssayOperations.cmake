@@ -22,8 +22,8 @@ endfunction()
 
 # assay_add_operations(NAME CONTRACTS <op>.yaml... REFERENCES <op>.hpp... KERNELS file... [PROPERTIES file...])
 # Defines the object library NAME: entry points (#include "ops/<op>.hpp"), oracles, obligations and kernels of these
-# operations. Contracts and references are matched by file name. PROPERTIES are the functions that obligations and `inputs`
-# name (#include "<op>_obligations.hpp"). Contracts may be Assay's own: ${ASSAY_CONTRACTS_DIR}/<op>.yaml.
+# operations. Contracts and references are matched by file name. PROPERTIES are the functions that obligations and
+# `inputs` name (#include "<op>_obligations.hpp"). Contracts may be Assay's own: ${ASSAY_CONTRACTS_DIR}/<op>.yaml.
 function(assay_add_operations name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "CONTRACTS;REFERENCES;KERNELS;PROPERTIES")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_CONTRACTS)

@@ -153,8 +153,8 @@ milliseconds total_time(const Options& o, std::size_t kernels, int jobs) {
   return std::max(kTime, kTimeOfEach * static_cast<int>(kernels) / jobs);
 }
 
-/// Compares the current results of each kernel with the evidence of the base. Times of a GPU are compared with those of
-/// a GPU.
+/// Compares the current figures of each kernel with the evidence of the base. Skips figures of a processor that stands
+/// in for a GPU if the evidence is of a GPU.
 std::vector<falsify::Worse> compare(const Plan& plan, const json& report, const std::vector<falsify::Checked>& evidence,
                                     const std::set<Backend>& proven_here) {
   std::vector<falsify::Worse> worse;
@@ -172,7 +172,7 @@ std::vector<falsify::Worse> compare(const Plan& plan, const json& report, const 
   return worse;
 }
 
-/// Counts kernels that had fewer cases of some obligation than `assay falsify` would run.
+/// Counts passed kernels for which no obligation had as many cases as `assay falsify` would run.
 int shallow(const json& report) {
   int count = 0;
   for (const json& k : report["kernels"]) {
@@ -183,7 +183,7 @@ int shallow(const json& report) {
   return count;
 }
 
-/// Returns the command that renews refused evidence. Each kernel's own command is in its reason.
+/// Returns the commands that renew all refused evidence of a back end. Each kernel's own command is in its reason.
 std::string renewal(const std::vector<falsify::Checked>& evidence) {
   std::map<std::string, int> refused;
   for (const falsify::Checked& c : evidence) {

@@ -128,8 +128,8 @@ Target run_here(const Enforced& contract, const Call& call, const Kernel& kernel
   return {&kernel, &device};
 }
 
-/// Checks the requires clauses, then calls `execute`, which runs a kernel and returns it with the location of the
-/// call's tensors. `device_of_call` gives the location of the tensors before the call.
+/// Checks the requires clauses, then calls `execute`, which runs a kernel and returns the kernel and the device that
+/// holds the call's tensors, then checks the ensures clauses. `device_of_call` returns that device before the call.
 template <class DeviceOfCall, class Execute>
 void guarded(const Enforced& contract, const void* args, const Call& call, const DeviceOfCall& device_of_call,
              const Execute& execute) {

@@ -71,7 +71,7 @@ struct Arithmetic {
 /// "f32 inputs, f32 accumulator, to nearest"
 std::string to_string(const Arithmetic& arithmetic);
 
-/// Makes `arithmetic` the one that Bounded and Sum<Bounded> assume on this thread, until the scope ends.
+/// Makes Bounded and Sum<Bounded> assume `arithmetic` on this thread until the scope ends.
 class ArithmeticScope {
  public:
   explicit ArithmeticScope(const Arithmetic& arithmetic);
@@ -84,7 +84,7 @@ class ArithmeticScope {
   const Arithmetic* previous_;
 };
 
-/// The arithmetic in force on this thread.
+/// Returns the current arithmetic of this thread.
 const Arithmetic& current_arithmetic();
 
 }  // namespace assay

@@ -1,5 +1,5 @@
-// Formulas of attention that correct kernels evaluate in more than one way (see core/forms.hpp): scaled scores, weights,
-// weighted means and the logarithm of their sum.
+// Formulas of attention that correct kernels evaluate in more than one way (see core/forms.hpp): scaled scores,
+// weights, weighted means and the logarithm of their sum.
 #pragma once
 
 #include <cfloat>

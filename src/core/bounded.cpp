@@ -12,10 +12,11 @@
 //   - otherwise u m_l u L <= u m_l R and u m_r u R <= u m_r L, so the last error is at most
 //     u (L + R) + u m_l R + u m_r L; adding m_l u L + m_r u R gives (m_l + m_r + 1) u (L + R).
 // (Jeannerod & Rump, SIAM J. Matrix Anal. Appl. 34 (2013): no (1 - n u) in the denominator.) A fused
-// multiply-add does not round its product: a leaf r that is no float. Only L <= u R used that r is one, and
-// there u (L + m_l u L + R) <= u (L + R) + m_l u R. Such a step saves the u |t_p| that E holds. A flush is
-// the exact addition of a further term of at most 2^-126, and makes one zero of two numbers that are none (the flush
-// of a product is in E, and a sum with zero is no new number): n terms allow floor(n / 2). So, with S' = S + E + F,
+// multiply-add does not round its product, so a leaf r need not be a float. Only the case L <= u R used that r is a
+// float, and there u (L + m_l u L + R) <= u (L + R) + m_l u R. Such a step saves the u |t_p| that E includes. A flush
+// is the exact addition of a further term of at most 2^-126, and replaces two nonzero numbers by one zero (E includes
+// the flush of a product, and a sum with zero is not a new number): n terms allow floor(n / 2).
+// So, with S' = S + E + F,
 //   error = (n - 1) u S' + E + F.
 // Rounding toward zero lacks the min(): there growth is g / (1 - g), where g = 2u (n - 1). A block operation (b
 // products and the accumulator truncated at the largest exponent, their sum truncated to a float) costs no more than
@@ -23,28 +24,34 @@
 // and then once more. Of b + 1 floats, let 2^e be the largest exponent; that float loses nothing, each other less
 // than 2u 2^e, and the sum, if it lies in the x-th binade above, less than (2^x - 1) 2u 2^e. Their magnitudes sum to
 // at least 2^x 2^e, and b + 2^x - 1 <= b 2^x. Without an accumulator the first block saves one, as the first term of
-// a sum does. tests/numbers reaches this bound. The exponent of a product is the sum of its factors', and a subnormal factor
-// counts with the smallest normal number's (seen on H100 with f16 and bf16; products of zero count nothing): its product may lie far
-// below the 2^e that others are aligned to. All of this holds where such a product counts in S with the smallest normal number f in
-// the place of the factor, max(|x|, f) max(|y|, f): its magnitude is at least 2^e then, and it loses nothing itself. A kernel that
-// accumulates wider and rounds once errs by u |s| <= u S, which E holds (or n = 1).
+// a sum does. tests/numbers reaches this bound. The exponent of a product is the sum of its factors', and a subnormal
+// factor counts with the smallest normal number's (seen on H100 with f16 and bf16; products of zero count nothing): its
+// product may lie far below the 2^e that others are aligned to. All of this holds where such a product counts in S with
+// the smallest normal number f in the place of the factor, max(|x|, f) max(|y|, f): its magnitude is at least 2^e then,
+// and it loses nothing itself. A kernel that accumulates wider and rounds once errs by u |s| <= u S, which E includes
+// (or n = 1).
 //
-// Terms of zero. A term that is 0 without error is computed as 0, and adding 0 rounds nothing, in blocks too: n counts the
-// others. A term near 0, to nearest: with a float l, l + r errs by at most |r|, as l is no further from it. Let Z be the sum of
-// what m' of the n terms reach, magnitudes and errors (kSmall says which), m = n - m', and n u <= 1/4. Of the additions,
-//   - those within subtrees of such terms err by n u Z <= Z / 4 together, as above, and their sums are at most (1 + n u) Z;
-//   - those that add such a subtree to one with another term add at most that and err by as much, three times as much where
-//     the result is rounded twice (a narrow accumulator), and u |t_p| more, which E holds, where the other is an unrounded
-//     product: together at most 3 (1 + n u) Z <= 3.75 Z;
-//   - m - 1 others remain. To them, what these two kinds erred by is exact additions of further terms, of at most 4 Z.
+// Terms of zero. A term that is 0 without error is computed as 0, and adding 0 rounds nothing, in blocks too: n does
+// not count it. A term near 0, to nearest: with a float l, l + r errs by at most |r|, since l is at most that far from
+// l + r. Let m' of the n terms be small (kSmall), Z the sum of their magnitudes and errors, m = n - m', and n u <= 1/4.
+// The additions are
+//   - additions within subtrees of small terms. They err by n u Z <= Z / 4 together, as above, and their sums are at
+//     most (1 + n u) Z;
+//   - additions of such a subtree to a subtree with another term. They add at most (1 + n u) Z and err by as much,
+//     three times as much if the result is rounded twice (a narrow accumulator), and by u |t_p| more, which E includes,
+//     if the other operand is an unrounded product: together at most 3 (1 + n u) Z <= 3.75 Z;
+//   - m - 1 further additions. For these, the errors of the first two kinds are exact additions of terms that sum
+//     to at most 4 Z.
 //   error = (m - 1) u (S' + 4 Z) + E + F + 4 Z
-// holds as well (5 Z is taken for 4 Z), and whichever is less is taken. A long sum of which few terms matter is as tight as one of these few.
-// Truncation has no such bound: the smallest negative term lowers a float by a whole unit in its last place.
+// holds as well (the code uses 5 Z for 4 Z), and the smaller bound is used. A long sum with few large terms is bounded
+// as tightly as a sum of these few. Truncation has no such bound: the smallest negative term lowers a float by a whole
+// unit in its last place.
 //
-// Three products of TF32 for one (tf32x3): x = h + l + r, h the upper 11 bits of x and l those of x - h, both truncated, so that
-// |l| < 2^-10 |x| and |r| < 2^-20 |x|, or 2^-136 where l is subnormal. x y - (h h' + h l' + l h') = l l' + r y + (x - r) r' is below
-// (3 + 2^-9) 2^-20 |x y| <= 2 v |x y| for v = 2^-19: each factor counts as rounded by v. n terms become 3n, whose magnitudes sum
-// to at most (1 + 2^-9 + 2^-19) S. Parts of one number have one sign: no sum of them overflows where the number does not.
+// Three products of TF32 for one (tf32x3): x = h + l + r, h the upper 11 bits of x and l those of x - h, both
+// truncated, so that |l| < 2^-10 |x| and |r| < 2^-20 |x|, or 2^-136 where l is subnormal. x y - (h h' + h l' + l h') =
+// l l' + r y + (x - r) r' is below (3 + 2^-9) 2^-20 |x y| <= 2 v |x y| for v = 2^-19: each factor counts as rounded by
+// v. n terms become 3n, whose magnitudes sum to at most (1 + 2^-9 + 2^-19) S. Parts of one number have one sign: no sum
+// of them overflows where the number does not.
 //
 // Statistical. Assume that signs of terms are independent and fair (products of Gaussian inputs), and that
 // rounding errors to nearest are mean-zero given the earlier ones (Higham & Mary, SIAM J. Sci. Comput. 41
@@ -52,25 +59,27 @@
 //   - E exp(x s_T^2 / Q_T^2) <= (1 - 2x)^(-1/2) for x < 1/2 (signs are sub-Gaussian). sum_T s_T^2 over sum_T Q_T^2
 //     is a weighted mean of s_T^2 / Q_T^2, so by Jensen's inequality the same holds of it, and by Markov's with
 //     x = (1 - lambda^-2) / 2: P(sum_T s_T^2 > lambda^2 sum_T Q_T^2) <= lambda sqrt(e) exp(-lambda^2 / 2). No union
-// over nodes is needed, for any tree. sum_T Q_T^2 <= n Q^2.
+//     over nodes is needed, for any tree. sum_T Q_T^2 <= n Q^2.
 //   - Computed partial sums differ from s_T by at most `error`, so the root of the sum of their squares is at
 //     most sqrt(n) (lambda Q + error). The rounding at T is at most u times that at T: by Azuma's inequality their
 //     sum exceeds lambda u sqrt(n) (lambda Q + error) with probability at most 2 exp(-lambda^2 / 2).
-// - Inherited errors of terms count in full: E + F. (The rounding of products could be added in quadrature, but
+//   - Inherited errors of terms count in full: E + F. (The rounding of products could be added in quadrature, but
 //     u S <= u sqrt(n) Q is at most 1 / lambda^2, 2%, of the rest.)
 //   statistical = min(error, lambda u sqrt(n) (lambda Q + error) + E + F).
-// - |s_T| <= S for any signs, so S may stand for lambda Q where it is smaller, and must where the terms have one
+//   - |s_T| <= S for any signs, so S may stand for lambda Q where it is smaller, and must where the terms have one
 //     sign (squares, exponentials): they are no fair draw, and every partial sum grows.
-//   - Terms that are nearly equal are rounded alike, one after the other: their errors are not mean-zero. A partial sum has units of
-//     2u S in its last place at most. A term's place among these units is as good as uniform where terms have a standard deviation of
-//     half a unit or more (exp(-2 pi^2 / 4) = 0.7% of the first harmonic is left); where they have less, statistical = error.
+//   - Terms that are nearly equal are rounded alike, one after the other: their errors are not mean-zero. A partial sum
+//     has units of 2u S in its last place at most. A term's place among these units is as good as uniform where terms
+//     have a standard deviation of half a unit or more (exp(-2 pi^2 / 4) = 0.7% of the first harmonic is left); where
+//     they have less, statistical = error.
 // lambda = 7.5: 7.5e-12 + 1.2e-12 < 9e-12 false alarms per element.
 //
-// Normal range. Rounding a number times a power of two is rounding the number, unless one of them is below the smallest normal
-// number f of the format, where digits are lost (or all of them, flushed). Let the terms of a sum have p digits, products 2p. Of terms of
-// at least t each, every partial sum is a multiple of 2^(1 - 2p) t, and so is what it is rounded to. A result of q digits holds every multiple
-// of 2^(1 - q) f, subnormal or not: nothing is lost for t >= 2^(2p - q) f, and where subnormals are flushed for t >= 2^(2p) f. Products,
-// quotients and functions are held to the same limit. Sums of floats need none of their own: they are exact where they are subnormal.
+// Normal range. Rounding commutes with multiplication by a power of two, unless one of the two numbers is below the
+// smallest normal number f of the format, where digits are lost (or all of them, by a flush). Let the terms of a sum
+// have p digits, products 2p. If every term is at least t, every partial sum is a multiple of 2^(1 - 2p) t, and so is
+// its rounded value. A result of q digits represents every multiple of 2^(1 - q) f, subnormal or not: nothing is lost
+// for t >= 2^(2p - q) f, or with flushed subnormals for t >= 2^(2p) f. The same limit applies to products, quotients
+// and functions. Sums of floats need no limit: subnormal sums are exact.
 #include "core/bounded.hpp"
 
 #include <algorithm>

@@ -12,7 +12,7 @@ namespace {
 using std::filesystem::path;
 
 /// Returns the number after `key` in a file of lines "key number" or "key: number"; with an empty key, the file's only
-/// number. Empty if there is no such file, line or number ("max" means no limit).
+/// number. Empty if the file, the line or the number is missing ("max" means no limit).
 std::optional<std::uint64_t> number(const path& file, const std::string& key = {}) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {

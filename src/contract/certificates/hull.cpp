@@ -38,8 +38,8 @@ MeanBound::MeanBound(DType values, DType stored, Index most) : stored_(storage_r
 // factor, which cancels except for underflow in the weights and in their products; scaled by exp(60) these are still
 // normal numbers. Beyond exp(60) a sum of weights may overflow, and products may be subnormal: rounding at most doubles
 // such products or makes them 0.
-// Merged parts: weights w_j of a sum W >= 1 are x_j = -log w_j below the shift, and the mean of x_j under them is at most log W + the
-// entropy of w / W, together at most 2 log n.
+// Merged parts: weights w_j of a sum W >= 1 are x_j = -log w_j below the shift, and the mean of x_j under them is at
+// most log W + the entropy of w / W, together at most 2 log n.
 std::optional<double> MeanBound::violated(const Hull& hull, Index n, double mean, double scores) const {
   const Roundings& r = Roundings::current();
   const double size = std::max(std::fabs(hull.least), std::fabs(hull.largest)), count = static_cast<double>(n);
