@@ -62,7 +62,7 @@ struct Arithmetic {
   /// The running sum is rescaled only when the maximum has grown by more than this power of two: weights reach up to
   /// that power.
   int lazy_rescaling = 0;
-  bool merges_parts = false;  ///< means of parts, each divided by its own sum of weights, are merged under their rounded logsumexp, in parts of online_tile or more
+  bool merges_parts = false;  ///< merges means of parts (>= online_tile terms each) under their rounded logsumexp
   Frequencies frequencies = Frequencies::exact;
 
   friend bool operator==(const Arithmetic&, const Arithmetic&) = default;

@@ -1,7 +1,7 @@
 // Bounds of attention's forms.
 //
-// Weighted mean. Let w_j be exact weights, v_j values, W = sum w_j, o = sum w_j v_j / W. A kernel computes weights w_j
-// + e_j.
+// Weighted mean. Let w_j be exact weights, v_j values, W = sum w_j, o = sum w_j v_j / W. A kernel computes
+// weights w_j + e_j.
 // The numerator has further relative roundings of the weights, h_j together: one to the format of factors, one if each
 // weight is divided by the sum beforehand, and one for each rescaling, which rounds the sum of weights separately. The
 // numerator is

@@ -9,9 +9,10 @@ namespace assay {
 
 // Relative to the frequency, with e = 2i/d, p the library's error of pow and x that of exp:
 //   - one power each: the exponent e is rounded, or e log(theta) is (its constant, e and the product): 3 u e
-//   log(theta); then max(p, x), and u for the reciprocal of theta^e.
+//     log(theta); then max(p, x), and u for the reciprocal of theta^e.
 //   - products of s = theta^(-2/d): s errs by 3 u (2/d) log(theta) + max(p, x) + u, and i factors s by i times that.
-//   Each product is rounded, or the power s^i is computed as one: i u + p. Starting with the position adds no rounding.
+//     Each product is rounded, or the power s^i is computed as one: i u + p. Starting with the position adds no
+//     rounding.
 // The product with the position is rounded: u. A float nearest to a frequency, and to its product with the position, is
 // off by 2 u.
 // Kernels that declare exact frequencies may form them in double in either way: the same with u = 2^-53, and pow and
