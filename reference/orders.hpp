@@ -36,7 +36,8 @@ inline Bounded product_of_four(const Bounded& a, const Bounded& b, const Bounded
   std::ranges::sort(reach);
   Bounded all(product(a, b, c) * d);
   if (!(std::fabs(all.value) <= DBL_MAX)) {
-    all.may_overflow |= !std::isnan(all.value) && reach[0] * reach[1] * std::min(reach[2], 1.0) < FLT_MIN;  // infinity times 0
+    // Infinity times a product that vanished.
+    all.may_overflow |= !std::isnan(all.value) && reach[0] * reach[1] * std::min(reach[2], 1.0) < FLT_MIN;
     return all;
   }
   const double pair = reach[3] * reach[2], triple = pair * reach[1];

@@ -47,7 +47,8 @@ int run(const std::string& file, const std::string& library, const std::string& 
   expect_library(replay);
   expect_room_for(replay, file);
   const std::chrono::milliseconds limit = parse_duration("--limit", limit_text);
-  if (replay.foreign && !replay.foreign->source().shader) falsify::probe(replay.foreign->source(), limit);  // the file says what it declared
+  // The library is only checked: the replay file has the declarations.
+  if (replay.foreign && !replay.foreign->source().shader) falsify::probe(replay.foreign->source(), limit);
   const falsify::Outcome outcome = falsify::run_case(*replay.op, *replay.obligation, *replay.kernel, replay.the_case, limit);
   const bool falsified = outcome.kind == falsify::Outcome::Kind::falsified;
   const bool passed = outcome.kind == falsify::Outcome::Kind::passed;

@@ -41,7 +41,7 @@ struct Accuracy {
   double relative(double magnitude_of_x) const { return units(magnitude_of_x) * 0x1p-23; }
   /// Error of a subnormal value, whose unit in the last place is 2^-149.
   double smallest() const { return ulp * 0x1p-149; }
-  /// Returns the absolute error in addition, for arguments with magnitudes in [least, most].
+  /// Returns the additional absolute error for arguments with magnitudes in [least, most].
   double beside(double least, double most) const { return most >= from && least <= to ? absolute : 0; }
 
  private:

@@ -47,7 +47,8 @@ void switch_off(Backend backend, const std::string& why) {
 
 double volume_of(const Call& call) {
   double volume = 1;
-  for (const Index dim : call.dims) volume *= static_cast<double>(std::max<Index>(dim, 1));  // a dim of 0 is an absent tensor
+  // A dim of 0 means an absent tensor.
+  for (const Index dim : call.dims) volume *= static_cast<double>(std::max<Index>(dim, 1));
   return volume;
 }
 
