@@ -561,7 +561,7 @@ namespace {
 ///   16 rounds (8 in blocks, and for the differential with heads, whose shapes have six dims), one has a shape of the
 ///   contract;
 ///   16 rounds (relations: 32), one has a dim of any extent;
-///   16 rounds, several dims are as large as a case affords: in up to four for the differential and `exact`, in one for
+///   16 rounds, several dims are as large as a case affords: in three for the differential and `exact`, in one for
 ///   `statistical` and `nonfinite`;
 ///   24 rounds, one has far rows.
 /// Each obligation uses other rounds for these; modulo 4 they never coincide.

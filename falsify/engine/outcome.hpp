@@ -33,7 +33,7 @@ struct Integers {
 struct Finding {
   std::string kind;     ///< "value", "class", "bits", "not written", "out of bounds", "crash", "hang", ...
   std::string message;  ///< empty if no element is concerned
-  std::string tensor;   ///< empty where no element is meant
+  std::string tensor;   ///< empty if no element is concerned
   Shape index;
   double got = 0;
   double want = 0;
