@@ -9,9 +9,10 @@
 
 namespace assay::falsify {
 
-/// Row by row: all entries far below 0; a gap above 88, beyond which an unshifted exponential overflows; the maximum last, or growing all
-/// along the row, so that online kernels rescale at every tile; ties; logits of the largest magnitude; wide logits; masked entries; few
-/// entries that matter, apart, so that an error of each shows however long the row is.
+/// Makes rows of several kinds: all entries far below 0; a gap above 88, beyond which an unshifted exponential
+/// overflows; the maximum last, or growing along the row, so that online kernels rescale at every tile; ties; logits of
+/// the largest magnitude; wide logits; masked entries; few dominant entries far apart, so that an error of each shows
+/// in a row of any length.
 void softmax::extreme(Problem& problem, Strategy strategy, Random& random) {
   if (strategy == Strategy::runs) tile_rows(problem.values[0], problem.dims[0], problem.dims[1], random);
   if (strategy != Strategy::directed) return;
