@@ -5,7 +5,8 @@
 
 namespace assay::falsify {
 
-/// A call of attention or attention_backward: dims batch, s, t, kv_heads, heads, d, and tensors q, k, v, lengths, starts first.
+/// A call of attention or attention_backward: dims batch, s, t, kv_heads, heads, d, and q, k, v, lengths, starts as the
+/// first tensors.
 struct Heads {
   explicit Heads(Problem& problem);
 

@@ -67,7 +67,7 @@ Outcome nf4_quantize::midpoints(Trial& trial) {
   problem.values[0] =
       around_midpoints(problem.dims[0], problem.dims[1], random, [&] { return any_scale(random); }, &codes);
   const Run run = trial.run(problem);
-  Problem want = problem;  // codes in the place of x
+  Problem want = problem;  // codes in place of x
   want.values[0].assign(run.outputs[0].size(), kNf4ZeroPair);
   const Index n = problem.dims[0], k = problem.dims[1];
   const Shape bytes = problem.shape(1);

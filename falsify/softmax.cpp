@@ -89,7 +89,7 @@ Outcome softmax::shift(Trial& trial) {
 
 audit::Subject softmax::audited() {
   return {.sums = {{.says = "the denominator of y[0,31] over n", .terms = audit::Terms::exponentials, .dims = {4, 32}, .count = 31, .left = {0}, .result = {1, 31},
-            .background = [](Problem& p) { p.values[0][static_cast<std::size_t>(p.dims[1]) - 1] = -22; }},  // beside which the sum shows, and which does not count in it
+            .background = [](Problem& p) { p.values[0][static_cast<std::size_t>(p.dims[1]) - 1] = -22; }},  // next to which the sum shows; not part of it
            {.says = "y[0,0]", .terms = audit::Terms::exponentials, .dims = {4, 32}, .count = 1, .left = {0}, .result = {1}}}};
 }
 

@@ -12,8 +12,8 @@
 namespace assay::falsify::audit {
 
 /// {"kernel", "op", "declared", "sums": [{"says", "order", "accumulator", ...}], "batch_invariant", "deterministic",
-/// "statistical_tier": {"used", "justified"}, "disagreements": [{"property", "says"}], "verdict"}; verdict is "agrees", "disagrees",
-/// "refused", "failed" or "unavailable". A property is {"value", "probe"} or {"not_applicable": why}.
+/// "statistical_tier": {"used", "justified"}, "disagreements": [{"property", "says"}], "verdict"}; verdict is "agrees",
+/// "disagrees", "refused", "failed" or "unavailable". A property is {"value", "probe"} or {"not_applicable": why}.
 nlohmann::json audit(const OpDescriptor& op, const Kernel& kernel, std::chrono::milliseconds limit);
 
 /// Formats one line a sum for people.

@@ -32,16 +32,13 @@ struct StudyOptions {
 
 /// Returns one object per mutant: kernel, op, part, family, held_out, description, hash, seconds, `ended` (no call
 /// hung, crashed or failed) and `status`:
-///   killed      `by` an obligation at its case number `cases`, with `kind`, `finding` and `says`; `phase` is
-///   "campaign"
-///               or "attack"; `matrix` lists the ids of all that falsify it, if requested
+///   killed      `by` an obligation at its case number `cases`, with `kind`, `finding` and `says`;
+///               `phase` is "campaign" or "attack"; `matrix` lists all obligations that falsify it, if requested
 ///   equivalent  as observed: the same bits as the original on `compared` cases
 ///   hole        other bits on the case `says`, and no obligation fails; `differs` on this many cases of `compared`;
-///   its
-///               error there is `worst` of the bound and its original's `worst_of_original`
+///               its error there is `worst` of the bound, and its original's `worst_of_original`
 ///   judged      a hole in the list of accepted ones (judged.hpp): `why`
-///   unsound     the right kernel fails the case that the mutant fails; or, rebuilt by the source, any of the first
-///   ones
+///   unsound     the right kernel fails the case that the mutant fails; or, rebuilt, fails any of the first cases
 ///   unavailable, refused
 nlohmann::json study(const AutomaticMutant& mutant, const StudyOptions& options, Worker& worker);
 

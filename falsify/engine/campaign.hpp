@@ -35,7 +35,7 @@ enum class Verdict {
   mistrusted,      ///< nothing was compared, or almost only zeros: no evidence
   not_applicable,  ///< with the reason
   not_run,         ///< the campaign ended before its first case
-  refused,         ///< the kernel refused every case, or so many that not every strategy and placement was run once
+  refused,         ///< the kernel refused all cases, or too many to run every strategy and placement once
   unavailable,     ///< its device is missing
 };
 std::string_view name(Verdict verdict);
@@ -71,7 +71,7 @@ struct ObligationResult {
   int refused = 0;          ///< number of these refused by the kernel
   std::int64_t elements = 0;
   std::int64_t nonzero = 0; ///< number of these whose expected value is not zero
-  double evidence = 0;      ///< expected values for which zero would be wrong
+  double evidence = 0;      ///< expected values that a zero would fail
   int compared = 0;         ///< cases in which at least one element was compared
   double worst = 0;         ///< largest error / bound
   double typical = 0;       ///< median over the passed cases of the largest error / bound in each

@@ -33,7 +33,7 @@ enum class Strategy {
 inline constexpr int kStrategies = 14;
 std::string_view name(Strategy strategy);
 
-/// How tensors lie in memory.
+/// Memory layout of tensors.
 enum class Layout {
   tight,    ///< dense, base aligned to 64 bytes
   padded,   ///< leading dimension larger than the width

@@ -35,7 +35,7 @@ struct Done {
 /// Property shared by calls whose results are related bit for bit.
 enum class Related {
   always,       ///< all that the results depend on
-  by_batch,     ///< a row and all that it depends on, among other rows or in another number of them
+  by_batch,     ///< a row and its inputs, in a batch of other rows or of another size
   unless_lost,  ///< all that a kernel computes that keeps all pins of its contract
 };
 

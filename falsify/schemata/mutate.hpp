@@ -59,7 +59,8 @@ T half(T x) {
   else return x;
 }
 
-// Variants of arithmetic: 1 and 2 other operators, 3 bfloat16, 4 and 5 an operand doubled, 6 half, 7 operands exchanged.
+// Variants of arithmetic: 1 and 2 other operators, 3 bfloat16, 4 and 5 an operand doubled, 6 half, 7 exchanged
+// operands.
 template <class L, class R, class T>
 constexpr std::uint32_t arithmetic_variants(int second) {
   constexpr bool same = std::is_convertible_v<L, R> && std::is_convertible_v<R, L> && is_number<L> && is_number<R>;

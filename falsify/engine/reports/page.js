@@ -267,7 +267,7 @@
       cells.forEach((line, i) => line.forEach((v, j) => {
         pen.fillStyle = colour(style, v, map, largest);
         pen.fillRect(j * size, i * size, size - gap, size - gap);
-        if (v > limit && size >= 9) {  // a sign, for whom colours say nothing
+        if (v > limit && size >= 9) {  // a mark, for readers who cannot see the colours
           const dark = style.getPropertyValue("--paper").trim();
           pen.strokeStyle = pen.fillStyle = dark;
           if (size >= 34) {
