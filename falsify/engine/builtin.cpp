@@ -88,8 +88,8 @@ Outcome rejections(Trial& trial, const Problem& problem) {
 /// Number of the further runs that run under load (threads that compete for the processors).
 constexpr int kLoadedRuns = 4;
 
-/// Returns the number of runs of the same input beyond two. Few runs show a varying order of additions; the number
-/// keeps the cost about equal for all sizes. None on Vulkan, nor on cuda-host, which runs a device's threads
+/// Returns the number of runs of the same input beyond two. Only some runs reveal a varying order of additions; the
+/// number keeps the cost about equal for all sizes. None on Vulkan, nor on cuda-host, which runs a device's threads
 /// sequentially in an order that the case decides.
 int further_runs(const Trial& trial, const Problem& problem) {
   if (trial.kernel().backend == Backend::cuda_host || trial.kernel().backend == Backend::vulkan) return 0;

@@ -127,14 +127,15 @@ class Campaign {
     save_(checkpoint);
   }
 
-  /// Time limit for drawing cases. After a failure, half of the remaining time is reserved for its explanation.
+  /// True once the time for drawing cases is over. After a failure, half of the remaining time is reserved for its
+  /// explanation.
   bool time_is_up() const { return deadline_ && Clock::now() > cases_until_.value_or(*deadline_); }
   bool time_is_over() const { return time_is_up() && (!options_.to_floor || floor_reached_ || result_.falsified()); }
-  /// After the time limit, runs only cases that the floor still lacks.
+  /// True if the case adds to the floor: the only cases drawn after the time limit.
   bool reaches_for_floor(std::size_t o, int number) {
     return !time_is_over() && number < kDefaultCases && floor().adds(o, drawn(o, number), towards_floor(), applicable());
   }
-  /// The obligation compared nothing, or almost only zeros.
+  /// True if the obligation compared nothing, or almost only zeros.
   static bool lacks_evidence(const ObligationResult& record) {
     return record.verdict == Verdict::passed && record.cases > record.refused && (record.elements == 0 || mostly_zeros(record));
   }
@@ -164,13 +165,14 @@ class Campaign {
     for (const ObligationResult& o : result_.obligations) list.push_back(o.*which);
     return list;
   }
-  /// A refused case counts for its strategy, but not for elements, since nothing was compared.
+  /// Returns the coverage toward the floor. A refused case counts for its strategy, but not for elements, since nothing
+  /// was compared.
   std::vector<Coverage> towards_floor() const {
     std::vector<Coverage> list = covered(&ObligationResult::tried);
     for (std::size_t o = 0; o < list.size(); ++o) list[o].elements = result_.obligations[o].accepted.elements;
     return list;
   }
-  /// Excludes obligations without an applicable case: they say nothing about the depth.
+  /// Marks the obligations with an applicable case; the others say nothing about the depth.
   std::vector<bool> applicable() const {
     std::vector<bool> list;
     for (const ObligationResult& o : result_.obligations) list.push_back(o.cases > 0 || o.tried.cases == 0);
@@ -265,8 +267,8 @@ class Campaign {
     worker_.restart();
     return failure(obligation, c, explain);
   }
-  /// Empty if there is no outcome: the shrunk case violates the contract, its process does not restart, or the time is
-  /// up.
+  /// Returns nothing if there is no outcome: the shrunk case violates the contract, its process does not restart, or
+  /// the time is up.
   std::optional<Outcome> outcome_of(const Obligation& obligation, const Case& c, Explain explain) {
     try {
       return try_obligation(obligation.check, op_, kernel_, c, worker_, explain);
@@ -396,7 +398,8 @@ class Campaign {
     return std::nullopt;
   }
 
-  /// Threads on a real processor race in an order that no seed controls: repeats the same call in fresh processes.
+  /// Repeats the same call in fresh processes, since threads on a real processor race in an order that no seed
+  /// controls.
   std::optional<Race> two_runs(const Obligation& obligation, const Case& c, const Finding& found) {
     for (int run = 0; run < kFurtherRuns && !stop_; ++run)
       if (auto gives = differs_under(obligation, c, found, c.order)) return Race{c.order, c.order, std::move(*gives)};

@@ -32,7 +32,7 @@ struct Integers {
 /// Description of a failure: one sentence, and the element if there is one.
 struct Finding {
   std::string kind;     ///< "value", "class", "bits", "not written", "out of bounds", "crash", "hang", ...
-  std::string message;  ///< empty if no element is concerned
+  std::string message;  ///< one sentence with the figures
   std::string tensor;   ///< empty if no element is concerned
   Shape index;
   double got = 0;
