@@ -258,7 +258,7 @@ class Campaign {
     record.seconds += seconds_since(begin);
   }
 
-  /// Returns the failure in the current worker, whatever calls it ran before.
+  /// Returns the failure in the current worker, after any earlier calls.
   std::optional<Finding> failure(const Obligation& obligation, const Case& c, Explain explain = Explain::no) {
     const std::optional<Outcome> outcome = outcome_of(obligation, c, explain);
     return outcome && outcome->kind == Outcome::Kind::falsified ? outcome->finding : std::nullopt;
