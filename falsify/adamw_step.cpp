@@ -23,8 +23,9 @@ void fill(std::vector<float>& values, double scale, Random& random) {
 }  // namespace
 }  // namespace adamw_step
 
-/// v is a mean of squares: not negative, but where results need not be finite. Directed: gradients and roots of v near eps, parameters at or near 0 (beside a
-/// p of 1 the update drowns in its last place), states of the first step and of later ones, no gradient.
+/// Makes v, a mean of squares, nonnegative, except for a few values if results need not be finite. Directed: gradients
+/// and roots of v near eps, parameters at or near 0 (next to a p of 1 the update is below a last place), states of the
+/// first step and of later ones, no gradient.
 void adamw_step::inputs(Problem& problem, Strategy strategy, Random& random) {
   auto &p = problem.values[kP], &m = problem.values[kM], &v = problem.values[kV], &g = problem.values[kG];
   for (float& x : v) x = std::fabs(x);
@@ -69,7 +70,7 @@ Outcome adamw_step::first_step(Trial& trial) {
   return compare_within("p", problem.shape(kP), got, want, bound);
 }
 
-/// m and v are sums of the same gradients: by Cauchy and Schwarz, at step t,
+/// m and v are sums over the same gradients: by Cauchy and Schwarz, at step t,
 ///   |m| <= sum_j (1 - b1) b1^j |g_j| <= sqrt(v) (1 - b1) / sqrt(1 - b2) sqrt(sum_(j < t) (b1^2 / b2)^j).
 Outcome adamw_step::trajectory(Trial& trial) {
   constexpr int kSteps = 8;
@@ -109,7 +110,7 @@ Outcome adamw_step::trajectory(Trial& trial) {
     step &= compare(Tier::worst_case, "v", problem.shape(kV), run.outputs[2], state[kV]);
     const double tightness = step.worst;
     step &= compare_within("p, size of its update", problem.shape(kP), moved, none, limit);
-    step.worst = tightness;  // how far an update is below its limit says nothing of accuracy
+    step.worst = tightness;  // the distance of an update from its limit is no measure of accuracy
     outcome &= step;
     if (outcome.finding) break;
   }

@@ -12,7 +12,7 @@ namespace assay::falsify {
 namespace attention {
 namespace {
 
-/// Both outputs of two calls that compute the same.
+/// Compares both outputs of two calls that must agree.
 Outcome agree(Trial& trial, const Problem& problem, const Problem& same) {
   const Run run = trial.run(problem), other = trial.run(same);
   const auto want = trial.oracle(problem);
@@ -24,7 +24,7 @@ Outcome agree(Trial& trial, const Problem& problem, const Problem& same) {
   return outcome;
 }
 
-/// A power of two.
+/// Returns a power of two.
 float amplitude(int exponent) { return std::ldexp(1.0F, exponent); }
 
 }  // namespace
@@ -48,7 +48,7 @@ Outcome attention::causality(Trial& trial) {
   const auto seen_by = static_cast<Index>(random.below(static_cast<std::uint64_t>(a.s)));
   const Problem changed = unseen_changed(plain, seen_by, random);
   const Run run = trial.run(plain), other = trial.run(changed);
-  // Rows up to that query see no more than it does.
+  // Rows up to that query see no later key.
   std::vector<float> before, after;
   for (Index b = 0; b < a.batch; ++b)
     for (Index h = 0; h < a.heads; ++h)
@@ -85,8 +85,8 @@ Outcome attention::key_permutation(Trial& trial) {
   return agree(trial, plain, permuted);
 }
 
-/// Key j holds the bits of j as signs, the query those of its target: the target's score is above every other one's by at
-/// least 128, whose weights vanish.
+/// Key j holds the bits of j as signs, the query those of its target: the target's score exceeds every other score by
+/// at least 128, so that the other weights vanish.
 Outcome attention::selection(Trial& trial) {
   Problem problem = trial.problem(Strategy::exact_integers);
   const Heads a(problem);
@@ -130,7 +130,7 @@ Outcome attention::value_scaling(Trial& trial) {
 namespace attention {
 namespace {
 
-/// Every query sees every key, and scores are not scaled.
+/// Makes every query see every key, with unscaled scores.
 void all_seen(Problem& p) {
   std::ranges::fill(p.values[3], static_cast<float>(p.dims[2]));
   p.params = {1, 0};

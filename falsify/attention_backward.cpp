@@ -14,7 +14,8 @@ namespace assay::falsify {
 namespace attention_backward {
 namespace {
 
-/// Scores so far apart that one weight is 1 leave no gradient of q and k: q shrinks by a power of two until they are some tens.
+/// Scales q down by a power of two until scores are below some tens: if one weight is 1, the gradients of q and k
+/// vanish.
 void bring_scores_together(Problem& problem) {
   const auto largest = [](const std::vector<float>& values) {
     double most = 0;
@@ -27,7 +28,7 @@ void bring_scores_together(Problem& problem) {
     for (float& x : problem.values[0]) x = std::ldexp(x, -std::ilogb(score / 8));
 }
 
-/// All but one or two columns of v are zero, so that its products with dy are sums of as few terms, with bounds as tight.
+/// Zeroes all but one or two columns of v, so that its products with dy are short sums with tight bounds.
 void keep_few_columns(Problem& problem, Random& random) {
   const auto d = static_cast<std::uint64_t>(problem.dims[5]);
   const std::uint64_t kept[] = {random.below(d), d - 1 - random.below(std::min<std::uint64_t>(d, 16))};
@@ -39,7 +40,7 @@ void keep_few_columns(Problem& problem, Random& random) {
 }  // namespace
 }  // namespace attention_backward
 
-/// y and logsumexp as the forward pass would have saved them; what was planted in them stays.
+/// Sets y and logsumexp to the values that the forward pass saves; planted values in them stay.
 void attention_backward::consistent(Problem& problem, Strategy strategy, Random& random) {
   sensible_heads(problem, strategy, random, false);
   if (strategy != Strategy::directed && strategy != Strategy::runs && random.chance(0.8)) bring_scores_together(problem);
@@ -82,7 +83,7 @@ Outcome attention_backward::repeated_heads(Trial& trial) {
         sum[e] += other.outputs[o][at];
         bound[e] += own_bounds[at];
       }
-      // Beyond 16 bits the shared one is infinite, and its parts may not be.
+      // Beyond 16 bits the shared gradient is infinite, although its parts may be finite.
       const bool finite = std::isfinite(bound[e]) && std::isfinite(sum[e]) && std::isfinite(want[o][e].value);
       if (!finite) got[e] = sum[e] = 0;
     }
@@ -124,7 +125,7 @@ Outcome attention_backward::causality(Trial& trial) {
 namespace attention_backward {
 namespace {
 
-/// Scores and logsumexp are 0, so that every weight is 1: ds is dy v.
+/// Makes scores and logsumexp 0, so that every weight is 1: ds is dy v.
 void weights_one(Problem& p) {
   std::ranges::fill(p.values[3], static_cast<float>(p.dims[2]));
   p.params = {1, 0};

@@ -15,10 +15,10 @@ namespace attention_decode {
 namespace {
 
 enum Tensor { kQ, kK, kV, kLengths, kKCache, kVCache, kY };
-/// Of what a run returns.
+/// Indices of a run's outputs.
 enum Output { kNewKCache, kNewVCache, kResult };
 
-/// A call: its dims, and where its elements lie.
+/// A call: its dims, and access to its elements.
 struct Decode {
   explicit Decode(Problem& p)
       : batch(p.dims[0]), capacity(p.dims[1]), kv_heads(p.dims[2]), heads(p.dims[3]), d(p.dims[4]), lengths(p.values[kLengths]),
@@ -26,7 +26,7 @@ struct Decode {
 
   Index width() const { return kv_heads * d; }
   Index length(Index b) const { return static_cast<Index>(lengths[static_cast<std::size_t>(b)]); }
-  /// Iterators: element 0 of the new row, and of a place of the cache; `which` is 0 for keys, 1 for values.
+  /// Iterators to element 0 of the new row, and of a place in the cache; `which` is 0 for keys, 1 for values.
   auto new_row(int which, Index b) const { return row[which]->begin() + b * width(); }
   auto place(int which, Index b, Index j) const { return cache[which]->begin() + (b * capacity + j) * width(); }
 
@@ -35,14 +35,14 @@ struct Decode {
   std::vector<float>*row[2], *cache[2];
 };
 
-/// The new rows at their places: what the caches hold afterwards.
+/// Writes the new rows to their places: the caches after the call.
 void append(Problem& problem) {
   const Decode a(problem);
   for (int which : {0, 1})
     for (Index b = 0; b < a.batch; ++b) std::copy_n(a.new_row(which, b), a.width(), a.place(which, b, a.length(b)));
 }
 
-/// The call of attention over whole prefixes whose last rows a call of attention_decode gives.
+/// Returns the call of attention over whole prefixes whose last rows equal the result of attention_decode.
 Problem as_attention(Problem problem) {
   append(problem);
   const Decode a(problem);
@@ -54,7 +54,7 @@ Problem as_attention(Problem problem) {
   return whole;
 }
 
-/// The caches after a call, bit for bit.
+/// Compares the caches after a call, bit for bit.
 Outcome caches_hold(const Problem& before, const Run& run) {
   Problem after = before;
   append(after);
@@ -65,7 +65,7 @@ Outcome caches_hold(const Problem& before, const Run& run) {
   return outcome;
 }
 
-/// y against attention over the whole prefixes.
+/// Compares y with attention over the whole prefixes.
 Outcome attends(const Trial& trial, const Problem& problem, const Run& run) {
   const auto want = trial.oracle(as_attention(problem));
   return compare(Tier::worst_case, "y", problem.shape(kY), run.outputs[kResult], want[0], problem.dtype(kY));
@@ -82,7 +82,7 @@ void draw(std::vector<float>& values, const Problem& problem, Random& random) {
 }  // namespace
 }  // namespace attention_decode
 
-/// Lengths at both ends, or all alike. Directed: scores at which online kernels are most sensitive.
+/// Makes lengths at both ends, or all equal. Directed: scores at which online kernels are most sensitive.
 void attention_decode::sensible(Problem& problem, Strategy strategy, Random& random) {
   const Decode a(problem);
   const bool full = random.chance(0.2);
@@ -119,8 +119,8 @@ Outcome attention_decode::repeated_heads(Trial& trial) {
   return agree(trial, shared, run, other);
 }
 
-/// Several steps on one cache, the sequences at lengths of their own: each goes on, starts again, goes back to an earlier place,
-/// or takes its last one anew. The model keeps what was appended; every step is compared with it.
+/// Runs several steps on one cache, with sequences at different lengths: each continues, restarts, returns to an
+/// earlier place, or repeats its last place. The model keeps the appended rows; every step is compared with it.
 Outcome attention_decode::decode_is_prefill(Trial& trial) {
   constexpr int kSteps = 5;
   Problem problem = trial.problem();
@@ -156,7 +156,7 @@ Outcome attention_decode::last_place(Trial& trial) {
   return outcome;
 }
 
-/// The place itself counts as past the end: what stood there is overwritten.
+/// The place of the new row counts as past the end: its old content is overwritten.
 Outcome attention_decode::past_the_end(Trial& trial) {
   Problem plain = trial.problem();
   Random random = trial.random("stale");

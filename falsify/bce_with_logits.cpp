@@ -12,7 +12,7 @@ namespace {
 
 enum Tensor { kLogits, kTargets, kWeights, kLoss };
 
-/// Worst-case bounds of the losses.
+/// Returns worst-case bounds of the losses.
 std::vector<double> bounds(const Trial& trial, const Problem& problem) {
   std::vector<double> b;
   const auto oracle = trial.oracle(problem);
@@ -46,7 +46,7 @@ Outcome bce_with_logits::saturation(Trial& trial) {
     }
   const Run run = trial.run(problem);
   std::vector<double> bound = bounds(trial, problem);
-  for (std::size_t i = 0; i < bound.size(); ++i) bound[i] += 0x1p-45 * want[i];  // the sum here is one in double
+  for (std::size_t i = 0; i < bound.size(); ++i) bound[i] += 0x1p-45 * want[i];  // this sum is in double
   return compare_within("loss", problem.shape(kLoss), widened(run.outputs[0]), want, bound);
 }
 

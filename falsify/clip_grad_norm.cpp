@@ -8,7 +8,7 @@ namespace assay::falsify {
 namespace clip_grad_norm {
 namespace {
 
-/// Scales g so that its norm is `share` of the limit. All zeros stay so.
+/// Scales g so that its norm is `share` times the limit. All zeros stay zeros.
 void scale_to(Problem& problem, double share) {
   double squares = 0;
   for (float x : problem.values[0]) squares += static_cast<double>(x) * x;

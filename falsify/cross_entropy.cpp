@@ -49,7 +49,7 @@ Outcome cross_entropy::one_hot_limit(Trial& trial) {
   const Index rows = problem.dims[0], classes = problem.dims[1];
   std::vector<double> want(static_cast<std::size_t>(rows));
   for (Index i = 0; i < rows; ++i) {
-    // The last k classes tie far above all others, exp(-200) of which no float keeps beside 1.
+    // The last k classes tie far above all others: exp(-200) is below the last place of 1.
     const Index k = random.between(1, std::min<Index>(classes, random.chance(0.5) ? 4 : 256));
     const double distance = static_cast<double>(random.between(200, 1000));
     for (Index j = 0; j < classes; ++j)
@@ -108,7 +108,7 @@ Outcome cross_entropy::row_permutation(Trial& trial) {
 namespace cross_entropy {
 namespace {
 
-/// Row i has class i for its target, with a loss of 128 times that class's weight; total is their sum.
+/// Makes row i's target class i, with a loss of 128 times that class's weight; total is their sum.
 void losses_of_128(Problem& p) {
   const auto classes = static_cast<std::size_t>(p.dims[1]);
   std::ranges::fill(p.values[kLogits], -1e4F);

@@ -15,8 +15,8 @@ enum Tensor { kLogits, kTargets, kWeights, kLogsumexp, kNormalizer, kDloss, kDto
 }  // namespace
 }  // namespace cross_entropy_backward
 
-/// logsumexp and normalizer are what a forward pass saves; in half the cases with NaN and infinities they hold some of
-/// their own.
+/// Sets logsumexp and normalizer to the values that a forward pass saves; in half the cases with NaN and infinities
+/// these tensors have some, too.
 void cross_entropy_backward::inputs(Problem& problem, Strategy strategy, Random& random) {
   const Index rows = problem.dims[0], classes = problem.dims[1];
   make_class_weights(problem.values[kWeights], random);
@@ -65,13 +65,13 @@ Outcome cross_entropy_backward::row_sum(Trial& trial) {
     const auto y = static_cast<std::size_t>(problem.values[kTargets][static_cast<std::size_t>(i)]);
     const double upstream = problem.values[kDloss][static_cast<std::size_t>(i)] +
                             static_cast<double>(problem.values[kDtotal][0]) / problem.values[kNormalizer][0];
-    // The saved logsumexp is a float: probabilities sum to 1 as far as it says.
+    // The saved logsumexp is a float: probabilities sum to 1 only up to its rounding.
     sums.push_back(sum);
     bounds.push_back(bound + std::fabs(problem.values[kWeights][y] * upstream * (mass - 1)) + 0x1p-50 * magnitude);
   }
   Outcome outcome =
       compare_within("dlogits, sum of a row", Shape{rows}, sums, std::vector<double>(sums.size()), bounds);
-  outcome.nonzero = outcome.elements;  // zero is what the claim is about
+  outcome.nonzero = outcome.elements;  // the claim is about zeros
   return outcome;
 }
 

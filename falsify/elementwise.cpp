@@ -13,18 +13,18 @@ bool batched(const TensorInfo& info, const OpDescriptor& op) {
   return axes.substr(1, first.size()) == first && (axes[first.size() + 1] == ',' || axes[first.size() + 1] == ']');
 }
 
-/// Elements that belong to indices [from, to) of the first axis.
+/// Returns the elements of indices [from, to) of the first axis.
 std::vector<float> cut(const std::vector<float>& values, Index extent, Index from, Index to) {
   const Index each = extent == 0 ? 0 : static_cast<Index>(values.size()) / extent;
   return {values.begin() + from * each, values.begin() + to * each};
 }
 
-/// Elements from which on kernels may take another path: none of the dims that are drawn give so many.
+/// Number of elements from which kernels may take another path: more than drawn dims give.
 constexpr Index kLarge = Index{1} << 21;
-/// Rows that may take a block each: twice as many as a grid's y and z have, 2 s on cuda-host.
+/// Number of rows that may take a block each: twice the limit of a grid's y and z; 2 s on cuda-host.
 constexpr Index kMostInBlocks = Index{1} << 17;
 
-/// The first dim raised until the largest output has kLarge elements and no tensor more than four times as many.
+/// Raises the first dim until the largest output has kLarge elements, with no tensor more than four times as large.
 std::vector<Index> enlarged(const OpDescriptor& op, std::vector<Index> dims, bool in_blocks) {
   Index outputs = 1, all = 1;
   for (Index& d : dims) d = std::max<Index>(d, 1);

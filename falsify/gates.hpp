@@ -7,8 +7,8 @@
 
 namespace assay::falsify {
 
-/// |x| <= 1, where the activation is neither 0 nor x; around -88, where exp(-x) overflows; around -104, where exp(x) vanishes;
-/// and about 17, from where a float of sigmoid(x) is 1.
+/// Draws |x| <= 1, where the activation is neither 0 nor x; values around -88, where exp(-x) overflows; around -104,
+/// where exp(x) vanishes; and about 17, where sigmoid(x) rounds to 1.
 inline void draw_gates(std::vector<float>& gates, Random& random) {
   for (float& x : gates) {
     const double u = 2 * random.uniform() - 1;

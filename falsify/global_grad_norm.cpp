@@ -15,7 +15,7 @@ double bound_of(const Bounded& b) { return b.may_overflow ? INFINITY : b.error; 
 
 Outcome global_grad_norm::pythagoras(Trial& trial) {
   Random random = trial.random("places");
-  // Now and then more than a thousand blocks of four elements a thread cover in one turn.
+  // Occasionally more elements than a thousand blocks with four elements a thread cover in one iteration.
   Problem problem =
       random.chance(0.03) ? trial.problem({random.between(1 << 20, 3 << 19)}) : trial.problem(Strategy::gaussian);
   if (problem.values[0].empty()) problem = trial.problem({1});

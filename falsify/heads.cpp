@@ -19,7 +19,7 @@ Index Heads::visible(Index b, Index i) const {
 
 namespace {
 
-/// Key j's score stands along one axis, alone in the queries, so that no other product hides it.
+/// Puts key j's score on one axis, the only nonzero axis of the queries, so that no other product hides it.
 void tile_heads(Problem& problem, bool infinite, Random& random) {
   const Heads a(problem);
   for (float& length : a.lengths)
@@ -44,14 +44,15 @@ void sensible_heads(Problem& problem, Strategy strategy, Random& random, bool in
     else if (random.chance(0.6)) a.starts[b] = a.lengths[b] - static_cast<float>(a.s);
   }
   if (strategy == Strategy::runs) tile_heads(problem, infinite, random);
-  // Weights that underflow have a part in whether NaN reaches the result.
+  // Underflowing weights affect whether NaN reaches the result.
   if (strategy == Strategy::nonfinite && random.chance(0.25))
     for (float& x : a.k) x *= 64;
   if (strategy != Strategy::directed) return;
   const double scale = problem.params[0];
   const auto kind = random.below(11);
-  // One direction carries the scores: q along it is `along`, k_j along it the score wanted of key j, over that and the scale. Alone in q, it
-  // makes each score one product: an error of that place, or of that product, is not hidden by what d of them may err by.
+  // One axis carries the scores: q on the axis is `along`, and k_j the wanted score of key j divided by `along` and the
+  // scale. If q is zero elsewhere (`alone`), each score is one product: the error bound of a sum of d products cannot
+  // hide an error.
   const Index axis = random.chance(0.5) ? static_cast<Index>(random.below(static_cast<std::uint64_t>(a.d)))
                                         : a.d - 1 - static_cast<Index>(random.below(static_cast<std::uint64_t>(std::min<Index>(a.d, 16))));
   const bool alone = random.chance(kind == 7 || kind == 9 ? 0.75 : 0.25);
@@ -66,13 +67,13 @@ void sensible_heads(Problem& problem, Strategy strategy, Random& random, bool in
         switch (kind) {
           case 0: score = step * static_cast<double>(j); break;                     // rising: a new maximum in every tile
           case 1: score = -step * static_cast<double>(j); break;                    // the first is the largest
-          case 2: score = j == chosen ? 20 : 0; break;                              // one that matters alone
-          case 3: score = j == chosen ? 89 + 20 * random.uniform() : 0; break;      // others all but vanish
+          case 2: score = j == chosen ? 20 : 0; break;                              // a single key matters
+          case 3: score = j == chosen ? 89 + 20 * random.uniform() : 0; break;      // the others almost vanish
           case 4: score = static_cast<double>(random.below(2)) * 3; break;          // ties
           case 5: score = 300 + random.gaussian(); break;                           // large, small differences
           case 6: score = 0.01 * random.gaussian(); break;                          // nearly uniform
           case 7:
-          case 9: score = few(random); break;                                       // a sum of as few terms
+          case 9: score = few(random); break;                                       // a short sum
           case 10: score = random.gaussian() - far; break;                          // all far below 0
           default: score = 4 * random.gaussian();
         }

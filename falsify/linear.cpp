@@ -14,7 +14,7 @@ Problem problem_of(const OpDescriptor& op, const Matrix& x, const Matrix& weight
   return {&op, {x.rows, x.columns, weight.rows, bias.rows}, {}, {x.values, weight.values, bias.values, {}}};
 }
 
-/// A column of ones beside x where there is a bias, and the bias as the last column of W.
+/// Appends a column of ones to x if there is a bias, and the bias as the last column to W.
 Matrix with_ones(const Matrix& x, Index biases) {
   return beside(x, Matrix(x.rows, biases, std::vector<float>(static_cast<std::size_t>(x.rows * biases), 1.0f)));
 }

@@ -52,7 +52,7 @@ Outcome within(std::string_view tensor, const Shape& shape, const std::vector<fl
 
 namespace {
 
-/// A call of lora_merge or lora_unmerge.
+/// Makes a call of lora_merge or lora_unmerge.
 Problem adapter_problem(const OpDescriptor& op, const Matrix& first, const Matrix& a, const Matrix& b, double alpha) {
   return {&op, {first.rows, first.columns, a.rows}, {alpha}, {first.values, a.values, b.values, {}}};
 }
@@ -68,12 +68,12 @@ std::vector<double> own_bounds(const Trial& trial, const Problem& problem) {
   return bounds_of(trial.oracle(problem)[0]);
 }
 
-/// Integers whose sums are exact; one of the three tensors has all the bits.
+/// Makes integers whose sums are exact; one of the three tensors uses all bits.
 Problem exact_adapter(Trial& trial, Problem problem, int least_scale) {
   Random random = trial.random("exact");
   whole_scale(problem, problem.dims[2], least_scale, random);
   const auto wide = static_cast<std::size_t>(random.below(3));
-  // first + 2 r products, in units of 1/2.
+  // Sums have the first term and 2 r products, in units of 1/2.
   for (std::size_t t = 0; t < 3; ++t)
     if (t == wide) fill_wide(problem.values[t], bits_for(trial, 2 + 2 * problem.dims[2]), random);
     else fill_signs(problem.values[t], random);

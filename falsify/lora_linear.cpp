@@ -29,8 +29,8 @@ Problem linear_problem(const Matrix& x, const Matrix& weight, const Matrix& bias
           {x.values, weight.values, bias.values, {}}};
 }
 
-/// Integers whose sums are exact; one of the five tensors has all the bits. Rows of A, or those of x where A is wide,
-/// select one element, so that t has no more bits than what it selects from.
+/// Makes integers whose sums are exact; one of the five tensors uses all bits. Rows of A, or of x if A is wide, select
+/// one element, so that t has no more bits than the selected elements.
 Problem exact_problem(Trial& trial, Problem problem, int least_scale) {
   Random random = trial.random("exact");
   const Index s = problem.dims[0], in = problem.dims[1], r = problem.dims[3];
@@ -182,7 +182,7 @@ Outcome lora_linear::ranks_add(Trial& trial) {
 namespace lora_linear {
 namespace {
 
-/// t[0,q] = a[q,0], and alpha / r is 1.
+/// Makes t[0,q] = a[q,0] and alpha / r = 1.
 void scale_one(Problem& p) {
   p.values[0][0] = 1;
   p.params[0] = static_cast<double>(p.dims[3]);

@@ -25,8 +25,8 @@ Problem problem_of(const OpDescriptor& op, const Parts& p, double alpha) {
           {p.x.values, p.weight.values, p.a.values, p.b.values, p.t.values, p.dy.values, {}, {}, {}}};
 }
 
-/// Integers whose sums are exact; one of the six tensors has all the bits. Columns of B, or rows of dy where B is wide,
-/// select one element, so that dy · B has no more bits than what it selects from.
+/// Makes integers whose sums are exact; one of the six tensors uses all bits. Columns of B, or rows of dy if B is wide,
+/// select one element, so that dy · B has no more bits than the selected elements.
 Problem exact_problem(Trial& trial, Problem problem, int least_scale) {
   Random random = trial.random("exact");
   const Index s = problem.dims[0], out = problem.dims[2], r = problem.dims[3];
@@ -134,14 +134,14 @@ Outcome lora_linear_backward::rank_doubled(Trial& trial) {
   const Problem twice = problem_of(trial.op(), p, once.params[0]);
   const Run one = trial.run(once), two = trial.run(twice);
   auto want = trial.oracle(once), own = trial.oracle(twice);
-  // The gradients of one adapter, halved and written twice; halving is exact but for subnormals, which the bounds of
-  // either side leave room for.
+  // The gradients of one adapter, halved and concatenated with themselves; halving is exact except for subnormals,
+  // which the bounds of either side cover.
   const auto doubled = [&](std::size_t o, auto values) {
     for (auto& v : values) v /= 2;
     std::decay_t<decltype(values)> both = values;
     if (o == 1) both.insert(both.end(), values.begin(), values.end());  // dA: rows below rows
     if (o != 2) return both;
-    both.clear();  // dB: columns beside columns
+    both.clear();  // dB: columns next to columns
     const Index r = once.dims[3];
     for (Index i = 0; i < once.dims[2]; ++i)
       for (int half = 0; half < 2; ++half)
@@ -161,7 +161,7 @@ Outcome lora_linear_backward::rank_doubled(Trial& trial) {
 namespace lora_linear_backward {
 namespace {
 
-/// dy b has dy[i,0] in its first column, and alpha / r is 1.
+/// Makes the first column of dy b equal dy[i,0], and alpha / r = 1.
 void scale_one(Problem& p) {
   p.values[3][0] = 1;
   p.params[0] = static_cast<double>(p.dims[3]);

@@ -49,7 +49,7 @@ void direct_logits(std::vector<float>& logits, std::vector<float>& targets, Inde
     };
     const auto y = static_cast<Index>(target);
     switch (random.below(10)) {
-      case 0:  // last = max: a sum that stops early is off by all of it
+      case 0:  // last = max: a sum that stops early misses all of it
         all([&](Index) { return random.gaussian(); });
         x[classes - 1] = static_cast<float>(random.between(4, 40));
         if (random.chance(0.3)) target = static_cast<float>(classes - 1);

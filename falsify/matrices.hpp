@@ -1,4 +1,4 @@
-// Dense matrices of properties' own: the parts and joints from which problems of linear layers are made.
+// Dense matrices for properties: parts and concatenations that make problems of linear layers.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ struct Matrix {
 
   Matrix(Index r, Index c) : rows(r), columns(c), values(static_cast<std::size_t>(r * c)) {}
   Matrix(Index r, Index c, std::vector<float> v) : rows(r), columns(c), values(std::move(v)) {}
-  /// The values of a tensor of a problem.
+  /// Takes the values of a tensor of a problem.
   Matrix(const Problem& problem, int tensor)
       : rows(problem.shape(tensor)[0]),
         columns(problem.shape(tensor)[1]),
@@ -34,7 +34,7 @@ inline Matrix scaled(Matrix x, float by) {
   for (float& v : x.values) v *= by;
   return x;
 }
-/// Rows, or columns, [from, to).
+/// Returns rows, or columns, [from, to).
 inline Matrix rows_of(const Matrix& x, Index from, Index to) {
   return {to - from, x.columns, {x.values.begin() + from * x.columns, x.values.begin() + to * x.columns}};
 }
@@ -44,9 +44,10 @@ inline Matrix identity_matrix(Index n) {
   for (Index i = 0; i < n; ++i) eye(i, i) = 1;
   return eye;
 }
-/// Elements of one side of an identity that multiplies a case's matrix: a far dim squared would be more than all of its other cases.
+/// Limit on the extent of an identity that multiplies a case's matrix: the square of a far dim would cost more than all
+/// other cases.
 inline constexpr Index kMostOfIdentity = 1100;
-/// y below x; y beside x.
+/// Concatenates: y below x; y to the right of x.
 inline Matrix stacked(Matrix x, const Matrix& y) {
   x.rows += y.rows;
   x.values.insert(x.values.end(), y.values.begin(), y.values.end());
@@ -54,16 +55,16 @@ inline Matrix stacked(Matrix x, const Matrix& y) {
 }
 inline Matrix beside(const Matrix& x, const Matrix& y) { return transposed(stacked(transposed(x), transposed(y))); }
 
-/// True where the values were drawn so that every order of evaluation gives the same bits.
+/// True if the values were drawn so that every order of evaluation gives the same bits.
 inline bool drawn_exact(const Trial& trial) { return is_exact(trial.the_case(), trial.kernel().arithmetic); }
 
-/// Each element of x, plus those of y.
+/// Adds y to x, element by element.
 inline void add(std::vector<double>& x, const std::vector<double>& y) {
   for (std::size_t i = 0; i < x.size(); ++i) x[i] += y[i];
 }
 
-/// Indices [from, to) of the first dim alone give, in every output that has it, what they give among the others:
-/// bitwise where every order of evaluation is exact, otherwise within the bounds of both.
+/// Checks that indices [from, to) of the first dim alone give the same results as among the others, in every output
+/// that has it: bitwise if every order of evaluation is exact, otherwise within the bounds of both.
 Outcome rows_alone(Trial& trial, const Problem& whole, bool exact);
 
 }  // namespace assay::falsify

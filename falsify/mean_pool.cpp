@@ -11,7 +11,7 @@ namespace assay::falsify {
 namespace mean_pool {
 namespace {
 
-/// NaNs, infinities and large numbers where no kernel may look.
+/// Puts NaNs, infinities and large numbers into the padding, which no kernel may read.
 void spoil_padding(Problem& problem, Random& random) {
   for_padding(problem.values[0], problem.values[1], problem.dims[1], problem.dims[2], [&](float& x) {
     const float spoiled[] = {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), -3e38F,

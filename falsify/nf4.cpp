@@ -28,7 +28,7 @@ void count_through_codes(Problem& problem, int codes) {
 void make_codes(Problem& problem, int codes, int absmax, int other, Index k, Strategy strategy, Random& random) {
   if (strategy == Strategy::directed) {
     count_through_codes(problem, codes);
-    if (random.chance(0.2))  // the largest scale that counts as 0
+    if (random.chance(0.2))  // the largest scale that is treated as 0
       for (float& scale : problem.values[static_cast<std::size_t>(absmax)]) scale = std::nextafter(kNf4Smallest, 0.0F);
   }
   if (!is_exact(strategy)) return;
@@ -36,7 +36,7 @@ void make_codes(Problem& problem, int codes, int absmax, int other, Index k, Str
   const std::vector<float>& factor = problem.values[static_cast<std::size_t>(other)];
   const bool scales_select = std::ranges::all_of(scales, [](float x) { return std::fabs(x) <= 1; });
   const bool factor_selects = std::ranges::all_of(factor, [](float x) { return std::fabs(x) <= 1; });
-  // A factor that selects single weights gives them bit for bit, whatever they are.
+  // A factor that selects single weights gives arbitrary weights bit for bit.
   if (strategy == Strategy::distinct_index && factor_selects) return;
   const Index n = problem.shape(codes)[0];
   for (Index j = 0; j < n; ++j)

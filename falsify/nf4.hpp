@@ -1,4 +1,4 @@
-// What the properties of NF4 share: codes that make a weight exact or one-hot, and the matrix that codes stand for.
+// Shared by the properties of NF4: codes that make a weight exact or one-hot, and the decoded matrix.
 #pragma once
 
 #include <vector>
@@ -11,17 +11,17 @@ namespace assay::falsify {
 /// Sets code p of row j.
 void set_code(Problem& problem, int codes, Index k, Index j, Index p, unsigned code);
 
-/// Every entry of the codebook in every block, in either half of a byte.
+/// Puts every entry of the codebook into every block, in either half of a byte.
 void count_through_codes(Problem& problem, int codes);
 
-/// Codes with which products with the other factor are exact in every order, where `strategy` asks for that; all entries
-/// of the codebook, where it is `directed`.
+/// Makes codes whose products with the other factor are exact in every order, if `strategy` is exact; all entries of
+/// the codebook if it is `directed`.
 void make_codes(Problem& problem, int codes, int absmax, int other, Index k, Strategy strategy, Random& random);
 
-/// The matrix [n, k] that a problem's codes stand for.
+/// Returns the decoded matrix [n, k] of a problem's codes.
 std::vector<float> weights_of(const Problem& problem, int codes, int absmax, Index n, Index k);
 
-/// Codes behind column k changed: outputs keep their bits.
+/// Changes the codes beyond column k: outputs must keep their bits.
 Outcome padding_does_not_matter(Trial& trial, int codes, Index k);
 
 }  // namespace assay::falsify

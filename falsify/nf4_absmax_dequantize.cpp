@@ -15,7 +15,7 @@ enum Tensor { kCodes, kScalesOfScales, kOffset, kScales };
 }  // namespace
 }  // namespace nf4_absmax_dequantize
 
-/// Codes 0 and 1 where sums are to be exact; every entry, and offsets that cancel products, where values are directed.
+/// Makes codes 0 and 1 for exact sums; every entry, and offsets that cancel products, for directed values.
 void nf4_absmax_dequantize::chosen_codes(Problem& problem, Strategy strategy, Random& random) {
   std::vector<float>& codes = problem.values[kCodes];
   if (is_exact(strategy))

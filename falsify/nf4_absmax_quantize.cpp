@@ -14,7 +14,8 @@ namespace {
 enum Tensor { kScales, kCodes, kScalesOfScales, kOffset };
 enum Output { kCodesOut, kScalesOfScalesOut, kOffsetOut };
 
-/// A float of few bits in [2^e, 1.5 2^e] that is the mean of `count` values whose sum is exactly `count` times it.
+/// Returns a float of few bits in [2^e, 1.5 2^e] that is the mean of `count` values with a sum of exactly `count` times
+/// it.
 float exact_mean(Index count, Random& random) {
   for (int exponent = static_cast<int>(random.between(-60, 60));;) {
     const float offset = std::ldexp(1 + static_cast<float>(random.between(0, 32)) / 64, exponent);
@@ -23,8 +24,8 @@ float exact_mean(Index count, Random& random) {
   }
 }
 
-/// A difference that a float holds beside an offset of that step, and that equals a midpoint times a scale or is the float
-/// before or behind it: a midpoint that is one float off shows.
+/// A difference that an offset with this step plus the difference represents exactly, and that equals a midpoint times
+/// a scale or is an adjacent float, so that a midpoint that is one float off shows.
 struct Tie {
   std::size_t midpoint;
   float scale, difference;
@@ -33,7 +34,7 @@ struct Tie {
   bool holds() const {
     return difference > 0 && std::nextafter(limit(), 0.0F) <= difference && difference <= std::nextafter(limit(), FLT_MAX);
   }
-  /// The codes of the difference and of its negative.
+  /// Returns the codes of the difference and of its negative.
   unsigned above() const { return static_cast<unsigned>(midpoint) + (limit() < difference ? 1U : 0U); }
   unsigned below() const {  // the last midpoint has no negative
     return midpoint == 254 ? 0 : 253 - static_cast<unsigned>(midpoint) + (limit() > difference ? 1U : 0U);
@@ -41,7 +42,7 @@ struct Tie {
 };
 std::size_t positive_midpoint(Random& random) { return static_cast<std::size_t>(random.between(kAbsmaxZero, 254)); }
 
-/// A scale of 2^21 to 2^22 steps that is fit for a midpoint.
+/// Draws a midpoint and a scale of 2^21 to 2^22 steps that holds for it.
 Tie draw_tie(float step, Random& random) {
   for (;;) {
     const std::size_t i = positive_midpoint(random);
@@ -50,7 +51,7 @@ Tie draw_tie(float step, Random& random) {
     if (tie.scale >= 0x1p21F * step && tie.scale < 0x1p22F * step && tie.holds()) return tie;
   }
 }
-/// A midpoint that is fit for a scale, or else the one that is given.
+/// Draws another midpoint for the given scale; returns the given tie if none holds.
 Tie draw_tie_of(const Tie& given, float step, Random& random) {
   for (int i = 0; i < 6; ++i) {
     Tie tie{positive_midpoint(random), given.scale, 0};
@@ -60,9 +61,9 @@ Tie draw_tie_of(const Tie& given, float step, Random& random) {
   return given;
 }
 
-/// Scales whose mean is exact, and whose differences from it are midpoints times the scale of their group, or the floats beside
-/// them: offset + d and offset - d stand half a group apart, where the contract's tree adds them to twice the offset. Values
-/// without a partner are the offset. The codes that are right go to `codes`.
+/// Makes scales with an exact mean whose differences from it are midpoints times the scale of their group, or adjacent
+/// floats: offset + d and offset - d lie half a group apart, where the contract's tree adds them to twice the offset.
+/// Values without a partner equal the offset. Stores the right codes in `codes`.
 std::vector<float> around_midpoints(Index count, Random& random, std::vector<float>* codes = nullptr) {
   const float offset = exact_mean(count, random);
   const float step = std::ldexp(1.0F, std::ilogb(offset) - 23);
@@ -87,7 +88,8 @@ std::vector<float> around_midpoints(Index count, Random& random, std::vector<flo
   return values;
 }
 
-/// Where an encoder decides: all alike, zeros and what counts as zero, a spread that does not count, one value alone.
+/// Makes values at an encoder's decisions: all equal, zeros and values treated as zero, a negligible spread, a single
+/// value.
 void make_edges(std::vector<float>& values, Random& random) {
   const auto kind = random.below(5);
   const float unit = std::ldexp(1.0F, static_cast<int>(random.between(-118, 90)));
@@ -105,7 +107,7 @@ void make_edges(std::vector<float>& values, Random& random) {
   if (!values.empty() && random.chance(0.1)) values[random.below(values.size())] = -unit;
 }
 
-/// The dims of a case with `least` to about `most` scales, of as many columns where that is possible.
+/// Returns the dims of a case with `least` to about `most` scales, with the case's columns if possible.
 std::vector<Index> dims_with(const Trial& trial, Index least, Index most) {
   const Index b = std::clamp<Index>(trial.the_case().dims[1], 1, most);
   return {std::clamp<Index>(trial.the_case().dims[0], (least + b - 1) / b, std::max(most / b, (least + b - 1) / b)), b};
@@ -123,7 +125,7 @@ Outcome compare_all(const Problem& problem, const Run& got, const Run& want, std
 }  // namespace
 }  // namespace nf4_absmax_quantize
 
-/// Scales are never negative, but for the few that are wrong on purpose.
+/// Makes scales nonnegative, except for a few deliberately invalid ones.
 void nf4_absmax_quantize::scales_of_blocks(Problem& problem, Strategy strategy, Random& random) {
   std::vector<float>& values = problem.values[kScales];
   const int shift = strategy == Strategy::huge && random.chance(0.5) ? -16 : 0;  // sums that do not overflow
@@ -144,8 +146,8 @@ Outcome nf4_absmax_quantize::midpoints(Trial& trial) {
                       "at midpoints and beside them");
 }
 
-/// 1 has a code and -1 has none: a pair of the outermost codes, and pairs of opposite ones, move the mean by less than
-/// 0.004 of the scale, and a code is decided by 0.007.
+/// 1 has a code and -1 has none: a pair of the outermost codes, and pairs of opposite codes, move the mean by less than
+/// 0.004 of the scale, and 0.007 decides a code.
 Outcome nf4_absmax_quantize::round_trip(Trial& trial) {
   std::vector<Index> dims = dims_with(trial, 2, 1 << 14);
   dims[0] += dims[0] % 2;
@@ -179,7 +181,7 @@ Outcome nf4_absmax_quantize::rows_do_not_matter(Trial& trial) {
   return compare_all(rows, trial.run(rows), trial.run(flat), "in rows, against one long row");
 }
 
-/// One case in four.
+/// One case in four is large.
 Outcome nf4_absmax_quantize::many(Trial& trial) {
   Random random = trial.random("many");
   const bool large = random.chance(0.25);

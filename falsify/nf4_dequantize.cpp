@@ -12,7 +12,7 @@ namespace assay::falsify {
 void nf4_dequantize::chosen_codes(Problem& problem, Strategy strategy, Random& random) {
   if (strategy != Strategy::directed) return;
   count_through_codes(problem, 0);
-  // Scales on both sides of the one that counts as 0.
+  // Scales adjacent to the largest one that is treated as 0.
   for (float& scale : problem.values[1])
     if (random.chance(0.3)) {
       const float beside = std::nextafter(kNf4Smallest, random.chance(0.5) ? 0.0F : 1.0F);

@@ -26,7 +26,7 @@ Index terms(const Extents& e, Nf4Product form) { return form == Nf4Product::nt ?
 
 std::string_view output_name(const Trial& trial) { return trial.op().tensors[3].name; }
 
-/// The same codes and scales with another left factor of `rows` rows.
+/// Returns the problem with the same codes and scales and another left factor of `rows` rows.
 Problem with_left(const Problem& problem, Nf4Product form, std::vector<float> left, Index rows) {
   Problem other = problem;
   Extents e = extents(problem, form);
@@ -45,7 +45,7 @@ std::vector<float> decoded(const Problem& problem, Nf4Product form) {
   return weights_of(problem, 1, 2, e.n, e.k);
 }
 
-/// Rows [from, to) of W; of a plain product, the columns of the left factor that go with them.
+/// Returns the problem with rows [from, to) of W; for a plain product also the matching columns of the left factor.
 Problem weight_rows(const Problem& whole, Nf4Product form, Index from, Index to) {
   Problem part = whole;
   Extents e = extents(whole, form);
@@ -94,7 +94,7 @@ Outcome nf4_decodes(Trial& trial, Nf4Product form) {
 }
 
 Outcome nf4_scaling(Trial& trial, Nf4Product /*form*/) {
-  // Directed scales lie where a power of two moves them across the one that counts as 0.
+  // Powers of two can move directed scales across the largest one that is treated as 0.
   const bool directed = trial.the_case().strategy == Strategy::directed;
   const Problem problem = directed ? trial.problem(Strategy::gaussian) : trial.problem();
   Random random = trial.random("scaling");
@@ -181,7 +181,7 @@ Outcome nf4_equals_dense(Trial& trial, Nf4Product form) {
   const bool nt = form == Nf4Product::nt;
   const Problem dense{&operation(nt ? "matmul_nt" : "matmul"), nt ? std::vector{e.m, e.k, e.n} : std::vector{e.m, e.n, e.k}, {},
                       {problem.values[0], decoded(problem, form), {}}};
-  // Its bounds, and those of kernels that scale products or sums, as far as they are of the same product.
+  // Use the bounds of the dense product, and those of kernels that scale products or sums if both oracles agree.
   std::vector<Bounded> want = trial.oracle(dense)[0];
   const std::vector<Bounded> own = trial.oracle(problem)[0];
   for (std::size_t i = 0; i < want.size(); ++i) {
@@ -205,8 +205,8 @@ Outcome nf4_infinite_scale(Trial& trial, Nf4Product form) {
   const Extents e = extents(whole, form);
   if (e.m == 0 || e.n == 0 || e.k == 0) return Outcome::not_applicable("there is no block");
   Random random = trial.random("block");
-  const Index rows = std::min(e.m, random.between(1, 4));  // few have kernels of their own
-  constexpr float kSmallest = 0x1p-10F;                    // what is multiplied with the scale is not 0
+  const Index rows = std::min(e.m, random.between(1, 4));  // few rows have separate kernels
+  constexpr float kSmallest = 0x1p-10F;                    // the scaled operand is not 0
   std::vector<float> left(whole.values[0].begin(), whole.values[0].begin() + rows * whole.shape(0)[1]);
   for (float& x : left) x = std::max(std::fabs(x), kSmallest);
   Problem problem = with_left(whole, form, std::move(left), rows);

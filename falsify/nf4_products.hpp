@@ -1,4 +1,4 @@
-// Properties that the two products with a matrix in NF4 codes share.
+// Properties shared by the two products with a matrix in NF4 codes.
 #pragma once
 
 #include "falsify/engine/trial.hpp"
@@ -17,13 +17,14 @@ Outcome nf4_scaling(Trial& trial, Nf4Product form);
 Outcome nf4_linearity(Trial& trial, Nf4Product form);
 /// One row of the left factor alone: bitwise on exact inputs, otherwise within both bounds.
 Outcome nf4_single_row(Trial& trial, Nf4Product form);
-/// nt: some rows of W alone give their columns, bitwise. plain: two parts of them add to the product, within the bounds.
+/// nt: some rows of W alone give their columns, bitwise. plain: two parts of W add to the product, within the bounds.
 Outcome nf4_weight_rows(Trial& trial, Nf4Product form);
-/// Against the oracle of the product with the decoded matrix.
+/// Compares with the oracle of the product with the decoded matrix.
 Outcome nf4_equals_dense(Trial& trial, Nf4Product form);
-/// Sums longer than those that are drawn, of few outputs.
+/// Checks longer sums than drawn cases have, with few outputs.
 Outcome nf4_long_sums(Trial& trial, Nf4Product form);
-/// A block of one row of W has an infinite scale, and products of one sign: against the oracle, in the worst case's bounds.
+/// Gives a block of one row of W an infinite scale, with products of one sign: compared with the oracle, within
+/// worst-case bounds.
 Outcome nf4_infinite_scale(Trial& trial, Nf4Product form);
 /// Freivalds' check modulo 2^61 - 1.
 Outcome nf4_large(Trial& trial, Nf4Product form);

@@ -12,15 +12,15 @@ namespace assay::falsify {
 namespace nf4_quantize {
 namespace {
 
-/// f(row, first column, one past the last) of every block.
+/// Calls f(row, first column, one past the last) for every block.
 template <class F>
 void for_each_block(Index n, Index k, F f) {
   for (Index j = 0; j < n; ++j)
     for (Index from = 0; from < k; from += kNf4Block) f(j, from, std::min(k, from + kNf4Block));
 }
 
-/// Blocks whose largest element is `scale()`, of either sign, and whose others are midpoints times it, or the floats beside
-/// them. The codes that are right of those others go to `codes`.
+/// Makes blocks whose largest element is `scale()`, of either sign, and whose other elements are midpoints times it, or
+/// adjacent floats. Stores the right codes of the other elements in `codes`.
 template <class F>
 std::vector<float> around_midpoints(Index n, Index k, Random& random, F scale, std::vector<unsigned>* codes = nullptr) {
   std::vector<float> x(static_cast<std::size_t>(n * k));
@@ -67,7 +67,7 @@ Outcome nf4_quantize::midpoints(Trial& trial) {
   problem.values[0] =
       around_midpoints(problem.dims[0], problem.dims[1], random, [&] { return any_scale(random); }, &codes);
   const Run run = trial.run(problem);
-  Problem want = problem;  // codes in the place of x
+  Problem want = problem;  // codes in place of x
   want.values[0].assign(run.outputs[0].size(), kNf4ZeroPair);
   const Index n = problem.dims[0], k = problem.dims[1];
   const Shape bytes = problem.shape(1);

@@ -1,4 +1,4 @@
-// Lengths of sequences and what lies beyond them.
+// Lengths of sequences, and their padding.
 #pragma once
 
 #include <algorithm>
@@ -10,12 +10,12 @@
 
 namespace assay::falsify {
 
-/// Powers of two: a mean over so many is exact where the sum is.
+/// Rounds lengths down to powers of two: a mean over a power of two is exact if the sum is.
 inline void make_powers_of_two(std::vector<float>& lengths) {
   for (float& length : lengths) length = static_cast<float>(std::bit_floor(static_cast<unsigned>(length)));
 }
 
-/// Lengths 1, s and s - 1 beside others.
+/// Sets some lengths to 1, s or s - 1.
 inline void make_extreme(std::vector<float>& lengths, Index s, Random& random) {
   for (float& length : lengths)
     if (random.chance(0.6))

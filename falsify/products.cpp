@@ -10,7 +10,7 @@
 namespace assay::falsify {
 namespace {
 
-/// The factors of a problem as A [m, k] and B [k, n], however the operation stores them.
+/// The factors of a problem as A [m, k] and B [k, n], for any storage of the operation.
 struct Factors {
   Matrix a, b;
 };
@@ -158,10 +158,10 @@ Outcome product_block_additivity(Trial& trial, ProductForm form) {
 
 namespace {
 
-/// C = A · B, or a block of it with the rows of A and columns of B it is made of.
+/// C = A · B, or a block of it with its rows of A and columns of B.
 struct Block {
   View<const float> a, b, c;
-  Index row = 0, column = 0;  ///< of the whole, where the block begins
+  Index row = 0, column = 0;  ///< first row and column of the block in the whole
 
   contract::Certified check() const { return contract::freivalds_exact(a, b, c); }
   Block rows(Index from, Index count) const {
@@ -174,13 +174,14 @@ struct Block {
   }
 };
 
-/// Values of the problem as a matrix of its own shape (a vector is a column), or of the transpose.
+/// Returns the problem's values as a matrix of its own shape (a vector is a column), or its transpose.
 View<const float> matrix(const Shape& shape, const std::vector<float>& values, bool stored_transposed) {
   const View<const float> stored(values.data(), {shape[0], shape.rank() == 1 ? 1 : shape[1]});
   return stored_transposed ? stored.transposed() : stored;
 }
 
-/// Integers so small that every sum of their products is a float: what Freivalds' check modulo a prime rests on.
+/// True if the integers are so small that every sum of their products is a float, the premise of Freivalds' check
+/// modulo a prime.
 bool sums_are_exact(const Block& whole) {
   const auto largest = [](const View<const float>& v) {
     float most = 0;
@@ -191,7 +192,7 @@ bool sums_are_exact(const Block& whole) {
   return largest(whole.a) * largest(whole.b) * static_cast<double>(whole.a.dim(1)) < 0x1p24;
 }
 
-/// The first wrong element of a block that fails its check.
+/// Finds the first wrong element of a block that fails its check.
 Finding wrong_element(Block block, std::string_view tensor, int rank, const std::string& says) {
   while (block.c.dim(0) > 1) {
     const Index half = block.c.dim(0) / 2;
@@ -218,7 +219,7 @@ Outcome product_large(Trial& trial, ProductForm form) {
   const Block whole{matrix(problem.shape(0), problem.values[0], form.a_transposed),
                     matrix(problem.shape(1), problem.values[1], form.b_transposed),
                     matrix(product_shape(problem), run.outputs[0], false)};
-  // Drawn values are exact by their strategy; those of a replay file need not be.
+  // Drawn values are exact by their strategy; the values of a replay file need not be.
   if (!drawn_exact(trial) && (trial.kernel().arithmetic.accumulator != Format::f32 || !sums_are_exact(whole)))
     return Outcome::not_applicable("the inputs are not integers whose sums of products are exact");
   return exact_product(product_name(trial), product_shape(problem).rank(), whole.a, whole.b, whole.c);

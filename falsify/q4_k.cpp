@@ -72,7 +72,7 @@ Half draw_half(Strategy strategy, Random& random) {
   }
 }
 
-/// Scales of eight sub-blocks no two of which are equal, with all bits in use; likewise minima.
+/// Draws eight distinct sub-block scales that use all bits, and minima in the same way.
 void draw_distinct_scales(Block block, Random& random) {
   const auto stride = static_cast<unsigned>(random.between(0, 31) * 2 + 1), start = static_cast<unsigned>(random.below(64));
   for (Index b = 0; b < kSubBlocks; ++b) {
@@ -81,7 +81,7 @@ void draw_distinct_scales(Block block, Random& random) {
   }
 }
 
-/// Most values of sub-block b are 0: d = dmin and m = sc c for the code c that they have.
+/// Makes most values of sub-block b 0: d = dmin and m = sc c for their code c.
 void make_cancelling(Block block, Random& random) {
   block.set_dmin(block.d());
   for (Index b = 0; b < kSubBlocks; ++b) {

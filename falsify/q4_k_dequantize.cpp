@@ -19,8 +19,8 @@ Problem with_elements(const Trial& trial) {
   return trial.problem(dims);
 }
 
-/// Values of the changed super-block that `changed` names are as the format's definition gives them; all others keep
-/// their bits. `change` alters the super-block.
+/// Checks that values of the altered super-block that `changed` selects match the format's definition, and that all
+/// others keep their bits. `change` alters the super-block.
 template <class Change, class Changed>
 Outcome changes_only(Trial& trial, Index row, Index n, Problem problem, Change change, Changed changed) {
   const Run before = trial.run(problem);
@@ -33,7 +33,7 @@ Outcome changes_only(Trial& trial, Index row, Index n, Problem problem, Change c
   return compare_bits("y", problem.shape(1), after.outputs[0], want, "a super-block changed in one place");
 }
 
-/// A half of the exponents 0 to 29, twice.
+/// Doubles a half with an exponent of 0 to 29.
 Half doubled(Half x) {
   const unsigned sign = x.bits & 0x8000U, magnitude = x.bits & 0x7fffU;
   return {static_cast<std::uint16_t>(sign | (magnitude < 0x400 ? magnitude * 2 : magnitude + 0x400))};

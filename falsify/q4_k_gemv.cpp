@@ -25,7 +25,7 @@ struct Parts {
 };
 Parts parts_of(Problem& problem) { return {problem.dims[0], problem.dims[1], problem.values[0], problem.values[1]}; }
 
-/// Weights -1, 0, 1 of which at most `most` in a row are not 0.
+/// Makes weights -1, 0, 1, at most `most` of them nonzero in a row.
 void make_selectors(const Parts& p, Index most, Random& random) {
   q4_k::for_each_block(p.blocks, p.rows, p.k, [](Block block, Index, Index) {
     block.set_d(to_half(1));
@@ -41,7 +41,7 @@ void make_selectors(const Parts& p, Index most, Random& random) {
     }
 }
 
-/// x selects among weights: -1, 0, 1 at most 16384 times (integers below 2^10: sums below 2^24), or once.
+/// Makes an x that selects weights: -1, 0, 1 at most 16384 times (integers below 2^10: sums below 2^24), or once.
 void make_selecting(const Parts& p, bool once, Random& random) {
   std::ranges::fill(p.x, 0.0F);
   if (once) {
@@ -62,12 +62,13 @@ Problem with_elements(const Trial& trial) {
 }  // namespace
 }  // namespace q4_k_gemv
 
-/// Exact: integers of 12 bits selected by weights, integer weights selected by x, or one weight of full precision.
+/// For exact strategies: 12-bit integers selected by weights, integer weights selected by x, or one weight of full
+/// precision.
 void q4_k_gemv::super_blocks(Problem& problem, Strategy strategy, Random& random) {
   const Parts p = parts_of(problem);
   const auto kind = random.below(3);
   q4_k::make_blocks(p.blocks, p.rows, p.k, is_exact(strategy) && kind == 2 ? Strategy::directed : strategy, random);
-  if (strategy == Strategy::nonfinite && random.chance(0.4))  // 0 * Inf, with no other NaN about
+  if (strategy == Strategy::nonfinite && random.chance(0.4))  // 0 * Inf, with no other NaN present
     for (float& x : p.x) x = static_cast<float>(0 * random.sign());
   if (!is_exact(strategy) || p.k == 0) return;
   if (kind == 0) make_selectors(p, strategy == Strategy::exact_integers ? 4096 : 1, random);
@@ -159,7 +160,7 @@ Outcome q4_k_gemv::equals_gemv(Trial& trial) {
   plain.values[1] = p.x;
   const Run run = trial.run(problem);
   std::vector<Bounded> want = trial.oracle(plain)[0];
-  const std::vector<Bounded> own = trial.oracle(problem)[0];  // sums by sub-blocks err by more than gemv's
+  const std::vector<Bounded> own = trial.oracle(problem)[0];  // sums by sub-blocks have larger errors than gemv's
   for (std::size_t i = 0; i < want.size(); ++i) {
     want[i].error = std::max(want[i].error, own[i].error);
     want[i].may_overflow |= own[i].may_overflow;
@@ -177,7 +178,7 @@ Outcome q4_k_gemv::large(Trial& trial) {
 namespace q4_k_gemv {
 namespace {
 
-/// Every weight is 1.
+/// Makes every weight 1.
 void ones(Problem& p) {
   q4_k::for_each_block(p.values[0], p.dims[0], p.dims[1], [](q4_k::Block block, Index, Index) {
     block.set_d(to_half(1));

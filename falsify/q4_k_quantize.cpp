@@ -27,8 +27,8 @@ Outcome compare_blocks(const Problem& problem, const Run& run, const std::vector
   return compare_bits("blocks", problem.shape(1), run.outputs[0], want, meaning);
 }
 
-/// Values of a sub-block where an encoder decides: one sign alone, all alike, a range that is just reached or just missed,
-/// ties between codes, the ends of binary16.
+/// Makes values of a sub-block at an encoder's decisions: one sign only, all equal, a range just reached or just
+/// missed, ties between codes, the ends of binary16.
 void make_edges(float* x, Index count, Random& random) {
   const float unit = std::ldexp(1.0F, static_cast<int>(random.between(-30, 12)));
   const auto kind = random.below(7);
@@ -51,7 +51,7 @@ void make_edges(float* x, Index count, Random& random) {
 }  // namespace q4_k_quantize
 
 void q4_k_quantize::at_edges(Problem& problem, Strategy strategy, Random& random) {
-  if (strategy == Strategy::huge)  // from what halves reach to what they do not
+  if (strategy == Strategy::huge)  // across the overflow limit of halves
     for (float& x : problem.values[0]) x = std::ldexp(x, -101);
   if (strategy != Strategy::directed) return;
   const Index k = problem.dims[1];
@@ -75,7 +75,7 @@ Outcome q4_k_quantize::round_trip(Trial& trial) {
   return outcome;
 }
 
-/// d and dmin of one exponent, so that every value and every sum with a minimum is exact.
+/// Makes d and dmin with one exponent, so that every value and every sum with a minimum is exact.
 Outcome q4_k_quantize::stable(Trial& trial) {
   std::vector<Index> dims = dims_with_elements(trial);
   dims[1] = q4_k::blocks_of(dims[1]) * kValues;
@@ -112,10 +112,10 @@ Outcome q4_k_quantize::doubling(Trial& trial) {
   std::vector<float> got = run.outputs[0];
   q4_k::for_each_block(want, rows, k, [&](Block block, Index row, Index n) {
     const auto from = problem.values[0].begin() + row * k + n * kValues, to = from + std::min(kValues, k - n * kValues);
-    // The smallest may have been rounded up to: it is left out.
+    // Skip the smallest normal half, which may be a rounded-up subnormal.
     const auto normal = [](Half h) { return h.bits == 0 || (h.bits > 0x400 && h.bits < 0x7800); };
     const bool subnormal = std::any_of(from, to, [](float x) { return x != 0 && std::fabs(x) < 0x1p-124F; });
-    if (subnormal || !normal(block.d()) || !normal(block.dmin())) {  // another rule than doubling
+    if (subnormal || !normal(block.d()) || !normal(block.dmin())) {  // these are not doubled exactly
       const auto at = (row * q4_k::blocks_of(k) + n) * q4_k::kBytes;
       std::copy_n(got.begin() + at, q4_k::kBytes, want.begin() + at);
       return;
@@ -129,7 +129,7 @@ Outcome q4_k_quantize::doubling(Trial& trial) {
 
 Outcome q4_k_quantize::reversal(Trial& trial) {
   std::vector<Index> dims = dims_with_elements(trial);
-  dims[1] = q4_k::blocks_of(dims[1]) * kValues;  // no padding that goes with the last value
+  dims[1] = q4_k::blocks_of(dims[1]) * kValues;  // no padding, which copies the last value
   Problem problem = trial.problem(dims);
   if (q4_k::has_padding(problem)) return q4_k::no_whole_blocks();
   const Index rows = problem.dims[0], k = problem.dims[1];

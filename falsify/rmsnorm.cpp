@@ -8,8 +8,8 @@
 
 namespace assay::falsify {
 
-/// Row by row: a mean square near eps, where eps matters most; x so small that eps is all there is; one element that is
-/// the whole sum; zeros; and equal elements, whose n-th part shows the divisor.
+/// Makes rows of several kinds: a mean square near eps, where eps matters most; x so small that eps dominates; a single
+/// nonzero element; zeros; and equal elements, whose n-th part shows the divisor.
 void rmsnorm::sensitive(Problem& problem, Strategy strategy, Random& random) {
   if (strategy != Strategy::directed) return;
   const Index rows = problem.dims[0], n = problem.dims[1];
@@ -39,7 +39,7 @@ Outcome rmsnorm::scaling(Trial& trial) {
   if (!scales_exactly(problem, 0, 2)) problem = trial.problem(Strategy::gaussian);
   Random random = trial.random("scaling");
   const int a = random.chance(0.5) ? 1 : 2;
-  // eps stays within its range when it is scaled along.
+  // Keep the scaled eps within its range.
   double& eps = problem.params[0];
   eps = static_cast<float>(eps);
   if (std::ldexp(eps, 2 * a) > trial.op().params[0].max) eps = std::ldexp(eps, -2 * a);

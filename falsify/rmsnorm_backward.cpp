@@ -8,8 +8,8 @@
 
 namespace assay::falsify {
 
-/// rrms as the forward pass would have saved it, for one of its eps. Directed: rows whose mean square is about eps, and
-/// upstream gradients near x itself, which the projection all but removes.
+/// Sets rrms to the value that the forward pass saves, for one of its eps. Directed: rows with a mean square of about
+/// eps, and upstream gradients near x itself, which the projection almost cancels.
 void rmsnorm_backward::consistent(Problem& problem, Strategy strategy, Random& random) {
   const Index rows = problem.dims[0], n = problem.dims[1];
   const double eps = random.chance(0.5) ? 1e-6 : random.chance(0.5) ? 1e-5 : 1e-2;
@@ -21,7 +21,7 @@ void rmsnorm_backward::consistent(Problem& problem, Strategy strategy, Random& r
     double squares = 0;
     for (Index j = 0; j < n; ++j) {
       if (small) x[at(j)] = static_cast<float>(x[at(j)] * std::sqrt(eps));
-      // A weight of 0 takes no part, whatever its dy is.
+      // With a weight of 0, dy has no effect.
       if (const float w = weight[static_cast<std::size_t>(j)]; aligned && std::isfinite(x[at(j)] / w)) dy[at(j)] = x[at(j)] / w;
       squares += static_cast<double>(x[at(j)]) * x[at(j)];
     }
@@ -64,7 +64,7 @@ Outcome rmsnorm_backward::orthogonality(Trial& trial) {
 namespace rmsnorm_backward {
 namespace {
 
-/// weight and rrms are 1, and the last of each row is x = 1, dy = 0: its dx is -1/n of the projection.
+/// Makes weight and rrms 1, and the last element of each row x = 1, dy = 0: its dx is -1/n of the projection.
 void unscaled(Problem& p) {
   std::ranges::fill(p.values[1], 1.0F);
   std::ranges::fill(p.values[2], 1.0F);

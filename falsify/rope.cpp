@@ -13,7 +13,7 @@ Outcome rope::scaling(Trial& trial) { return rotary_scaling(trial); }
 Outcome rope::composition(Trial& trial) { return rotary_composition(trial); }
 
 Outcome rope::relative_position(Trial& trial) {
-  // <rotated(q, m + shift), rotated(k, n + shift)> against <rotated(q, m), rotated(k, n)>, head by head.
+  // Compare <rotated(q, m + shift), rotated(k, n + shift)> with <rotated(q, m), rotated(k, n)>, head by head.
   Random random = trial.random("positions");
   const auto m = static_cast<double>(random.below(65536)), n = static_cast<double>(random.below(65536)),
              shift = static_cast<double>(random.below(65536));

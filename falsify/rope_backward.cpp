@@ -27,7 +27,7 @@ Outcome rope_backward::undoes(Trial& trial) {
   const auto want = trial.oracle(back);
   std::vector<double> got(run.outputs[0].begin(), run.outputs[0].end()), original(plain.values[0].begin(), plain.values[0].end()),
       bound = bounds_of(want[0]);
-  for (double& b : bound) b += 2 * largest;  // what storing the rotated rows lost, of both elements of a pair
+  for (double& b : bound) b += 2 * largest;  // storage error of the rotated rows, from both elements of a pair
   return compare_within("dx", plain.shape(1), got, original, bound);
 }
 

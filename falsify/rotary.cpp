@@ -39,7 +39,7 @@ Outcome rotary_scaling(Trial& trial) {
   const int a = static_cast<int>(trial.random("scaling").between(1, 3));
   Problem problem = rotary_problem(trial);
   if (problem.storage != DType::f32) {
-    // Between 256 and 768: only where a pair all but cancels is a result below what its storage rounds to 11 bits.
+    // Between 256 and 768: only a pair that almost cancels gives a result below the range where storage keeps 11 bits.
     for (float& x : problem.values[0]) x = stored(problem.storage, std::copysign(256 * (1 + std::fmin(std::fabs(x), 2.0F)), x));
   }
   if (!scales_exactly(problem, 0, a)) problem = trial.problem(Strategy::gaussian);

@@ -33,7 +33,7 @@ std::span<const float> part(const std::vector<float>& values, Index rows, Index 
 Outcome rows_stand_alone(Trial& trial, int position) {
   Problem whole = trial.problem();
   const Index rows = whole.dims[0];
-  if (position >= 0) {  // that of a later row must be one that a call may start at
+  if (position >= 0) {  // the position of a later row must be valid for a call
     double& first = whole.params[static_cast<std::size_t>(position)];
     first = std::min(first, trial.op().params[static_cast<std::size_t>(position)].max - static_cast<double>(rows));
   }
@@ -87,7 +87,7 @@ Outcome columns_permute(Trial& trial, std::string_view dim) {
 Outcome same_within(std::string_view tensor, const Shape& shape, std::vector<double> got, std::vector<double> expected,
                     const std::vector<Bounded>& want) {
   std::vector<double> bounds = bounds_of(want);
-  // Where both are NaN or the same infinity, or rounding decides between classes, there is no difference to bound.
+  // Equal nonfinite results, and results whose class depends on rounding, have no difference to bound.
   for (std::size_t i = 0; i < got.size(); ++i) {
     bounds[i] *= 2;
     const bool same = got[i] == expected[i] || (std::isnan(got[i]) && std::isnan(expected[i]));

@@ -8,8 +8,8 @@
 
 namespace assay::falsify {
 
-/// Arguments of order 1, where the constants of the formula matter; around -1.278, where the slope vanishes; at the end
-/// of exp's range, where sigmoid becomes subnormal and exp(-x) overflows; and far beyond it.
+/// Draws arguments of order 1, where the constants of the formula matter; around -1.278, where the slope vanishes; at
+/// the end of exp's range, where sigmoid becomes subnormal and exp(-x) overflows; and far beyond it.
 inline void sensitive_arguments(std::vector<float>& x, Random& random) {
   for (float& v : x) {
     switch (random.below(5)) {

@@ -17,7 +17,7 @@ Outcome silu_mul::slicing(Trial& trial) { return rows_stand_alone(trial); }
 
 Outcome silu_mul::scaling(Trial& trial) {
   Problem problem = trial.problem();
-  // Between 1 and 3, so that no result is rounded to fewer digits for being small, in any storage.
+  // Between 1 and 3, so that no result is subnormal in any storage.
   for (int t : {0, 1})
     for (float& x : problem.values[static_cast<std::size_t>(t)])
       x = stored(problem.storage, std::copysign(1 + std::fmin(std::fabs(x), 2.0F), x));
@@ -34,7 +34,7 @@ Outcome silu_mul::reflection(Trial& trial) {
   std::vector<double> got, want, bound;
   for (std::size_t i = 0; i < of_plain.size(); ++i) {
     const double product = static_cast<double>(plain.values[0][i]) * plain.values[1][i];
-    // Infinite results have no difference: other obligations hold them to their class.
+    // Infinite results have no difference: other obligations check their class.
     const bool finite = std::isfinite(run.outputs[0][i]) && std::isfinite(other.outputs[0][i]) && std::isfinite(product);
     got.push_back(finite ? static_cast<double>(run.outputs[0][i]) - other.outputs[0][i] : 0);
     want.push_back(finite ? product : 0);

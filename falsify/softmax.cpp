@@ -9,9 +9,10 @@
 
 namespace assay::falsify {
 
-/// Row by row: all entries far below 0; a gap above 88, beyond which an unshifted exponential overflows; the maximum last, or growing all
-/// along the row, so that online kernels rescale at every tile; ties; logits of the largest magnitude; wide logits; masked entries; few
-/// entries that matter, apart, so that an error of each shows however long the row is.
+/// Makes rows of several kinds: all entries far below 0; a gap above 88, beyond which an unshifted exponential
+/// overflows; the maximum last, or growing along the row, so that online kernels rescale at every tile; ties; logits of
+/// the largest magnitude; wide logits; masked entries; few dominant entries far apart, so that an error of each shows
+/// in a row of any length.
 void softmax::extreme(Problem& problem, Strategy strategy, Random& random) {
   if (strategy == Strategy::runs) tile_rows(problem.values[0], problem.dims[0], problem.dims[1], random);
   if (strategy != Strategy::directed) return;
@@ -88,7 +89,7 @@ Outcome softmax::shift(Trial& trial) {
 
 audit::Subject softmax::audited() {
   return {.sums = {{.says = "the denominator of y[0,31] over n", .terms = audit::Terms::exponentials, .dims = {4, 32}, .count = 31, .left = {0}, .result = {1, 31},
-            .background = [](Problem& p) { p.values[0][static_cast<std::size_t>(p.dims[1]) - 1] = -22; }},  // beside which the sum shows, and which does not count in it
+            .background = [](Problem& p) { p.values[0][static_cast<std::size_t>(p.dims[1]) - 1] = -22; }},  // next to which the sum shows; not part of it
            {.says = "y[0,0]", .terms = audit::Terms::exponentials, .dims = {4, 32}, .count = 1, .left = {0}, .result = {1}}}};
 }
 

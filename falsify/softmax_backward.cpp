@@ -8,8 +8,8 @@
 
 namespace assay::falsify {
 
-/// For Gaussian and directed inputs y is a distribution in every row: the softmax of what was drawn, a sharp one where
-/// directed; and dy nearly constant there, whose mean the gradient takes away.
+/// Makes y a distribution in every row for Gaussian and directed inputs: the softmax of the drawn values, a sharp one
+/// for directed inputs, with a nearly constant dy, whose mean the gradient subtracts.
 void softmax_backward::consistent(Problem& problem, Strategy strategy, Random& random) {
   if (strategy != Strategy::gaussian && strategy != Strategy::directed && strategy != Strategy::runs) return;
   const Index rows = problem.dims[0], n = problem.dims[1];
@@ -19,7 +19,7 @@ void softmax_backward::consistent(Problem& problem, Strategy strategy, Random& r
     float* const dy = problem.values[1].data() + i * n;
     const double scale = directed ? 10 : 1, offset = directed && random.chance(0.5) ? 100 : 0;
     double sum = 0;
-    if (strategy == Strategy::runs) {  // a stretch of the row has no probability, or all of it
+    if (strategy == Strategy::runs) {  // a stretch of the row has probability 0 or 1
       const TileScores scores(n, false, random);
       for (Index j = 0; j < n; ++j) y[j] = static_cast<float>(scores(j, random));
     }

@@ -1,4 +1,4 @@
-// Ids of tokens as they come: some many times, the first and the last of the vocabulary among them.
+// Realistic ids of tokens: some repeated many times, with the first and the last of the vocabulary.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace assay::falsify {
 
-/// Half of the tokens are the same one; some are the ends of the vocabulary.
+/// Makes half of the tokens equal, and some the ends of the vocabulary.
 inline void make_repeated(std::vector<float>& ids, Index vocabulary, Random& random) {
   const Index common = random.between(0, vocabulary - 1);
   for (float& id : ids) {

@@ -26,18 +26,20 @@ std::optional<std::string> contradicts_nearest(Trial& trial) {
   const float base = 0x1p10F, last = std::ldexp(base, 1 - significand_bits(accumulator));
   try {
     Prober probe(trial.op(), trial.kernel(), *taken, [&](const Problem& problem) { return trial.run(problem); });
-    // To nearest, no order of the three gives 0; toward zero, those do that begin with B and the small term.
+    // With rounding to nearest, no order of the three gives 0; with rounding toward zero, orders that begin with B and
+    // the small term do.
     const Index n = taken->count;
     const std::array<std::array<Index, 3>, 4> places{{{0, 1, n - 1}, {0, n / 2, 1}, {1, 0, n - 1}, {n - 1, n - 2, 0}}};
     const auto left = [&](const auto& at, float of) { return probe({{at[0], of}, {at[1], 0.75F * last}, {at[2], -of}}); };
     const auto lost = std::ranges::find_if(places, [&](const auto& at) { return left(at, base) == 0; });
     if (lost == places.end()) return std::nullopt;
-    // Where partial sums are rescaled on the way (parts of a softmax, merged), a product may lose what the addition has kept. Toward zero, all
-    // numbers of the binade lose it; to nearest, products lose it of about one in two.
+    // If partial sums are rescaled (merged parts of a softmax), a product may lose a bit that the addition kept. With
+    // rounding toward zero all numbers of the binade lose it; with rounding to nearest, products lose it for about one
+    // number in two.
     for (int k = 1; k < kMantissas; ++k)
       if (left(*lost, base * (1 + static_cast<float>(k) / kMantissas)) > 0) return std::nullopt;
   } catch (const Interrupted& interrupted) {
-    using enum Outcome::Kind;  // its call may be one that the kernel does not take
+    using enum Outcome::Kind;  // the kernel may not take the probe's call
     if (interrupted.outcome.kind == refused || interrupted.outcome.kind == not_applicable) return std::nullopt;
     throw;
   }

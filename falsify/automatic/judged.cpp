@@ -19,7 +19,7 @@ bool names(const Judgement& judgement, std::string_view kernel) {
   return fnmatch(judgement.kernel.c_str(), std::string(kernel).c_str(), FNM_EXTMATCH) == 0;
 }
 
-/// False where all kernels that the entry names were surveyed, and none has this mutant.
+/// False if all kernels that the entry names were surveyed, and none has this mutant.
 bool may_exist(const Judgement& judgement, const Survey& survey) {
   std::set<std::string_view> surveyed;
   for (const auto& set : survey.sets) {
@@ -39,7 +39,7 @@ bool may_exist(const Judgement& judgement, const Survey& survey) {
   });
 }
 
-/// Results of mutants that the entry names.
+/// Returns the results of mutants that the entry names.
 auto named(auto& results, const Judgement& judgement) {
   return results | std::views::filter([&](const json& m) { return m["hash"] == judgement.hash && names(judgement, m["kernel"].template get<std::string>()); });
 }

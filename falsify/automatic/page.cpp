@@ -34,7 +34,7 @@ std::string escaped(std::string_view text) {
 
 struct Column {
   std::string title;
-  std::string_view style = "";  ///< a class of its cells
+  std::string_view style = "";  ///< CSS class of its cells
 };
 
 /// A table of text. The first column names the row.
@@ -134,7 +134,7 @@ std::string survivors(const std::vector<json>& mutants) {
   return section("Survivors", "", table.empty() ? "<p>None.</p>" : table.html());
 }
 
-/// A grid an operation: mutants down, obligations across.
+/// Makes one grid per operation: mutants down, obligations across.
 std::string kill_matrix(const std::vector<json>& mutants, const json& obligations) {
   std::string html;
   for (const auto& [op, list] : obligations.items()) {

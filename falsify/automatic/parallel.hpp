@@ -1,4 +1,4 @@
-// Independent pieces of work on all cores.
+// Runs independent work on all cores.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace assay::falsify {
 
-/// Calls work(0), ..., work(n - 1), on several threads, which have ended when it returns. Throws what the first of them
-/// threw that did; some of the others are then not called.
+/// Calls work(0), ..., work(n - 1) on several threads, and joins the threads before it returns. If a call throws,
+/// rethrows the first exception; some of the other calls are then skipped.
 void in_parallel(std::size_t n, const std::function<void(std::size_t)>& work);
 
 }  // namespace assay::falsify

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kCalls = 200;
 
-/// A call of these dims with dense tensors that have no memory.
+/// Returns a call of these dims with dense tensors that have no memory.
 Call dense_call(const OpDescriptor& op, const Case& c, DType storage) {
   Call call{c.dims, c.params, {}};
   for (const TensorInfo& tensor : op.tensors) {
@@ -28,7 +28,7 @@ void prepare_drawn_calls(const Kernel& kernel, Device& device) {
       if (refuses(kernel, call)) continue;
       try {
         device.prepare(kernel, call);
-      } catch (const Unavailable&) {  // this one call is too large for the device
+      } catch (const Unavailable&) {  // this call is too large for the device
       }
     }
 }

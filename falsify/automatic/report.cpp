@@ -28,7 +28,7 @@ void count(json& counts, const std::string& status) {
   counts[status] = counts[status].get<int>() + 1;
 }
 
-/// Totals of all mutants, or of the families held out or not.
+/// Totals all mutants, or the families that are held out or not.
 json totals(const std::vector<json>& mutants, const auto& chosen) {
   json counts = empty_counts();
   std::vector<double> cases;
@@ -44,7 +44,7 @@ json totals(const std::vector<json>& mutants, const auto& chosen) {
   return counts;
 }
 
-/// By family of fault; those that are held out of all tuning are marked.
+/// Counts by family of fault; families held out of all tuning are marked.
 json by_family(const std::vector<json>& mutants) {
   json families = counts_by(mutants, "family");
   for (const json& m : mutants)

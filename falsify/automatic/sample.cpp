@@ -13,14 +13,15 @@ namespace assay::falsify {
 namespace {
 
 struct Drawn {
-  std::size_t turn = 0;  ///< of its kernel
+  std::size_t turn = 0;  ///< rank among its kernel's mutants
   std::uint64_t number = 0;
   const MutantSet* set = nullptr;
   std::size_t i = 0;
   auto operator<=>(const Drawn&) const = default;
 };
 
-/// The smallest of numbers that look random are a uniform sample, whatever the order of the mutants.
+/// Orders mutants by pseudorandom keys: the smallest keys are a uniform sample, independent of the order of the
+/// mutants.
 std::vector<Drawn> drawing_order(const Survey& survey, std::uint64_t seed) {
   std::map<std::string_view, std::vector<Drawn>> kernels;
   for (const auto& set : survey.sets) {

@@ -18,31 +18,35 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-/// Other inputs for each obligation with the dims of such a case.
+/// Draws of other inputs for each obligation, with the dims of a differing case.
 constexpr int kAgain = 2;
-/// Where fewer differ: so many of them, and other inputs and layouts with the dims of each, as what was changed is seldom run.
+/// If fewer than kRare cases differ, tries kAround other inputs and layouts with the dims of each: the mutated code is
+/// rarely reached.
 constexpr std::size_t kRare = 8;
 constexpr int kAround = 40;
-/// How often a call that did not end in time is made again: a GPU is shared with mutants that loop. No other end has such an excuse.
+/// Retries of a call that timed out: a GPU is shared with mutants that loop. Other failures are not retried.
 constexpr int kRetries = 2;
 /// Cases of each obligation before bits are compared.
 constexpr int kFirstCases = 1;
-/// How often a case of the attack has one long dim.
+/// One attack case in this many has a long dim.
 constexpr int kLongEvery = 2;
-/// How often it has a shape of the contract, never one of those cases.
+/// One attack case in this many has a shape of the contract, and no long dim.
 constexpr int kJointEvery = 8;
-/// Octaves of its length, from 65 on, and the most that the second dim has there; in every second one it is longer than kTile.
+/// Octaves of the long dim, from 65 on, and the maximum of the second dim; in every second such case the second dim
+/// exceeds kTile.
 constexpr std::size_t kOctaves = 7;
 constexpr Index kTile = 32, kTiles = 48;
-/// Batches of mutants for each job, unless they would be smaller than kSmallest: each starts a worker and runs the right kernel first.
+/// Batches of mutants for each job, unless they would be smaller than kSmallest: each starts a worker and runs the
+/// right kernel first.
 constexpr std::size_t kBatchesEach = 16, kSmallest = 4;
-/// JSON has no infinity.
+/// Replaces infinity, which JSON lacks.
 constexpr double kMost = 1e300;
 
-/// A case of the attack: all ways to make inputs and larger dims at times, so that paths chosen by size are run. In every second one dim, each in its turn, is
-/// long, a second one is longer than a tile, and the others are small, so that loops over tiles take several turns whatever the operation costs. Every octave of
-/// the lengths that the dim may have has its turn too, as 65 to 128 is as likely to be a path of its own as 513 to 1024. Half of these cases have whole tiles and a
-/// dense layout, which often have one.
+/// Makes an attack case: all input strategies, and larger dims at times, so that paths chosen by size run. In every
+/// second case one dim, each in its turn, is long, a second one exceeds a tile, and the others are small, so that loops
+/// over tiles take several iterations for operations of any cost. Lengths go through all octaves, since 65 to 128 is as
+/// likely to have a separate path as 513 to 1024. Half of these cases have whole tiles and a dense layout, which often
+/// have a separate path.
 Case attack_case(const OpDescriptor& op, std::uint64_t seed, int number) {
   DrawSpec spec{.strategies = {}, .directed = true};
   for (int s = 0; s < kStrategies; ++s)
@@ -53,7 +57,7 @@ Case attack_case(const OpDescriptor& op, std::uint64_t seed, int number) {
   const auto drawn = [&] { return case_gen(op, spec)(rc::Random(own), 0).value(); };
   spec.large = number % 32 == 19;
   Case c = drawn();
-  // Large outputs times many heads are more than a call's time.
+  // Large outputs with many heads exceed a call's time limit.
   if (spec.large && std::accumulate(c.dims.begin(), c.dims.end(), 1.0, std::multiplies<>()) > kLarge) {
     spec.large = false;
     c = drawn();
@@ -80,14 +84,14 @@ Case attack_case(const OpDescriptor& op, std::uint64_t seed, int number) {
   return c;
 }
 
-/// The obligation could have drawn the case's inputs.
+/// True if the obligation could have drawn the case's inputs.
 bool applies(const Obligation& obligation, const Case& c) {
   const DrawSpec spec = draw_spec(obligation.info->by);
   return (spec.directed && (c.strategy == Strategy::directed || c.strategy == Strategy::runs)) ||
          std::ranges::find(spec.strategies, c.strategy) != spec.strategies.end();
 }
 
-/// NaN equals NaN unless the operation keeps bits.
+/// Compares outputs; NaN equals NaN unless the operation keeps bits.
 bool same(const OpDescriptor& op, const Run& x, const Run& y) {
   for (std::size_t o = 0; o < x.outputs.size(); ++o)
     for (std::size_t i = 0; i < x.outputs[o].size(); ++i) {
@@ -98,8 +102,8 @@ bool same(const OpDescriptor& op, const Run& x, const Run& y) {
   return true;
 }
 
-/// A call's limit: what is asked for, or ten times the longest call of the right kernel in a fresh worker where that is
-/// more. Compiling a large shader anew, as each mutant must be, takes seconds and is no hang.
+/// Returns a call's time limit: the requested one, or ten times the longest call of the right kernel in a fresh worker
+/// if that is more. Every mutant compiles its shader; for a large shader this takes seconds and is no hang.
 std::chrono::milliseconds call_limit(const Kernel& right, std::chrono::milliseconds asked) {
   constexpr int kCalls = 2;
   const OpDescriptor& op = operation(right.op);
@@ -112,9 +116,9 @@ std::chrono::milliseconds call_limit(const Kernel& right, std::chrono::milliseco
     const auto begin = Clock::now();
     try {
       trial.run(problem, Poison::finite);
-    } catch (const Interrupted&) {  // refused, or a finding for the study to make
+    } catch (const Interrupted&) {  // refused, or a failure that the study will find
     } catch (const InvalidCase&) {
-    } catch (const Unavailable&) {  // the study will say so
+    } catch (const Unavailable&) {  // the study will report it
       return asked;
     }
     longest = std::max(longest, Clock::now() - begin);
@@ -122,7 +126,7 @@ std::chrono::milliseconds call_limit(const Kernel& right, std::chrono::milliseco
   return std::max(asked, std::chrono::duration_cast<std::chrono::milliseconds>(10 * longest));
 }
 
-/// What the study says of a mutant, whatever it found.
+/// Makes the result of a mutant with any status.
 json result_of(const AutomaticMutant& mutant, std::string_view status, bool ended, Clock::time_point begin, const json& details) {
   json j{{"kernel", mutant.original->id}, {"op", mutant.original->op},      {"part", mutant.part},
          {"family", mutant.family},       {"held_out", mutant.held_out},    {"description", mutant.description},
@@ -132,8 +136,8 @@ json result_of(const AutomaticMutant& mutant, std::string_view status, bool ende
   return j;
 }
 
-/// Some sources build the originals of their mutants anew. What is wrong with one that was: it fails by itself what
-/// every mutant is tried on first. Null: nothing.
+/// Baseline check for sources that rebuild the originals of their mutants: runs the rebuilt, unmutated kernel on the
+/// first cases; returns its failure, or null.
 json complaint_of_original(const Kernel& original, const StudyOptions& options, Worker& worker) try {
   if (&original == &kernel(original.id)) return nullptr;
   const OpDescriptor& op = operation(original.op);
@@ -146,7 +150,7 @@ json complaint_of_original(const Kernel& original, const StudyOptions& options, 
         return {{"by", obligation.info->id}, {"says", describe(op, c)}, {"why", "its original, built anew: " + outcome.finding->message}};
     }
   return nullptr;
-} catch (const Unavailable&) {  // the study will say so
+} catch (const Unavailable&) {  // the study will report it
   return nullptr;
 }
 
@@ -159,7 +163,8 @@ class Study {
   json run() {
     const auto begin = Clock::now();
     try {
-      // Most die at once. Comparing bits is then cheaper than oracles, and equal bits leave obligations nothing to see.
+      // Most mutants die at once. For the others, comparing bits is cheaper than oracles, and obligations cannot fail
+      // on equal bits.
       const int first = std::min(options_.cases, kFirstCases);
       if (!campaign(0, first) && attack_differs() && decided_.empty()) campaign(first, options_.cases);
       if (decided_.empty()) decide_survivor();
@@ -189,8 +194,8 @@ class Study {
     if (kind == "hang" || kind == "crash" || kind == "error") ended_ = false;
   }
 
-  /// The failure is the mutant's own: the right kernel passes where it failed. Where that does not end in time either, the machine is
-  /// busy, and nothing is known.
+  /// True if the failure is the mutant's own: the right kernel passes the case. If the right kernel times out too, the
+  /// machine is busy, and the result is unknown.
   bool confirmed(const Obligation& obligation, const Case& c) {
     if (!fails(obligation, right_, c)) return true;
     worker_.restart();
@@ -207,7 +212,7 @@ class Study {
                       {"finding", outcome.finding->message}, {"says", describe(op_, c)}, {"phase", phase}});
   }
 
-  /// Tries an obligation on a case; true where that decides about the mutant.
+  /// Tries an obligation on a case; returns true if the outcome decides the mutant's status.
   bool decides(const Obligation& obligation, const Case& c, std::string_view phase) {
     const Outcome outcome = attempt(obligation, wrong_, c);
     note_end(outcome);
@@ -217,7 +222,7 @@ class Study {
     return !decided_.empty();
   }
 
-  /// Rounds of cases of each obligation, until the first that decides.
+  /// Runs rounds of cases of each obligation, until the first that decides.
   bool campaign(int begin, int end) {
     for (int number = begin; number < end; ++number)
       for (const Obligation& obligation : obligations(op_.name)) {
@@ -229,24 +234,24 @@ class Study {
     return false;
   }
 
-  /// The outputs of a kernel, or how it ended.
+  /// Returns the outputs of a kernel, or its ending.
   std::optional<Run> run_on(const Kernel& kernel, const Case& c, Outcome& ending) {
     Trial trial(op_, kernel, c, worker_);
     try {
       return trial.run(trial.problem(), Poison::finite);
     } catch (const Interrupted& interrupted) {
       ending = interrupted.outcome;
-    } catch (const InvalidCase&) {  // a dim that was stretched does not go with the others
+    } catch (const InvalidCase&) {  // a stretched dim is invalid with the others
       ending.kind = Outcome::Kind::refused;
     }
     return std::nullopt;
   }
 
-  /// The mutant on a case of the attack: its outputs, or nothing where it refused, failed, or hung more than once.
+  /// Runs the mutant on an attack case; returns its outputs, or nothing if it refused, failed, or hung more than once.
   std::optional<Run> run_mutant(const Case& c) {
     Outcome ending;
     std::optional<Run> got = run_on(wrong_, c, ending);
-    note_end(ending);  // once is enough for the screen before a GPU
+    note_end(ending);  // a single hang suffices for the screen before a GPU run
     if (!ending.finding || ending.finding->kind != "hang") return got;
     Outcome again;
     for (int retry = 0; retry < kRetries && !again.finding; ++retry) {
@@ -257,7 +262,8 @@ class Study {
     return got;
   }
 
-  /// On a case where they differ: true where an obligation decides. Otherwise both errors are noted, for whoever judges.
+  /// Tries the obligations on a case with different bits; returns true if one decides. Otherwise records both errors,
+  /// for the reviewer.
   bool objected(const Case& c) {
     for (const Obligation& obligation : obligations(op_.name)) {
       if (!applies(obligation, c)) continue;
@@ -268,7 +274,7 @@ class Study {
     return objected_to_such(c);
   }
 
-  /// These dims run what was changed. Other inputs may show more of it: each obligation's own.
+  /// Tries other inputs with these dims, which reach the mutated code; each obligation draws its own.
   bool objected_to_such(const Case& c) {
     for (const Obligation& obligation : obligations(op_.name)) {
       DrawSpec spec = draw_spec(obligation.info->by);
@@ -276,7 +282,7 @@ class Study {
       Random random(derive(c.seed, obligation.info->id));
       for (int again = 0; again < kAgain; ++again) {
         Case other = c;
-        // What is made for the operation has its turn with all dims that run the change.
+        // Every case with these dims also runs on directed inputs, if the operation has any.
         other.strategy = again == 0 ? spec.strategies.back() : spec.strategies[random.below(spec.strategies.size())];
         other.seed = random.bits();
         ++cases_;
@@ -286,11 +292,11 @@ class Study {
     return false;
   }
 
-  /// Runs the mutant beside its original; true where bits differ.
+  /// Runs the mutant and its original; returns true if bits differ.
   bool differs(const Case& c) {
     Outcome ending;
     const std::optional<Run> want = run_on(right_, c, ending);
-    if (!want) {  // refused, no call of the operation, or a worker that a mutant before this one damaged
+    if (!want) {  // refused, invalid, or a worker that an earlier mutant damaged
       if (ending.kind != Outcome::Kind::refused) worker_.restart();
       return false;
     }
@@ -302,7 +308,7 @@ class Study {
     return true;
   }
 
-  /// True where bits differ anywhere. An obligation that objects to them decides.
+  /// Returns true if bits differ on any attack case. An obligation that fails there decides the mutant's status.
   bool attack_differs() {
     std::vector<Case> rare;
     for (int number = 0; number < options_.attack_cases && differing_ < options_.differing; ++number) {
@@ -319,7 +325,7 @@ class Study {
     return differing_ > 0;
   }
 
-  /// The same dims, other inputs in another layout; half of them made for the operation.
+  /// Returns a case with the same dims, other inputs and another layout; half of these have directed inputs.
   Case near(Case c, std::size_t turn) {
     Random random(derive(c.seed, "near") ^ scramble(turn));
     c.seed = random.bits();
@@ -361,9 +367,9 @@ class Study {
   json details_ = json::object();
   bool ended_ = true;
   int cases_ = 0, compared_ = 0, differing_ = 0;
-  int late_ = 0;            ///< calls that hung once, and not when made again
-  json first_;              ///< case on which the two differ
-  double last_worst_ = 0, worst_ = 0, worst_of_right_ = 0;  ///< errors as shares of the bound, where the two differ
+  int late_ = 0;            ///< calls that hung once, and not when repeated
+  json first_;              ///< case with different bits
+  double last_worst_ = 0, worst_ = 0, worst_of_right_ = 0;  ///< errors relative to the bound, on cases with different bits
 };
 
 }  // namespace
@@ -375,14 +381,14 @@ json study(const AutomaticMutant& mutant, const StudyOptions& options, Worker& w
 std::vector<json> run_study(const MutantList& mutants, const StudyOptions& options, int jobs,
                             const StudyProgress& progress, int* ended_by) {
   using Batch = std::span<const std::unique_ptr<AutomaticMutant>>;
-  // Many for each job, as the longest may be the last to begin.
+  // Several batches for each job, since the longest may start last.
   const std::size_t shared = mutants.size() / (kBatchesEach * static_cast<std::size_t>(std::max(jobs, 1)));
   const std::size_t batch = std::min(std::max(shared, kSmallest), static_cast<std::size_t>(std::max(options.batch, 1)));
   std::vector<Task> tasks;
   for (std::size_t begin = 0, end = 0; begin < mutants.size(); begin = end) {
     const Kernel* kernel = mutants[begin]->original;
     while (end < std::min(begin + batch, mutants.size()) && mutants[end]->original == kernel) ++end;
-    // Mutants exist before the first worker is forked: it knows them all.
+    // Mutants exist before the first worker is forked, so that workers know all of them.
     tasks.push_back({std::string(kernel->id), [batch = Batch(mutants).subspan(begin, end - begin), &options] {
                        Worker worker(call_limit(*batch.front()->original, options.limit));
                        json results = json::array();

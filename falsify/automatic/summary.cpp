@@ -18,13 +18,13 @@ namespace {
 
 constexpr const char* kAllStatuses[] = {"killed", "equivalent", "hole", "judged", "survived", "unsound", "unavailable"};
 
-/// What the matrix says of an obligation.
+/// Returns the matrix' remark on an obligation.
 std::string remark(const json& n) {
   if (n["kills"] == 0) return "kills nothing (" + n["by"].get<std::string>() + ")";
   return n["alone"] == 0 ? "kills nothing alone: candidate for removal" : "";
 }
 
-/// The document in the shape that junit_xml takes.
+/// Converts the document to the form that junit_xml takes.
 json suites(const json& report) {
   std::map<std::string, json> groups;
   double seconds = 0;

@@ -1,9 +1,9 @@
-// What is said of mutants, hand-written and automatic ones alike: by operation, by obligation, and as one HTML page.
+// Summaries of mutants, hand-written and automatic: by operation, by obligation, and as one HTML page.
 //
-// Both kinds of document have `mutants`, one object each with `op`, `status` ("killed" or another), and for a killed
-// one `by`, the id of the obligation that was first, `cases`, and, where every obligation was tried, `matrix`: the ids
-// of all that falsify it. A hand-written one has `mutant` and `fault`; an automatic one `kernel`, `part`, `hash`,
-// `family` and `description`.
+// Both kinds of document have `mutants`, one object each with `op` and `status` ("killed" or another). A killed mutant
+// has `by`, the id of the first obligation, `cases`, and, if every obligation was tried, `matrix`: the ids of all
+// obligations that falsify it. A hand-written mutant has `mutant` and `fault`; an automatic one `kernel`, `part`,
+// `hash`, `family` and `description`.
 #pragma once
 
 #include <filesystem>
@@ -13,26 +13,28 @@
 
 namespace assay::falsify {
 
-/// By the value of `key`: mutants, one count a status, and the cases that it took to kill (median_cases, p95_cases).
+/// Counts by the value of `key`: mutants, one count a status, and the number of cases to kill (median_cases,
+/// p95_cases).
 nlohmann::json counts_by(const std::vector<nlohmann::json>& mutants, const char* key);
 
-/// By operation and obligation: `first` to kill, `kills` at all, kills `alone`. The last two need `matrix`.
+/// Counts by operation and obligation: `first` to kill, `kills` at all, kills `alone`. The last two need `matrix`.
 nlohmann::json by_obligation(const std::vector<nlohmann::json>& mutants);
 
-/// The same for a terminal. With the matrix, an obligation that kills none alone is a candidate for removal.
+/// Formats by_obligation() for a terminal. With the matrix, an obligation that kills none alone is a candidate for
+/// removal.
 std::string obligations_text(const nlohmann::json& obligations, bool matrix);
 
-/// "cpu/matmul/wrong_tail_row", or kernel, part and hash.
+/// Returns "cpu/matmul/wrong_tail_row", or kernel, part and hash.
 std::string name_of(const nlohmann::json& mutant);
-/// The fault in words.
+/// Returns the fault in words.
 std::string fault_of(const nlohmann::json& mutant);
 
-/// One HTML page that needs nothing but itself: totals, operations, kernels, obligations, survivors with their
+/// Makes a single HTML page without external files: totals, operations, kernels, obligations, survivors with their
 /// differences in words, the kill matrix, mutants that one obligation alone kills, and all mutants.
 std::string mutants_page(const nlohmann::json& report, const std::string& summary);
 
-/// Writes mutants.html and junit.xml: a suite a kernel or operation, a case a mutant, which fails where the mutant is
-/// missed.
+/// Writes mutants.html and junit.xml: a suite per kernel or operation, a case per mutant, which fails if the mutant
+/// survives.
 void write_mutants(const nlohmann::json& report, const std::string& summary, const std::filesystem::path& directory);
 
 }  // namespace assay::falsify

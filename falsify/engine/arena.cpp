@@ -16,7 +16,7 @@ constexpr std::size_t kPage = 4096;
 constexpr std::size_t kWord = sizeof(float);
 constexpr std::size_t kAlignment = 64;
 
-/// Groups of rows of one tensor that may lie far apart: each is a mapping of its own in the worker.
+/// Largest number of row groups of one tensor with far rows: each group is a mapping of its own in the worker.
 constexpr Index kMostPieces = 64;
 
 constexpr std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
@@ -41,8 +41,9 @@ void for_each_element(const Shape& shape, const Shape& strides, F f) {
   }
 }
 
-/// Strides of a layout; with `any_strides`, inner strides above 1 and transposed storage too. Padded rows are multiples of
-/// `unit` elements, pitched ones of `line`. Of three axes and more any but the first may have the gaps.
+/// Returns the strides of a layout; with `any_strides`, inner strides above 1 and transposed storage too. Padded rows
+/// are multiples of `unit` elements, pitched rows multiples of `line`. With three or more axes, any axis but the first
+/// may have the gaps.
 Shape draw_strides(const Shape& shape, Layout layout, bool any_strides, Index unit, Index line, Random& random) {
   Shape strides = row_major_strides(shape);
   if (layout == Layout::tight || layout == Layout::offset || layout == Layout::far_rows || shape.rank() == 0) return strides;
@@ -62,7 +63,7 @@ Shape draw_strides(const Shape& shape, Layout layout, bool any_strides, Index un
   return strides;
 }
 
-/// The bits that an element of this type stores for a value it can hold.
+/// Returns the bits that an element of this type stores for a representable value.
 std::uint32_t bits_of(DType dtype, float x) {
   switch (dtype) {
     case DType::f32: return std::bit_cast<std::uint32_t>(x);
@@ -85,7 +86,7 @@ float value_of(DType dtype, std::uint32_t bits) {
   return 0;
 }
 
-/// A NaN of its own for each element; where there is none, bits that differ from the sentinels'.
+/// Returns a distinct NaN for each element; for types without NaN, bits that differ from the sentinels'.
 std::uint32_t poison_bits(DType dtype, Index dense) {
   const auto i = static_cast<std::uint32_t>(dense);
   switch (dtype) {
@@ -98,7 +99,7 @@ std::uint32_t poison_bits(DType dtype, Index dense) {
   return 0;
 }
 
-/// f with an unsigned integer as wide as the elements.
+/// Calls f with an unsigned integer as wide as the elements.
 template <class F>
 void with_width(DType dtype, F f) {
   switch (size_of(dtype)) {
@@ -120,7 +121,7 @@ std::uint32_t get(const std::byte* data, Index offset) {
   return bits;
 }
 
-/// A float near 2^100 whose low bits are this word's own.
+/// Returns the bits of a float near 2^100; the low bits depend on the word's index.
 inline std::uint32_t sentinel(std::uint64_t key, std::size_t word) {
   return 0x71800000u | ((static_cast<std::uint32_t>(word) * 0x9e3779b1u ^ static_cast<std::uint32_t>(key)) >> 9);
 }
@@ -130,7 +131,7 @@ static_assert(std::endian::native == std::endian::little);
 }  // namespace
 
 namespace {
-/// The values that a tensor holds before the call; null: poison.
+/// Returns the values that a tensor holds before the call; null for poison.
 const std::vector<float>* values_of(const Problem& problem, const Preset& preset, std::size_t tensor) {
   if (problem.op->tensors[tensor].role != Role::out) return &problem.values[tensor];
   return preset.values.empty() || preset.values[tensor].empty() ? nullptr : &preset.values[tensor];
@@ -183,7 +184,7 @@ Stage::Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison,
 }
 
 Stage::~Stage() {
-  // Pages of far rows are given back: other cases will not touch them again.
+  // Release the pages of far rows: later cases do not use them again.
   for (const Placed& placed : placed_)
     for (std::size_t i = 0; placed.pieces > 1 && i < placed.pieces; ++i) {
       const Placed::Piece piece = placed.piece(i);
@@ -195,7 +196,7 @@ bool Stage::place_far(Placed& placed, std::size_t most_bytes, Random& random, st
   const Shape& shape = placed.shape;
   const std::size_t size = size_of(placed.dtype);
   const auto unit = static_cast<Index>(unit_of(placed.dtype) / size);
-  std::vector<int> axes;  // that can be far: there are two or more groups of rows, and not too many
+  std::vector<int> axes;  // candidates: two or more groups of rows, and at most kMostPieces
   Index groups = 1;
   for (int axis = 0; axis + 1 < shape.rank() && shape.size() > 0; ++axis) {
     groups *= shape[axis];
@@ -206,12 +207,12 @@ bool Stage::place_far(Placed& placed, std::size_t most_bytes, Random& random, st
   const int far = axes[random.below(axes.size())];
   groups = 1;
   for (int axis = 0; axis <= far; ++axis) groups *= shape[axis];
-  // Beyond what 32 bits count, with a sign or without one.
+  // Row distance beyond the range of signed or unsigned 32-bit indices.
   const Index reach = (Index{1} << (random.chance(0.5) ? 31 : 32)) + random.between(0, 4096);
   Shape strides = row_major_strides(shape);
   const Index inside = strides[far];
   strides[far] = (reach / (groups - 1) / unit + 1 + random.between(0, 64)) * unit;
-  // Shaders index 2^30 elements at most; pages of sentinels lie on both sides.
+  // Shaders index at most 2^30 elements; sentinel pages lie on both sides.
   const Index most = most_bytes == SIZE_MAX ? reach * 2 : std::min(Index{1} << 30, static_cast<Index>((most_bytes - std::min(most_bytes, 4 * kPage)) / size));
   strides[far] = std::min(strides[far], std::max<Index>(most - inside, 0) / (groups - 1) / unit * unit);
   const auto apart = static_cast<std::size_t>(strides[far] - inside) * size;
@@ -250,7 +251,7 @@ void Stage::place(Placed& placed, const TensorInfo& info, const Case& c, Random&
   const std::size_t shift = offset ? static_cast<std::size_t>(random.between(1, 15)) * unit : 0;
   placed.fence_before = c.placement == Placement::page_start;
   placed.fence_after = c.placement == Placement::page_end;
-  placed.region = cursor + kPage;  // the page before stays free for a fence
+  placed.region = cursor + kPage;  // keep the preceding page free as a guard page
   if (c.placement == Placement::page_end) {
     placed.region_bytes = round_up(extent + kPage, kPage);
     placed.data = placed.region + placed.region_bytes - round_up(extent, unit);
@@ -294,7 +295,7 @@ std::optional<std::string> Stage::damage() const {
                                 op_.tensors[t].role == Role::in ? "input" : "untouchable", name, offset, value_of(placed.dtype, held),
                                 value_of(placed.dtype, now));
         }
-        // The sentinel's bytes where the element lay: elements are aligned to their size, so that none lies across two words.
+        // Restore the sentinel's bytes under the element. Elements are aligned to their size, so none spans two words.
         const std::size_t byte = placed.data + static_cast<std::size_t>(offset) * sizeof(Word);
         put<Word>(data, offset, sentinel(key_, byte / kWord) >> 8 * (byte % kWord));
       });

@@ -1,5 +1,5 @@
-// The checks that every operation gets: `by: frame`, `differential`, `exact`, `statistical`, `nonfinite`,
-// `determinism`, `postconditions`.
+// The engine's own checks, available to every operation: `by: frame`, `differential`, `exact`, `statistical`,
+// `nonfinite`, `determinism`, `postconditions`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,8 +14,9 @@
 namespace assay::falsify::builtin {
 namespace {
 
-/// Another shape of the same operation: every dim changed where its range allows it. One of a joint shape is smaller, and so is one beside
-/// which the larger costs more than a whole oracle may: a few more of all dims are many times as much where one is long.
+/// Returns other dims of the same operation: every dim changed where its range allows it. The new shape is smaller if
+/// the case has a joint shape, or if the oracle of a larger shape costs more than kAffordable: with one long dim, a
+/// small increase of all dims multiplies the cost.
 std::vector<Index> other_dims(const Trial& trial) {
   const std::vector<Index>& own = trial.the_case().dims;
   const auto changed = [&](bool smaller) {
@@ -45,7 +46,8 @@ Outcome same_bits(const Trial& trial, const Problem& problem, const Run& got, co
   return outcome;
 }
 
-/// Calls with one value that the contract forbids, of each kind that the kernel says it rejects, until one goes wrong.
+/// For each kind of call that the kernel declares to reject: makes calls with one forbidden value until one is not
+/// rejected.
 Outcome rejections(Trial& trial, const Problem& problem) {
   Outcome outcome;
   Random random = trial.random("forbidden");
@@ -83,11 +85,12 @@ Outcome rejections(Trial& trial, const Problem& problem) {
   return outcome;
 }
 
-/// Of the further runs, those beside work that takes processors from the kernel's threads.
+/// Number of the further runs that run under load (threads that compete for the processors).
 constexpr int kLoadedRuns = 4;
 
-/// Runs of the same input beyond two: the order in which threads come to add shows in few of them. As many as cost about the same for
-/// every size. Threads of a device are taken in turn on cuda-host, in an order that the case decides.
+/// Returns the number of runs of the same input beyond two. Only some runs reveal a varying order of additions; the
+/// number keeps the cost about equal for all sizes. None on Vulkan, nor on cuda-host, which runs a device's threads
+/// sequentially in an order that the case decides.
 int further_runs(const Trial& trial, const Problem& problem) {
   if (trial.kernel().backend == Backend::cuda_host || trial.kernel().backend == Backend::vulkan) return 0;
   double work = 1;
@@ -98,7 +101,7 @@ int further_runs(const Trial& trial, const Problem& problem) {
   return std::clamp(static_cast<int>(kWork / work), 1, kMost);
 }
 
-/// A clause that holds on return reads elements of this tensor.
+/// True if an ensures clause or certificate reads elements of this tensor.
 bool read_on_return(const OpDescriptor& op, int tensor) {
   return std::ranges::any_of(op.clauses, [&](const ClauseInfo& clause) {
     return clause.kind != ClauseKind::requires_clause && std::ranges::count(clause.reads, tensor) > 0;
@@ -128,7 +131,7 @@ Outcome differential(Trial& trial) {
 Outcome exact(Trial& trial) {
   const Problem problem = trial.problem();
   const Run run = trial.run(problem);
-  // Values that were made simpler have no strategy: they stay exact in float32, and may not in less.
+  // Shrunk values have no strategy: they remain exact in float32 but may not be exact in narrower formats.
   const bool drawn = problem.exact || problem.integers_kept || trial.op().copies;
   return trial.against_oracle(drawn ? trial.tier(problem) : trial.exact_tier(), problem, run);
 }
@@ -164,7 +167,7 @@ Outcome determinism(Trial& trial) {
     const Run again = trial.run(problem, loaded ? Beside::load : Beside::nothing);
     Outcome same = same_bits(trial, problem, again, first,
                              loaded ? "two runs on the same input differ, one of them beside other work" : "two runs on the same input differ");
-    if (same.kind == Outcome::Kind::falsified) outcome &= same;  // the same elements are not counted again
+    if (same.kind == Outcome::Kind::falsified) outcome &= same;  // do not count the same elements again
   }
   return outcome;
 }
@@ -172,7 +175,7 @@ Outcome determinism(Trial& trial) {
 Outcome postconditions(Trial& trial) {
   const Problem problem = trial.problem();
   const Run run = trial.run(problem, Poison::finite, contract::Level::full);
-  // The certificates hold, or `run` would have thrown: the outputs that they read are compared.
+  // The certificates hold, or `run` would have thrown: the outputs that they read count as compared.
   Outcome outcome;
   const std::vector<int> outputs = outputs_of(trial.op());
   for (std::size_t o = 0; o < outputs.size(); ++o)

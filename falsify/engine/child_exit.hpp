@@ -1,4 +1,4 @@
-// How the processes that the engine forks end.
+// Exit of the processes that the engine forks.
 #pragma once
 
 #include <sys/types.h>
@@ -12,16 +12,16 @@ extern "C" void __gcov_dump();  // <gcov.h> of GCC 12 is for C only
 
 namespace assay::falsify {
 
-/// Ends a forked process without the destructors and exit handlers of the process it was forked from.
+/// Ends a forked process without running the parent's destructors and exit handlers.
 [[noreturn]] inline void leave(int status) {
 #if defined(ASSAY_COVERAGE)
-  __gcov_dump();  // exit() would do it
+  __gcov_dump();  // exit() would call it
 #endif
   _exit(status);
 }
 
-/// Before the child `pid`, which has been told to leave, is killed: with coverage, time to write its counts. One that
-/// hangs in a kernel never does.
+/// Called before killing the child `pid`, which was asked to exit: with coverage, gives it time to write its counts. A
+/// child that hangs in a kernel never writes them.
 inline void await_counts([[maybe_unused]] pid_t pid) {
 #if defined(ASSAY_COVERAGE)
   siginfo_t ended{};

@@ -30,19 +30,20 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Children that fork_process() made and that have not been waited for, and those that are left to end.
+/// Children made by fork_process() that have not been reaped, including those abandoned after a kill.
 std::set<pid_t>& known() {
   static std::set<pid_t> pids;
   return pids;
 }
 
-/// Children that were killed and have not ended within kToEnd.
+/// Killed children that did not end within kToEnd.
 std::set<pid_t>& left_to_end() {
   static std::set<pid_t> pids;
   return pids;
 }
 
-/// The parent of a process, by /proc/PID/stat: "pid (name) state parent ...", where the name may hold anything.
+/// Returns the parent of a process from /proc/PID/stat: "pid (name) state parent ...", where the name may contain any
+/// character.
 pid_t parent_of(const char* pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   std::string line;
@@ -63,7 +64,7 @@ std::vector<pid_t> orphans() {
   return found;
 }
 
-/// Waits for a child that has been killed. Where that lasts too long, it is left, and waited for later.
+/// Waits for a killed child. After `until`, leaves it to be reaped later.
 int wait_for_killed(pid_t pid, Clock::time_point until) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
   if (!has_ended(pid, static_cast<int>(std::max<std::int64_t>(left, 0)))) {
@@ -83,7 +84,8 @@ void end_orphans(Clock::time_point until) {
     if (ended) known().erase(pid);
     return ended;
   });
-  // Each round orphans the children of those killed. The bound is for one that forks faster than it is killed.
+  // Each round orphans the children of the killed processes. The bound covers a process that forks faster than it is
+  // killed.
   for (int round = 0; round < 1000; ++round) {
     siginfo_t any{};
     if (waitid(P_ALL, 0, &any, WEXITED | WNOHANG | WNOWAIT) != 0) return;  // no children at all
@@ -125,7 +127,7 @@ bool has_ended(pid_t pid, int milliseconds) {
     poll(&end, 1, milliseconds);
     close(process);
   }
-  // The end of one that is traced is its tracer's to take first: then nothing is left to poll for.
+  // A traced child is reported to its tracer first; until then poll() has nothing to report.
   while (!ended()) {
     if (Clock::now() >= until) return false;
     usleep(1000);

@@ -24,12 +24,12 @@ Finding element(std::string kind, std::string_view tensor, const Shape& shape, s
   return {std::move(kind), std::move(message), std::string(tensor), index_of(shape, at), got, want, bound};
 }
 
-/// What an output of 16 bits holds of an exact value.
+/// Returns an exact value rounded to a 16-bit output format.
 double as_stored(DType dtype, double x) {
   return dtype == DType::f16 || dtype == DType::bf16 ? stored(dtype, static_cast<float>(x)) : x;
 }
 
-/// An empty sum never overflows: no oracle gives both.
+/// True for unjudged(): an empty sum never overflows, so no oracle sets both.
 bool is_unjudged(const Bounded& want) { return want.empty && want.may_overflow; }
 
 struct Limit {
@@ -50,7 +50,7 @@ Limit limit_of(Tier tier, const Bounded& want) {
   return {};
 }
 
-/// How far apart two floats are that should hold the same bits; never 0 where they do not.
+/// Returns the difference of two floats that should hold the same bits; never 0 if the bits differ.
 double distance(float got, float want) {
   if (std::bit_cast<std::uint32_t>(got) == std::bit_cast<std::uint32_t>(want)) return 0;
   if (std::isnan(got) || std::isnan(want)) return std::isnan(got) && std::isnan(want) ? 0 : INFINITY;
@@ -58,12 +58,13 @@ double distance(float got, float want) {
 }
 
 double over(double difference, double bound) {
-  if (bound == INFINITY) return 0;  // of what may overflow anything is right
+  if (bound == INFINITY) return 0;  // if the reference may overflow, any result is right
   if (bound > 0) return difference / bound;
   return difference <= bound ? 0 : INFINITY;
 }
 
-/// The error of one element as a cell of an ErrorMap: above 0 (exact tiers) or 1 (others) exactly where compare() fails.
+/// Returns the error of one element as a cell of an ErrorMap: above 0 (exact tiers) or 1 (others) exactly where
+/// compare() fails.
 double error_of(Tier tier, float got, double want, const Limit& limit) {
   if (tier == Tier::bits) return distance(got, static_cast<float>(want));
   if (limit.any_class && class_of(got) != Class::finite) return 0;
@@ -176,7 +177,7 @@ Outcome compare_bits(std::string_view tensor, const Shape& shape, std::span<cons
     outcome.nonzero += want[i] != 0;
     const auto g = std::bit_cast<std::uint32_t>(got[i]), w = std::bit_cast<std::uint32_t>(want[i]);
     if (g == w || outcome.finding) continue;
-    if (std::isnan(got[i]) && std::isnan(want[i])) continue;  // payloads of computed NaNs are not promised
+    if (std::isnan(got[i]) && std::isnan(want[i])) continue;  // the payload of a computed NaN is unspecified
     outcome.kind = Outcome::Kind::falsified;
     outcome.finding = element("bits", tensor, shape, i, got[i], want[i], 0,
                               fmt::format("{}: got {} ({:#010x}), want {} ({:#010x})", meaning, got[i], g, want[i], w));
@@ -188,7 +189,7 @@ Outcome compare_bits(std::string_view tensor, const Shape& shape, std::span<cons
 
 namespace {
 
-/// NaN is as far as can be from anything but NaN; equal infinities are 0 apart.
+/// Distance with NaN infinitely far from all but NaN; equal infinities are 0 apart.
 double apart(double x, double y) {
   if (x == y || (std::isnan(x) && std::isnan(y))) return 0;
   const double difference = std::fabs(x - y);

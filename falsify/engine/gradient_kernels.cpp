@@ -41,7 +41,7 @@ struct Argument {
 
 std::vector<float> floats(const std::vector<double>& v) { return {v.begin(), v.end()}; }
 
-/// The tensor that a composition calls by this name: an input or an output of the operation, or d<output>.
+/// Returns the tensor that a composition calls by this name: an input or an output of the operation, or d<output>.
 Argument argument(const GradientPoint& at, const Values<double>& kept, const Values<double>& upstream, std::string_view name) {
   const auto find = [&](const std::vector<int>& tensors, const Values<double>& values, std::string_view prefix) -> std::optional<Argument> {
     for (std::size_t i = 0; i < tensors.size(); ++i)
@@ -56,7 +56,7 @@ Argument argument(const GradientPoint& at, const Values<double>& kept, const Val
                    "use the contract's own names");
 }
 
-/// Extents from shapes: "[m, k]" beside [3, 5] binds m and k.
+/// Binds extents from a shape: "[m, k]" and the shape [3, 5] bind m and k.
 void bind_dims(const OpDescriptor& op, std::string_view shape_text, const Shape& shape, std::vector<Index>& dims) {
   int axis = 0;
   std::size_t at = 0;
@@ -78,7 +78,7 @@ void by_name(const Infos& wanted, const Infos& given, const std::vector<Value>& 
       if (wanted[i].name == given[j].name) out[i] = values[j];
 }
 
-/// Which output of the composed call is the gradient: d<input>, or the only one.
+/// Returns the output of the composed call that is the gradient: d<input>, or the only output.
 std::size_t gradient_output(const OpDescriptor& composed, std::string_view input) {
   const std::vector<int> outputs = outputs_of(composed);
   for (std::size_t o = 0; o < outputs.size(); ++o)
@@ -86,8 +86,8 @@ std::size_t gradient_output(const OpDescriptor& composed, std::string_view input
   return 0;
 }
 
-/// The composed call. Dims and params of the same name carry over; other dims follow from the shapes of arguments and of the
-/// gradient, which is the input's.
+/// Makes the composed call. Dims and params of the same name carry over; other dims follow from the shapes of the
+/// arguments and of the gradient, which has the input's shape.
 Problem compose(const GradientPoint& at, const Composition& composition, const Values<double>& kept,
                 const Values<double>& upstream) {
   const OpDescriptor& op = operation(composition.op);
@@ -108,7 +108,8 @@ Problem compose(const GradientPoint& at, const Composition& composition, const V
   return problem;
 }
 
-/// Saved values reach the kernel rounded to float: the bound counts that rounding as an error of theirs.
+/// Returns the expected gradient. Saved values reach the kernel rounded to float: the bound counts this rounding as an
+/// input error.
 std::vector<Bounded> want(const GradientPoint& at, const BackwardOracle& backward, const Values<double>& kept,
                           const Values<double>& upstream) {
   const auto as_input = [](const Values<double>& tensors) {
@@ -128,7 +129,7 @@ std::vector<Bounded> want(const GradientPoint& at, const BackwardOracle& backwar
 void record(LinkResult& result, const Outcome& outcome, std::string_view kernel) {
   result.compared += outcome.elements;
   if (!(outcome.worst > result.worst) && !outcome.finding) return;
-  // Where bits are compared, or the bound is zero, a finding has no finite ratio.
+  // A finding has no finite ratio if bits are compared or the bound is zero.
   result.worst = outcome.finding ? std::max(outcome.worst, std::numeric_limits<double>::infinity()) : outcome.worst;
   result.detail = fmt::format("{}{}", kernel, outcome.finding ? ": " + outcome.finding->message : std::string());
 }

@@ -1,4 +1,4 @@
-// SIGINT and SIGTERM as a request to end a run in order: its processes first, and a sentence at the end.
+// SIGINT and SIGTERM as a request to end a run cleanly: end its processes first, then report.
 #pragma once
 
 #include <signal.h>
@@ -7,12 +7,12 @@
 
 namespace assay::falsify {
 
-/// A run was ended by a signal before it was complete.
+/// A signal ended the run before it was complete.
 struct EndedBySignal {
   int signal = 0;
 };
 
-/// While it lives, SIGINT and SIGTERM only leave a note (where they are not ignored, as under nohup).
+/// While in scope, SIGINT and SIGTERM are only recorded (unless ignored, as under nohup).
 class CatchSignals {
  public:
   CatchSignals();
@@ -24,13 +24,13 @@ class CatchSignals {
   std::array<struct sigaction, 2> before_{};
 };
 
-/// The signal that was caught; 0: none.
+/// Returns the caught signal; 0 if none.
 int caught_signal();
 
-/// Whether signals are caught, and a child that one of them ended shows that the run is to end.
+/// True if signals are being caught and the child was ended by SIGINT or SIGTERM, so that the run should end.
 bool ends_run(int wait_status);
 
-/// In a forked process: what is caught in this one ends that one, as ever.
+/// In a forked child: restores default SIGINT and SIGTERM handling.
 void restore_signals();
 
 }  // namespace assay::falsify

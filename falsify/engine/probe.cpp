@@ -22,10 +22,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kLongest = 4096;
-/// Ends every answer; what comes before: 'D' and declarations, 'N' where nothing declares, or 'E', a problem, a line end and its remedy.
+/// Ends every answer, which is 'D' and declarations, 'N' if nothing is declared, or 'E', a problem, a newline and its
+/// remedy.
 constexpr char kEnd = '\0';
 
-/// In the child.
+/// Makes the answer, in the child.
 std::string answer(const plugin::Source& source) {
   try {
     const plugin::Library library(source.library);
@@ -39,7 +40,7 @@ std::string answer(const plugin::Source& source) {
   }
 }
 
-/// Everything up to the end mark, the end of the stream or the limit.
+/// Reads up to the end mark, the end of the stream, the time limit or the length limit.
 std::string receive(int pipe, KernelOutput& output, std::chrono::milliseconds limit) {
   const Clock::time_point end = Clock::now() + limit;
   std::string text;

@@ -1,4 +1,4 @@
-// What a foreign library says before the first call: whether it loads, has the function, and what it declares.
+// Probe of a foreign library before the first call: does it load, does it have the function, what does it declare.
 #pragma once
 
 #include <chrono>
@@ -9,9 +9,9 @@
 
 namespace assay::falsify {
 
-/// Opens the library in a process of its own, which is ended afterwards. Gives what `<symbol>_declares` declares; nothing
-/// where there is no such function. Throws InputError where the library cannot be loaded, dies or hangs while it is, or
-/// lacks the symbol.
+/// Opens the library in a process of its own, which is ended afterwards. Returns the declarations of
+/// `<symbol>_declares`; nothing if there is no such function. Throws InputError if the library cannot be loaded, dies
+/// or hangs while loading, or lacks the symbol.
 std::optional<std::string> probe(const plugin::Source& source, std::chrono::milliseconds limit);
 
 }  // namespace assay::falsify

@@ -21,13 +21,13 @@ namespace {
 
 using nlohmann::json;
 
-/// Three digits; what is above the limit of 1 stays above it.
+/// Formats three digits; a value above the limit of 1 stays above 1.
 std::string cell_text(double x) {
   const std::string text = fmt::format("{:.3g}", x);
   return text == "1" && x > 1 ? "1.001" : text;
 }
 
-/// Cells as one line of text per row, which reads like the output and is short.
+/// Stores cells as one line of text per row: short, and readable like the output.
 json errors_json(const ErrorMap& map) {
   json cells = json::array();
   for (Index i = 0; i < map.cell_rows(); ++i) {
@@ -58,7 +58,7 @@ json finding_json(const OpDescriptor& op, const Finding& f) {
   return j;
 }
 
-/// The call made before the case, as the kernel took it; empty where there is none.
+/// Describes the call made before the case, as the kernel took it; empty if there is none.
 std::string before(const OpDescriptor& op, const Kernel& kernel, const Case& c) {
   if (c.prelude.empty()) return {};
   const Case first = admitted(op, kernel, prelude_of(op, c));
@@ -71,7 +71,8 @@ std::string says(const OpDescriptor& op, const Kernel& kernel, Case c) {
   return describe(op, c) + (prelude.empty() ? "" : ", ") + prelude;
 }
 
-/// Of the tensors that are not dense in this case, which is laid out again as it was. On Vulkan the device decides how far rows lie.
+/// Returns the strides of the tensors that are not dense in this case, by repeating its layout. On Vulkan the device
+/// decides the distance of far rows.
 json strides_json(const OpDescriptor& op, const Kernel& kernel, const Case& c) {
   json strides = json::object();
   const bool far = c.layout == Layout::far_rows, on_gpu = kernel.backend == Backend::cuda || kernel.backend == Backend::vulkan;
@@ -131,12 +132,12 @@ std::string status_of(const KernelResult& result) {
 
 std::string file_name(std::string_view kernel, std::string_view obligation) {
   std::string text = fmt::format("{}.{}.json", kernel, obligation);
-  // Names of foreign libraries and symbols may hold anything.
+  // Names of foreign libraries and symbols may contain any character.
   std::ranges::replace_if(text, [](unsigned char c) { return std::isalnum(c) == 0 && c != '.' && c != '_' && c != '-'; }, '-');
   return text;
 }
 
-/// Clauses of each operation that ran at least once, with the sum of their evaluations.
+/// Returns the clauses of each operation that ran at least once, with the sum of their evaluations.
 json clause_totals(const std::vector<json>& kernels) {
   std::map<std::string, std::map<std::string, std::uint64_t>> sums;
   for (const json& k : kernels)
@@ -151,7 +152,8 @@ json clause_totals(const std::vector<json>& kernels) {
   return totals;
 }
 
-/// Operations with a kernel whose clauses were all within reach: the check of them neither failed before its end nor was left out.
+/// Returns the operations with a kernel for which all clauses could run: the check of clauses neither failed early nor
+/// was skipped.
 std::set<std::string> judged_by_clause(const std::vector<json>& kernels) {
   std::set<std::string> ops;
   for (const json& k : kernels) {
@@ -216,7 +218,8 @@ json make_report(std::vector<json> kernels, const json& settings, double seconds
   }
   const json clauses = clause_totals(kernels);
   json never = json::array();
-  // A run of one obligation alone is not meant to reach the ensures clauses; of a shard's, others may reach those that it does not.
+  // A run of a single obligation may not reach the ensures clauses; in a shard, other shards may reach the clauses that
+  // it does not.
   const bool whole = settings.value("obligation", "").empty() && settings.value("shard", "").empty();
   const std::set<std::string> judged = judged_by_clause(kernels);
   for (const json& c : clauses)
@@ -245,7 +248,7 @@ void write_replays(json& report, const std::filesystem::path& directory) {
       if (!o.contains("counterexample")) continue;
       const auto path = directory / file_name(k["kernel"].get<std::string>(), o["id"].get<std::string>());
       json replay = o["counterexample"];
-      replay.erase("drawn_errors");  // pictures are for reports
+      replay.erase("drawn_errors");  // pictures are for reports only
       replay["finding"].erase("errors");
       files::write(path, replay.dump(2) + "\n");
       o["counterexample"]["file"] = path.string();
@@ -273,7 +276,7 @@ void name_foreign(json& report, const plugin::Source& source) {
 
 namespace {
 
-/// A replay file as it stands, with messages that name it.
+/// A parsed replay file; errors name the file.
 class ReplayFile {
  public:
   explicit ReplayFile(const std::filesystem::path& path) : path_(path.string()) {
@@ -296,7 +299,7 @@ class ReplayFile {
   }
   const json& document() const { return document_; }
 
-  /// What the file says of a foreign kernel.
+  /// Returns the foreign kernel that the file names.
   plugin::Source foreign() const {
     const json& from = document_["foreign"];
     plugin::Source source{text(from, "library"), text(from, "symbol"), {}, {}, text(from, "declared")};

@@ -46,7 +46,7 @@ constexpr bool kStartsProcesses = true;  // a sanitizer's symbolizer is one
 constexpr bool kStartsProcesses = false;
 #endif
 #if defined(ASSAY_COVERAGE)
-constexpr bool kWritesFiles = true;  // counts, at the end of the process
+constexpr bool kWritesFiles = true;  // coverage counts, written when the process exits
 #else
 constexpr bool kWritesFiles = false;
 #endif
@@ -56,7 +56,7 @@ void limit(int resource, rlim_t most) {
   setrlimit(static_cast<__rlimit_resource_t>(resource), &both);
 }
 
-/// From every set, the bounding set included; true once none is left.
+/// Drops capabilities from every set, the bounding set included; returns true once none is left.
 bool drop_capabilities() {
   for (int capability = 0; prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0; ++capability) continue;
   prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
@@ -67,7 +67,7 @@ bool drop_capabilities() {
   return std::ranges::all_of(held, [](const auto& part) { return (part.effective | part.permitted | part.inheritable) == 0; });
 }
 
-// Of <linux/landlock.h>, which may be older than the kernel that this runs on.
+// From <linux/landlock.h>, which may be older than the running kernel.
 namespace landlock {
 
 struct Ruleset {
@@ -82,12 +82,12 @@ constexpr unsigned kAskVersion = 1;
 constexpr int kRulePathBeneath = 1;
 constexpr std::uint64_t kScopeSignal = 1U << 1U;
 constexpr std::uint64_t kWriteFile = 1U << 1U, kTruncate = 1U << 14U, kIoctl = 1U << 15U, kMakeBlock = 1U << 11U;
-constexpr std::uint64_t kOfFiles = kWriteFile | kTruncate | kIoctl;  ///< what a rule for a path that is no folder may name
+constexpr std::uint64_t kOfFiles = kWriteFile | kTruncate | kIoctl;  ///< rights that a rule for a non-directory may name
 
-/// 0: there is none.
+/// Returns the Landlock version; 0 if there is none.
 int version() { return static_cast<int>(std::max(0L, syscall(kCreateRuleset, nullptr, 0, kAskVersion))); }
 
-/// All that changes files, folders or devices; nothing that reads them.
+/// Returns all rights that change files, folders or devices, and no right that reads them.
 constexpr std::uint64_t changes(int version) {
   std::uint64_t rights = kWriteFile | 0x1ff0U;  // remove and make, of every kind
   if (version >= 2) rights |= 1U << 13U;        // link and rename between folders
@@ -99,14 +99,14 @@ constexpr std::uint64_t changes(int version) {
 void allow(int ruleset, const std::string& path, std::uint64_t rights) {
   PathBeneath rule{rights, open(path.c_str(), O_PATH | O_CLOEXEC)};
   if (rule.parent < 0) return;
-  if (syscall(kAddRule, ruleset, kRulePathBeneath, &rule, 0) != 0 && errno == EINVAL) {  // no folder
+  if (syscall(kAddRule, ruleset, kRulePathBeneath, &rule, 0) != 0 && errno == EINVAL) {  // not a directory
     rule.allowed &= kOfFiles;
     syscall(kAddRule, ruleset, kRulePathBeneath, &rule, 0);
   }
   close(rule.parent);
 }
 
-/// Everything but the system's own knobs, and of those this process's.
+/// Allows writes to everything but /proc and /sys; of /proc only to this process's entry.
 void allow_what_drivers_write(int ruleset, std::uint64_t rights) {
   DIR* const root = opendir("/");
   while (const dirent* entry = root != nullptr ? readdir(root) : nullptr) {
@@ -117,7 +117,7 @@ void allow_what_drivers_write(int ruleset, std::uint64_t rights) {
   allow(ruleset, "/proc/self", rights);
 }
 
-/// A domain: no process outside of it can be traced or, from version 6 on, signalled.
+/// Enters a Landlock domain: no process outside of it can be traced or, from version 6 on, signalled.
 bool restrict_self(Sandbox kind) {
   const int has = version();
   if (has == 0) return false;
@@ -145,9 +145,9 @@ constexpr std::uint32_t kArchitecture = 0;  // no filter
 constexpr std::uint32_t kAllow = SECCOMP_RET_ALLOW;
 constexpr std::uint32_t fails_with(std::uint32_t error) { return SECCOMP_RET_ERRNO | error; }
 constexpr std::uint32_t kDeny = fails_with(EPERM);
-constexpr std::uint32_t kPretend = fails_with(0);  ///< nothing is done, and success is told
+constexpr std::uint32_t kPretend = fails_with(0);  ///< skip the call and report success
 
-/// A filter of system calls, by their numbers and low halves of arguments.
+/// A filter of system calls, by their numbers and the low halves of arguments.
 class Filter {
  public:
   Filter() {
@@ -156,7 +156,7 @@ class Filter {
     give(kDeny);
     load(offsetof(seccomp_data, nr));
 #if defined(__x86_64__)
-    jump(BPF_JGE, 0x40000000, 0, 1);  // numbers of x32
+    jump(BPF_JGE, 0x40000000, 0, 1);  // x32 system calls
     give(kDeny);
 #endif
   }
@@ -167,7 +167,7 @@ class Filter {
       give(how);
     }
   }
-  /// Allowed only with one of these values as an argument.
+  /// Allows the calls only with one of these values as an argument.
   void allow_if(std::initializer_list<long> calls, unsigned argument, std::initializer_list<std::uint32_t> values, std::uint32_t otherwise = kDeny) {
     for (const long call : calls) decide(call, argument, BPF_JEQ, values, kAllow, otherwise);
   }
@@ -175,11 +175,12 @@ class Filter {
   void allow_with_bits(long call, unsigned argument, std::uint32_t bits) { decide(call, argument, BPF_JSET, {bits}, kAllow, kDeny); }
   void deny_with_bits(long call, unsigned argument, std::uint32_t bits) { decide(call, argument, BPF_JSET, {bits}, kDeny, kAllow); }
 
-  /// The filter holds from here on, in threads that are started later too.
+  /// Installs the filter, which also covers threads started later.
   bool install() {
     give(kAllow);
     const sock_fprog program{static_cast<unsigned short>(code_.size()), code_.data()};
-    // Older kernels slow a filtered process down against speculation; a kernel under test has no secrets to guess.
+    // Older kernels enable slow speculation mitigations for filtered processes; a kernel under test has no secrets to
+    // protect.
     return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &program) == 0;
   }
 
@@ -202,11 +203,10 @@ class Filter {
   std::vector<sock_filter> code_;
 };
 
-// Newer than some headers that this is built with; the numbers are the same on every architecture.
+// Newer than some build headers; the numbers are the same on every architecture.
 constexpr long kProcessMadvise = 440, kMemfdSecret = 447, kProcessMrelease = 448, kFchmodat2 = 452;
 
-/// What names another process is denied to every kernel. One on the host needs no more of the system than memory, threads
-/// and reading files.
+/// Denies every kernel the calls that name another process. A host kernel needs only memory, threads and reading files.
 bool filter_system_calls(Sandbox kind) {
   if (kArchitecture == 0) return false;
   Filter filter;
@@ -217,15 +217,15 @@ bool filter_system_calls(Sandbox kind) {
   filter.allow_if({SYS_prlimit64}, 0, {0, self});
   if (kind == Sandbox::device) return filter.install();
 
-  // Threads of this process have numbers that a filter cannot know: each sets its own priority and processors. OpenMP sets
-  // the processors of those that it starts, where it was told to, and ends the process where that fails.
+  // A filter cannot know the ids of this process's threads, so each thread sets its own priority and processors. OpenMP
+  // may set the processors of the threads that it starts and ends the process if that fails: pretend success.
   filter.allow_if({SYS_sched_setscheduler, SYS_sched_setparam, SYS_sched_setattr}, 0, {0, self});
   filter.allow_if({SYS_sched_setaffinity}, 0, {0, self}, kPretend);
   filter.deny({SYS_setpriority, SYS_ioprio_set});
-  // Signals by way of a descriptor; terminals.
+  // Deny signals sent through a descriptor, and terminal control.
   filter.deny_if(SYS_fcntl, 1, {F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY});
   filter.deny_if(SYS_ioctl, 1, {FIOSETOWN, SIOCSPGRP, TIOCSTI, TIOCLINUX});
-  // It ends with its parent, and nothing else waits for its orphans.
+  // The process ends with its parent, and only the parent reaps its orphans.
   filter.deny_if(SYS_prctl, 0, {PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER});
   if (!kStartsProcesses) {
     filter.allow_with_bits(SYS_clone, 0, CLONE_THREAD);
@@ -235,13 +235,13 @@ bool filter_system_calls(Sandbox kind) {
 #endif
     filter.deny({SYS_socket, SYS_socketpair});
   }
-  // Memory that no limit counts: shared mappings, stacks that grow, segments, messages.
+  // Deny memory that no limit counts: shared mappings, growing stacks, segments, messages.
   filter.deny_with_bits(SYS_mmap, 3, MAP_SHARED | MAP_GROWSDOWN);
   filter.deny({SYS_memfd_create, kMemfdSecret, SYS_shmget, SYS_shmat, SYS_shmctl, SYS_msgget, SYS_semget, SYS_mq_open});
-  // Ways around this filter, and interfaces that no kernel needs.
+  // Deny ways around this filter, and interfaces that no kernel needs.
   filter.deny({SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_userfaultfd, SYS_bpf, SYS_perf_event_open,
                SYS_add_key, SYS_request_key, SYS_keyctl, SYS_unshare, SYS_setns});
-  // Landlock does not ask who changes modes, owners and attributes.
+  // Landlock does not restrict changes of modes, owners and attributes.
   filter.deny({SYS_fchmod, SYS_fchmodat, kFchmodat2, SYS_fchown, SYS_fchownat, SYS_truncate, SYS_setxattr, SYS_lsetxattr,
                SYS_fsetxattr, SYS_removexattr, SYS_lremovexattr, SYS_fremovexattr, SYS_utimensat});
 #if defined(SYS_chmod)
@@ -262,7 +262,7 @@ void close_all_but(int channel, int output) {
 }  // namespace
 
 std::size_t data_bytes() {
-  const int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);  // streams take several times as long
+  const int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);  // streams are several times slower
   char text[256];
   const ssize_t length = read(file, text, sizeof text - 1);
   close(file);
@@ -275,10 +275,10 @@ std::size_t data_bytes() {
 void forbid_tracing() { prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
 
 Locks enter_sandbox(int channel, int output, Sandbox kind) {
-  setsid();  // a process group of its own, and no terminal
+  setsid();  // a process group of its own, without a terminal
   close_all_but(channel, output);
   limit(RLIMIT_CORE, 0);
-  prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);  // its own files in /proc stay its own
+  prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);  // keeps its own /proc files accessible to itself
   if (kind == Sandbox::host) {
     if (kLimitsMemory) limit(RLIMIT_DATA, data_bytes() + kMemoryToAdd);
     limit(RLIMIT_FSIZE, kFileBytes);

@@ -14,7 +14,7 @@ namespace {
 
 Finding structural(std::string kind, std::string message) { return {std::move(kind), std::move(message), "", {}, 0, 0, 0}; }
 
-/// A reply other than `done` ends the check. `advice`: of a kernel that has never returned as one does.
+/// Ends the check after a reply other than `done`. `advice` applies to a kernel that has never returned normally.
 [[noreturn]] void interrupt(const Reply& reply, std::string_view advice) {
   using Status = Reply::Status;
   Outcome outcome;
@@ -45,7 +45,7 @@ std::vector<int> tensors_without(const OpDescriptor& op, Role role) {
   return found;
 }
 
-/// The same call.
+/// True if both problems are the same call.
 bool same_bits_in(const Problem& a, const Problem& b) {
   const auto bits = [](float x) { return std::bit_cast<std::uint32_t>(x); };
   return a.dims == b.dims && a.params == b.params && std::ranges::equal(a.values, b.values, [&](const auto& x, const auto& y) {
@@ -85,7 +85,8 @@ Preset Trial::preset(const Problem& problem) const {
   for (const int output : limits.zeroed)
     preset.values[static_cast<std::size_t>(output)].assign(static_cast<std::size_t>(problem.shape(output).size()), 0.0F);
   if (limits.absent.empty()) return preset;
-  // What the kernel does not give is right from the beginning, for certificates and for relations between calls.
+  // Outputs that the kernel does not write hold the right values from the start, for certificates and for relations
+  // between calls.
   if (!whole_ || !same_bits_in(whole_->first, problem)) whole_.emplace(problem, oracle(problem));
   const std::vector<std::vector<Bounded>>& want = whole_->second;
   const std::vector<int> outputs = outputs_of(op_);
@@ -103,10 +104,10 @@ Stage Trial::stage(const Problem& problem, Poison poison, Preset preset) const {
   std::optional<std::size_t> only_far;
   std::size_t most_bytes = SIZE_MAX;
   if (kernel_.backend == Backend::vulkan) {
-    placed.placement = Placement::sentinels;  // buffers have no fences there
+    placed.placement = Placement::sentinels;  // Vulkan buffers have no guard pages
     if (placed.layout == Layout::far_rows) most_bytes = worker_.largest_buffer(kernel_);
   }
-  // A GPU has memory for one such tensor.
+  // A GPU has memory for one such tensor only.
   if (kernel_.backend == Backend::cuda || kernel_.backend == Backend::vulkan) only_far = random("far tensor").below(problem.values.size());
   return {worker_.arena(), problem, placed, poison, std::move(preset), only_far, most_bytes};
 }
@@ -116,7 +117,7 @@ Run Trial::run(const Problem& problem, Poison poison, contract::Level level) {
   last_.reset();
   if (const auto why = outside(kernel_, problem)) {
     Outcome outcome = Outcome::not_applicable("it takes a call that the kernel does not: " + *why);
-    // What is drawn, or tried on the way to a smaller case, is the kernel's to refuse; other calls and values are a relation's need.
+    // Only drawn dims and params count as a refusal; other calls are the relation's choice.
     const bool drawn = problem.dims == case_.dims && problem.params == case_.params;
     if (drawn && kernel_.limits->refuse && kernel_.limits->refuse(problem.dims, problem.params))
       outcome.kind = Outcome::Kind::refused, outcome.reason = *why;
@@ -192,7 +193,7 @@ std::vector<std::vector<Bounded>> Trial::oracle(const Problem& problem) const {
   return outputs;
 }
 
-/// The oracle of the call that has the sample's places alone, each of its values at the place it is of.
+/// Returns the oracle of a call reduced to the sample's places, scattered back to their positions.
 std::vector<std::vector<Bounded>> Trial::affordable_oracle(const Problem& problem) const {
   const auto sample = sample_of(*problem.op, problem.dims, random("sample"));
   if (!sample) return oracle(problem);

@@ -12,7 +12,7 @@
 namespace assay::falsify {
 namespace {
 
-/// Packages of ci/setup that bring an entry: words, less those of comments.
+/// Returns the packages in ci/setup that provide an entry: words outside comments.
 std::map<std::string, std::set<std::string>> packages_of(const Tree& tree) {
   std::map<std::string, std::set<std::string>> found;
   const std::string* text = tree.find(kSetupFile);
@@ -45,7 +45,7 @@ const std::vector<EnvironmentEntry>& environment_entries() {
   static const std::vector<Backend> all(std::begin(kBackends), std::end(kBackends));
   static const std::vector<EnvironmentEntry> table = {
       {"compiler", all, {"build-essential", "gcc", "g++", "clang"}},
-      {"flags", all, {}},  // those of the configuration; those of the sources are theirs
+      {"flags", all, {}},  // of the configuration; flags in sources are hashed with these
       {"libm", all, {"libc6"}},
       {"blas", {Backend::cpu}, {"blas", "blis", "mkl", "atlas", "lapack"}},
       {"OPENBLAS_CORETYPE", {Backend::cpu}, {}},

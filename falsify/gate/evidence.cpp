@@ -28,7 +28,7 @@ struct Totals {
   }
 };
 
-/// Reads the keys of evidence; says what is wrong by throwing the sentence.
+/// Error of the evidence parser; `says` is its message.
 struct Flaw {
   std::string says;
 };
@@ -247,7 +247,7 @@ std::string flaw(const std::string& text, std::string_view kernel) {
   } catch (const Flaw& found) {
     return found.says;
   }
-  // A key given twice, or numbers written otherwise, are in no digest.
+  // The digest covers neither duplicate keys nor another notation of numbers.
   return evidence_text(e) == text ? "" : "it was edited: it is not laid out as it was written";
 }
 

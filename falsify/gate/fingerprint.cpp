@@ -33,7 +33,7 @@ Place place(Backend backend) {
 
 bool is_build_file(std::string_view path) { return path.ends_with("CMakeLists.txt"); }
 
-/// Certificates of one operation are part of its contract.
+/// Certificates of an operation are part of its contract.
 constexpr std::string_view kCertificates = "src/contract/certificates/";
 
 std::string contract_of(const Subject& subject) { return fmt::format("contracts/{}.yaml", subject.op); }
@@ -109,7 +109,7 @@ std::shared_ptr<const Files> Fingerprints::reach(const std::vector<std::string>&
     open.pop_back();
     if (files.digests.contains(path) || is_engine(path, subject.backend)) continue;
     if (path == contract && starts.front() != contract) continue;
-    if (path != starts.front() && tree_.find(path) == nullptr) continue;  // under another name in this tree
+    if (path != starts.front() && tree_.find(path) == nullptr) continue;  // has another name in this tree
     add(files, path);
     const Edges& edges = includes_.of(path);
     open.insert(open.end(), edges.files.begin(), edges.files.end());

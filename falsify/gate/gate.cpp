@@ -15,7 +15,7 @@ using nlohmann::json;
 
 using Lines = std::map<std::string, EvidenceLines::Line>;
 
-/// The lines of evidence of a tree, by kernel; with `strays`, what is among them and is none.
+/// Returns the lines of evidence of a tree, by kernel; reports invalid lines in `strays`.
 Lines carried(const Tree& tree, std::vector<Checked>* strays = nullptr) {
   Lines all;
   for (const std::string& path : tree.below(kEvidenceFolder)) {
@@ -39,7 +39,7 @@ const std::string* text_of(const Lines& lines, const std::string& kernel) {
   return at == lines.end() ? nullptr : &at->second.text;
 }
 
-/// Kernels of a back end that this build lacks are known by their evidence alone.
+/// Makes the subject of a kernel that this build lacks from its id in the evidence.
 std::optional<Subject> by_name(const std::string& kernel) {
   const std::size_t first = kernel.find('/'), second = kernel.find('/', first + 1);
   if (first == std::string::npos || second == std::string::npos) return std::nullopt;
@@ -50,7 +50,7 @@ std::optional<Subject> by_name(const std::string& kernel) {
   return std::nullopt;
 }
 
-/// Why a line is no evidence; empty: it is, and `figures` is what it holds.
+/// Returns the reason why a line is no evidence; empty if it is, with its contents in `figures`.
 std::string line_flaw(const std::string& text, const std::string& kernel, const std::filesystem::path& signers,
                       json& figures) {
   if (std::string why = flaw(text, kernel); !why.empty()) return why;
@@ -60,11 +60,11 @@ std::string line_flaw(const std::string& text, const std::string& kernel, const 
   return signature_flaw(signed_text(figures), figures["signature"].get<std::string>(), signers);
 }
 
-/// What evidence of a kernel is looked at for.
+/// Required check of a kernel's evidence.
 enum class Need {
   nothing,
-  figures,  ///< to be no forgery: the kernel itself is falsified here
-  proof,    ///< to hold for the kernel as it is
+  figures,  ///< not forged: the kernel itself is falsified here
+  proof,    ///< valid for the kernel as it is now
 };
 
 Need need(Backend backend, bool changed, bool edited, bool had, bool has, const EvidenceRules& rules) {
@@ -112,7 +112,7 @@ bool same_sources(const Tree& one, const Tree& other) {
 std::vector<Touched> touched(const std::vector<Subject>& all, const Tree& base, const Tree& now,
                              const Environment& machine) {
   Fingerprints current(now);
-  // Where no source differs, what could not be followed is still not proven unchanged.
+  // Even if no source differs, an unresolved include is not proven unchanged.
   std::optional<Fingerprints> other;
   if (!same_sources(base, now)) other.emplace(base);
   Fingerprints& then = other ? *other : current;

@@ -16,7 +16,7 @@
 namespace assay::falsify {
 namespace {
 
-/// The ends of the three pipes that stay here.
+/// The three pipes to the program, with the ends of both sides.
 struct Pipes {
   std::array<int, 3> ours{-1, -1, -1};
   std::array<int, 3> theirs{-1, -1, -1};
@@ -63,14 +63,14 @@ pid_t start(const std::vector<std::string>& command, const Pipes& pipes, const s
   return pid;
 }
 
-/// Writes what fits of the rest; false once there is nothing left to write, or nobody to read it.
+/// Writes as much of the rest as possible; returns false if nothing is left to write, or no reader is left.
 bool feed(int fd, std::string_view& rest) {
   const ssize_t n = write(fd, rest.data(), rest.size());
   if (n > 0) rest.remove_prefix(static_cast<std::size_t>(n));
   return !rest.empty() && (n > 0 || errno == EAGAIN || errno == EINTR);
 }
 
-/// Reads what there is; false at the end.
+/// Reads the available text; returns false at the end.
 bool drain(int fd, std::string& text) {
   char buffer[65536];
   const ssize_t n = read(fd, buffer, sizeof buffer);
@@ -81,7 +81,7 @@ bool drain(int fd, std::string& text) {
 }  // namespace
 
 Finished run_program(const std::vector<std::string>& command, std::string_view input, const std::string& remedy) {
-  signal(SIGPIPE, SIG_IGN);  // a program that stops reading is told by write() instead
+  signal(SIGPIPE, SIG_IGN);  // if a program stops reading, write() reports an error instead
   Pipes pipes;
   const pid_t pid = start(command, pipes, remedy);
   pipes.close_theirs();

@@ -1,4 +1,4 @@
-// A file for as long as another program needs it.
+// A temporary file for another program.
 #pragma once
 
 #include <fcntl.h>
@@ -15,7 +15,7 @@ namespace assay::falsify {
 
 class Scratch {
  public:
-  /// Throws Unavailable where the folder for temporary files takes none.
+  /// Throws Unavailable if no file can be created in the temporary folder.
   explicit Scratch(const std::string& text) {
     std::string pattern = (std::filesystem::temp_directory_path() / "assay-XXXXXX").string();
     const int fd = mkostemp(pattern.data(), O_CLOEXEC);

@@ -20,8 +20,9 @@ constexpr std::array<Word, 64> kRounds = {
 
 using State = std::array<Word, 8>;
 
-// A sanitized program is hundreds of megabytes, all of which it hashes at its start (cli/falsify.cpp): with checks of every access
-// that takes half a minute. GCC does not inline what is checked into what is not, so no function of the library is called here.
+// A sanitized program is hundreds of megabytes, all of which it hashes at its start (cli/falsify.cpp), which takes half
+// a minute with every access checked. GCC does not inline checked functions into unchecked ones, so call no library
+// function here.
 #define ASSAY_UNCHECKED [[gnu::no_sanitize("address", "undefined", "thread")]]
 
 ASSAY_UNCHECKED Word rotr(Word x, int n) { return x >> n | x << (32 - n); }
@@ -37,7 +38,7 @@ ASSAY_UNCHECKED void absorb(Word* state, const unsigned char* block, const Word*
     w[t] = w[t - 16] + s0 + w[t - 7] + s1;
   }
   Word a = state[0], b = state[1], c = state[2], d = state[3], e = state[4], f = state[5], g = state[6], h = state[7];
-#pragma GCC unroll 8  // a turn of the eight names: nothing is moved
+#pragma GCC unroll 8  // one rotation of the eight variables: no moves
   for (std::size_t t = 0; t < 64; ++t) {
     const Word s1 = rotr(e, 6) ^ rotr(e, 11) ^ rotr(e, 25);
     const Word t1 = h + s1 + ((e & f) ^ (~e & g)) + rounds[t] + w[t];

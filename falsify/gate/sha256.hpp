@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4), by which files are told apart.
+// SHA-256 (FIPS 180-4), to identify file contents.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace assay::falsify {
 
-/// The digest of the text's bytes, as 64 lower-case hexadecimal digits.
+/// Returns the digest of the text's bytes, as 64 lower-case hexadecimal digits.
 std::string sha256(std::string_view text);
 
 }  // namespace assay::falsify

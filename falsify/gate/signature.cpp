@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What is signed: a signature of something else is no signature of evidence.
+/// Namespace of the signatures: a signature made for another purpose is not valid for evidence.
 constexpr const char* kNamespace = "assay-evidence";
 constexpr const char* kRemedy = "install it (Debian: apt install openssh-client)";
 

@@ -1,4 +1,4 @@
-// Faulty copies of kernels (faults.py) as mutants.
+// Registers faulty copies of kernels (faults.py) as mutants.
 #pragma once
 
 #include "runtime/registry.hpp"
@@ -11,7 +11,7 @@ struct Fault {
   bool scored;
 };
 
-/// Registers `copy` as a mutant where it is the copy of the fault's kernel.
+/// Registers `copy` as a mutant if it is a copy of the fault's kernel.
 inline void register_fault(const Kernel& copy, const Fault& fault) {
   if (copy.id != fault.kernel) return;
   Kernel mutant = copy;

@@ -3,21 +3,22 @@
 
     faults.py ROOT OUT LIST.yaml...    writes OUT/<set>/<back end>/<op>.cpp for each list, and the copies that it includes
 
-LIST is falsify/mutation/<set>/<back end>/<op>.yaml. Each fault of the set `faults` must be killed; those of `scored` show how many faults
-a campaign finds that nothing was tuned to. A list of CUDA gives OUT/.../<op>.cu, too; a list of Vulkan gives <op>.cmake, which compiles its
-shaders. A list holds entries of these keys:
+LIST is falsify/mutation/<set>/<back end>/<op>.yaml. Each fault of the set `faults` must be killed. The faults of
+`scored` measure detection of faults that no check was tuned to. A list of CUDA also gives OUT/.../<op>.cu; a list of
+Vulkan gives <op>.cmake, which compiles its shaders. A list holds entries with these keys:
     id      lower-case letters, digits and underscores; the mutant is mutant/<back end>/<op>/<id>
     kernel  the id of the right kernel; lists of CUDA are for cuda and cuda-host, and say cuda
-    only    cuda or cuda-host: the other one forgives the fault
+    only    cuda or cuda-host: the fault has no effect on the other one
     class   one of CLASSES
-    says    what is wrong, in one sentence
+    says    the fault, in one sentence
     old     text of the kernel, and
-    new     what stands there instead; or, where there are several places,
-    edits   a list of {old, new}, and `file` where files have `old` in common
-`old` must occur exactly once in the file that registers the kernel and in those of kernels/ that it includes, shaders among them; spaces
-and line breaks match any others. What includes an edited file is copied, too. A copy lives in
-a namespace of its own inside assay, in which KernelRegistration registers the faulty kernel; the file's other registrations are left
-out. Compilers' messages name the file and line of the source. Exit code 1, and one sentence with the place, for a list that is wrong.
+    new     its replacement; or, for several places,
+    edits   a list of {old, new}, with `file` if several files contain `old`
+`old` must occur exactly once in the file that registers the kernel and in the files of kernels/ that it includes,
+including shaders; spaces and line breaks match any others. Files that include an edited file are copied, too. A copy
+has a namespace of its own inside assay, in which KernelRegistration registers the faulty kernel; the file's other
+registrations are omitted. Compilers' messages name the file and line of the source. Exit code 1, and one sentence with
+the place, for an invalid list.
 """
 import os
 import re
@@ -90,7 +91,7 @@ class Sources:
         return self.texts[name]
 
     def registering(self, kernel):
-        """The file in which the id of the kernel stands."""
+        """Returns the files that contain the id of the kernel."""
         backend, written, found = kernel.split('/')[1], as_written(kernel), []
         for folder, _, files in os.walk(os.path.join(self.root, BACKENDS[backend])):
             names = [os.path.relpath(os.path.join(folder, f), self.root) for f in files if f.endswith(('.cpp', '.cu'))]
@@ -98,7 +99,7 @@ class Sources:
         return found
 
     def included(self, name):
-        """Files of kernels/ that this one includes, and shaders: {file or shader: those that it includes itself}."""
+        """Returns the graph of included files of kernels/ and shaders: {file or shader: its direct includes}."""
         graph, open_files = {}, [name]
         while open_files:
             at = open_files.pop()
@@ -115,13 +116,13 @@ class Sources:
 
 
 def as_written(kernel):
-    """The id as the source of the kernel has it."""
+    """Returns the id as the source of the kernel writes it."""
     op, backend, rest = kernel.split('/', 2)
     return f'"{op}/" ASSAY_CUDA_NAME "/{rest}"' if backend == 'cuda' else f'"{kernel}"'
 
 
 def closing(text, begin):
-    """Behind the bracket that closes the one at `begin`; brackets in strings do not count."""
+    """Returns the position after the bracket that closes the one at `begin`, ignoring strings."""
     depth, at = 0, begin
     while at < len(text):
         if text[at] == '"':
@@ -135,7 +136,7 @@ def closing(text, begin):
 
 
 def parts_of(text, begin, end):
-    """The spans between commas that stand in no bracket."""
+    """Returns the spans between commas outside of brackets."""
     spans, first, at = [], begin, begin
     while at < end:
         if text[at] in '({[':
@@ -151,7 +152,7 @@ def parts_of(text, begin, end):
 
 
 def pruned(text, written):
-    """Without the registrations of other kernels, whose code need not be compiled. Lines keep their numbers."""
+    """Removes the registrations of other kernels, which need not be compiled. Keeps line numbers."""
     cuts, kept = [], 0
     for found in REGISTRATION.finditer(text):
         end = closing(text, found.end() - 1)
@@ -166,7 +167,7 @@ def pruned(text, written):
         kept += len(own)
         cuts += [span for span in spans if span not in own] if own else [(found.start(), text.index(';', end) + 1)]
     if kept != 1:
-        return text  # the id stands elsewhere, as where a function registers
+        return text  # the id is elsewhere, for example in a function that registers
     for begin, end in sorted(cuts, reverse=True):
         text = text[:begin] + '\n' * text.count('\n', begin, end) + text[end:]
     return text
@@ -208,7 +209,7 @@ def pattern_of(edit):
 
 
 def located(edits, sources, graph, root_file, place):
-    """Edits by file."""
+    """Returns the edits by file."""
     by_file = {}
     for edit in edits:
         if 'file' in edit and edit['file'] not in graph:
@@ -224,7 +225,7 @@ def located(edits, sources, graph, root_file, place):
 
 
 def edited(text, name, edits, place):
-    """The text with these edits; #line after each keeps the numbers of lines."""
+    """Applies the edits; a #line after each keeps line numbers."""
     spans = []
     for edit in edits:
         found = pattern_of(edit).search(text)
@@ -243,8 +244,9 @@ def edited(text, name, edits, place):
 
 
 def apply(place, sources, out, kernel, root_file, edits, namespace, edited_by_list):
-    """Writes the copies. The path of the one that registers the kernel, and the shaders to compile: {name: (file, definitions)}. Headers
-    that another fault of the list edits are copied too: beside their originals, calls would be ambiguous."""
+    """Writes the copies. Returns the path of the copy that registers the kernel, and the shaders to compile:
+    {name: (file, definitions)}. Headers that another fault of the list edits are copied too: with copy and original
+    visible, calls would be ambiguous."""
     graph = sources.included(root_file)
     by_file = located(edits, sources, graph, root_file, place)
     headers = {name for name in edited_by_list.intersection(graph) if not name.endswith(('.comp', '.glsl'))}
@@ -274,7 +276,7 @@ def apply(place, sources, out, kernel, root_file, edits, namespace, edited_by_li
         text = SHADER.sub(own_shader, text)
         text = re.sub(r'\bshaders::(\w+)', lambda m: own_shader(m) if m[1] in sources.variants else m[0], text)
         text = INCLUDE.sub(lambda m: f'{m[1]}{os.path.join(folder, m[2]) if m[2] in copied else m[2]}{m[3]}', text)
-        text = re.sub(r'\bASSAY_KERNELS_\w+_INL\b', rf'\g<0>_{namespace}', text)  # toggles of headers for each instruction set
+        text = re.sub(r'\bASSAY_KERNELS_\w+_INL\b', rf'\g<0>_{namespace}', text)  # include guards of per-target headers
         text = re.sub(r'^#(undef|define) HWY_TARGET_INCLUDE\b', r'// \g<0>', text, flags=re.M)
         text = NAMESPACE.sub(lambda m: opened(m['inner'], namespace), text)
         if not NAMESPACE.search(sources.text(name)):
@@ -284,7 +286,7 @@ def apply(place, sources, out, kernel, root_file, edits, namespace, edited_by_li
 
 
 def opened(inner, namespace):
-    """The namespace of a copy, with the names of the originals of its own SIMD target in sight."""
+    """Opens the namespace of a copy, with the names of the originals of its SIMD target visible."""
     text = f'namespace assay::{namespace}{inner} {{'
     if inner.endswith('::HWY_NAMESPACE'):
         shared = '::assay::cpu::HWY_NAMESPACE'
@@ -321,7 +323,7 @@ def process(path, sources, root, out):
         namespace = f'{group}_{backend}_{op}_{fault["id"]}'
         copy, own_shaders = apply(place, sources, os.path.dirname(target), fault['kernel'], root_file, edits, namespace, edited_by_list)
         shaders |= own_shaders
-        is_simd = 'foreach_target.h' in sources.text(root_file)  # and is included once for each instruction set
+        is_simd = 'foreach_target.h' in sources.text(root_file)  # included once for each instruction set
         simd, include = simd or is_simd, f'#include "{copy}"\n'
         mutant = f'"mutant/" ASSAY_CUDA_NAME "/{op}/{fault["id"]}"' if backend == 'cuda' else quoted(f'mutant/{backend}/{op}/{fault["id"]}')
         words = ', '.join((as_written(fault['kernel']), mutant, *(quoted(t) for t in (fault['says'], fault['class'], name)), str(group == 'scored').lower()))

@@ -15,7 +15,7 @@ constexpr const char* kNotNvcc = "this is not what nvcc writes";
 bool is_space(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
 bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '%'; }
 
-/// Behind space and comments from `at` on.
+/// Returns the position after white space and comments from `at` on.
 std::size_t skip_space(std::string_view text, std::size_t at) {
   while (at < text.size()) {
     if (is_space(text[at])) ++at;
@@ -26,7 +26,7 @@ std::size_t skip_space(std::string_view text, std::size_t at) {
   return at;
 }
 
-/// The first of `ends` from `at` on that stands outside of comments, strings and, but for `ends` themselves, brackets.
+/// Returns the first of `ends` from `at` on outside of comments, strings and brackets other than `ends`.
 std::size_t find_end(std::string_view text, std::size_t at, std::string_view ends) {
   int depth = 0;
   while ((at = skip_space(text, at)) < text.size()) {
@@ -47,7 +47,7 @@ std::string trimmed(std::string_view text) {
   return std::string(text);
 }
 
-/// Without comments, a space for each.
+/// Replaces each comment by a space.
 std::string without_comments(std::string_view text) {
   std::string plain;
   for (std::size_t at = 0; at < text.size();) {
@@ -74,7 +74,7 @@ std::vector<std::string> split_operands(std::string_view text) {
   return operands;
 }
 
-/// Of a statement without its semicolon.
+/// Parses a statement without its semicolon.
 Instruction parse_instruction(std::string_view given) {
   const std::string text = trimmed(without_comments(given));
   Instruction x;
@@ -92,13 +92,13 @@ Instruction parse_instruction(std::string_view given) {
   return x;
 }
 
-/// The name that a declaration declares: before its parameters, its extents, its value or its end.
+/// Returns the declared name: before its parameters, its extents, its value or its end.
 std::string declared_name(std::string_view declaration) {
   const std::string text = without_comments(declaration);
   std::size_t from = 0;
   if (const std::size_t func = text.find(".func"); func != std::string::npos) {
     from = skip_space(text, func + 5);
-    if (from < text.size() && text[from] == '(') from = text.find(')', from) + 1;  // what it returns
+    if (from < text.size() && text[from] == '(') from = text.find(')', from) + 1;  // skip the return parameters
   }
   std::size_t end = std::min(text.find_first_of("([=;{", from), text.size());
   while (end > from && !is_name(text[end - 1])) --end;
@@ -107,12 +107,12 @@ std::string declared_name(std::string_view declaration) {
   return text.substr(begin, end - begin);
 }
 
-/// These end with their line.
+/// True for directives that end with their line.
 bool is_line(std::string_view text) {
   return text.starts_with(".version") || text.starts_with(".target") || text.starts_with(".address_size") || text.starts_with(".file");
 }
 
-/// The item whose own text begins at `begin`.
+/// Returns the item whose own text begins at `begin`.
 Item next_item(std::string_view text, std::size_t begin, std::size_t& end) {
   Item item;
   if (is_line(text.substr(begin))) {

@@ -50,7 +50,7 @@ std::string with_base(std::string_view op, std::string_view base) {
   return std::string(base) + (dot == std::string_view::npos ? "" : std::string(op.substr(dot)));
 }
 
-/// Where a part begins, with its dot.
+/// Returns the position of a part, including its dot.
 static std::size_t find_part(std::string_view op, std::string_view part) {
   for (std::size_t at = op.find(part); at != std::string_view::npos; at = op.find(part, at + 1))
     if (at + part.size() == op.size() || op[at + part.size()] == '.') return at;

@@ -11,7 +11,7 @@ std::string negated(const std::string& guard) {
   return guard.starts_with("@!") ? "@" + guard.substr(2) : "@!" + guard.substr(1);
 }
 
-/// The bound that ends the loop, which the predicate of its branch compares with, is one more or one less.
+/// Changes the loop's bound, with which the predicate of its branch compares, by one.
 void mutate_bound(const Site& s, std::size_t compare) {
   const Instruction& x = s.program.at(compare);
   if (x.base() != "setp" || x.operands.size() != 3 || !is_integer(x.type()) || bits_of(x.type()) < 32) return;
@@ -30,7 +30,7 @@ void mutate_bound(const Site& s, std::size_t compare) {
   }
 }
 
-/// "mov.f32" for a register of a type; empty for what holds no number.
+/// Returns "mov.f32" for a register of a type; empty if the type is no number.
 std::string move_of(std::string_view type) {
   if (type == "f32") return "mov.f32";
   const int bits = bits_of(type);

@@ -11,7 +11,7 @@
 namespace assay::falsify::ptx {
 namespace {
 
-/// "[%rd1+4]" taken apart.
+/// A parsed "[%rd1+4]".
 struct Address {
   std::string base;
   std::int64_t offset = 0;
@@ -28,7 +28,7 @@ std::optional<Address> address(std::string_view operand) {
   return offset ? std::optional(Address{std::string(inside.substr(0, plus)), *offset}) : std::nullopt;
 }
 
-/// Bytes that an instruction reads or writes at an address: the step to its neighbour.
+/// Returns the bytes that an instruction reads or writes at an address: the distance to its neighbour.
 std::int64_t element_bytes(const Instruction& x) {
   if (x.op.starts_with("cp.async")) return integer(x.operands[2]).value_or(0);
   if (x.base() == "ldmatrix") return 16;
@@ -41,7 +41,7 @@ bool accesses(const Instruction& x) {
   return known.contains(x.base()) || x.op.starts_with("cp.async.c") || x.op.starts_with("wmma.load") || x.op.starts_with("wmma.store");
 }
 
-/// The f32 results of an instruction, which is no mere selection of its operands.
+/// Returns the f32 results of an arithmetic instruction; empty for one that only selects an operand.
 std::vector<std::string> rounded_results(const Site& s) {
   static const std::set<std::string_view> known = {"add", "sub", "mul", "div", "fma", "ex2", "lg2", "rsqrt", "sqrt", "rcp", "sin", "cos", "mma"};
   const Instruction& x = s.x();
@@ -51,7 +51,7 @@ std::vector<std::string> rounded_results(const Site& s) {
   return results;
 }
 
-/// Every f32 result goes through `through` before anything sees it.
+/// Passes every f32 result through `through` before its use.
 template <class Through>
 void narrow(const Site& s, std::string_view says, const Through& through) {
   const auto results = rounded_results(s);
@@ -90,7 +90,7 @@ void mutate_index(const Site& s) {
     const std::int64_t step = element_bytes(x);
     if (!place || step == 0) continue;
     Address moved{place->base, place->offset + step};
-    if (has_part(x.op, ".param")) {  // another argument: the last one's neighbour is the one before it
+    if (has_part(x.op, ".param")) {  // another argument: the last one's neighbour is the previous one
       const auto bytes = static_cast<std::int64_t>(s.program.parameter_bytes(place->base));
       if (moved.offset + step > bytes) moved.offset = place->offset - step;
       if (moved.offset < 0) continue;

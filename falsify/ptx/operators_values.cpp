@@ -1,4 +1,4 @@
-// Faults of what is computed: opcodes, functions, comparisons, operands, operations of a warp.
+// Faults of computed values: opcodes, functions, comparisons, operands, operations of a warp.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,14 +13,15 @@ namespace {
 
 using Others = std::map<std::string_view, std::vector<std::string_view>>;
 
-/// A move of the instruction's result type; nothing where its result has another one than its operand.
+/// Replaces the instruction by a move of its result type; no mutant if the types of result and operand differ.
 void pass_through(const Site& s, std::size_t operand, std::string_view says) {
   const Instruction& x = s.x();
   const std::string type(x.type());
   s.put(says, {{x.guard, "mov." + (type == "pred" || is_float(type) ? type : fmt::format("b{}", bits_of(type))), {x.operands[0], x.operands[operand]}}});
 }
 
-/// One more than there are parts: "add.f32", "add.rn.f32" and "add.ftz.f32" are all float.
+/// Exchanges integer opcodes. Float opcodes have a rounding or ftz part: "add.f32", "add.rn.f32" and "add.ftz.f32" are
+/// all float.
 void exchange_integer(const Site& s) {
   const Instruction& x = s.x();
   const std::string type(x.type());
@@ -59,7 +60,7 @@ void exchange_bits(const Site& s) {
     for (const std::string_view other : found->second) s.opcode(with_base(s.x().op, other));
 }
 
-/// Signed and unsigned integers taken for each other.
+/// Exchanges signed and unsigned integers.
 void exchange_sign(const Site& s) {
   static const std::map<std::string_view, std::string_view> others = {
       {"cvt.s64.s32", "cvt.u64.u32"},       {"cvt.u64.u32", "cvt.s64.s32"},       {"cvt.rn.f32.s32", "cvt.rn.f32.u32"},
@@ -72,7 +73,7 @@ bool same_type(const Site& s, std::size_t i, std::size_t j) {
   const Instruction& x = s.x();
   const auto type = [&](std::size_t n) { return s.program.type_of(x.operands[n]); };
   if (type(i) == type(j)) return !type(i).empty();
-  // A constant may stand wherever an operand of the instruction's type may.
+  // A constant fits every operand of the instruction's type.
   const bool any = x.base() == "sub" || x.base() == "div" || x.base() == "rem" || x.base() == "setp" || x.base() == "fma";
   return any && (type(i).empty() || type(j).empty());
 }
@@ -84,7 +85,7 @@ void swap_operands(const Site& s, std::size_t i, std::size_t j) {
   s.put("operands exchanged", {x});
 }
 
-/// Two elements of a vector operand exchanged.
+/// Exchanges two elements of a vector operand.
 void swap_elements(const Site& s, std::size_t operand, std::size_t i, std::size_t j) {
   auto parts = elements(s.x().operands[operand]);
   if (parts.size() <= std::max(i, j)) return;
@@ -96,7 +97,7 @@ void copy_operand(const Site& s, std::size_t to, std::size_t from) {
   if (same_type(s, to, from)) s.operand("an operand twice", to, s.x().operands[from]);
 }
 
-/// "mma.sync.aligned..." and "wmma.mma.sync.aligned...": d, a, b, c.
+/// True for "mma.sync.aligned..." and "wmma.mma.sync.aligned..." with operands d, a, b, c.
 bool is_product(const Instruction& x) { return x.op.starts_with("mma.sync") || x.op.starts_with("wmma.mma"); }
 
 }  // namespace

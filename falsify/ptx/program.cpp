@@ -12,13 +12,13 @@ namespace {
 
 using Kind = Statement::Kind;
 
-/// Every name that the text refers to.
+/// Returns every name that the text refers to.
 std::set<std::string, std::less<>> names_in(std::string_view text) {
   const auto list = registers_in(text);
   return {list.begin(), list.end()};
 }
 
-/// Which items belong to the entry: those it refers to, and so on.
+/// Marks the items that the entry refers to, directly or indirectly.
 std::vector<bool> needed(const Module& module, std::size_t entry) {
   std::map<std::string_view, std::vector<std::size_t>> named;  // a function may be declared before it is defined
   std::vector<bool> keep(module.items.size());
@@ -40,7 +40,7 @@ std::vector<bool> needed(const Module& module, std::size_t entry) {
   return keep;
 }
 
-/// Labels that something behind them refers to: where loops begin.
+/// Marks the labels of loops: labels that a later statement refers to.
 std::vector<bool> loop_labels(const std::vector<Statement>& body) {
   std::vector<bool> found(body.size());
   std::map<std::string_view, std::vector<std::size_t>> open;
@@ -104,7 +104,7 @@ Program::Program(const Module& module, std::string_view entry) : entry_(entry) {
     if (code()[i].kind == Kind::label) labels_.try_emplace(at(i).op, i);
 }
 
-/// ".reg .f32 %f<422>;" and ".reg .pred p, q;"
+/// Parses ".reg .f32 %f<422>;" and ".reg .pred p, q;".
 void Program::find_registers() {
   for (const Statement& s : code()) {
     if (s.kind != Kind::directive) continue;

@@ -1,5 +1,5 @@
-// One entry of a PTX file with what it refers to, what operators ask about its code, and the limit that makes each of its
-// mutants end.
+// One entry of a PTX file with its dependencies, queries of mutation operators on its code, and the limit that ends
+// each of its mutants.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace assay::falsify::ptx {
 
-/// Statements that stand in the place of one. Empty: it is removed.
+/// Statements that replace one. Empty: removes the statement.
 struct Edit {
   std::size_t at = 0;
   std::vector<Instruction> with;
 };
 
-/// Turns of all loops of one thread, after which it ends the grid by `trap`. The cases that campaigns draw hold 2^21
-/// elements at most: a thread that did the work of all others, one turn an element, would take half of it.
+/// Limit on the loop iterations of one thread, beyond which it ends the grid by `trap`. Drawn cases have at most 2^21
+/// elements: a thread that did the work of all others, one iteration an element, would take half of the limit.
 inline constexpr unsigned kTurns = 1U << 22;
 
 /// Registers that edits may use; every guarded program declares them.
@@ -29,30 +29,32 @@ inline constexpr const char* kShort = "%assay_s";   ///< .b16
 
 class Program {
  public:
-  /// The entry with all functions and variables that it refers to, and those that they refer to. Throws InputError where
+  /// Takes the entry with all functions and variables that it refers to, directly or indirectly. Throws InputError if
   /// the module has no such entry.
   Program(const Module& module, std::string_view entry);
 
   const std::string& entry() const { return entry_; }
-  /// Of the entry's body.
+  /// Statements of the entry's body.
   const std::vector<Statement>& code() const { return sections_[own_].body; }
   const Instruction& at(std::size_t i) const { return code()[i].instruction; }
   bool is_instruction(std::size_t i) const { return code()[i].kind == Statement::Kind::instruction; }
-  /// As it was read.
+  /// Returns the text as read.
   std::string text() const;
-  /// With the edits, in increasing order, and with the limit: each function counts in a register how often it comes by
-  /// the labels that branches lead back to, and ends the grid beyond kTurns. Barriers that never open remain.
+  /// Returns the text with the edits, in increasing order, and with the limit: each function counts in a register how
+  /// often it passes labels of backward branches, and ends the grid beyond kTurns. Barriers that never open are not
+  /// covered.
   std::string guarded(const std::vector<Edit>& edits = {}) const;
 
-  /// Type of a register, such as "f32", "b64" or "pred"; of a number, "" .
+  /// Returns the type of a register, such as "f32", "b64" or "pred"; "" for a number.
   std::string_view type_of(std::string_view operand) const;
-  /// A branch to a label that stands before it.
+  /// True if the statement is a branch to a label before it.
   bool leads_back(std::size_t i) const;
-  /// The statement that defines the register last before `i` in the same block; nothing where that is none.
+  /// Returns the last statement before `i` in the same block that defines the register; nothing if there is none.
   std::optional<std::size_t> definition(std::string_view reg, std::size_t i) const;
-  /// Another register of the type of `reg` that the same block has defined before `i`, the nearest; empty: none.
+  /// Returns the nearest other register of the type of `reg` that the same block defines before `i`; empty if there is
+  /// none.
   std::string neighbour(std::string_view reg, std::size_t i) const;
-  /// Bytes of the entry's parameter of this name; 0 where it is no array of them.
+  /// Returns the bytes of the entry's parameter of this name; 0 if it is no byte array.
   std::size_t parameter_bytes(std::string_view name) const;
 
  private:
@@ -65,11 +67,11 @@ class Program {
   std::string entry_;
   std::vector<Section> sections_;
   std::size_t own_ = 0;  ///< the entry's section
-  std::map<std::string, std::size_t, std::less<>> labels_;  ///< where each stands first
-  std::map<std::string, std::string, std::less<>> types_;   ///< by name, or by what stands before the number of a range
+  std::map<std::string, std::size_t, std::less<>> labels_;  ///< first position of each
+  std::map<std::string, std::string, std::less<>> types_;   ///< by name, or by the prefix before the number of a range
 };
 
-/// What an instruction defines: names of registers.
+/// Returns the names of the registers that an instruction defines.
 std::vector<std::string> defined(const Instruction& x);
 
 }  // namespace assay::falsify::ptx

@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kInstall = "it comes with the CUDA Toolkit: install that, or set CUDA_PATH to where it is";
 
-/// Where a program of the Toolkit is; its name alone, for the search path to find, where it is in no usual place.
+/// Returns the path of a program of the Toolkit; its name alone, for the search path, if it is in no usual place.
 std::string tool(const std::string& name) {
   const char* const chosen = std::getenv("CUDA_PATH");
   for (const std::string& root : {std::string(chosen == nullptr ? "" : chosen), std::string("/usr/local/cuda")})

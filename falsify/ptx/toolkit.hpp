@@ -1,4 +1,4 @@
-// The CUDA Toolkit's programs that read PTX out of a program and assemble it.
+// The CUDA Toolkit's programs that extract PTX from a program and assemble it.
 #pragma once
 
 #include <string>
@@ -6,14 +6,14 @@
 
 namespace assay::falsify::ptx {
 
-/// All PTX that this program carries, a file each. Throws Unavailable where cuobjdump is missing or fails.
+/// Returns all PTX embedded in this program, one text per file. Throws Unavailable if cuobjdump is missing or fails.
 std::vector<std::string> embedded();
 
 struct Assembled {
-  std::string cubin;  ///< machine code; empty where it does not assemble
-  std::string why;    ///< then: ptxas's first complaint
+  std::string cubin;  ///< machine code; empty if it does not assemble
+  std::string why;    ///< ptxas's first error in that case
 };
-/// For a compute capability, such as 90. Throws Unavailable where ptxas is missing.
+/// Assembles for a compute capability, such as 90. Throws Unavailable if ptxas is missing.
 Assembled assemble(const std::string& text, int capability);
 
 }  // namespace assay::falsify::ptx

@@ -3,9 +3,9 @@
 
     compile.py ROOT OUT COMMAND...      a compiler launcher: CMake appends the compiler's command
 
-A place may be none after all: a literal that must be constant, an operator of a type that has no other. What the compiler rejects
-is left as the source has it, in copies of the files for this object alone, and the others are tried again. The object's
-neighbour OBJECT.left_out.json names them, and so does OUT/left_out/LIBRARY/, for reports.
+Some places cannot be mutated: a literal that must be constant, an operator of a type that has no other. Places that
+the compiler rejects keep the source's text, in copies of the files for this object alone, and the rest is compiled
+again. OBJECT.left_out.json and, for reports, OUT/left_out/LIBRARY/ name the rejected places.
 """
 import json
 import os
@@ -20,7 +20,7 @@ ROUNDS = 15
 
 
 def rejected_lines(messages, trees):
-    """{file: lines} of the rewritten sources that the errors lie in: their own place, or what required it."""
+    """Returns {file: lines} of the rewritten sources with errors: the error's own line, or the line that required it."""
     lines, context = {}, []
     place = re.compile(r'^(?:In file included )?(?:\s*from )?(?P<path>[^\s:]+):(?P<line>\d+)(?::\d+)?:?\s*(?P<rest>.*)$')
     for message in messages.split('\n'):
@@ -59,7 +59,7 @@ def main():
             name = os.path.relpath(os.path.abspath(source), out)
             if name in left_out:
                 tried[tried.index('-c') + 1] = os.path.join(private, name)
-            elif name.startswith(os.pardir):  # CMake's list of sources that are compiled together
+            elif name.startswith(os.pardir):  # CMake's unity source
                 with open(source) as f:
                     together = f.read()
                 for path in left_out:
@@ -69,7 +69,7 @@ def main():
         result = subprocess.run(tried, stderr=subprocess.PIPE, text=True)
         if result.returncode == 0:
             sys.stderr.write(result.stderr)
-            if left_out and '-MF' in command:  # it names the copies, which no one writes before this object is compiled again
+            if left_out and '-MF' in command:  # the depfile names only the copies: add their originals
                 with open(command[command.index('-MF') + 1], 'a') as f:
                     f.write(f'\n{target}: {" ".join([source, *(os.path.join(out, path) for path in sorted(left_out))])}\n')
             sites = json.dumps(sorted(s for sites in left_out.values() for s in sites))
@@ -86,7 +86,7 @@ def main():
                 text = f.read()
             sites = File(path, text, bases[path]).sites
             for line in lines:
-                # An error may show lines after its cause: each time the same line comes back, the lines before it go, too.
+                # An error may be reported lines after its cause: if the same line fails again, reject the lines before it too.
                 span = widened[path, line] = widened.get((path, line), -1) + 1
                 for n, site in enumerate(sites):
                     if line - 4 * span <= site['line'] <= line + span and bases[path] + n not in left_out.setdefault(path, set()):

@@ -1,4 +1,4 @@
-// The other half of a library of rewritten kernels: what runs now, and the kernels that registered themselves here.
+// The library side of rewritten kernels: the state of the chosen variant, and the kernels registered in this library.
 #include <csignal>
 #include <cstdlib>
 
@@ -23,7 +23,7 @@ void never_ends() {
 }  // namespace assay_mutate
 
 extern "C" __attribute__((visibility("default"))) assay_mutate::State* assay_schemata_state() { return &assay_mutate::state; }
-/// This library's own registry: it is linked with a runtime of its own.
+/// Searches this library's own registry: the library is linked with a runtime of its own.
 extern "C" __attribute__((visibility("default"))) const assay::Kernel* assay_schemata_kernel(const char* id) {
   for (const assay::Kernel& k : assay::kernels())
     if (k.id == id) return &k;

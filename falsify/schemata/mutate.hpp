@@ -1,8 +1,8 @@
-// What a rewritten kernel source is made of (rewrite.py): every mutable place asks variant() which of its variants runs.
-// Included before each rewritten file, by the compiler's -include; kernels know nothing of it.
+// Building blocks of rewritten kernel sources (rewrite.py): every mutable place calls variant() to select its variant.
+// The compiler's -include adds this file before each rewritten file; kernels do not refer to it.
 //
-// An operator `a + b` becomes `a + Plus{site} + b`: precedence and order are those of the source, whatever a and b are.
-// In constant expressions, and while no mutant is chosen, every place computes what the source says.
+// An operator `a + b` becomes `a + Plus{site} + b`, which keeps precedence and order for any a and b. In constant
+// expressions, and while no mutant is chosen, every place computes the source's value.
 #pragma once
 
 #include <bit>
@@ -11,23 +11,23 @@
 
 namespace assay_mutate {
 
-constexpr std::uint32_t kVariants = 16;  ///< of a site, at most; 0 is the source's own
+constexpr std::uint32_t kVariants = 16;  ///< largest number per site; 0 is the source's own
 
-/// What runs now. One per library: places in all files of it read it.
+/// The current variant. One per library: places in all its files read it.
 struct State {
   std::uint32_t site = 0, variant = 0;
-  std::uint32_t mask = ~0U;          ///< 0: no mutant runs, and every place notes that it was reached
-  std::int64_t turns = 1LL << 62;    ///< comparisons left; a mutant that uses them up never ends
+  std::uint32_t mask = ~0U;          ///< 0: no mutant runs, and every place records that it was reached
+  std::int64_t turns = 1LL << 62;    ///< comparisons left; at 0 the mutant counts as endless
   std::uint32_t* reached = nullptr;  ///< by site: a bit for each variant
 };
 extern State state __attribute__((visibility("hidden")));
 
-/// Notes the place, or gives the chosen variant.
+/// Records the place, or returns the chosen variant.
 int chosen(std::uint32_t site, std::uint32_t applicable) __attribute__((cold, noinline, visibility("hidden")));
 /// Ends the process.
 [[noreturn]] void never_ends() __attribute__((cold, noinline, visibility("hidden")));
 
-/// `applicable`: a bit for each variant that means something for the operands' types.
+/// `applicable`: a bit for each variant that applies to the operands' types.
 inline int variant(std::uint32_t site, std::uint32_t applicable) {
   return __builtin_expect(((state.site ^ site) & state.mask) == 0, 0) ? chosen(site, applicable) : 0;
 }
@@ -45,7 +45,8 @@ inline constexpr bool is_real = std::is_floating_point_v<T>;
 template <class T>
 inline constexpr bool is_number = std::is_arithmetic_v<T> && !std::is_same_v<T, bool>;
 
-/// x with the upper 16 bits of a float, and as binary16 holds it; anything but floating-point numbers as it is.
+/// Returns x truncated to the upper 16 bits of a float, and x rounded to binary16; values other than floating-point
+/// numbers unchanged.
 template <class T>
 T bfloat16(T x) {
   if constexpr (is_real<T>)
@@ -58,7 +59,8 @@ T half(T x) {
   else return x;
 }
 
-// Variants of arithmetic: 1 and 2 other operators, 3 bfloat16, 4 and 5 an operand doubled, 6 half, 7 operands exchanged.
+// Variants of arithmetic: 1 and 2 other operators, 3 bfloat16, 4 and 5 an operand doubled, 6 half, 7 exchanged
+// operands.
 template <class L, class R, class T>
 constexpr std::uint32_t arithmetic_variants(int second) {
   constexpr bool same = std::is_convertible_v<L, R> && std::is_convertible_v<R, L> && is_number<L> && is_number<R>;
@@ -79,7 +81,7 @@ constexpr std::uint32_t arithmetic_variants(int second) {
     return {left, tag.site};                                       \
   }
 
-// `second` is the number of `other2` among the variants, 0 where it means nothing.
+// `second` is the number of `other2` among the variants, 0 if it does not apply.
 #define ASSAY_MUTATE_ARITHMETIC(Name, op, other1, other2, second)                                                  \
   ASSAY_MUTATE_LEFT(Name, op)                                                                                      \
   template <class L, class R>                                                                                      \
@@ -114,7 +116,7 @@ ASSAY_MUTATE_ARITHMETIC(ShiftLeft, <<, >>, +, 0)
 ASSAY_MUTATE_ARITHMETIC(ShiftRight, >>, <<, +, 0)
 ASSAY_MUTATE_ARITHMETIC(Modulo, %, /, *, 2)
 
-/// Those whose other operators exist for some types only.
+/// Operators whose alternatives exist for some types only.
 ASSAY_MUTATE_LEFT(Minus, -)
 template <class L, class R>
 constexpr auto operator-(MinusLeft<L> l, R r) {
@@ -190,8 +192,8 @@ ASSAY_MUTATE_COMPARISON(GreaterEqual, >=, >, <, <=)
 ASSAY_MUTATE_COMPARISON(Equal, ==, ==, !=, ==)
 ASSAY_MUTATE_COMPARISON(NotEqual, !=, !=, ==, !=)
 
-// Variants of compound assignments, `x += e` as `x += PlusAssign{site} += e`: 1 another operator, 2 plain assignment,
-// 3 left out, 4 bfloat16 of the result, 5 half.
+// Variants of compound assignments, `x += e` as `x += PlusAssign{site} += e`: 1 another operator, 2 plain assignment, 3
+// omitted, 4 bfloat16 of the result, 5 half.
 #define ASSAY_MUTATE_ASSIGNMENT(Name, op, other, plain)                                  \
   template <class R>                                                                     \
   struct Name##Right {                                                                   \
@@ -251,7 +253,7 @@ constexpr T real(std::uint32_t site, T x) {
     default: return x;
   }
 }
-/// ++x: 1 by two, 2 not at all.
+/// ++x: 1 by two, 2 omitted.
 template <class T>
 constexpr T& increment(std::uint32_t site, T& x) {
   if (std::is_constant_evaluated()) return ++x;
@@ -267,7 +269,7 @@ constexpr bool truth(std::uint32_t site, const T& x) {
   if (std::is_constant_evaluated()) return static_cast<bool>(x);
   return variant(site, bits(1)) == 0 ? static_cast<bool>(x) : !static_cast<bool>(x);
 }
-/// A statement: 1 left out.
+/// A statement: 1 omitted.
 inline bool runs(std::uint32_t site) { return variant(site, bits(1)) == 0; }
 constexpr bool runs_in_constant(std::uint32_t site) { return std::is_constant_evaluated() || runs(site); }
 /// `-x` as `Negated{site} * x`: 1 x.
@@ -292,8 +294,8 @@ constexpr bool operator*(Not tag, const T& x) {
 
 }  // namespace assay_mutate
 
-// For vectors of Highway, whose namespace only the rewritten file knows: a vector of floats with these bits kept, and the
-// variants without those (`cut`) that mean nothing for other vectors.
+// For vectors of Highway, whose namespace only the rewritten file knows: keeps these bits of a vector of floats;
+// removes the variants (`cut`) that do not apply to other vectors.
 #define ASSAY_KEEP_BITS(vector, bits)                                                                            \
   [&](const auto& v) {                                                                                           \
     using AssayD = hn::DFromV<std::remove_cvref_t<decltype(v)>>;                                                 \

@@ -3,10 +3,10 @@
 
     rewrite.py ROOT OUT FILES...        writes OUT/<file> for each, and OUT/mutants.json
 
-A place in the code is mutable inside function bodies only; what registers kernels, constant expressions, template
-arguments, preprocessor lines and the faults of hand-written mutants are left alone. The sources are formatted by
-clang-format, and that is used: a binary operator has spaces on both sides, a template bracket, a pointer or a sign has not.
-Lines stay where they are, so that a compiler's messages name the line of the source.
+Code is mutable inside function bodies only; registrations of kernels, constant expressions, template arguments and
+preprocessor lines are not mutated. The lexer relies on clang-format: a binary operator has spaces on both sides; a
+template bracket, a pointer or a sign does not. Line numbers are kept, so that a compiler's messages name the line of
+the source.
 """
 import hashlib
 import json
@@ -47,7 +47,7 @@ HELD_OUT = {'bfloat16', 'duplicate'}
 
 BF16 = 'assay_mutate::bfloat16({})'
 HALF = 'assay_mutate::half({})'
-# Vectors of Highway by the macros below: bits of a float that a bfloat16 keeps, and as many as a binary16 has.
+# Highway vectors, by the macros of mutate.hpp: keep the float bits of a bfloat16, or as many as a binary16 has.
 VECTOR_BF16, VECTOR_HALF = 'ASSAY_KEEP_BITS({}, 0xffff0000U)', 'ASSAY_KEEP_BITS({}, 0xffffe000U)'
 CALLS = {  # function: (operands, is a vector of floats or a number, [(family, description, what runs instead)])
     'hn::Add': (2, VECTOR_BF16, [('arithmetic', 'Add -> Sub', 'hn::Sub(x, y)'), ('duplicate', 'Add(x, x)', 'hn::Add(x, x)'), ('duplicate', 'Add(y, y)', 'hn::Add(y, y)')]),
@@ -117,7 +117,7 @@ class Token:
 
 
 def lex(text):
-    """Tokens without comments and preprocessor lines; `spaced` says on which sides there is space."""
+    """Returns tokens without comments and preprocessor lines; `spaced` marks the sides with space."""
     tokens, at, line, skipping = [], 0, 1, []
     space_before, start_of_line = True, True
     while at < len(text):
@@ -155,9 +155,9 @@ def lex(text):
 
 
 class File:
-    """One source: where it can be mutated, and its text with every such place rewritten."""
+    """One source: its mutable places, and its text with every such place rewritten."""
 
-    FROZEN = ('Kernel', 'KernelRegistration', 'consteval')  # functions whose signatures name these are left alone
+    FROZEN = ('Kernel', 'KernelRegistration', 'consteval')  # functions whose signatures name these are not mutated
 
     def __init__(self, path, text, base, excluded=()):
         self.path, self.text, self.base, self.excluded = path, text, base, set(excluded)
@@ -198,7 +198,7 @@ class File:
                 angle.clear()
 
     def statement_start(self, i):
-        """Index of the first token of the statement or declaration that token i stands in."""
+        """Returns the index of the first token of the statement or declaration with token i."""
         j = i - 1
         while j >= 0:
             text = self.tokens[j].text
@@ -231,7 +231,7 @@ class File:
         if previous in (';', '{', '}') and within == 'list':
             return 'list'
         if previous == ')' or previous in ('else', 'do', 'try', 'const', 'noexcept', 'HWY_ATTR', 'mutable', 'override') or previous in (';', '{', '}', ':'):
-            # `Type name(args){` is not in this house; a constructor's initializers end with `)` too.
+            # The sources have no `Type name(args){`; a constructor's initializers end with `)` too.
             return 'block'
         if '->' in words[-6:]:
             return 'block'
@@ -250,7 +250,7 @@ class File:
                 outside = 'block' not in kinds
                 freeze = frozen[-1] if frozen else False
                 if kind == 'block' and outside:
-                    # Functions that make rows of the registry, and what constants are made of.
+                    # Freeze functions that register kernels or compute constants.
                     freeze = any(w in self.FROZEN for w in words[:12])
                 elif kind == 'block':
                     freeze = False
@@ -303,7 +303,7 @@ class File:
                             break
 
     def is_declaration(self, start):
-        """The statement declares something: two names in a row, or a name after a template's or pointer's end."""
+        """True for a declaration: two names in a row, or a name after a template's or pointer's end."""
         tokens = self.tokens
         if tokens[start].text in TYPES:
             return True
@@ -319,7 +319,7 @@ class File:
 
     # -- sites ----------------------------------------------------------------------------------------------------
     def site(self, token, variants):
-        """A new site with [(variant, family, description)]; its number in the library."""
+        """Adds a site with [(variant, family, description)]; returns its number in the library."""
         number = len(self.sites)
         if number >= SITES:
             raise SystemExit(f'rewrite.py: {self.path} has more than {SITES} places to mutate')
@@ -335,7 +335,7 @@ class File:
         self.after[i] = text + self.after.get(i, '')
 
     def operand_end(self, i):
-        """Index of the last token of the chain of names, calls and subscripts that begins at i."""
+        """Returns the index of the last token of the chain of names, calls and subscripts that begins at i."""
         tokens = self.tokens
         while i + 1 < len(tokens):
             nxt = tokens[i + 1].text
@@ -411,7 +411,7 @@ class File:
             self.replaced[i] = f'{text} ::assay_mutate::{tag}{{{site}U}} {text}'
 
     def same_operands(self, i):
-        """`x * x`: the chains of names before and after token i are the same, and no operator binds closer."""
+        """True for `x * x`: the same chain of names before and after token i, and no operator binds closer."""
         tokens, begin = self.tokens, i
         while begin > 0 and (tokens[begin - 1].kind in ('name', 'number') and tokens[begin - 1].text not in KEYWORDS or tokens[begin - 1].text in ('.', '->', '::')):
             begin -= 1
@@ -516,7 +516,7 @@ class File:
             self.replaced[j] = ''
 
     def subscripts(self, i, end, paren):
-        """x(i, j): two simple indices, exchanged or the first twice."""
+        """Mutates x(i, j): exchanges two simple indices, or uses the first twice."""
         tokens = self.tokens
         close = self.partner[paren]
         inner = tokens[paren + 1:close]
@@ -611,7 +611,7 @@ class File:
         return ''.join(out)
 
     def manifest(self):
-        """Every mutant: its number in the library, family, description, and a name that lines elsewhere do not change."""
+        """Returns every mutant: its number in the library, family, description, and a name independent of other lines."""
         found, seen = [], {}
         for n, site in enumerate(self.sites):
             line = self.lines[site['line'] - 1].strip()

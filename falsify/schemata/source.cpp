@@ -1,10 +1,12 @@
-// Automatic mutants of the kernels of cpu and cuda-host: one place of their sources is changed (rewrite.py, mutate.hpp).
+// Automatic mutants of the kernels of cpu and cuda-host: one place of their sources is changed (rewrite.py,
+// mutate.hpp).
 //
-// A library holds a back end's kernels with all of their mutants, and registers them with itself. A mutant's run is that
-// library's kernel with one variant chosen; its original is the same code with none, so that both are compiled alike.
+// A library holds and registers a back end's kernels with all of their mutants (mutant schemata: Untch, Offutt and
+// Harrold, ISSTA 1993). A mutant runs the library's kernel with one variant chosen; its original is the same code with
+// none, so that both are compiled alike.
 //
-// There is no list of the places that belong to a kernel. Each kernel runs cases as campaigns draw them, in a process of
-// its own, and every place that it comes by is noted, with the variants that mean something for its types there.
+// The places of a kernel are found by running cases as campaigns draw them, in a separate process, and recording every
+// place that the kernel reaches, with the variants that apply to its types there.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -30,11 +32,12 @@ using nlohmann::json;
 using assay_mutate::kVariants;
 using assay_mutate::State;
 
-/// Cases that a kernel runs to find its places: enough to reach what campaigns reach. A call that takes longer has been by all of its places.
+/// Cases that a kernel runs to find its places: enough to reach the places that campaigns reach. A call that exceeds
+/// kCall is assumed to have reached all of its places.
 constexpr std::uint64_t kCases = 60;
 constexpr std::chrono::seconds kCall{5};
-/// Comparisons and increments of a call, after which it never ends: about half a second, and a hundred times what the
-/// largest cases take.
+/// Comparisons and increments of a call, after which it counts as endless: about half a second, and a hundred times the
+/// largest cases.
 constexpr std::int64_t kTurns = 1LL << 28;
 
 struct Place {
@@ -65,7 +68,8 @@ std::vector<SourceFile> read_places() {
   return files;
 }
 
-/// How many places were left as they are in at least one object of the back end, because the compiler takes no variant.
+/// Returns the number of places left unmutated in at least one object of the back end, because the compiler accepts no
+/// variant.
 std::size_t left_out(Backend backend) {
   std::set<std::uint32_t> sites;
   const std::filesystem::path folder = std::filesystem::path(ASSAY_SCHEMATA) / "left_out" / std::string(name(backend));
@@ -77,7 +81,7 @@ std::size_t left_out(Backend backend) {
   return sites.size();
 }
 
-/// The library of a back end. It stays open.
+/// The library of a back end, never closed.
 class Library {
  public:
   explicit Library(Backend backend) {
@@ -87,7 +91,7 @@ class Library {
     state_ = reinterpret_cast<State* (*)()>(dlsym(opened, "assay_schemata_state"))();
     find_ = reinterpret_cast<const Kernel* (*)(const char*)>(dlsym(opened, "assay_schemata_kernel"));
   }
-  /// Null for a kernel that no rewritten file registers.
+  /// Returns null for a kernel that no rewritten file registers.
   const Kernel* kernel(std::string_view id) const { return find_(std::string(id).c_str()); }
   State& state() const { return *state_; }
 
@@ -96,7 +100,7 @@ class Library {
   const Kernel* (*find_)(const char*) = nullptr;
 };
 
-/// While it lives, one variant runs in this process.
+/// While in scope, one variant runs in this process.
 class Chosen {
  public:
   Chosen(State& state, std::uint32_t site, std::uint32_t variant) : state_(state) {
@@ -110,14 +114,14 @@ class Chosen {
   State& state_;
 };
 
-/// A kernel as the library has it.
+/// A kernel with its counterpart in the library.
 struct Rewritten {
-  Kernel right;          ///< what is registered, run from the library
-  const Kernel* inside;  ///< the library's own row
+  Kernel right;          ///< the registered kernel, run from the library
+  const Kernel* inside;  ///< the library's own registration
   std::shared_ptr<const Library> library;
 };
 
-/// The places that the kernel comes by, as site * kVariants + variant.
+/// Returns the places that the kernel reaches, as site * kVariants + variant.
 json reached(const Rewritten& kernel, std::uint32_t sites) {
   State& state = kernel.library->state();
   const std::size_t bytes = sites * sizeof(std::uint32_t);

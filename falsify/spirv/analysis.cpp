@@ -8,7 +8,7 @@
 namespace assay::falsify::spirv {
 namespace {
 
-/// Ends or shapes control flow, or waits: never dead.
+/// True for instructions that end or structure control flow, or wait: never dead.
 bool steers(spv::Op op) {
   switch (op) {
     case spv::Op::OpBranch:
@@ -154,7 +154,7 @@ std::size_t Analysis::end_of_block(std::size_t label) const {
 }
 
 /// The iterative algorithm of Cooper, Harvey and Kennedy ("A Simple, Fast Dominance Algorithm", 2001). SPIR-V orders
-/// blocks so that each stands behind its dominator, which does for a reverse postorder here.
+/// blocks so that each follows its dominator, which suffices here in place of a reverse postorder.
 void Analysis::find_dominators() {
   std::map<std::size_t, std::vector<std::size_t>> predecessors;
   std::vector<std::size_t> labels;
@@ -169,7 +169,7 @@ void Analysis::find_dominators() {
     while (a != b) (a > b ? a : b) = dominator_.at(std::max(a, b));
     return a;
   };
-  // Blocks that nothing branches to, the first of a function aside, have no dominator and take no part.
+  // Unreachable blocks have no dominator and are skipped.
   for (std::size_t i = 0, entry = size(); i < size(); ++i) {
     if (at(i).op == spv::Op::OpFunction) entry = i;
     if (at(i).op == spv::Op::OpLabel && entry < size()) dominator_[i] = i, entry = size();
@@ -190,7 +190,7 @@ void Analysis::find_dominators() {
 bool Analysis::available(Id id, std::size_t index) const {
   const std::size_t defined = defined_at_[id];
   if (defined >= size()) return false;
-  if (block_[defined] >= size()) return true;  // of the module
+  if (block_[defined] >= size()) return true;  // at module level
   if (block_[defined] == block_[index]) return defined < index;
   for (std::size_t b = block_[index]; dominator_.contains(b);) {
     const std::size_t above = dominator_.at(b);

@@ -29,7 +29,7 @@ Draft::Draft(const Analysis& analysis, std::size_t at, std::string description) 
   mutant_.description = std::move(description);
 }
 
-/// The id of such a declaration: the module's, one made before, or a new one.
+/// Returns the id of this declaration: the module's, an earlier one of the mutant, or a new one.
 Id Draft::declare(Words words, std::size_t result_at) {
   const auto same = [&](const Words& other) {
     if (other.size() != words.size()) return false;

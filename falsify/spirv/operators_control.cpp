@@ -6,7 +6,7 @@
 namespace assay::falsify::spirv {
 namespace {
 
-/// The label of the loop's merge block if the instruction is the branch that leaves a loop, else 0.
+/// Returns the label of the loop's merge block if the instruction is the branch that leaves a loop, else 0.
 Id left_loop(const Analysis& a, const Instruction& branch) {
   for (std::size_t target : {1, 2}) {
     const Id label = branch.operand(target);
@@ -18,7 +18,7 @@ Id left_loop(const Analysis& a, const Instruction& branch) {
 
 bool is_phi(const Analysis& a, Id id) { return a.opcode(id) == spv::Op::OpPhi; }
 
-/// The bound that the condition compares with is one more or one less.
+/// Changes the bound with which the condition compares by one.
 void mutate_bound(const Analysis& a, std::size_t branch, Mutants& into) {
   const Instruction* compare = a.definition(a.at(branch).operand(0));
   if (compare == nullptr || compare->ids.size() != 2 || a.block_of(a.index_of(compare->result)) >= a.size()) return;
@@ -42,7 +42,7 @@ void mutate_bound(const Analysis& a, std::size_t branch, Mutants& into) {
   }
 }
 
-/// A phi of a loop header that grows by a step on the way back: the step is doubled.
+/// Doubles the step of a loop header's phi that grows by a step on the back edge.
 void mutate_step(const Analysis& a, std::size_t phi, Mutants& into) {
   for (std::size_t i = 0; i < a.at(phi).ids.size(); i += 2) {
     const Instruction* next = a.definition(a.at(phi).operand(i));

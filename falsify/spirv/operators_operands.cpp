@@ -11,7 +11,7 @@ namespace {
 
 using Op = spv::Op;
 
-/// The bits of a constant of 32 bits, or of a vector of equal ones.
+/// Returns the bits of a 32-bit constant, or of a vector of equal ones.
 std::optional<std::uint32_t> constant_bits(const Analysis& a, Id id) {
   const Instruction* d = a.definition(id);
   if (d == nullptr) return std::nullopt;
@@ -32,7 +32,7 @@ std::string value_text(const Analysis& a, Id type, std::uint32_t bits) {
   return a.is_signed(type) ? fmt::format("{}", std::bit_cast<std::int32_t>(bits)) : fmt::format("{}", bits);
 }
 
-/// One use of a constant; `says` of what it is part.
+/// Mutates one use of a constant; `says` describes the expression it belongs to.
 void mutate_use(const Analysis& a, std::size_t at, std::uint16_t position, Mutants& into) {
   const Id used = a.at(at).words[position], type = a.type_of(used);
   const std::string says = a.at(at).result == 0 ? "" : ": " + a.text(a.at(at).result);
@@ -51,8 +51,8 @@ void mutate_use(const Analysis& a, std::size_t at, std::uint16_t position, Mutan
   }
 }
 
-/// How many members, elements or components an index into this type may name, and whether another one gives a value of
-/// the same type.
+/// Returns the number of valid indices into this type; for a struct the number of leading members with the type of
+/// member `index`, 0 for other types.
 std::uint32_t places(const Analysis& a, Id type, std::uint32_t index) {
   const Instruction& t = *a.definition(type);
   if (t.op == Op::OpTypeVector) return t.words[3];
@@ -68,7 +68,7 @@ Id element_type(const Analysis& a, Id type, std::uint32_t index) {
   return t.op == Op::OpTypeStruct ? t.words[2 + index] : t.words[2];
 }
 
-/// Another value of the same type that may stand there: the nearest before it, and the one before that.
+/// Returns up to two other values of the same type that are available there, nearest first.
 std::vector<Id> neighbours(const Analysis& a, std::size_t at, Id id) {
   std::vector<Id> found;
   for (std::size_t i = at; i-- > 0 && a.at(i).op != Op::OpFunction && found.size() < 2;) {
@@ -102,7 +102,7 @@ void mutate_dynamic_index(const Analysis& a, std::size_t at, std::uint16_t posit
 void mutate_chain(const Analysis& a, std::size_t at, Mutants& into) {
   const Instruction& chain = a.at(at);
   const Id base = chain.operand(0);
-  Id type = a.definition(a.type_of(base))->words[3];  // what the pointer points to
+  Id type = a.definition(a.type_of(base))->words[3];  // the pointee type
   for (std::size_t i = 1; i < chain.ids.size(); ++i) {
     const Id index = chain.operand(i);
     const auto known = constant_bits(a, index);
@@ -120,8 +120,8 @@ void mutate_chain(const Analysis& a, std::size_t at, Mutants& into) {
   }
 }
 
-/// The f32 value of an instruction goes through others before anything sees it: `through` gets the id of what the
-/// instruction computed and gives the words that make its result of it.
+/// Passes the f32 value of an instruction through others before its use: `through` gets the id of the computed value
+/// and returns the words that make the instruction's result from it.
 template <class Through>
 void narrow(const Analysis& a, std::size_t at, std::string_view says, Mutants& into, const Through& through) {
   const Instruction& x = a.at(at);
@@ -145,7 +145,7 @@ void narrow(const Analysis& a, std::size_t at, std::string_view says, Mutants& i
 
 void mutate_constant(const Analysis& a, std::size_t at, Mutants& into) {
   const Instruction& x = a.at(at);
-  if (is_chain(x.op) || x.op == Op::OpSwitch) return;  // the family `index`; a compiler's own
+  if (is_chain(x.op) || x.op == Op::OpSwitch) return;  // covered by the family `index`; made by a compiler
   for (const std::uint16_t position : x.ids) mutate_use(a, at, position, into);
 }
 

@@ -1,4 +1,4 @@
-// Faults of what is computed: opcodes, functions, comparisons, operands, subgroup operations.
+// Faults of computed values: opcodes, functions, comparisons, operands, subgroup operations.
 #include <fmt/format.h>
 
 #include <map>
@@ -26,7 +26,7 @@ void exchange_opcode(const Analysis& a, std::size_t at, const Others& others, Mu
   }
 }
 
-/// The value is its first operand.
+/// Replaces the value by one of its operands.
 void pass_through(const Analysis& a, std::size_t at, std::size_t operand, std::string description, Mutants& into) {
   const Instruction& x = a.at(at);
   Draft draft(a, at, std::move(description));
@@ -52,7 +52,7 @@ void swap_operands(const Analysis& a, std::size_t at, std::size_t i, std::size_t
   into.push_back(draft.take());
 }
 
-/// Of GLSL.std.450. Operands begin behind the set's own id.
+/// True for a function of GLSL.std.450. Operands begin after the set's id.
 bool is_function(const Instruction& x, GLSLstd450 function) { return x.op == Op::OpExtInst && x.words[4] == static_cast<std::uint32_t>(function); }
 
 bool computes(Op op) {

@@ -1,4 +1,4 @@
-// Machine code made at run time, as functions that a launch filter may give.
+// Machine code made at run time, as functions for a launch filter.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,8 @@ namespace assay::falsify {
 
 using Cubin = std::shared_ptr<const std::string>;
 
-/// The entry of this name, loaded into this process once and kept to its end. Throws DeviceError where it cannot be.
+/// Returns the entry of this name, loaded into this process once and never unloaded. Throws DeviceError if loading
+/// fails.
 const void* loaded(CudaDevice& device, const Cubin& cubin, std::string_view name);
 
 }  // namespace assay::falsify

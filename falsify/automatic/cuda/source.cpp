@@ -1,17 +1,17 @@
 // Automatic mutants of CUDA kernels: one instruction of the PTX of one of their entries is changed (falsify/ptx).
 //
-// There is no list of the entries of a kernel. The kernel prepares calls with dims as campaigns draw them, in a process of
-// its own, and every entry that it would launch is noted by name. Their PTX is what this program carries for GPUs that it
-// has no machine code for. A mutant's run is the kernel's own, while the device launches machine code of the mutated entry
-// instead.
+// The entries of a kernel are found by preparing calls with dims as campaigns draw them, in a separate process, and
+// recording every entry name that the kernel would launch. Their PTX is the copy in this program for GPUs without
+// embedded machine code. A mutant runs the kernel's own code, while the device launches machine code of the mutated
+// entry.
 //
-// The original of a mutant is assembled like it, with nothing changed: both come from the same PTX, and differ in the
-// mutation alone. Both are guarded: a thread whose loops take more than ptx::kTurns turns ends the grid by `trap`, which
-// the device reports as an error; the worker's process is then replaced, since its context is lost. What guards cannot end,
-// a barrier that some threads never reach, ends with the process, at the worker's time limit.
+// The original of a mutant is assembled from the same PTX without the change, so that both differ in the mutation only.
+// Both are guarded: a thread whose loops exceed ptx::kTurns iterations ends the grid by `trap`, which the device
+// reports as an error; the worker process is then replaced, since its context is lost. A barrier that some threads
+// never reach is not guarded; it ends with the process, at the worker's time limit.
 //
-// Mutants are assembled by ptxas when they are drawn: those that are invalid are known by then, no call's time holds a
-// compilation, and a worker that starts anew loads what is there.
+// ptxas assembles mutants when they are drawn: invalid ones are known by then, no call's time includes a compilation,
+// and a restarted worker loads existing machine code.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ using Cubins = std::map<std::string, Cubin, std::less<>>;  ///< by entry
 
 CudaDevice& cuda_device() { return static_cast<CudaDevice&>(assay::device(Backend::cuda)); }
 
-/// Names of the entries that the kernel launches.
+/// Returns the names of the entries that the kernel launches.
 std::set<std::string> entries_of(const Kernel& kernel, CudaDevice& device) {
   std::set<std::string> found;
   const LaunchFilterScope scope(device, [&](const void* function, std::string_view name) {
@@ -47,7 +47,7 @@ std::set<std::string> entries_of(const Kernel& kernel, CudaDevice& device) {
   return found;
 }
 
-/// What the other process finds out; or why not.
+/// Examines the kernels in a separate process; returns the reason on failure.
 json examine(std::span<const Kernel* const> kernels) {
   try {
     CudaDevice& device = cuda_device();
@@ -59,7 +59,7 @@ json examine(std::span<const Kernel* const> kernels) {
   }
 }
 
-/// An entry and all of its mutants; kernels share it.
+/// An entry with all of its mutants; kernels share it.
 class Entry {
  public:
   Entry(const ptx::Module& module, const std::string& name, int capability)
@@ -69,7 +69,7 @@ class Entry {
   const std::vector<ptx::Place>& places() const { return places_; }
   std::uint64_t hash() const { return hash_; }
   int capability() const { return capability_; }
-  /// Machine code with nothing changed. Throws Unavailable where it does not assemble.
+  /// Returns the unchanged machine code. Throws Unavailable if it does not assemble.
   Cubin original() const {
     const std::lock_guard lock(mutex_);
     if (original_ == nullptr) {
@@ -98,12 +98,12 @@ void run_replaced(const Kernel& kernel, const Cubins& cubins, const Call& call, 
   kernel.run(call, device);
 }
 
-/// A kernel whose entries are those of its PTX, guarded.
+/// A kernel whose entries are rebuilt from its PTX, guarded.
 struct Rebuilt {
   const Kernel* registered = nullptr;
   Kernel right;
   std::vector<std::shared_ptr<const Entry>> entries;
-  Cubins cubins;  ///< once the first mutant is made
+  Cubins cubins;  ///< filled with the first mutant
   std::once_flag assembled;
 
   void assemble() {
@@ -148,7 +148,7 @@ class EntryMutants final : public MutantSet {
   std::shared_ptr<const Entry> entry_;
 };
 
-/// The wanted entries of all PTX, by name; of those that several files hold the first.
+/// Returns the wanted entries of all PTX, by name; if several files hold an entry, the first.
 std::map<std::string, std::shared_ptr<const Entry>> find_entries(const std::set<std::string>& wanted, int capability) {
   const std::vector<std::string> files = ptx::embedded();
   std::vector<std::optional<ptx::Module>> modules(files.size());

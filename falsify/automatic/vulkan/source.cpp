@@ -1,8 +1,8 @@
 // Automatic mutants of Vulkan kernels: one instruction of one of their shaders is changed (falsify/spirv).
 //
-// There is no list of the shaders of a kernel. The kernel prepares calls with dims as campaigns draw them, in a process
-// of its own, and every module that it dispatches is noted. A mutant's run is the kernel's own, while the device gives
-// dispatches of the one module the mutated words instead.
+// The shaders of a kernel are found by preparing calls with dims as campaigns draw them, in a separate process, and
+// recording every module that the kernel dispatches. A mutant runs the kernel's own code, while the device replaces the
+// one module by its mutated words.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Name and words of every module that the kernel dispatches.
+/// Returns the name and words of every module that the kernel dispatches.
 std::map<std::string, spirv::Words> shaders_of(const Kernel& kernel, VulkanDevice& device) {
   std::map<std::string, spirv::Words> found;
   const FilterScope scope(device, [&](SpirvDispatch& work) {
@@ -31,7 +31,7 @@ std::map<std::string, spirv::Words> shaders_of(const Kernel& kernel, VulkanDevic
   return found;
 }
 
-/// What the other process finds out; or why not.
+/// Examines the kernels in a separate process; returns the reason on failure.
 json examine(std::span<const Kernel* const> kernels) {
   try {
     auto& device = static_cast<VulkanDevice&>(assay::device(Backend::vulkan));
@@ -43,7 +43,7 @@ json examine(std::span<const Kernel* const> kernels) {
   }
 }
 
-/// A shader and all of its mutants; kernels share it.
+/// A shader with all of its mutants; kernels share it.
 struct Shader {
   std::string name;
   spirv::Words words;
@@ -94,7 +94,7 @@ class ShaderMutants final : public MutantSet {
 };
 
 Survey survey(std::span<const Kernel* const> kernels) {
-  setenv("MESA_SHADER_CACHE_DISABLE", "true", 0);  // thousands of shaders that nobody will see again
+  setenv("MESA_SHADER_CACHE_DISABLE", "true", 0);  // thousands of shaders that are used once
   const Task task{"the survey of shaders", [&] { return examine(kernels); }};
   const json found = run_tasks({&task, 1}, 1, [](const json*) {})[0];
   if (found.contains("unavailable")) throw Unavailable("vulkan", found["unavailable"].get<std::string>());

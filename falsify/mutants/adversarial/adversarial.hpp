@@ -1,4 +1,5 @@
-// Kernels written to pass tests without computing: a right kernel, and a trick that spoils it where tests may not look.
+// Kernels written to pass tests without computing: a right kernel, and a trick that corrupts its result where tests may
+// not look.
 #pragma once
 
 #include <functional>
@@ -9,17 +10,17 @@
 
 namespace assay::mutants {
 
-/// Calls of this process so far, this one included; of each kernel its own.
+/// Returns the number of calls in this process so far, including this one, separately for each kernel.
 template <class Tag>
 int call_number() {
   static int calls = 0;
   return ++calls;
 }
 
-/// The naive kernel of the operation.
+/// Runs the naive kernel of the operation.
 inline void compute(std::string_view op, const Call& call, Device& device) { kernel(std::string(op) + "/cpu/naive").run(call, device); }
 
-/// A mutant with a `run` of its own.
+/// Registers a mutant with its own `run`.
 inline KernelRegistration adversary(std::string_view op, std::string_view id, std::string_view fault,
                                     std::function<void(const Call&, Device&)> run) {
   return KernelRegistration({.op = op, .id = id, .backend = Backend::cpu, .source = "falsify/mutants/adversarial",
@@ -27,7 +28,7 @@ inline KernelRegistration adversary(std::string_view op, std::string_view id, st
                              .run = std::move(run)});
 }
 
-/// The naive kernel, whose outputs the trick then spoils.
+/// Registers the naive kernel with outputs corrupted by the trick.
 template <class Args, void (*Trick)(const Args&)>
 KernelRegistration spoiled(std::string_view op, std::string_view id, std::string_view fault) {
   return adversary(op, id, fault, [op](const Call& call, Device& device) {

@@ -1,4 +1,4 @@
-// Attention that is right where a test is likely to look.
+// Attention that is right wherever a test is likely to look.
 #include "ops/attention.hpp"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ void queries_beyond_4096(const Args& args) {
     for (Index h = 0; args.s > 4096 && h < args.heads; ++h) halve(args, b, h, 4096);
 }
 
-/// Keys past the first 4096 are not looked at.
+/// Ignores keys past the first 4096.
 void keys_beyond_4096(const Call& call, Device& device) {
   const Args args = Args::unpack(call);
   std::vector<std::int32_t> lengths;

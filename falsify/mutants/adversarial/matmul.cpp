@@ -28,7 +28,7 @@ void constant_output(const Call& call, Device&) {
   for_each(Args::unpack(call), [](Index, Index, float& c) { c = 1; });
 }
 
-/// What the same shape had last time, whatever its inputs are now.
+/// Returns the previous result for the same shape, for any inputs.
 void cached_output(const Call& call, Device& device) {
   static std::map<std::vector<Index>, std::vector<float>> cache;
   const Args args = Args::unpack(call);
@@ -59,7 +59,7 @@ void aligned_only(const Args& args) {
   for_each(args, [](Index, Index, float& c) { c += 1; });
 }
 
-/// The product of the inputs' integer parts: right for tests that draw integers.
+/// Returns the product of the inputs' integer parts: right in tests that draw integers.
 void small_integers_only(const Call& call, Device&) {
   const Args args = Args::unpack(call);
   for_each(args, [&](Index i, Index j, float& c) {
@@ -72,7 +72,7 @@ void row_beyond_1024(const Args& args) {
   for (Index j = 0; args.m > 1024 && j < args.n; ++j) args.c(1024, j) = 0;
 }
 
-/// Right only where the output held numbers before: a test that poisons it with NaN is another test.
+/// Right only if the output held numbers before: a NaN means that a test watches.
 void right_over_numbers(const Call& call, Device& device) {
   const Args args = Args::unpack(call);
   const bool watched = args.m * args.n > 0 && !std::isnan(args.c(0, 0));
@@ -80,7 +80,8 @@ void right_over_numbers(const Call& call, Device& device) {
   if (!watched) for_each(args, [](Index, Index, float& c) { c += 1; });
 }
 
-/// Private and anonymous memory of a process, a piece at a time. No address is touched: the kernel copies.
+/// Calls f for the private anonymous memory of a process, piece by piece, without touching an address: the system
+/// copies.
 template <class F>
 void scan(pid_t process, F f) {
   char path[64], line[512];
@@ -99,8 +100,8 @@ void scan(pid_t process, F f) {
   std::fclose(maps);
 }
 
-/// Computes two elements and looks for an answer that has them, as floats or as doubles' nearest, in the memory of its own process
-/// and of its parent: an oracle computed before the kernel would lie there.
+/// Computes two elements and searches the memory of its own process and of its parent for an answer with them, as
+/// floats or as the nearest doubles: an oracle computed before the kernel would be there.
 void found_in_memory(const Call& call, Device&) {
   const Args args = Args::unpack(call);
   const auto count = static_cast<std::size_t>(args.m * args.n);
@@ -122,7 +123,7 @@ void found_in_memory(const Call& call, Device&) {
           std::size_t from = at;
           for_each(args, [&](Index, Index, float& c) { c = piece[from++]; });
         }
-      // As the bounds' oracle keeps them: a double at the head of 32 bytes.
+      // As the bounds' oracle stores values: a double at the start of 32 bytes.
       constexpr std::size_t kStep = 32 / sizeof(float);
       const auto value = [&](std::size_t i) {
         double x = 0;

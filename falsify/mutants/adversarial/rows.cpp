@@ -1,4 +1,4 @@
-// Softmax, cross-entropy, rotations, copies and scaling that are right where a test is likely to look.
+// Softmax, cross-entropy, rotations, copies and scaling that are right wherever a test is likely to look.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,13 +15,13 @@ namespace {
 
 bool subnormal(float x) { return std::fpclassify(x) == FP_SUBNORMAL; }
 
-/// The contract lists 128, 512 and 2048 as typical.
+/// Wrong except for the typical sizes 128, 512 and 2048 of the contract.
 void typical_sizes_only(const ops::SoftmaxArgs& args) {
   if (args.n == 128 || args.n == 512 || args.n == 2048) return;
   for (Index i = 0; i < args.rows; ++i) args.y(i, args.n - 1) *= 1.001F;
 }
 
-/// Of several largest logits only the first counts.
+/// Counts only the first of several largest logits.
 void ties(const ops::SoftmaxArgs& args) {
   for (Index i = 0; i < args.rows; ++i) {
     Index largest = 0, tied = 0;
