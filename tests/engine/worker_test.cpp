@@ -279,8 +279,7 @@ TEST_F(WorkerTest, AReplyHoldsNothingOfTheOneBefore) {
 }
 
 TEST_F(WorkerTest, AShorterReasonHoldsNothingOfALongerOneBefore) {
-  Kernel endless = with(right), longer = endless, shorter = endless;  // created before the worker's process starts,
-                                                                      // which must know all three
+  Kernel endless = with(right), longer = endless, shorter = endless;  // all exist before the worker's process
   endless.refuse = [](const Call&) -> std::optional<std::string> { return std::string(20'000, 'x'); };
   longer.refuse = [](const Call&) -> std::optional<std::string> { return "odd sizes only"; };
   shorter.refuse = [](const Call&) -> std::optional<std::string> { return "no"; };
