@@ -59,9 +59,8 @@ hn::Vec<D> entries_of(D d, const std::uint8_t* codes) {
   const auto p = hn::Abs(distance);
   const auto in = [&](int part) {
     const float* const from = kAbsmaxCode.data() + kAbsmaxZero + 32 * part;
-    return hn::Vec<D>{_mm512_permutex2var_ps(hn::LoadU(d, from).raw, p.raw, hn::LoadU(d, from + 16).raw)};  // indexed
-                                                                                                            // by five
-                                                                                                            // bits of p
+    // Indexed by five bits of p.
+    return hn::Vec<D>{_mm512_permutex2var_ps(hn::LoadU(d, from).raw, p.raw, hn::LoadU(d, from + 16).raw)};
   };
   const auto has = [&](std::int32_t bit) { return hn::RebindMask(d, hn::TestBit(p, hn::Set(whole, bit))); };
   const auto lower = hn::IfThenElse(has(32), in(1), in(0)), upper = hn::IfThenElse(has(32), in(3), in(2));

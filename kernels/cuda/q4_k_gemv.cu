@@ -80,8 +80,8 @@ struct Lot {
 };
 __device__ inline Lot load_lot(const std::uint8_t* block, int group, bool aligned) {
   const std::uint8_t* const codes = block + q4_k::kCodes + 32 * group;
-  const Q4kHeader first = q4k_header(codes, aligned), second = q4k_header(codes + 16, aligned);  // reads four words
-                                                                                                 // each
+  // Reads four words each.
+  const Q4kHeader first = q4k_header(codes, aligned), second = q4k_header(codes + 16, aligned);
   return {q4k_header(block, aligned),
           {first.halves, first.scales, first.minima, first.rest, second.halves, second.scales, second.minima, second.rest}};
 }

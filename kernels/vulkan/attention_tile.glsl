@@ -6,12 +6,10 @@ layout(local_size_x = 16, local_size_y = 16) in;
 
 const uint BLOCK = 64;
 const uint DEPTH = 16;             // elements of a product that pass through shared memory at a time
-const uint PITCH = BLOCK / 4 + 1;  // vectors from one element, or one other, to the next: the padding avoids bank
-                                   // conflicts
+const uint PITCH = BLOCK / 4 + 1;  // vectors from one element or other to the next, padded against bank conflicts
 const uint COLUMNS = WIDTH / 64;   // vectors that an invocation holds of a row of sums
 const uint CHUNK = 32 / COLUMNS;   // others whose elements pass through shared memory at a time
-const uint STEP = 4;               // unrolled iterations of either loop: a larger step takes llvmpipe many seconds to
-                                   // compile
+const uint STEP = 4;               // unrolled iterations of either loop: more take llvmpipe many seconds to compile
 
 shared vec4 staged[2 * DEPTH * PITCH];  // [operand][element][row], or [other][column]
 shared vec4 factors[BLOCK * PITCH];     // [other][own row]

@@ -74,9 +74,8 @@ TEST_F(StageTest, AWriteBesideATensorIsSeen) {
         const Stage stage(arena_, problem, c, Poison::nan);
         const Placed& placed = stage.tensors()[static_cast<std::size_t>(tensor)];
         const Index extent = View<float>(nullptr, placed.shape, placed.strides).extent();
-        if (behind ? placement == Placement::page_end : placement == Placement::page_start) continue;  // a guard page
-                                                                                                       // covers this
-                                                                                                       // side
+        // A guard page covers this side.
+        if (behind ? placement == Placement::page_end : placement == Placement::page_start) continue;
         word(placed)[behind ? extent : -1] = std::nanf("");
         EXPECT_TRUE(stage.damage().has_value()) << describe(op_, c);
       }

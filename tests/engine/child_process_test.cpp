@@ -90,8 +90,7 @@ TEST(ChildProcess, WhatItStartedEndsWithIt) {
 }
 
 TEST(Signals, EndARunOnlyWhileTheyAreCaught) {
-  for (const int signal : {SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);  // a shell starts background jobs with SIGINT
-                                                                         // ignored
+  for (const int signal : {SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);  // background jobs of a shell ignore SIGINT
   EXPECT_FALSE(ends_run(SIGTERM));
   {
     const CatchSignals caught;

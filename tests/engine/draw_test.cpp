@@ -112,8 +112,8 @@ TEST(Draw, FarBatchesOfAttentionHaveFewHeads) {
     };
     for (std::uint64_t n = 0; n < 2000; ++n) {
       const Case c = draw(op, op.obligations[1], 1, n).value();
-      if (dim(c, "batch") < 1000 || (n + 5) % 4 == 2) continue;  // rounds of extents and of filled cases have their own
-                                                                 // cost limit
+      // Rounds of extents and of filled cases have their own cost limit.
+      if (dim(c, "batch") < 1000 || (n + 5) % 4 == 2) continue;
       ++far;
       EXPECT_LE(dim(c, "batch") * dim(c, "heads"), 2 * 1280) << describe(op, c);
     }
@@ -317,8 +317,8 @@ TEST(Draw, FarDimsSquaresAndParametersAreDrawn) {
     square += c.dims[0] == c.dims[1] && c.dims[1] == c.dims[2] && c.dims[0] > 4;
   }
   EXPECT_GE(far, 1000 / 12);
-  EXPECT_LE(far, 1000 / 12 + 1000 / 8 + 1000 * 3 / 16);  // rounds of shapes, of extents and of filled cases reach as
-                                                         // far
+  // Rounds of shapes, of extents and of filled cases reach as far.
+  EXPECT_LE(far, 1000 / 12 + 1000 / 8 + 1000 * 3 / 16);
   EXPECT_GT(square, 60);
   const OpDescriptor& step = operation("adamw_step");
   for (std::size_t p = 0; p < step.params.size(); ++p) {

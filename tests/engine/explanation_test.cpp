@@ -76,11 +76,8 @@ int relations_that_name_their_call() {
       }
       EXPECT_TRUE(f.call->alone) << o.info->id;
       EXPECT_GE(f.call->of, 2) << o.info->id;
-      EXPECT_NE(f.call->relation.find(" ha"), std::string::npos) << o.info->id << ": " << f.call->relation;  // "has",
-                                                                                                             // or
-                                                                                                             // "have"
-                                                                                                             // for
-                                                                                                             // several
+      // "has", or "have" for several.
+      EXPECT_NE(f.call->relation.find(" ha"), std::string::npos) << o.info->id << ": " << f.call->relation;
       EXPECT_NE(f.call->relation.find('='), std::string::npos) << o.info->id << ": " << f.call->relation;
       EXPECT_EQ(f.got, kFar) << o.info->id;
       const auto tensor = std::ranges::find(descriptor.tensors, f.tensor, &TensorInfo::name);
@@ -270,8 +267,8 @@ TEST(Explanation, IsTheRelationThatNamesTheFault) {
   ASSERT_NE(result.explanation(), nullptr);
   EXPECT_EQ(result.explanation()->info->by, "slicing");
   EXPECT_EQ(explained("mutant/cpu/attention/future_seen"), "causality");
-  EXPECT_EQ(explained("mutant/cpu/attention/heads_by_modulo"), "differential");  // the relation only holds within
-                                                                                 // bounds, so it adds nothing
+  // The relation only holds within bounds, so it adds nothing.
+  EXPECT_EQ(explained("mutant/cpu/attention/heads_by_modulo"), "differential");
 }
 
 std::string explained_by(const Kernel& k, CampaignOptions options = quick(40)) {

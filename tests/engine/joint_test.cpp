@@ -168,8 +168,8 @@ TEST(Joint, ExtentsReachAnythingAndSeldomManyBlocks) {
         std::vector<Index> alone(op->dims.size(), 1);
         alone[d] = 40'000;
         make_valid(*op, alone);
-        const bool affordable = case_cost(*op, alone, false, OracleUse::whole) < 0.15;  // rows of packed blocks are too
-                                                                                        // expensive
+        // Rows of packed blocks are too expensive.
+        const bool affordable = case_cost(*op, alone, false, OracleUse::whole) < 0.15;
         EXPECT_TRUE(op->dims[d].max < 140'000 || !affordable || furthest[d] > 32'768) << op->name << " never goes beyond 15 bits along " << op->dims[d].name << ": " << furthest[d];
       }
       if (std::ranges::none_of(op->dims, [](const DimInfo& dim) { return dim.max > 1000; })) continue;

@@ -222,8 +222,8 @@ TEST(Verdicts, ExactInputsAllowNoError) {
     const View<const float> a = call.tensors[0].as<const float>(), b = call.tensors[1].as<const float>();
     Index terms = 0;
     for (Index k = 0; k < a.dim(1); ++k) terms += a(0, k) != 0 && b(k, 0) != 0;
-    if (terms >= 8) *c = std::nextafter(*c, INFINITY);  // within the bound of a sum of inexact inputs, but exact inputs
-                                                        // allow no error
+    // Within the bound of a sum of inexact inputs, but exact inputs allow no error.
+    if (terms >= 8) *c = std::nextafter(*c, INFINITY);
   });
   EXPECT_EQ(found(k, "exact"), "value");
 }

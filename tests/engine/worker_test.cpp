@@ -343,10 +343,8 @@ TEST_F(WorkerTest, AnAnswerWithoutTheContractIsNone) {
     const View<float> c = call.tensors[2].as<float>();
     for (Index i = 0; i < c.extent(); ++i) c.data()[i] = 1e30F;
     const char byte = 1;
-    for (int fd = STDERR_FILENO + 1; fd < 256; ++fd) ::send(fd, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);  // the
-                                                                                                         // mailbox's
-                                                                                                         // message for
-                                                                                                         // "done"
+    // The mailbox's message for "done".
+    for (int fd = STDERR_FILENO + 1; fd < 256; ++fd) ::send(fd, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
     for (;;) pause();
   });
   const std::vector<std::uint64_t> before = worker_.clause_counts(op_);

@@ -72,8 +72,7 @@ void fence_allocations(Fence at) {
 }
 [[gnu::noinline]] void operator delete(void* p) noexcept {
   using namespace assay::numbers::fenced_certificates_test;
-  if (pages == nullptr || !pages->hold(p)) std::free(p);  // guarded memory without a known size stays allocated until
-                                                          // the process ends
+  if (pages == nullptr || !pages->hold(p)) std::free(p);  // guarded memory of unknown size stays allocated
 }
 [[gnu::noinline]] void operator delete(void* p, std::size_t size) noexcept {
   using namespace assay::numbers::fenced_certificates_test;

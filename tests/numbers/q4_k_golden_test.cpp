@@ -240,9 +240,8 @@ TEST(GoldenQ4K, TwoDescriptionsOfTheEncoderAgree) {
     for (std::size_t i = 0; i < 256; ++i) {
       const float v = std::ldexp(normal(random), exponent);
       x[i] = kind == 0 ? v : kind == 1 ? std::fabs(v) : kind == 2 ? -std::fabs(v) : kind == 3 ? (i / 32 % 3 == 0 ? 0 : v)
-             : kind == 4 ? std::ldexp(static_cast<float>(static_cast<int>(random() % 95) - 31), exponent)  // including
-                                                                                                           // halves of
-                                                                                                           // codes
+             // Including halves of codes.
+             : kind == 4 ? std::ldexp(static_cast<float>(static_cast<int>(random() % 95) - 31), exponent)
                          : std::ldexp(v, -static_cast<int>(i / 32) * 3);
     }
     unsigned bytes[144] = {};

@@ -33,8 +33,8 @@ namespace {
 using nlohmann::json;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr int kDigits = 7;  // recorded decimals of a sum of logarithms: math libraries differ in the seventeenth digit
-                            // of a number
+// Recorded decimals of a sum of logarithms: math libraries differ in the seventeenth digit of a number.
+constexpr int kDigits = 7;
 
 const Arithmetic kArithmetics[] = {
     {},

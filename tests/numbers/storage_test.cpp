@@ -111,8 +111,8 @@ TEST(StoredBounds, OfWhatIsHeldExactlyOneNumberIsTheNearest) {
   EXPECT_EQ(stored(DType::f16, Bounded(1.5, 0, 0, false)).error, 0);
   EXPECT_EQ(stored(DType::f16, Bounded(1 + 0x1p-12, 0, 0, false)).error, 0x1p-12);
   EXPECT_EQ(stored(DType::bf16, Bounded(-1 - 0x1.8p-7, 0, 0, false)).error, 0x1p-8);
-  EXPECT_GE(stored(DType::f16, Bounded(1 + 0x1p-12, 0x1p-24, 0x1p-24, false)).error, 0x1p-11);  // the side of the
-                                                                                                // midpoint is unknown
+  // The side of the midpoint is unknown.
+  EXPECT_GE(stored(DType::f16, Bounded(1 + 0x1p-12, 0x1p-24, 0x1p-24, false)).error, 0x1p-11);
   const ArithmeticScope flushing({.flushes_subnormals = true});
   EXPECT_GE(stored(DType::f16, Bounded(0x1p-15, 0, 0, false)).error, 0x1p-15);
 }
