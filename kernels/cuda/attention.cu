@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(256) attention_tiled(Attention<S> a) {
     keys[i] = row < rows ? seen_by(a, b, row / a.group) : 0;
   }
   for (Index first = 0; first < most; first += Tiles::kKeys) {
-    __syncthreads();  // the values before are done with
+    __syncthreads();  // all threads have read the previous values
     const Index here = most - first < Tiles::kKeys ? most - first : Tiles::kKeys;
     if (threadIdx.x == 0) *special = 0;
     load_rows<kD, S>(tile, here, a.d, a.k_aligned, [&](int r) { return a.k.at(b, first + r, g); });
@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(256) attention_tiled(Attention<S> a) {
         weights[(4 * ty + i) * Tiles::kWeightPitch + tx + 16 * j] = weight;
       }
     }
-    __syncthreads();  // the keys are done with
+    __syncthreads();  // all threads have read the keys
     const bool partly = least < first + here;  // some row does not see all of the tile
     load_rows<kD, S>(tile, here, a.d, a.v_aligned, [&](int r) { return a.v.at(b, first + r, g); }, least - first,
                      partly ? special : nullptr);
@@ -241,7 +241,7 @@ __global__ void __launch_bounds__(MmaPlan<S, kD, 1>::kThreads) attention_mma(Att
     __pipeline_wait_prior(Plan::kStages - 1);
     __syncthreads();  // the tile has arrived for all threads
     if (first_row + 16 * warp < rows) attend(Plan::pair(tile), Index{tile} * kTile);
-    __syncthreads();  // the tile is done with
+    __syncthreads();  // all threads have read the tile
     if constexpr (Plan::kStages == 1) fetch(tile + 1);
   }
   __pipeline_wait_prior(0);

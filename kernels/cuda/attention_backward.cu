@@ -218,7 +218,7 @@ __global__ void __launch_bounds__(256) attention_backward_queries(AttentionBackw
   const Index most = pairs_of(a, b, (first_row + count - 1) / a.group, 0.0f);
   for (Index first = 0; first < most; first += 64) {
     const Index here = most - first < 64 ? most - first : 64;
-    __syncthreads();  // the keys before are done with
+    __syncthreads();  // all threads have read the previous keys
     if (threadIdx.x == 0) *special = 0;
     load_rows<kD, S>(tile, here, a.d, a.v_aligned, [&](int r) { return a.v.at(b, first + r, g); });
     __syncthreads();
@@ -277,7 +277,7 @@ __global__ void __launch_bounds__(256) attention_backward_keys(AttentionBackward
     const auto load_tile = [&](const HeadRows<const S>& from_rows, bool aligned) {
       load_rows<kD, S>(tile, here, a.d, aligned, [&](int r) { return from_rows.at(b, (first + r) / a.group, head(first + r)); }, 0, special);
     };
-    __syncthreads();  // the rows before are done with
+    __syncthreads();  // all threads have read the previous rows
     if (threadIdx.x == 0) *special = 0;
     if (threadIdx.x < 64) {
       const int r = static_cast<int>(threadIdx.x);
@@ -290,7 +290,7 @@ __global__ void __launch_bounds__(256) attention_backward_keys(AttentionBackward
     __syncthreads();
     load_tile(a.q, a.q_aligned);
     __syncthreads();
-    float weight[4][4], dp[4][4];  // of key 4 ty + i and query tx + 16 j
+    float weight[4][4], dp[4][4];  // for key 4 ty + i and query tx + 16 j
     rows_by_rows<kD>(keys, tile, ty, tx, weight);
     const auto visible = [&](int i, int r) { return 4 * ty + i < seen[r]; };
 #pragma unroll
@@ -300,7 +300,7 @@ __global__ void __launch_bounds__(256) attention_backward_keys(AttentionBackward
         weight[i][j] = visible(i, tx + 16 * j) ? expf(weight[i][j] * a.scale - logsumexp[tx + 16 * j]) : 0.0f;
         weights[(4 * ty + i) * Tiles::kWeightPitch + tx + 16 * j] = weight[i][j];
       }
-    __syncthreads();  // the queries are done with
+    __syncthreads();  // all threads have read the queries
     load_tile(p.dy, p.dy_aligned);
     __syncthreads();
     rows_by_rows<kD>(values, tile, ty, tx, dp);
@@ -308,7 +308,7 @@ __global__ void __launch_bounds__(256) attention_backward_keys(AttentionBackward
     // Zero times NaN would pass between a key and a query that does not see it.
     if (*special != 0) weights_by_rows<kD>(weights, tile, ty, tx, of_values, visible);
     else weights_by_rows<kD>(weights, tile, ty, tx, of_values);
-    __syncthreads();  // weights and upstream gradients are done with
+    __syncthreads();  // all threads have read weights and upstream gradients
 #pragma unroll
     for (int i = 0; i < 4; ++i)
 #pragma unroll
@@ -398,7 +398,7 @@ __global__ void __launch_bounds__(MmaPlan<S, kD, 2>::kThreads) attention_backwar
     __pipeline_wait_prior(Plan::kStages - 1);
     __syncthreads();  // the tile has arrived for all threads
     if (first_row + own_rows < rows) add_tile(Plan::pair(tile), Index{tile} * kTile);
-    __syncthreads();  // the tile is done with
+    __syncthreads();  // all threads have read the tile
     if constexpr (Plan::kStages == 1) fetch(tile + 1);
   }
   __pipeline_wait_prior(0);
@@ -477,7 +477,7 @@ __global__ void __launch_bounds__(MmaPlan<S, kD, 2, 3>::kThreads) attention_back
     __pipeline_wait_prior(Plan::kStages - 1);
     __syncthreads();  // the tile has arrived for all threads
     if (first_key + own_rows < a.t) add_tile(Plan::pair(stage), Plan::scalars(stage), min(end - first, kTile));
-    __syncthreads();  // the tile is done with
+    __syncthreads();  // all threads have read the tile
     if constexpr (Plan::kStages == 1) fetch(first + kTile);
   }
   __pipeline_wait_prior(0);

@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(kThreads) decode_split_kernel(DecodeCall<S> a)
         if (own % kLanesOfKey == 0 && j < places) weight[h][j] = dot[h];
       }
     }
-    __syncthreads();  // every score is there
+    __syncthreads();  // every score is ready
 #pragma unroll
     for (int i = 0; i < kOfWarp; ++i) {
       const int h = i * kWarps + warp;

@@ -134,7 +134,7 @@ void main() {
       }
     }
     for (uint h = 0; h < HEADS; ++h) halves[h][j][own % 2] = dots[h];
-    barrier();  // every half is there
+    barrier();  // every half is ready
     const float first = lane < places ? halves[weighed][lane][0] + halves[weighed][lane][1] : MASKED;
     const float second = lane + 32 < places ? halves[weighed][lane + 32][0] + halves[weighed][lane + 32][1] : MASKED;
     const float of_tile = largest_of_head(LARGER(first, second));

@@ -189,7 +189,7 @@ TEST(Import, PartsOfADomainThatAreNotUnderstoodAreNamed) {
   EXPECT_EQ(declared.add("x in R^d, eps > 0, d >= 1, W ∈ ℝ^{d×f(d)}", false),
             (std::vector<std::string>{"eps > 0", "W ∈ ℝ^{d×f(d)}"}));
   EXPECT_EQ(declared.dims.at(0).min, "1");
-  EXPECT_EQ(declared.add("x in R^k", false).size(), 1u);  // of another shape than before
+  EXPECT_EQ(declared.add("x in R^k", false).size(), 1u);  // another shape than before
   EXPECT_EQ(declared.add("d in R^3", false).size(), 1u);  // already a dim
 }
 

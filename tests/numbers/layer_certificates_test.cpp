@@ -230,7 +230,7 @@ TEST(DecodeCertificate, EveryElementOfANewRowIsInTheCache) {
     EXPECT_FALSE(holds()) << i;
     cache[i] -= 1;
   }
-  cache[3] = cache[21] = 7;  // of other rows
+  cache[3] = cache[21] = 7;  // other rows of the cache
   EXPECT_TRUE(holds());
 }
 

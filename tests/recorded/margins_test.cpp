@@ -28,7 +28,7 @@ json margin(const OpDescriptor& op, const Drawn& d, std::size_t output, Element 
     return refused(op, d, &off);
   };
   if (refused(op, d, nullptr)) return 0;
-  if (!is_floating(op.tensors[static_cast<std::size_t>(outputs_of(op)[output])].dtype)) return refused_by(0) ? json(1) : json(nullptr);  // by 1
+  if (!is_floating(op.tensors[static_cast<std::size_t>(outputs_of(op)[output])].dtype)) return refused_by(0) ? json(1) : json(nullptr);  // integers move by 1
   int accepted = 0, beyond = (kMost - kLeast) * kSteps;
   if (!refused_by(size_of_step(beyond))) return nullptr;
   while (beyond - accepted > 1) {
