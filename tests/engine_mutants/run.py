@@ -6,16 +6,17 @@
         --file GLOB    only mutants of these sources
         --by-hand      only mutants of by_hand.py
         --name NAME    only this mutant, with the output of its tests
-        --recorded     only mutants caught by a test program according to result.json, and only by that test: traces nothing
+        --recorded     only mutants caught by a test program according to result.json, by that test: traces nothing
         --at-most T    of these, mutants caught within T seconds of processor time
         --again FILE   mutants not caught according to FILE, written by --json; the results of the others come from FILE
         --seconds T    start no further mutant after T seconds; prints the number of skipped mutants
         --jobs N       number of parallel mutants (default: the number of processors)
         --json FILE    write the result
 
-A mutant is caught when a test, or a script that runs the program (scripts.txt of CMakeLists.txt), fails, crashes or takes ten
-times its usual time. A trace, once per build, finds the tests that reach a mutated site. Exit code 1: a mutant by hand survived.
-Automatic mutants equivalent to the engine survive as well: read the list. 2: wrong use, or a test fails on the unmutated engine.
+A mutant is caught when a test, or a script that runs the program (scripts.txt of CMakeLists.txt), fails, crashes or
+takes ten times its usual time. A trace, once per build, finds the tests that reach a mutated site. Exit code 1: a mutant
+by hand survived. Automatic mutants equivalent to the engine survive as well: read the list. 2: wrong use, or a test
+fails on the unmutated engine.
 """
 import argparse
 import concurrent.futures
