@@ -15,7 +15,7 @@ struct ScatterSum {
   Index dtable_ld;
 };
 
-/// Clears rows without a token; scatter_kernel then writes the rows of tokens.
+/// Clears the table; scatter_kernel then writes the rows of tokens.
 template <bool vectors>
 __global__ void __launch_bounds__(256) zero_kernel(ScatterSum a) {
   constexpr Index kWidth = vectors ? 4 : 1;

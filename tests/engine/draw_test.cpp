@@ -500,7 +500,7 @@ TEST(Draw, ManyProblemsThatStandAloneHaveFewOfAllElse) {
   };
   const auto beyond = [](Index n) { return n > 300; };
   const auto just = [](Index n) { return n == 300; };
-  EXPECT_EQ(most_beside(0, beyond), 2);  // without `multiple_of`, the first dim may still count independent problems
+  EXPECT_EQ(most_beside(0, beyond), 2);  // `heads` counts a multiple of the first dim
   EXPECT_EQ(most_beside(1, beyond), 2);
   EXPECT_GT(most_beside(-1, beyond), 2);
   EXPECT_GT(most_beside(0, just), 2);
