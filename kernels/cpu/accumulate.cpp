@@ -16,7 +16,7 @@ namespace assay::cpu::of_accumulate::HWY_NAMESPACE {
 using namespace cpu::HWY_NAMESPACE;
 namespace {
 
-/// dst + alpha src, fused.
+/// dst + alpha src by a fused multiply-add.
 struct Fused {
   float alpha;
   template <class D, class V>

@@ -1,4 +1,4 @@
-// One step of AdamW on the CPU. Reads four vectors and writes three: memory decides its speed.
+// One step of AdamW on the CPU. Reads four vectors and writes three: bound by memory bandwidth.
 #include "ops/adamw_step.hpp"
 
 #include <cmath>

@@ -16,7 +16,7 @@ namespace assay::cpu::of_embedding::HWY_NAMESPACE {
 using namespace cpu::HWY_NAMESPACE;
 namespace {
 
-/// Loads and stores move bits: NaN payloads survive.
+/// Copies bits by loads and stores: NaN payloads survive.
 struct Copy {
   template <class D, class V>
   HWY_INLINE V operator()(D, V x) const {

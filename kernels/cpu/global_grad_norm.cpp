@@ -1,4 +1,4 @@
-// Euclidean norm of a gradient on the CPU. Reads g once: memory decides its speed.
+// Euclidean norm of a gradient on the CPU. Reads g once: bound by memory bandwidth.
 #include "ops/global_grad_norm.hpp"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// The adapter added to the weight, on the CPU.
+// Adds the adapter to the weight on the CPU.
 #include "kernels/cpu/affine_product.hpp"
 #include "kernels/lora.hpp"
 #include "runtime/registry.hpp"

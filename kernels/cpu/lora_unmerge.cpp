@@ -1,4 +1,4 @@
-// The adapter taken out of the weight, on the CPU.
+// Subtracts the adapter from the weight on the CPU.
 #include "kernels/cpu/affine_product.hpp"
 #include "kernels/lora.hpp"
 #include "runtime/registry.hpp"

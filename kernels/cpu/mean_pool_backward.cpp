@@ -31,7 +31,7 @@ struct Zero {
   }
 };
 
-/// `length` rows of dy / length, and zeros up to `rows` of them.
+/// Fills `length` rows with dy / length, and the rest up to `rows` with zeros.
 void spread(Index rows, Index length, Index n, const float* dy, Rows<float> dx) {
   map_rows(length, n, Quotient{static_cast<float>(length)}, dx, Rows<const float>{dy, 0});
   map_rows(rows - length, n, Zero{}, Rows<float>{dx.data + length * dx.ld, dx.ld});

@@ -16,7 +16,7 @@ namespace assay::cpu::of_residual_add::HWY_NAMESPACE {
 using namespace cpu::HWY_NAMESPACE;
 namespace {
 
-/// x + alpha r, fused.
+/// x + alpha r by a fused multiply-add.
 struct Fused {
   float alpha;
   template <class D, class V>

@@ -17,8 +17,7 @@ namespace assay::cpu::of_rmsnorm_backward::HWY_NAMESPACE {
 using namespace cpu::HWY_NAMESPACE;
 namespace {
 
-/// One row after another: its projection, its part of dx, and its terms of dweight, which is summed over rows in
-/// ascending order.
+/// Computes, row by row, the projection, dx, and the terms of dweight, which is summed over rows in ascending order.
 void rmsnorm_backward_rows(const ops::RmsnormBackwardArgs& args) {
   const hn::ScalableTag<float> d;
   const Index n = args.n, x_ld = row_stride(args.x), dy_ld = row_stride(args.dy), dx_ld = row_stride(args.dx);

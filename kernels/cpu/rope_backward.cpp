@@ -1,4 +1,4 @@
-// Gradient of rope on the CPU: the rotation back.
+// Gradient of rope on the CPU: the inverse rotation.
 #include "ops/rope_backward.hpp"
 
 #include "kernels/cpu/rotary.hpp"
@@ -9,7 +9,8 @@ namespace {
 
 using ops::RopeBackwardArgs;
 
-/// Rotates every pair of every head: core/rotary.hpp has the angles, kernels/rotary.hpp their cosines and sines.
+/// Rotates every pair of every head by the negated angles of core/rotary.hpp; kernels/rotary.hpp computes their cosines
+/// and sines.
 ///   (rows,heads,d) twice: float32, binary16 or bfloat16, heads dense; they share no memory.
 void highway(const RopeBackwardArgs& args, Device&) { rotate_highway(rotary_of(args)); }
 

@@ -12,7 +12,7 @@ HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
 namespace {
 
-/// Pairs half a head apart: y1 = x1 c - x2 s, y2 = x2 c + x1 s.
+/// Rotates pairs half a head apart: y1 = x1 c - x2 s, y2 = x2 c + x1 s.
 template <class S>
 void rotate_halves(const S* x, S* y, Index half, const float* cosine, const float* sine) {
   const hn::ScalableTag<float> d;
@@ -24,10 +24,10 @@ void rotate_halves(const S* x, S* y, Index half, const float* cosine, const floa
   });
 }
 
-/// Neighbouring pairs: y = x c + swapped(x) s, where each cosine stands twice and each sine as -s, s.
+/// Rotates neighbouring pairs: y = x c + swapped(x) s, with each cosine duplicated and each sine stored as -s, s.
 template <class S>
 void rotate_neighbours(const S* x, S* y, Index n, const float* cosine, const float* sine) {
-#if HWY_TARGET == HWY_SCALAR  // one lane holds no pair
+#if HWY_TARGET == HWY_SCALAR  // one lane cannot hold a pair
   for (Index j = 0; j < n; ++j) y[j] = narrow<S>(widen(x[j]) * cosine[j] + widen(x[j ^ 1]) * sine[j]);
 #else
   const hn::ScalableTag<float> d;

@@ -5,7 +5,7 @@
 
 namespace assay::cpu {
 
-/// In SIMD: the cosines and sines of a row once, for all of its heads.
+/// Rotates in SIMD; cosines and sines of a row are computed once for all of its heads.
 void rotate_highway(const Rotary& call);
 
 }  // namespace assay::cpu

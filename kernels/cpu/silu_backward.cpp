@@ -1,4 +1,4 @@
-// dx = dy times the slope of x sigmoid(x) on the CPU.
+// dx = dy times the derivative of x sigmoid(x) on the CPU.
 #include "ops/silu_backward.hpp"
 
 #include <cmath>

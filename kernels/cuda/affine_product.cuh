@@ -1,4 +1,4 @@
-// Products with a scale and an addend, launched from their neutral description.
+// Products with a scale and an addend, launched from their back-end-independent description.
 #pragma once
 
 #include "kernels/affine_product.hpp"
@@ -38,7 +38,7 @@ void multiply(const AffineProduct& x, Device& device) {
   else Algorithm::template run<false, false>(x, device);
 }
 
-/// The registry's row of an operation that is made of products, of whose C a block has `rows` rows.
+/// Returns the registry entry of an operation built from products; a block computes `rows` rows of C.
 template <class Args, void (*run)(const Args&, Device&), Index rows = 16>
 Kernel composed_kernel(std::string_view op, std::string_view id, std::string_view source, std::string_view summary) {
   return {.op = op,

@@ -1,4 +1,5 @@
-// y = x · Wᵀ + bias with CUDA: the kernels of naive16.cuh and register_tiled.cuh, the bias added before the only store.
+// y = x · Wᵀ + bias with CUDA: the kernels of naive16.cuh and register_tiled.cuh; the bias is added before the only
+// store.
 #include "kernels/cuda/affine_product.cuh"
 #include "kernels/linear.hpp"
 

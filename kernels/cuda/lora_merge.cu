@@ -1,4 +1,4 @@
-// The adapter added to the weight, with CUDA: the kernels of naive16.cuh and register_tiled.cuh.
+// Adds the adapter to the weight with CUDA: the kernels of naive16.cuh and register_tiled.cuh.
 #include "kernels/cuda/affine_product.cuh"
 #include "kernels/lora.hpp"
 

@@ -1,4 +1,4 @@
-// The adapter taken out of the weight, with CUDA: the kernels of naive16.cuh and register_tiled.cuh.
+// Subtracts the adapter from the weight with CUDA: the kernels of naive16.cuh and register_tiled.cuh.
 #include "kernels/cuda/affine_product.cuh"
 #include "kernels/lora.hpp"
 

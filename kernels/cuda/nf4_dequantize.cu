@@ -5,7 +5,7 @@
 namespace assay::ASSAY_CUDA_NAMESPACE::of_nf4_dequantize {
 namespace {
 
-/// One thread an element.
+/// One thread per element.
 __global__ void __launch_bounds__(256) elementwise_kernel(Nf4Matrix w, float* y, Index y_ld) {
   ASSAY_SHARED(float, table, [16]);
   load_table(table, w.table, static_cast<int>(threadIdx.x));

@@ -15,7 +15,8 @@ struct Q4kDequantize {
   bool vectors;  ///< rows of y start at multiples of 16 bytes
 };
 
-/// A warp per super-block. Lane l has the l-th word of codes: values at 64 (l / 8) + 4 (l mod 8), and those 32 behind.
+/// One warp per super-block. Lane l takes the l-th word of codes: values from 64 (l / 8) + 4 (l mod 8) and from 32
+/// further on.
 __global__ void __launch_bounds__(256) q4k_dequantize_kernel(Q4kDequantize a) {
   const int lane = static_cast<int>(threadIdx.x) % 32, group = lane / 8;
   const Index count = q4_k::blocks_of(a.k);

@@ -6,8 +6,8 @@ namespace assay::ASSAY_CUDA_NAMESPACE::of_rmsnorm {
 namespace {
 
 /// rrms[i] = 1 / sqrt(sum_j x[i,j]² / n + eps), y[i,j] = x[i,j] rrms[i] weight[j]. x, y (rows,n): S, rows dense; weight
-/// (n), rrms (rows): float32; y and rrms share no memory with x and weight. Offsets take 64 bits. The second pass over a
-/// row finds it in the cache. Error: n terms in any order, rsqrtf.
+/// (n), rrms (rows): float32; y and rrms share no memory with x and weight. Offsets take 64 bits. The second pass over
+/// a row hits the cache. Error: n terms in any order, rsqrtf.
 template <class S>
 struct Rmsnorm {
   Index rows, n;

@@ -1,4 +1,4 @@
-// Gradient of rope with CUDA: the rotation back.
+// Gradient of rope with CUDA: the inverse rotation.
 #include "kernels/cuda/rotary.cuh"
 #include "ops/rope_backward.hpp"
 

@@ -1,4 +1,5 @@
-// Rotation of pairs, for rope and its gradient: a block takes every 2^k-th position, its cosines and sines once for all heads.
+// Rotation of pairs, for rope and its gradient: a block takes every 2^k-th position and computes its cosines and sines
+// once for all heads.
 #pragma once
 
 #include "kernels/cuda/rows.cuh"
@@ -8,7 +9,7 @@ namespace assay::ASSAY_CUDA_NAMESPACE {
 
 inline constexpr int kMaxPairs = 128;
 
-/// Frequencies travel with the launch, in constant memory: no upload, nothing kept between calls.
+/// Frequencies as kernel arguments, in constant memory: no upload, and nothing is kept between calls.
 struct RotaryTable {
   RotaryFrequency at[kMaxPairs];
 };
@@ -32,7 +33,7 @@ __global__ void __launch_bounds__(kRowThreads) rotary_kernel(RotaryCall<S> a, Ro
   ASSAY_SHARED(float, sine, [kMaxPairs + 4]);
   const int own = static_cast<int>(threadIdx.x);
   const Index half = a.half;
-  // A thread takes four elements of a head: two pairs of neighbours, or four pairs, of which it takes both ends.
+  // A thread takes four elements of a head: two neighbouring pairs, or both ends of four pairs.
   const Index items = a.interleaved ? (half + 1) / 2 : (half + 3) / 4;
   for (Index row = blockIdx.x; row < a.rows; row += gridDim.x) {
     if (own < kMaxPairs + 4) {
@@ -76,7 +77,7 @@ void run_rotary(const Rotary& call, Device& device) {
   const auto step = [](const auto& v, int axis) { return v.dim(axis) > 1 ? v.stride(axis) : Index{0}; };
   RotaryCall<S> a{call.rows,   call.heads, call.d / 2,    x.data(),         step(x, 0),         step(x, 1),   y.data(),
                   step(y, 0), step(y, 1), call.position, call.interleaved, call.float32_angle, call.inverse, false};
-  // Heads, and where pairs lie half a head apart their second halves too, start at multiples of 4 elements.
+  // Heads start at multiples of 4 elements, and so do their second halves if pairs are half a head apart.
   a.aligned = (a.half % 4 == 0 || call.interleaved) && rows_aligned(x.data(), a.x_row) && rows_aligned(x.data(), a.x_head) &&
               rows_aligned(y.data(), a.y_row) && rows_aligned(y.data(), a.y_head);
   const auto blocks = static_cast<unsigned>(std::min<Index>(call.rows, 4096));

@@ -1,4 +1,4 @@
-// dx = dy times the slope of x sigmoid(x).
+// dx = dy times the derivative of x sigmoid(x).
 #include "kernels/cuda/elementwise.cuh"
 #include "ops/silu_backward.hpp"
 

@@ -1,4 +1,4 @@
-// Gradient of softmax, a warp or a block a row.
+// Gradient of softmax, a warp or a block per row.
 #include "kernels/cuda/rows.cuh"
 #include "ops/softmax_backward.hpp"
 

@@ -75,14 +75,14 @@ std::optional<std::string> refuse_tiled(const AttentionArgs& args) {
   return refuse_large_tensors(args);
 }
 
-/// A tile of keys takes a turn for each element of a score, and two for each key.
+/// Each tile of keys takes an iteration per element of a score, and two per key.
 std::optional<std::string> refuse_naive(const AttentionArgs& args) {
   const Index turns = tiles_of(args.t) * (args.d + 1) + 6 * args.t;
   if (auto why = refuse_long((args.s + kMaxGroups - 1) / kMaxGroups * (turns + 5))) return why;
   return refuse_large_tensors(args);
 }
 
-/// Both rescale their sums after every 64 keys.
+/// Both shaders rescale their sums after every 64 keys.
 constexpr Arithmetic kOnlineShader = [] {
   Arithmetic arithmetic = kShaderArithmetic;
   arithmetic.online_tile = static_cast<int>(kTileRows);

@@ -30,7 +30,7 @@ struct AttentionDkvPush {
   float scale;
 };
 
-/// The shaders of heads of d elements.
+/// The shaders for heads of d elements.
 struct AttentionBackwardShaders {
   const Shader &dq, &dkv;
 };

@@ -30,7 +30,7 @@ void run(const ops::BceWithLogitsArgs& args, Device& device) {
                    .groups = {groups(args.rows, 1), 1, 1}});
 }
 
-/// One turn per 256 labels and ten for the reduction, for every row that a workgroup takes.
+/// Counts one iteration per 256 labels and ten for the reduction, for every row of a workgroup.
 std::optional<std::string> refuse(const ops::BceWithLogitsArgs& args) {
   const Index passes = (args.rows + kMaxGroups - 1) / kMaxGroups;
   if (auto why = refuse_long(passes * ((args.classes + 255) / 256 + 10))) return why;

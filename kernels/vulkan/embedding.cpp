@@ -1,5 +1,5 @@
 // Rows of a table by index: launches embedding.comp. y shares no memory with ids or table (the contract's clause).
-// Every bit is kept.
+// Copies bits.
 #include "kernels/vulkan/launch.hpp"
 #include "ops/embedding.hpp"
 #include "shaders/embedding_vectors.hpp"

@@ -1,5 +1,5 @@
 // The gradient of an embedding table: launches embedding_backward.comp twice. dtable shares no memory with ids or dy
-// (the contract's clause). Error: as many terms as an id has tokens, in their order, and the flushed subnormals.
+// (the contract's clause). Error: k terms in order for k tokens of an id, and the flushed subnormals.
 #include "kernels/vulkan/launch.hpp"
 #include "ops/embedding_backward.hpp"
 #include "shaders/embedding_backward_first_of_id.hpp"

@@ -39,7 +39,7 @@ void run(const GemvArgs& args, Device& device) {
                    .groups = {groups(args.m, rows), 1, 1}});
 }
 
-/// One turn per `terms` terms, and eight for the reduction, for every row that an invocation takes.
+/// Counts one iteration per `terms` terms, and eight for the reduction, for every row of an invocation.
 template <Index rows, Index terms>
 std::optional<std::string> refuse(const GemvArgs& args) {
   const Index passes = (args.m + rows * kMaxGroups - 1) / (rows * kMaxGroups);

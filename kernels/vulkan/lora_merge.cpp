@@ -1,4 +1,4 @@
-// The adapter added to the weight: launches the variants of lora_merge.comp.
+// Adds the adapter to the weight: launches the variants of lora_merge.comp.
 #include "kernels/lora.hpp"
 #include "kernels/vulkan/affine_product.hpp"
 #include "shaders/lora_merge_naive16.hpp"

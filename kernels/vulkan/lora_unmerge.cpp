@@ -1,4 +1,4 @@
-// The adapter taken out of the weight: launches the variants of lora_unmerge.comp.
+// Subtracts the adapter from the weight: launches the variants of lora_unmerge.comp.
 #include "kernels/lora.hpp"
 #include "kernels/vulkan/affine_product.hpp"
 #include "shaders/lora_unmerge_naive16.hpp"

@@ -1,5 +1,5 @@
-// absmax = code[q] absmax2 + offset: launches nf4_absmax_dequantize.comp or its naive neighbour. absmax shares no
-// memory with the inputs, and those are dense (the contract's clauses).
+// absmax = code[q] absmax2 + offset: launches nf4_absmax_dequantize.comp or nf4_absmax_dequantize_naive.comp. absmax
+// shares no memory with the inputs, and the inputs are dense (the contract's clauses).
 #include "core/nf4_absmax.hpp"
 #include "kernels/vulkan/nf4_absmax.hpp"
 #include "ops/nf4_absmax_dequantize.hpp"

@@ -1,5 +1,5 @@
 // y = code[q] absmax: launches nf4_dequantize.comp. y shares no memory with codes or absmax, and rows of codes begin at
-// multiples of 4 bytes (the contract's clauses). Products are 0 or normal: bits are the contract's.
+// multiples of 4 bytes (the contract's clauses). Products are 0 or normal: the contract fixes the bits.
 #include "kernels/vulkan/nf4.hpp"
 #include "ops/nf4_dequantize.hpp"
 #include "shaders/nf4_dequantize_words.hpp"

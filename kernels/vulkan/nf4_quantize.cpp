@@ -1,5 +1,6 @@
-// q = the NF4 code of x / absmax: launches nf4_quantize.comp. Tensors share no memory, and rows of codes begin at multiples
-// of 4 bytes (the contract's clauses). Scales are 0, NaN or large enough that no limit is subnormal: bits are the contract's.
+// q = the NF4 code of x / absmax: launches nf4_quantize.comp. Tensors share no memory, and rows of codes begin at
+// multiples of 4 bytes (the contract's clauses). Scales are 0, NaN or large enough that no limit is subnormal: the
+// contract fixes the bits.
 #include "kernels/vulkan/nf4.hpp"
 #include "ops/nf4_quantize.hpp"
 #include "shaders/nf4_quantize_words.hpp"

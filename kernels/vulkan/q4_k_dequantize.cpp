@@ -1,5 +1,5 @@
-// Values of Q4_K super-blocks: launches q4_k_dequantize.comp. y shares no memory with blocks (the contract's clause). Every
-// bit is determined.
+// Values of Q4_K super-blocks: launches q4_k_dequantize.comp. y shares no memory with blocks (the contract's clause).
+// The contract fixes the bits.
 #include "kernels/vulkan/q4_k.hpp"
 #include "ops/q4_k_dequantize.hpp"
 #include "shaders/q4_k_dequantize_words.hpp"

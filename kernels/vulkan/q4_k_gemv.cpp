@@ -27,7 +27,7 @@ void run(const ops::Q4KGemvArgs& args, Device& device) {
                    .groups = {groups(args.rows, kRowsOfGroup), 1, 1}});
 }
 
-/// An invocation takes every 64th word of codes of a row: two turns for each 512 values.
+/// Counts two iterations for each 512 values: an invocation takes every 64th word of codes of a row.
 std::optional<std::string> refuse(const ops::Q4KGemvArgs& args) {
   if (auto why = refuse_bytes(args.blocks)) return why;
   if (auto why = refuse_rows(args.rows, args.k, 2)) return why;

@@ -1,4 +1,4 @@
-// Root mean square normalization: launches rmsnorm.comp. Buffers are bound as 4-byte words: f32 storage alone.
+// Root mean square normalization: launches rmsnorm.comp. Buffers are bound as 4-byte words: f32 storage only.
 #include "kernels/vulkan/rows.hpp"
 #include "ops/rmsnorm.hpp"
 #include "shaders/rmsnorm_rows.hpp"

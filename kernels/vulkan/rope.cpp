@@ -1,4 +1,4 @@
-// Rotary position embedding with Vulkan. Buffers are bound as 4-byte words: f32 storage alone.
+// Rotary position embedding with Vulkan. Buffers are bound as 4-byte words: f32 storage only.
 #include "kernels/vulkan/rotary.hpp"
 #include "ops/rope.hpp"
 #include "shaders/rope_pairs.hpp"

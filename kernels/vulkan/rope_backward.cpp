@@ -1,4 +1,4 @@
-// Gradient of rope with Vulkan: the rotation back. Buffers are bound as 4-byte words: f32 storage alone.
+// Gradient of rope with Vulkan: the inverse rotation. Buffers are bound as 4-byte words: f32 storage only.
 #include "kernels/vulkan/rotary.hpp"
 #include "ops/rope_backward.hpp"
 #include "shaders/rope_backward_pairs.hpp"

@@ -1,7 +1,7 @@
-// Rotation of pairs: y1 = x1 cos a - x2 sin a, y2 = x2 cos a + x1 sin a, where a = (position + row) theta^(-2i/d), exact or
-// the nearest float. An invocation takes one pair of a position and rotates it in every head. Vulkan promises sin and cos to
-// 2^-11 only: here they are polynomials of what an exact phase leaves of its quarter turns (kernels/rotary.hpp, octant in
-// contracts/numerics.yaml).
+// Rotation of pairs: y1 = x1 cos a - x2 sin a, y2 = x2 cos a + x1 sin a, where a = (position + row) theta^(-2i/d),
+// exact or the nearest float. An invocation takes one pair of a position and rotates it in every head. Vulkan
+// guarantees sin and cos to 2^-11 only: they are computed by polynomials here, after an exact reduction of the phase by
+// quarter turns (kernels/rotary.hpp, octant in contracts/numerics.yaml).
 #include "float_controls.glsl"
 layout(local_size_x = 64) in;
 
@@ -14,10 +14,10 @@ layout(push_constant) uniform Push {
   uint interleaved, float32_angle, position;
 };
 
-// Words 3 and 2 of the low 128 bits of (m1, m0) * f, f in words from x, lowest first.
+// Returns words 3 and 2 of the low 128 bits of (m1, m0) * f, f in words from x, lowest first.
 uvec2 phase_of(uint m1, uint m0, uvec4 f) {
   uint hi, lo, carry, a1, a2, a3;
-  umulExtended(m0, f.x, a1, lo);  // word 0 falls off
+  umulExtended(m0, f.x, a1, lo);  // word 0 is discarded
   umulExtended(m0, f.y, hi, lo);
   a1 = uaddCarry(a1, lo, carry);
   a2 = hi + carry;
@@ -48,13 +48,13 @@ vec2 octant_cos_sin(float r, uint quarters) {
   }
 }
 
-// phase (upper, lower word) in units of 2^-64 turns.
+// Returns cosine and sine of phase (upper, lower word) in units of 2^-64 turns.
 vec2 phase_cos_sin(uvec2 phase) {
   const uint quarters = (phase.x + (1u << 29)) >> 30;
   uvec2 rest = uvec2(phase.x - (quarters << 30), phase.y);
   const bool negative = (rest.x & 0x80000000u) != 0;
   if (negative) rest = uvec2(~rest.x + (rest.y == 0 ? 1 : 0), ~rest.y + 1);
-  // The 24 highest bits that are not zero, rounded, and how far they stand from the top: a float takes them as they are.
+  // The 24 highest significant bits, rounded, which a float holds exactly, and the shift that normalizes them.
   int shift = rest.x != 0 ? 31 - findMSB(rest.x) : 32 + (rest.y != 0 ? 31 - findMSB(rest.y) : 0);
   uint top = shift == 0 ? rest.x : shift < 32 ? (rest.x << shift) | (rest.y >> (32 - shift)) : rest.y << (shift - 32);
   const float digits = top > 0xffffff7fu ? 16777216.0 : float((top + 0x80u) >> 8);
@@ -68,7 +68,7 @@ vec2 cos_sin(uint i, uint at) {
   if (float32_angle == 0) return phase_cos_sin(phase_of(0, at, f));
   const float angle = float(at) * uintBitsToFloat(f.x);
   if (angle <= 0.785398185) return octant_cos_sin(angle, 0);
-  // From 1/2 on a float is a multiple of 2^-24: its 24 digits, shifted, and 2^-24 / (2 pi) in units of 2^-128 turns.
+  // A float from 1/2 on is a multiple of 2^-24: its 24 digits, shifted, times 2^-24 / (2 pi) in units of 2^-128 turns.
   const uint bits = floatBitsToUint(angle);
   const uint digits = (bits & 0x7fffffu) | 0x800000u;
   const uint left = (bits >> 23) - 126;  // 2^(exponent - 23 + 24)

@@ -11,7 +11,7 @@ struct RotaryPush {
   std::uint32_t rows, heads, half_d, x_first, x_row, x_head, y_first, y_row, y_head, interleaved, float32_angle, position;
 };
 
-/// The frequencies of a call go along with it in a buffer of their own.
+/// Launches with the frequencies of the call in a buffer of their own.
 inline void run_rotary(const Shader& shader, const Rotary& call, Device& device) {
   VulkanDevice& target = vulkan_device(device);
   const View<float> x = f32(call.from), y = f32(call.to);

@@ -1,8 +1,9 @@
-# assay_add_shader(target file.comp name [DEFINE...]) compiles a shader with glslc, has spirv-val accept it,
-# and embeds it: sources of the target include "shaders/<name>.hpp", which defines
-# assay::vulkan::shaders::<name>. What glslc reads is a file of its own that says the version and the definitions
-# and includes the source; sources therefore say no version.
-# assay_add_shaders(target file.comp...) does so for each name in a line `#pragma shaders name [DEFINE...]; ...` of the sources.
+# assay_add_shader(target file.comp name [DEFINE...]) compiles a shader with glslc, validates it with spirv-val, and
+# embeds it: sources of the target include "shaders/<name>.hpp", which defines assay::vulkan::shaders::<name>. glslc
+# reads a generated file that states the version and the definitions and includes the source, so that sources state no
+# version.
+# assay_add_shaders(target file.comp...) does so for each name in a line `#pragma shaders name [DEFINE...]; ...` of the
+# sources.
 include_guard(GLOBAL)
 find_program(ASSAY_GLSLC glslc REQUIRED)
 find_program(ASSAY_SPIRV_VAL spirv-val REQUIRED)
@@ -50,8 +51,8 @@ function(assay_add_shaders target)
   endforeach()
 endfunction()
 
-# All that is made of one source (or stands together under ASSAY_SHADERS_TOGETHER), in one start of glslc: nearly all of what that takes
-# is its own tables.
+# Compiles all shaders of one source (or of one group under ASSAY_SHADERS_TOGETHER) in one run of glslc, which spends
+# nearly all of its time on building its own tables.
 function(assay_compile_shaders target source)
   set(directory ${CMAKE_BINARY_DIR}/generated/shaders)
   get_property(names TARGET ${target} PROPERTY "assay shaders of ${source}")

@@ -1,4 +1,4 @@
-// dx = dy times the slope of x sigmoid(x): launches silu_backward.comp. dx shares no memory with x or dy (the
+// dx = dy times the derivative of x sigmoid(x): launches silu_backward.comp. dx shares no memory with x or dy (the
 // contract's clause).
 #include "kernels/vulkan/elementwise.hpp"
 #include "ops/silu_backward.hpp"

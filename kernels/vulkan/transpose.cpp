@@ -1,5 +1,5 @@
-// dst = srcᵀ: launches transpose.comp and transpose_naive.comp. src and dst share no memory (the contract's
-// clause). Every bit is kept.
+// dst = srcᵀ: launches transpose.comp and transpose_naive.comp. src and dst share no memory (the contract's clause).
+// Copies bits.
 #include "ops/transpose.hpp"
 
 #include "kernels/vulkan/launch.hpp"

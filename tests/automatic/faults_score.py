@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every fault of the lists is a mutant with its class and words, and default campaigns find at least 95% of them.
+"""Every listed fault is a mutant with its class and words, and default campaigns find at least 95% of them.
 
 faults_score.py SOURCE ASSAY
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A wrong list of faults is one sentence with its place; applied faults lie in namespaces of their own, and compilers name the
-lines of the source.
+"""An invalid list of faults gives one sentence with its place; applied faults are in namespaces of their own, and
+compilers report lines of the original source.
 
 faults_test.py SOURCE COMPILER
 """
@@ -40,7 +40,7 @@ RIGHT = {'id': 'one', 'kernel': 'add/cpu/right', 'class': 'formula', 'says': 'th
 
 
 def apply(folder, faults, op='add', backend='cpu', group='faults'):
-    """Exit code and standard error; `faults` is YAML or a list."""
+    """Returns exit code and standard error; `faults` is YAML or a list."""
     path = os.path.join(folder, 'falsify/mutation', group, backend, f'{op}.yaml')
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, 'w') as f:
@@ -90,7 +90,7 @@ with tempfile.TemporaryDirectory() as folder:
     refused(folder, [{**RIGHT, 'only': 'cuda'}], place + 'only is cuda or cuda-host, in a list of cuda')
     refused(folder, [{**RIGHT, 'old': 'int'}], place + 'the old text occurs ')
 
-    # Two faults of one file, one of them in a header and at two places, and both copies in one program.
+    # Two faults of one file, one of which edits a header and two places; both copies are linked into one program.
     both = [RIGHT, only | {'id': 'two', 'edits': [{'file': 'kernels/cpu/shared.hpp', 'old': '2 * x', 'new': '3 * x'}, {'old': 'a + b;', 'new': 'a * b;'}]}]
     code, said = apply(folder, both)
     made = build(folder, os.path.join(folder, 'runner.cpp'), '-o', os.path.join(folder, 'program'))
@@ -100,7 +100,7 @@ with tempfile.TemporaryDirectory() as folder:
     if printed != 'mutant/cpu/add/one -2\nmutant/cpu/add/two 36\n':
         sys.exit(f'other kernels than the two faulty ones, or other values: {printed}')
 
-    # In an edit, and behind one of more lines than it replaces.
+    # Errors inside an edit, and after an edit with more lines than it replaces.
     for new, text, line in (('a - absent;', KERNEL, 5), ('a\n - \n b;', KERNEL.replace('doubled(sum)', 'absent(sum)'), 7)):
         with open(os.path.join(folder, 'kernels/cpu/add.cpp'), 'w') as f:
             f.write(text)

@@ -1,5 +1,5 @@
-// PTX taken apart and printed back, every family of faults instruction by instruction, and the limit of loops. Where ptxas
-// is, what is made is also assembled.
+// PTX parsed and printed back, every family of faults instruction by instruction, and the limit on loops. If ptxas is
+// available, results are also assembled.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -85,10 +85,10 @@ bool can_assemble() {
   return can;
 }
 
-/// What ptxas has against it; nothing where there is no ptxas.
+/// Returns the complaint of ptxas; empty without ptxas.
 std::string complaint(const std::string& text) { return can_assemble() ? assemble(text, 90).why : ""; }
 
-/// The mutants of the family whose edit is behind the label of the body, each as "before -> after": those and no others.
+/// Expects exactly these mutants of the family, as "before -> after", among edits after the body's label.
 void expect(std::string_view family, const std::string& body, std::vector<std::string> wanted) {
   const Program program = program_of(body);
   std::size_t begin = 0;
@@ -149,7 +149,7 @@ TEST(Ptx, LoopsAreLimitedInEveryFunction) {
     for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++n;
     return n;
   };
-  EXPECT_EQ(count("trap;"), 2U);  // not at $L__start and $L__behind, which nothing leads back to
+  EXPECT_EQ(count("trap;"), 2U);  // not at $L__start and $L__behind: no branch leads back to them
   EXPECT_EQ(count("mov.u32 %assay_turns, 0;"), 2U);
   EXPECT_NE(text.find("$L__loop:\n\tadd.u32 %assay_turns, %assay_turns, 1;\n\tsetp.gt.u32 %assay_over, %assay_turns, 4194304;"), std::string::npos) << text;
   EXPECT_EQ(complaint(text), "");
@@ -173,7 +173,7 @@ TEST(Ptx, DumpsHoldOneFileAfterTheOther) {
   EXPECT_TRUE(dumped("cuobjdump info : nothing").empty());
 }
 
-/// cuobjdump as a script of the test's own.
+/// Replaces cuobjdump by a script of the test's own.
 TEST(Ptx, WhatTheProgramCarriesIsAskedFromCuobjdump) {
   const auto root = std::filesystem::temp_directory_path() / fmt::format("assay-ptx-{}", getpid());
   std::filesystem::create_directories(root / "bin");

@@ -1,4 +1,4 @@
-// The shaders that kernels ship: parsing and writing gives the same words, and their mutants are valid or known not to be.
+// Shipped shaders: parsing and writing reproduces the words, and their mutants are valid or known to be invalid.
 #include <gtest/gtest.h>
 
 #include <cstring>

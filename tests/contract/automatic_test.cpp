@@ -1,5 +1,5 @@
-// Contracts of calls that are dispatched: operands on the host are copied, those on a device are used where they lie, and conditions
-// that read elements look at them there.
+// Contracts of dispatched calls: host operands are copied, device operands are used in place, and conditions that read
+// elements evaluate them on the device's copy.
 #include <gtest/gtest.h>
 
 #include <vector>

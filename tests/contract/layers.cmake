@@ -15,7 +15,7 @@ function(lay_out)
   file(WRITE ${tree}/kernels/cpu/helper.cpp "\n")
 endfunction()
 
-# Runs the checks on the tree; `expected` is empty or must be part of what they say.
+# Runs the checks on the tree. `expected` is empty, or must occur in their message.
 function(expect expected)
   file(WRITE ${tree}/CMakeLists.txt "cmake_minimum_required(VERSION 3.25)\nproject(layers LANGUAGES NONE)\n"
        "include(${SOURCE}/ci/cmake/AssayOps.cmake)\n")
@@ -43,7 +43,7 @@ foreach(file falsify/copy.cpp kernels/cpu/copy.cpp kernels/cpu/naive/copy.cpp ke
   configure_file(${tree}/${file} ${tree}/${stray} COPYONLY)
   expect("${stray} belongs to no operation: there is no contracts/stray.yaml, so add it or remove the file.")
 endforeach()
-lay_out()  # its name begins with an operation's, but only shaders have variants
+lay_out()  # starts with an operation's name, but only shaders have variants
 configure_file(${tree}/kernels/cpu/copy.cpp ${tree}/kernels/cpu/copy_nt.cpp COPYONLY)
 expect("kernels/cpu/copy_nt.cpp belongs to no operation")
 lay_out()

@@ -1,4 +1,4 @@
-// The kernel chosen for callers who name none, and look-up by name.
+// Choice of a kernel for callers who name none, and lookup by name.
 #include "runtime/select.hpp"
 
 #include <gtest/gtest.h>

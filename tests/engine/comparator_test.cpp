@@ -67,7 +67,7 @@ TEST(Comparator, WhereSumsMayOverflowAnyNonfiniteClassPasses) {
   EXPECT_TRUE(accepts(Tier::worst_case, kNan, want));
   EXPECT_TRUE(accepts(Tier::worst_case, 3e38f, want));
   EXPECT_FALSE(accepts(Tier::worst_case, 1.0f, want));
-  want.value = kInf;  // an infinite input decides
+  want.value = kInf;  // an infinite input forces the infinity
   EXPECT_FALSE(accepts(Tier::worst_case, 1.0f, want));
 }
 
@@ -87,7 +87,7 @@ TEST(Comparator, AnEmptySumIsPlusZero) {
   }
 }
 
-/// A value within whose bound zero lies tells nothing of a kernel that writes zeros; infinities and NaN do.
+/// A value whose bound contains zero is no evidence against a kernel that writes zeros; infinities and NaN are.
 TEST(Comparator, CountsValuesForWhichZeroWouldPass) {
   const std::vector<Bounded> want{bounded(1e-9, 1e-8), bounded(1, 1e-8), bounded(0, 0), bounded(-2e-9, 1e-8), bounded(INFINITY, 0), bounded(NAN, 0)};
   const std::vector<float> got{0, 1, 0, 0, INFINITY, NAN};

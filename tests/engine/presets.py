@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every preset configures: nobody builds all of them every day. presets.py SOURCE"""
+"""Every preset configures: not every preset is built daily. presets.py SOURCE"""
 import json
 import pathlib
 import shutil

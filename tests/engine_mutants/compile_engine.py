@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles a rewritten source of the engine: falsify/schemata/compile.py with the places of rewrite_engine.py.
+"""Compiles a rewritten source of the engine: falsify/schemata/compile.py with the sites of rewrite_engine.py.
 
     compile_engine.py ROOT OUT COMMAND...      a compiler launcher: CMake appends the compiler's command
 """

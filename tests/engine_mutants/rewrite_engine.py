@@ -3,8 +3,8 @@
 
     rewrite_engine.py ROOT OUT FILES...        writes OUT/<file> for each, and OUT/mutants.json
 
-The places are those of falsify/schemata/rewrite.py, without the variants that mean less precision: those are faults of
-kernels. by_hand.py adds faults that no operator makes. What kills processes or removes files is not mutated.
+The sites are those of falsify/schemata/rewrite.py, without the variants that lower precision, which are faults of
+kernels. by_hand.py adds faults that no operator makes. Code that kills processes or removes files is not mutated.
 """
 import json
 import os
@@ -22,7 +22,7 @@ DANGEROUS = re.compile(r'\b(kill|waitpid|waitid|fork|prctl|setrlimit|remove|remo
 
 
 class File(schemata.File):
-    """A source of the engine, with its mutants by hand."""
+    """A source of the engine, with its mutants from by_hand.py."""
 
     FROZEN = ('KernelRegistration', 'consteval')
 

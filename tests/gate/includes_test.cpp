@@ -1,5 +1,5 @@
-// Includes found in tokens: what is followed, what is left to the system, what is refused as unknown; and digests that
-// no path is in.
+// Includes found in tokens: those followed, those left to the system, and those rejected as unknown; and digests that
+// do not depend on paths.
 #include "falsify/gate/includes.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@ namespace {
 
 using Set = std::set<std::string>;
 
-/// Edges of kernels/cpu/a.cpp with this text, in a tree with some files.
+/// Returns the edges of kernels/cpu/a.cpp with this text, in a tree with some files.
 Edges edges_of(const std::string& text, std::map<std::string, std::string, std::less<>> others = {}) {
   Tree tree;
   tree.files = std::move(others);
@@ -93,7 +93,7 @@ TEST(Includes, OfWhatIsThereAreSeenInTheQuestion) {
   EXPECT_EQ(edges_of("#if __has_include(\"core/sum.hpp\")\n#endif\n").files, Set{"src/core/sum.hpp"});
 }
 
-/// Digest of kernels/cpu/a.cpp in a tree of these files.
+/// Returns the digest of kernels/cpu/a.cpp in a tree of these files.
 std::string digest(std::map<std::string, std::string, std::less<>> files,
                    const std::string& path = "kernels/cpu/a.cpp") {
   Tree tree;
@@ -177,7 +177,7 @@ TEST(Includes, OfHeadersLeadToTheirDefinitions) {
                 {"kernels/cpu/two_one.cpp", "#include \"kernels/cpu/one.hpp\"\n"},
                 {"kernels/cpu/user.cpp", "#include \"kernels/cpu/one.hpp\"\nconst KernelRegistration row{};\n"}};
   EXPECT_EQ(Includes(tree).of("kernels/cpu/one.hpp").files, (Set{"kernels/cpu/one.cpp", "kernels/cpu/two_one.cpp"}));
-  // A source whose header was moved away from it, or that was renamed.
+  // A source that was separated from its header, or renamed.
   tree.files = {{"falsify/tools.hpp", ""},
                 {"falsify/rows.cpp", "#include \"falsify/tools.hpp\"\n"},
                 {"falsify/scale.cpp", "#include \"falsify/tools.hpp\"\n"},

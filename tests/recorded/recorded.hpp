@@ -1,4 +1,4 @@
-// What tests compute now, beside what was recorded in *.json; ASSAY_RECORD=1 records it anew.
+// Compares results of tests with results recorded in *.json; ASSAY_RECORD=1 records them anew.
 #pragma once
 
 #include <fmt/format.h>
@@ -21,7 +21,8 @@ namespace assay::falsify::recorded {
 
 using nlohmann::json;
 
-inline constexpr double kSame = 1e-8;  // one unit of the ninth digit, which is recorded last; mathematics libraries differ in the seventeenth
+// One unit of the ninth digit, the last recorded; math libraries differ in the seventeenth.
+inline constexpr double kSame = 1e-8;
 
 inline json number(double x) {
   if (!std::isfinite(x)) return fmt::format("{}", x);
@@ -30,7 +31,7 @@ inline json number(double x) {
 
 inline bool same(double x, double y, double apart) { return std::fabs(x - y) <= apart * std::max(std::fabs(x), std::fabs(y)); }
 
-/// Where two documents differ first, numbers by more than `apart`, relative; empty where they are the same.
+/// Returns the first difference of two documents (numbers: by more than `apart`, relative); empty if they are the same.
 inline std::string difference(const json& now, const json& before, double apart, const std::string& where = "") {
   if (now.is_number() && before.is_number()) {
     if (same(now.get<double>(), before.get<double>(), apart)) return "";
@@ -53,7 +54,7 @@ inline std::string difference(const json& now, const json& before, double apart,
 
 inline std::filesystem::path file_of(std::string_view name) { return std::filesystem::path(ASSAY_RECORDED) / fmt::format("{}.json", name); }
 
-/// What f returns in a process of its own: certificates draw their signs from a count of calls, which begins there.
+/// Returns the result of f in a process of its own: certificates derive signs from a call counter, which starts there.
 template <class F>
 json apart(const F& f) {
   int ends[2];
@@ -83,7 +84,7 @@ json apart(const F& f) {
   return status == 0 ? json::parse(text) : json("the process ended");
 }
 
-/// A file, one part of it at a time.
+/// Compares one part of a file, or records it.
 inline void expect_recorded(const std::filesystem::path& file, const std::string& part, const json& now, double apart_by = kSame) {
   ASSERT_TRUE(now.is_array()) << now;
   json all = json::object();
@@ -92,7 +93,7 @@ inline void expect_recorded(const std::filesystem::path& file, const std::string
     all[part] = now;
     std::ofstream out(file);
     const char* before_part = "{\n";
-    for (const auto& [name, entries] : all.items()) {  // an entry a line
+    for (const auto& [name, entries] : all.items()) {  // one entry per line
       out << std::exchange(before_part, ",\n") << json(name) << ": [";
       const char* before_entry = "\n";
       for (const json& entry : entries) out << std::exchange(before_entry, ",\n") << entry;

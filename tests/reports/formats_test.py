@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Report files of real runs held to their schemas, bad report folders, and what GitHub is told.
+"""Validates report files of real runs against their schemas; checks bad report folders and the output for GitHub.
 
 formats_test.py ASSAY LIBRARIES TOP
 """
@@ -48,7 +48,7 @@ RUNS = {
     "failing": (1, "falsified", ["--kernel", "mutant/cpu/matmul/wrong_tail_row", "--cases", 30]),
     "crashing": (1, "falsified", ["--lib", libraries / "hostile.so", "--symbol", "aborts", "--contract", "scale", "--cases", 2]),
     "mistrusted": (1, "mistrusted", ["matmul", "--kernel", "matmul/cpu/naive", "--obligation", "FALSIFY-MM-002", "--cases", 1,
-                                   "--dims", "k=0"]),  # it compares nothing but zeros
+                                   "--dims", "k=0"]),  # compares only zeros
     "refused": (3, "refused", ["--lib", libraries / "hostile.so", "--symbol", "refuses_all", "--contract", "scale", "--cases", 3]),
     "foreign": (1, "falsified", ["--lib", libraries / "faults.so", "--symbol", "matmul_dropped_last_k", "--contract", "matmul", "--cases", 20]),
 }
@@ -72,7 +72,7 @@ def every_run_is_valid():
 
 
 def schemas_refuse():
-    """The validators above are not blind."""
+    """Checks that the validators above reject invalid documents."""
     report, sarif = (json.loads((folder / "failing" / file).read_text()) for file in ("report.json", "assay.sarif"))
 
     def objects(document, path=()):
@@ -86,7 +86,7 @@ def schemas_refuse():
             document = document[step]
         return document
 
-    free = ("dims", "params", "prelude", "values")  # whose keys are names of the operation
+    free = ("dims", "params", "prelude", "values")  # these have the operation's names as keys
     unknown = missing = 0
     for path in objects(report):
         if path and path[-1] in free:
@@ -183,7 +183,7 @@ def bad_folders():
         done = run(*arguments, to)
         check(done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "the folder cannot be created" in done.stderr, f"{what}: {done.stderr}")
         check(done.stdout == "", f"{what}: nothing was run first")
-    # The disk is full only later: what was found is printed all the same.
+    # If the disk fills up later, findings are still printed.
     for name in ("report.json", "junit.xml", "assay.sarif", "report.html"):
         full = folder / f"full-{name}"
         full.mkdir()

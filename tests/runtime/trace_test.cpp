@@ -1,4 +1,4 @@
-// Spans: names, nesting and attributes where a sink is set, and none where it is not.
+// Spans: names, nesting and attributes if a sink is set, and none otherwise.
 #include "runtime/trace.hpp"
 
 #include <gtest/gtest.h>

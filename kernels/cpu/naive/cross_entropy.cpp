@@ -11,9 +11,9 @@ namespace {
 
 using ops::CrossEntropyArgs;
 
-/// loss[i] = weights[y] ((m - logits[i,y]) + log sum_j exp(logits[i,j] - m)), y = targets[i]; logsumexp[i] beside it;
-/// total: their sum, over normalizer. logits (rows, classes): any leading dimension. No output shares memory with an
-/// input. Error: the contract's bound. Cost: three passes over each row.
+/// loss[i] = weights[y] ((m - logits[i,y]) + log sum_j exp(logits[i,j] - m)), y = targets[i]; also writes logsumexp[i],
+/// and total = sum_i loss[i] / normalizer. logits (rows, classes): any leading dimension. No output shares memory with
+/// an input. Error: the contract's bound. Cost: three passes over each row.
 void naive(const CrossEntropyArgs& args, Device&) {
   float sum = 0, weight = 0;
   for (Index i = 0; i < args.rows; ++i) {

@@ -8,7 +8,7 @@ namespace {
 
 using ops::LinearArgs;
 
-/// The sum in ascending order, the bias last.
+/// Sums over in ascending order and adds the bias last.
 void naive(const LinearArgs& args, Device&) {
   for (Index i = 0; i < args.s; ++i)
     for (Index o = 0; o < args.out; ++o) {

@@ -9,7 +9,7 @@ namespace {
 
 using ops::LoraLinearArgs;
 
-/// t first, then y: the sum over in, the bias, the scaled sum over the ranks, each in ascending order.
+/// Computes t, then y: the sum over in, the bias, then the scaled sum over the ranks, each in ascending order.
 void naive(const LoraLinearArgs& args, Device&) {
   const float scale = lora_scale(args.alpha, args.r);
   for (Index i = 0; i < args.s; ++i) {

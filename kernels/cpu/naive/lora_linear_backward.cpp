@@ -12,7 +12,7 @@ namespace {
 
 using ops::LoraLinearBackwardArgs;
 
-/// Row by row: g = alpha / r dy · B, which dx and dA use at once, and the row's part of dB. Inner loops run along rows;
+/// Goes row by row: g = alpha / r dy · B, its use in dx and dA, and the row's terms of dB. Inner loops run along rows;
 /// sums over rows ascend.
 void naive(const LoraLinearBackwardArgs& args, Device&) {
   const float scale = lora_scale(args.alpha, args.r);

@@ -1,4 +1,4 @@
-// The adapter added to the weight on the CPU, in plain loops.
+// Adds the adapter to the weight on the CPU, in plain loops.
 #include "ops/lora_merge.hpp"
 
 #include "kernels/lora.hpp"

@@ -1,4 +1,4 @@
-// The adapter taken out of the weight on the CPU, in plain loops.
+// Subtracts the adapter from the weight on the CPU, in plain loops.
 #include "ops/lora_unmerge.hpp"
 
 #include "kernels/lora.hpp"

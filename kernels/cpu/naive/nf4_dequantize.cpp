@@ -11,7 +11,7 @@ using ops::Nf4DequantizeArgs;
 
 /// y[j,p] = code[q[j,p]] absmax[j, p/64]
 ///   codes (n, 32 b), absmax (n, b), y (n, k), b = ceil(k/64): row-major, any leading dimension; y shares no memory.
-/// One rounding: bits are the contract's. Cost 4.6 n k bytes.
+/// One rounding: the contract fixes the bits. Cost 4.6 n k bytes.
 void naive(const Nf4DequantizeArgs& args, Device&) {
   for (Index j = 0; j < args.n; ++j)
     for (Index p = 0; p < args.k; ++p)

@@ -14,7 +14,7 @@ namespace {
 
 using ops::Q4KQuantizeArgs;
 
-/// One super-block of `count` values and, behind them, the last one again.
+/// One super-block of `count` values, padded with the last one.
 void encode_plainly(const float* from, Index count, std::uint8_t* block) {
   std::fill_n(block, q4_k::kBytes, std::uint8_t{0});
   const auto put = [block](Index at, Half h) { std::memcpy(block + at, &h.bits, 2); };

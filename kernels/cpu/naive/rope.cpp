@@ -9,7 +9,7 @@ namespace {
 
 using ops::RopeArgs;
 
-/// Rotates every pair of every head: core/rotary.hpp has the angles.
+/// Rotates every pair of every head by the angles of core/rotary.hpp.
 ///   (rows,heads,d) twice: float32, binary16 or bfloat16, heads dense; they share no memory.
 template <class S>
 void naive(const RopeArgs& args, Device&) {

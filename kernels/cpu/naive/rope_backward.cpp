@@ -1,4 +1,4 @@
-// Gradient of rope on the CPU, in plain loops: the rotation back.
+// Gradient of rope on the CPU, in plain loops: the inverse rotation.
 #include "ops/rope_backward.hpp"
 
 #include "kernels/cpu/naive/rotary.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 using ops::RopeBackwardArgs;
 
-/// Rotates every pair of every head: core/rotary.hpp has the angles.
+/// Rotates every pair of every head by the negated angles of core/rotary.hpp.
 ///   (rows,heads,d) twice: float32, binary16 or bfloat16, heads dense; they share no memory.
 template <class S>
 void naive(const RopeBackwardArgs& args, Device&) {

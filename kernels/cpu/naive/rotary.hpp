@@ -10,7 +10,7 @@
 
 namespace assay::cpu {
 
-/// The angle in double, reduced exactly: by turns for an exact angle, by the C library for a float.
+/// Returns the angle in double, reduced exactly: by whole turns for an exact angle, by the C library for a float.
 inline double angle_of(const RotaryFrequency& f, Index position, bool float32_angle) {
   if (float32_angle) return static_cast<float>(position) * std::bit_cast<float>(f.word[0]);
   const std::uint64_t phase = phase_of(static_cast<std::uint64_t>(position), static_cast<std::uint64_t>(f.word[3]) << 32 | f.word[2],
@@ -18,7 +18,7 @@ inline double angle_of(const RotaryFrequency& f, Index position, bool float32_an
   return static_cast<double>(static_cast<std::int64_t>(phase)) * (0x1p-63 * std::numbers::pi);
 }
 
-/// One pair after another, cosine and sine of the exact angle by the C library in double.
+/// Rotates one pair after another, with cosine and sine of the exact angle from the C library in double.
 template <class S>
 void rotate_each(const Rotary& call) {
   const std::vector<RotaryFrequency>& frequencies = rotary_frequencies(call.theta, call.d, call.float32_angle);

@@ -1,4 +1,4 @@
-// What layer_norm.yaml names beyond the engine's own checks (optional: a contract can do without).
+// Input generators that layer_norm.yaml names beyond the engine's own checks (optional).
 #include <cmath>
 
 #include "falsify/rows.hpp"
@@ -6,7 +6,7 @@
 
 namespace assay::falsify {
 
-/// Rows whose variance is near eps, where eps matters most, around 0 or beside a mean that is large against it.
+/// Draws rows whose variance is near eps, where eps matters most, around 0 or around a relatively large mean.
 void layer_norm::sensitive(Problem& problem, Strategy strategy, Random& random) {
   if (strategy != Strategy::directed) return;
   const Index rows = problem.dims[0], n = problem.dims[1];

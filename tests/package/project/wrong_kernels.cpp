@@ -1,4 +1,4 @@
-// Kernels that are wrong on purpose: `myassay mutants` must falsify every one.
+// Kernels that are wrong on purpose: `myassay mutants` must falsify each of them.
 #include <cmath>
 
 #include "ops/layer_norm.hpp"
