@@ -41,10 +41,21 @@ struct Checked {
   std::string warning{};  ///< for accepted evidence: differences from CI's environment
 };
 
+/// Reasons for which reviewers accept that evidence is stale or that a kernel refuses more, by kernel or back end.
+using Agreements = std::map<std::string, std::string>;
+
+/// Agreements from trailers of commits ("Gate-agree: WHAT: REASON"; WHAT is a kernel or a back end). Throws InputError where one
+/// names neither or gives no reason.
+Agreements agreements(const std::vector<std::string>& trailers, const std::vector<Subject>& all);
+
+/// The reason agreed to for a kernel or its back end; null: none.
+const std::string* agreed(const Agreements& agreements, const std::string& kernel);
+
 struct EvidenceRules {
   std::set<Backend> proven_here;  ///< back ends whose campaigns on this machine prove as much as evidence
   std::set<Backend> runs_here;    ///< back ends that run here at all
   std::filesystem::path signers;  ///< file of allowed signers; empty: signatures are not checked
+  Agreements agreements{};        ///< accept stale lines of evidence that the base holds unchanged
 };
 
 /// Checks the evidence of kernels that are touched or whose evidence differs from that of `base`:

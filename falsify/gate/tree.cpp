@@ -118,4 +118,12 @@ Tree committed_tree(const fs::path& root, const std::string& commit) {
   return tree;
 }
 
+std::vector<std::string> trailers(const fs::path& root, const std::string& commit, const std::string& key) {
+  const std::string text = said(root, {"log", "--format=%(trailers:unfold,valueonly,key=" + key + ")", commit + "..HEAD"});
+  std::vector<std::string> values;
+  for (std::string_view rest = text; !rest.empty();)
+    if (const std::string_view line = take(rest, '\n'); !line.empty()) values.emplace_back(line);
+  return values;
+}
+
 }  // namespace assay::falsify

@@ -131,6 +131,8 @@ struct Here {
 Here look_around(const Plan& plan, const Options& o) {
   Here here;
   here.rules.signers = o.signers;
+  if (!plan.base.empty())
+    here.rules.agreements = falsify::agreements(falsify::trailers(o.root, plan.base, "Gate-agree"), plan.subjects);
   here.rules.runs_here = here.rules.proven_here = {Backend::cpu, Backend::cuda_host};
   std::set<Backend> asked;  // starting a device takes time: only those needed
   for (const falsify::Touched& t : plan.touched)
@@ -201,6 +203,7 @@ struct Result {
   json report;
   std::vector<falsify::Checked> evidence;
   std::vector<falsify::Worse> worse;
+  falsify::Agreements agreements;
 };
 
 json plan_json(const Plan& plan) {
@@ -259,6 +262,7 @@ Result judge(const Plan& plan, const Options& o) {
                options.seed);
   std::fflush(stdout);
   Result result;
+  result.agreements = here.rules.agreements;
   result.evidence = falsify::check_evidence(plan.subjects, plan.touched, plan.before, plan.now, here.rules);
   ProgressLine line(o.quiet || o.json, {.whole = time, .kernel = options.time, .jobs = jobs});
   auto results = falsify::run_pool(here.kernels, options, jobs, [&](const falsify::PoolStatus& s) { line.update(s); });
@@ -305,7 +309,7 @@ int run(const Options& o) {
   std::fflush(stdout);
   announce(result.report);
   const bool stopped = std::ranges::any_of(result.worse, [&](const falsify::Worse& w) {
-    return w.stops() && std::ranges::find(o.agreed, w.kernel) == o.agreed.end();
+    return w.stops() && std::ranges::find(o.agreed, w.kernel) == o.agreed.end() && falsify::agreed(result.agreements, w.kernel) == nullptr;
   });
   if (falsify::report_failed(result.report) || stopped) return kFalsified;
   const json& totals = result.report["totals"];

@@ -587,6 +587,24 @@ def evidence():
         refused("stale evidence", part)
         git("reset", "-q", "--hard", "HEAD~1")
         git("clean", "-qfd")
+    # A commit of the change may agree that what the base holds is stale: with a reason, and for lines that it leaves alone.
+    def agreeing(code, words, trailer, touch=lambda: None):
+        edit("kernels/cuda/softmax.cu")
+        touch()
+        git("add", "-A")
+        git("commit", "-qm", "change\n\n" + trailer)
+        done = gate(base="HEAD~1")
+        told = str([[e["reason"], e["warning"]] for e in done.json["evidence"]]) if done.json else done.stderr
+        check(done.returncode == code and words in told, f"{trailer}: {done.returncode}, {told}")
+        git("reset", "-q", "--hard", "HEAD~1")
+
+    agreeing(0, "as agreed: renewed with the next release", "Gate-agree: cuda: renewed with the next release")
+    agreeing(0, "as agreed: only a name", f"Gate-agree: {CUDA}: only a name")
+    agreeing(1, "is stale", "Gate-agree: vulkan: another back end")
+    agreeing(1, "is stale", "Gate-agree: cuda: an edited line", lambda: put(sealed({**good, "driver": "another"})))
+    agreeing(1, "no line", "Gate-agree: cuda: a line that is gone", lambda: file_of(CUDA).unlink())
+    agreeing(2, "gives no reason", "Gate-agree: cuda")
+    agreeing(2, "names no kernel", "Gate-agree: softmax/cuda: of what?")
     # Campaigns here prove nothing about a GPU: Vulkan kernels need evidence even if lavapipe could run them.
     vulkan = "softmax/vulkan/rows"
     put(made_up(vulkan, ALL[vulkan]["hashes"]), vulkan)

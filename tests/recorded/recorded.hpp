@@ -14,8 +14,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "contract/descriptor.hpp"
+#include "falsify/engine/random.hpp"
 
 namespace assay::falsify::recorded {
 
@@ -84,13 +86,72 @@ json apart(const F& f) {
   return status == 0 ? json::parse(text) : json("the process ended");
 }
 
+/// Entries of a part that are recorded in full: the shortest. Of every other entry, a digest is recorded.
+inline constexpr std::size_t kInFull = 20;
+
+/// Sums to which every element contributes, including small ones; weights distinguish places.
+inline json summary(const std::vector<double>& values) {
+  double sum = 0, logs = 0;
+  Index zeros = 0, infinite = 0, nan = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double x = values[i], weight = 1 + static_cast<double>(i % 13) / 16;
+    nan += std::isnan(x), infinite += std::isinf(x), zeros += x == 0;
+    if (!std::isfinite(x) || x == 0) continue;
+    sum += x > 0 ? weight : -weight;
+    logs += weight * std::log2(std::fabs(x));
+  }
+  return {values.size(), zeros, infinite, nan, number(sum), number(logs)};
+}
+
+/// Moves the floating-point numbers of a document into `numbers`.
+inline void take_numbers(json& document, std::vector<double>& numbers) {
+  if (document.is_number_float()) {
+    numbers.push_back(document.get<double>());
+    document = nullptr;
+  } else if (document.is_structured()) {
+    for (json& member : document) take_numbers(member, numbers);
+  }
+}
+
+/// A hash of the entry without its floating-point numbers, and their summary, which compares with a tolerance as numbers do.
+inline json digest(json entry) {
+  std::vector<double> numbers;
+  take_numbers(entry, numbers);
+  return {{"digest", fmt::format("{:016x}", derive(0, entry.dump()))}, {"numbers", summary(numbers)}};
+}
+
+inline bool is_digest(const json& entry) { return entry.is_object() && entry.contains("digest"); }
+
+/// Replaces all but the shortest entries by their digests.
+inline json shortened(const json& entries) {
+  std::vector<std::size_t> lengths;
+  for (const json& entry : entries) lengths.push_back(entry.dump().size());
+  if (lengths.size() <= kInFull) return entries;
+  std::vector<std::size_t> sorted = lengths;
+  std::ranges::nth_element(sorted, sorted.begin() + kInFull);
+  json all = json::array();
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    json short_form = digest(entries[i]);
+    all.push_back(lengths[i] < sorted[kInFull] || lengths[i] <= short_form.dump().size() ? entries[i] : std::move(short_form));
+  }
+  return all;
+}
+
+/// Entries in the form in which `recorded` holds them.
+inline json as_recorded(const json& entries, const json& recorded) {
+  json all = json::array();
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    all.push_back(i < recorded.size() && is_digest(recorded[i]) ? digest(entries[i]) : entries[i]);
+  return all;
+}
+
 /// Compares one part of a file, or records it.
 inline void expect_recorded(const std::filesystem::path& file, const std::string& part, const json& now, double apart_by = kSame) {
   ASSERT_TRUE(now.is_array()) << now;
   json all = json::object();
   if (std::ifstream in(file); in) all = json::parse(in);
   if (std::getenv("ASSAY_RECORD") != nullptr) {
-    all[part] = now;
+    all[part] = shortened(now);
     std::ofstream out(file);
     const char* before_part = "{\n";
     for (const auto& [name, entries] : all.items()) {  // one entry per line
@@ -103,7 +164,7 @@ inline void expect_recorded(const std::filesystem::path& file, const std::string
     return;
   }
   ASSERT_TRUE(all.contains(part)) << file << " lacks this part: run this test with ASSAY_RECORD=1";
-  const std::string found = difference(now, all[part], apart_by);
+  const std::string found = difference(as_recorded(now, all[part]), all[part], apart_by);
   EXPECT_EQ(found, "") << "if that is meant, run this test with ASSAY_RECORD=1 and commit what has changed";
 }
 

@@ -23,20 +23,6 @@ namespace {
 
 constexpr std::size_t kLongest = 16;  // longer lists of numbers are summarized
 
-/// Sums to which every element contributes, including small ones; weights distinguish places.
-json summary(const std::vector<double>& values) {
-  double sum = 0, logs = 0;
-  Index zeros = 0, infinite = 0, nan = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const double x = values[i], weight = 1 + static_cast<double>(i % 13) / 16;
-    nan += std::isnan(x), infinite += std::isinf(x), zeros += x == 0;
-    if (!std::isfinite(x) || x == 0) continue;
-    sum += x > 0 ? weight : -weight;
-    logs += weight * std::log2(std::fabs(x));
-  }
-  return {values.size(), zeros, infinite, nan, number(sum), number(logs)};
-}
-
 /// Summarizes an error map, whose rows are strings.
 json picture(const json& cells) {
   std::vector<double> all;
@@ -168,6 +154,23 @@ TEST_P(Recorded, Cases) { expect_recorded(*GetParam(), "cases", &cases); }
 
 INSTANTIATE_TEST_SUITE_P(Of, Recorded, testing::ValuesIn(operations().begin(), operations().end()),
                          [](const auto& info) { return std::string(info.param->name); });
+
+TEST(RecordedDigests, TellEntriesApart) {
+  json entries = json::array();
+  for (int i = 0; i < 30; ++i) entries.push_back({{"case", std::string(static_cast<std::size_t>(80 + i), 'x')}, {"worst", 1.0 / (i + 1)}});
+  const json recorded = shortened(entries);
+  EXPECT_EQ(std::ranges::count_if(recorded, &is_digest), 10);
+  const auto difference_after = [&](const char* key, const json& value) {
+    json now = entries;
+    now[29][key] = value;
+    return difference(as_recorded(now, recorded), recorded, kSame);
+  };
+  EXPECT_EQ(difference_after("worst", 1.0 / 30), "");
+  EXPECT_EQ(difference_after("worst", (1 + 1e-12) / 30), "") << "mathematics libraries differ by as much";
+  EXPECT_NE(difference_after("worst", (1 + 1e-6) / 30), "");
+  EXPECT_NE(difference_after("worst", -1.0 / 30), "");
+  EXPECT_NE(difference_after("case", "x"), "");
+}
 
 json lines(const std::string& text) {
   json all = json::array();
