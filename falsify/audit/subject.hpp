@@ -1,4 +1,4 @@
-// What an audit probes of an operation: the sums whose terms its inputs decide. Each falsify/<op>.cpp names those of its
+// What an audit probes of an operation: the sums whose terms its inputs decide. Each falsify/properties/<op>.cpp names those of its
 // operation in `audited()`.
 #pragma once
 

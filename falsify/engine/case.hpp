@@ -26,7 +26,7 @@ enum class Strategy {
   subnormal,      ///< values whose products or themselves are below 2^-126
   huge,           ///< values whose sums come near, or pass, the largest float
   signed_zeros,   ///< half the elements are +0 or -0
-  directed,       ///< the operation's own: where its formula is most sensitive (falsify/<op>.cpp)
+  directed,       ///< the operation's own: where its formula is most sensitive (falsify/properties/<op>.cpp)
   nonfinite,      ///< Gaussian and zeros of both signs, with single NaN, +Inf or -Inf planted
   runs,           ///< along each row stretches of 1 to 256 elements that count for nothing, or alone for something; in joint shapes
 };

@@ -18,8 +18,8 @@
 #include <string>
 
 #include "falsify/engine/checkpoint.hpp"
-#include "falsify/engine/child_exit.hpp"
-#include "falsify/engine/child_process.hpp"
+#include "system/child_exit.hpp"
+#include "system/child_process.hpp"
 #include "falsify/engine/report.hpp"
 
 namespace assay::falsify {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "falsify/engine/campaign.hpp"
-#include "falsify/engine/interrupt.hpp"
+#include "system/interrupt.hpp"
 #include "falsify/engine/journal.hpp"
 
 namespace assay::falsify {

@@ -11,10 +11,10 @@
 #include <cstring>
 
 #include "assay/plugin.h"
-#include "falsify/engine/child_exit.hpp"
-#include "falsify/engine/child_process.hpp"
+#include "system/child_exit.hpp"
+#include "system/child_process.hpp"
 #include "falsify/engine/kernel_output.hpp"
-#include "falsify/engine/sandbox.hpp"
+#include "system/sandbox.hpp"
 
 namespace assay::falsify {
 namespace {

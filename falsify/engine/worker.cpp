@@ -19,10 +19,10 @@
 #include <utility>
 
 #include "core/errors.hpp"
-#include "falsify/engine/child_exit.hpp"
-#include "falsify/engine/child_process.hpp"
+#include "system/child_exit.hpp"
+#include "system/child_process.hpp"
 #include "falsify/engine/load.hpp"
-#include "falsify/engine/sandbox.hpp"
+#include "system/sandbox.hpp"
 #include "runtime/cuda_host/thread_order.hpp"
 
 namespace assay::falsify {

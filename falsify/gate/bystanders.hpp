@@ -10,8 +10,8 @@ namespace assay::falsify {
 /// Nothing that decides includes any of them (gate_test.py, bystanders).
 inline constexpr std::string_view kBystanders[] = {
     // Reports, journals, progress, and the processes that campaigns are dealt to: they pass on what campaigns found.
-    "falsify/engine/checkpoint.cpp", "falsify/engine/checkpoint.hpp", "falsify/engine/interrupt.cpp",
-    "falsify/engine/interrupt.hpp", "falsify/engine/journal.cpp", "falsify/engine/journal.hpp",
+    "falsify/engine/checkpoint.cpp", "falsify/engine/checkpoint.hpp", "src/system/interrupt.cpp",
+    "src/system/interrupt.hpp", "falsify/engine/journal.cpp", "falsify/engine/journal.hpp",
     "falsify/engine/pool.cpp", "falsify/engine/pool.hpp", "falsify/engine/report.cpp", "falsify/engine/report.hpp",
     "falsify/engine/reports/embed.cmake", "falsify/engine/reports/embedded.hpp", "falsify/engine/reports/fields.cpp",
     "falsify/engine/reports/fields.hpp", "falsify/engine/reports/formats.hpp", "falsify/engine/reports/github.cpp",
@@ -25,6 +25,9 @@ inline constexpr std::string_view kBystanders[] = {
     "src/runtime/select.cpp",
     // Spans.
     "src/runtime/chrome_trace.cpp", "src/runtime/chrome_trace.hpp", "src/runtime/trace.cpp",
+    // Other programs, run by the gate and by mutants, and digests.
+    "src/system/program.cpp", "src/system/program.hpp", "src/system/scratch.hpp", "src/system/sha256.cpp",
+    "src/system/sha256.hpp",
     // Pages about contracts.
     "src/contractgen/emit_docs.cpp"};
 

@@ -28,9 +28,9 @@ std::vector<Subject> subjects();
 
 /// contract    contracts/<op>.yaml and the certificates of the operation
 /// reference   reference/<op>.hpp and what it includes
-/// properties  falsify/<op>.cpp and what it includes
+/// properties  falsify/properties/<op>.cpp and what it includes
 /// kernel      the launcher that registers it, Kernel::source, and what they include
-/// engine      falsify/engine, falsify/audit, src/core, src/contract, src/contractgen, src/runtime of this back end,
+/// engine      falsify/engine, falsify/audit, src/core, src/contract, src/contractgen, src/system, src/runtime of this back end,
 /// less the files that
 ///             decide nothing (bystanders.hpp), and contracts/numerics.yaml
 /// flags       CMakeLists.txt and CMake modules on the way to it, CMakePresets.json

@@ -15,7 +15,7 @@
 #include "cli/selection.hpp"
 #include "cli/values.hpp"
 #include "core/files.hpp"
-#include "falsify/engine/interrupt.hpp"
+#include "system/interrupt.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/engine/report.hpp"
 #include "falsify/gate/evidence.hpp"

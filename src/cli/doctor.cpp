@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/commands.hpp"
-#include "falsify/engine/sandbox.hpp"
+#include "system/sandbox.hpp"
 #include "runtime/registry.hpp"
 
 namespace assay::cli {

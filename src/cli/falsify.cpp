@@ -18,7 +18,7 @@
 #include "falsify/engine/joint.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/engine/report.hpp"
-#include "falsify/gate/sha256.hpp"
+#include "system/sha256.hpp"
 #include "runtime/limits.hpp"
 
 namespace assay::cli {

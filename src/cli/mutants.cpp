@@ -13,7 +13,7 @@
 #include "cli/selection.hpp"
 #include "cli/values.hpp"
 #include "core/files.hpp"
-#include "falsify/automatic/summary.hpp"
+#include "falsify/mutation/study/summary.hpp"
 #include "falsify/engine/percentile.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/engine/report.hpp"

@@ -9,7 +9,7 @@
 #include "cli/commands.hpp"
 #include "cli/selection.hpp"
 #include "core/files.hpp"
-#include "falsify/automatic/sample.hpp"
+#include "falsify/mutation/study/sample.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/policies/table.hpp"
 

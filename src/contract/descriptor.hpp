@@ -91,7 +91,7 @@ struct ClauseInfo {
   std::span<const int> reads{};              ///< tensors whose elements the condition looks at
 };
 
-/// One falsifiable claim. `by` names an engine check (differential, exact, ...) or a function of falsify/<op>.cpp.
+/// One falsifiable claim. `by` names an engine check (differential, exact, ...) or a function of falsify/properties/<op>.cpp.
 struct ObligationInfo {
   std::string_view id;
   std::string_view claim;
@@ -133,7 +133,7 @@ struct OpDescriptor {
   bool bitwise_deterministic = true;
   /// Outputs are determined bit for bit: copies, and codecs whose arithmetic the contract pins.
   bool copies = false;
-  /// The operation makes inputs of its own for the strategy `directed` (falsify/<op>.cpp).
+  /// The operation makes inputs of its own for the strategy `directed` (falsify/properties/<op>.cpp).
   bool directed = false;
   /// Why the operation as a whole has no gradients; empty where it has.
   std::string_view no_gradients{};

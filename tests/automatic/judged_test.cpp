@@ -1,5 +1,5 @@
 // Judged holes: what is taken, and what an entry must not be.
-#include "falsify/automatic/judged.hpp"
+#include "falsify/mutation/study/judged.hpp"
 
 #include <gtest/gtest.h>
 

@@ -31,7 +31,7 @@
 
 #include "core/errors.hpp"
 #include "falsify/engine/campaign.hpp"
-#include "falsify/engine/sandbox.hpp"
+#include "system/sandbox.hpp"
 #include "falsify/engine/draw.hpp"
 #include "falsify/engine/gradients.hpp"
 #include "falsify/engine/trial.hpp"

@@ -5,7 +5,7 @@ MUTANT is true while the mutant runs. What is there must occur once in the file,
 COMPARATOR, TRIAL, ARENA = 'falsify/engine/comparator.cpp', 'falsify/engine/trial.cpp', 'falsify/engine/arena.cpp'
 DRAW, INPUTS, CASE = 'falsify/engine/draw.cpp', 'falsify/engine/inputs.cpp', 'falsify/engine/case.cpp'
 SHRINK, CAMPAIGN, REPORT = 'falsify/engine/shrink.cpp', 'falsify/engine/campaign.cpp', 'falsify/engine/report.cpp'
-WORKER, BUILTIN, SANDBOX = 'falsify/engine/worker.cpp', 'falsify/engine/builtin.cpp', 'falsify/engine/sandbox.cpp'
+WORKER, BUILTIN, SANDBOX = 'falsify/engine/worker.cpp', 'falsify/engine/builtin.cpp', 'src/system/sandbox.cpp'
 FAILED_CALL, EXPLANATION, DEPTH = 'falsify/engine/failed_call.cpp', 'falsify/engine/explanation.cpp', 'falsify/engine/depth.cpp'
 JUNIT, SARIF, GRADIENTS = 'falsify/engine/reports/junit.cpp', 'falsify/engine/reports/sarif.cpp', 'falsify/engine/gradients.cpp'
 ENFORCE, CERTIFICATES, OWN = 'src/contract/enforce.cpp', 'src/contract/certificates.cpp', 'src/contract/certificates/'

@@ -1,8 +1,8 @@
-// What falsify/schemata/mutate.hpp leaves alone because kernels have none of it: operands of class types, such as Bounded
+// What falsify/mutation/source/mutate.hpp leaves alone because kernels have none of it: operands of class types, such as Bounded
 // and Dual, whose other operators exist for some. Included before each rewritten source of the engine.
 #pragma once
 
-#include "falsify/schemata/mutate.hpp"
+#include "falsify/mutation/source/mutate.hpp"
 
 namespace assay_mutate {
 

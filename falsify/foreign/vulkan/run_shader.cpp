@@ -8,7 +8,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "falsify/spirv/module.hpp"
+#include "spirv/module.hpp"
 #include "plugin/shader.hpp"
 #include "runtime/vulkan/vulkan_device.hpp"
 
