@@ -4,13 +4,15 @@
 # assay_generate(FOLDER ROOT CONTRACTS...): writes the sources of these contracts into FOLDER while building; messages name
 # the files relative to ROOT. Sets in the caller
 #   generated_files        everything that is written
-#   generated_ops          checked entry points and descriptors
+#   generated_ops          checked calls and descriptors
+#   generated_calls        entry points for callers: src/serve chooses their kernels
 #   generated_oracles      references instantiated for every number type
 #   generated_obligations  checks linked to the ids they belong to
 #   generated_tests        GoogleTest: each requires clause broken in each way it names
 function(assay_generate folder root)
-  set(files ops/index.cpp oracles.cpp obligations.cpp)
+  set(files ops/index.cpp ops/calls.cpp oracles.cpp obligations.cpp)
   set(ops ${folder}/ops/index.cpp)
+  set(calls ${folder}/ops/calls.cpp)
   set(oracles ${folder}/oracles.cpp)
   set(obligations ${folder}/obligations.cpp)
   foreach(contract ${ARGN})
@@ -34,7 +36,7 @@ function(assay_generate folder root)
     COMMENT "Generating operations from contracts"
     VERBATIM)
   set(generated_files ${files} PARENT_SCOPE)
-  foreach(list ops oracles obligations tests)
+  foreach(list ops calls oracles obligations tests)
     set(generated_${list} ${${list}} PARENT_SCOPE)
   endforeach()
 endfunction()

@@ -59,7 +59,8 @@ assay_forbid_orphans(reference/*.hpp "^void <name>\\(")
 
 # assay_operations(): generates, and defines
 #   assay_generated    what must be built before a generated header is included
-#   assay_ops          checked entry points and descriptors
+#   assay_ops          checked calls and descriptors
+#   assay_calls        entry points for callers
 #   assay_oracles      references instantiated for every number type
 #   assay_obligations  checks linked to the ids they belong to
 function(assay_operations)
@@ -74,6 +75,8 @@ function(assay_operations)
   # GCC 12 takes the unused extents of a temporary Shape for read where it inlines == of four axes.
   target_compile_options(assay_ops PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   target_link_libraries(assay_ops PUBLIC assay_contract)
+  add_library(assay_calls STATIC ${generated_calls})
+  target_link_libraries(assay_calls PUBLIC assay_ops assay_serve)
   add_library(assay_oracles STATIC ${generated_oracles})
   set_source_files_properties(${ASSAY_GENERATED}/oracles.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_link_libraries(assay_oracles PUBLIC assay_reference)
@@ -83,7 +86,7 @@ function(assay_operations)
   add_library(assay_obligations STATIC ${generated_obligations})
   target_link_libraries(assay_obligations PUBLIC assay_ops assay_falsify)
   set_target_properties(assay_obligations PROPERTIES LINK_INTERFACE_MULTIPLICITY 4)
-  foreach(library assay_ops assay_oracles assay_obligations)
+  foreach(library assay_ops assay_calls assay_oracles assay_obligations)
     add_dependencies(${library} assay_generated)
     assay_compile_together(${library})
   endforeach()

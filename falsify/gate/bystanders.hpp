@@ -20,11 +20,8 @@ inline constexpr std::string_view kBystanders[] = {
     "falsify/engine/reports/page.js", "falsify/engine/reports/read.cpp", "falsify/engine/reports/sarif.cpp",
     "falsify/engine/reports/source_place.cpp", "falsify/engine/reports/source_place.hpp",
     "falsify/engine/reports/table.cpp",
-    // Choosing a kernel for a caller who names none, and preparing it: a campaign names its kernel.
-    "src/contract/prewarm.cpp", "src/contract/prewarm.hpp", "src/contract/transfer.cpp", "src/runtime/dispatch.cpp",
-    "src/runtime/select.cpp",
     // Spans.
-    "src/runtime/chrome_trace.cpp", "src/runtime/chrome_trace.hpp", "src/runtime/trace.cpp",
+    "src/runtime/span.cpp",
     // Other programs, run by the gate and by mutants, and digests.
     "src/system/program.cpp", "src/system/program.hpp", "src/system/scratch.hpp", "src/system/sha256.cpp",
     "src/system/sha256.hpp",

@@ -13,6 +13,10 @@
 
 namespace assay {
 
+namespace contract {
+struct Enforced;
+}
+
 struct Kernel;
 class Device;
 
@@ -141,6 +145,8 @@ struct OpDescriptor {
   /// Terms that the reference evaluates; null: as many as there are elements.
   Index (*terms)(std::span<const Index> dims) = nullptr;
 
+  /// The contract as code (contract/enforce.hpp).
+  const contract::Enforced* enforced = nullptr;
   /// Runs the kernel behind the contract at the level in force (contract/enforce.hpp).
   void (*checked)(const Call& call, const Kernel& kernel, Device& device) = nullptr;
   /// Evaluations of each clause in this process, in the order of `clauses`.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,7 +11,7 @@
 
 #include "contract/descriptor.hpp"
 #include "runtime/device.hpp"
-#include "runtime/dispatch.hpp"
+#include "runtime/registry.hpp"
 
 namespace assay::contract {
 
@@ -48,11 +49,16 @@ struct Enforced {
 /// Runs the kernel behind the contract at the level in force. Throws ContractViolation for the first clause
 /// that is false; what the kernel throws passes through.
 void enforce(const Enforced& contract, const void* args, const Call& call, const Kernel& kernel, Device& device);
-/// The same with the back end's preferred kernel (runtime/select.hpp), chosen once the requires clauses hold.
-void enforce(const Enforced& contract, const void* args, const Call& call, Backend backend);
-/// The same by the back end that automatic dispatch chooses (runtime/dispatch.hpp); tensors in host memory are copied to
-/// its device and back. Returns what served the call and what was passed over.
-Dispatched enforce(const Enforced& contract, const void* args, const Call& call, Automatic);
+
+/// The kernel that served a call, and where its tensors are.
+struct Ran {
+  const Kernel* kernel = nullptr;
+  Device* device = nullptr;
+};
+/// The same where `execute` runs a kernel of its choice; it is called once the requires clauses hold. `device_of_call` is where the
+/// tensors are before; it is asked only where a condition reads elements.
+void guard(const Enforced& contract, const void* args, const Call& call, const std::function<Device&()>& device_of_call,
+           const std::function<Ran()>& execute);
 
 /// Evaluates one clause; throws ContractViolation where it is false.
 void evaluate(const Enforced& contract, std::size_t clause, const void* args);

@@ -51,6 +51,26 @@ Source ops_index(std::span<const Contract> contracts) {
   return out;
 }
 
+Source ops_calls(std::span<const Contract> contracts) {
+  Source out("ops/calls.cpp", std::string(kAll));
+  for (const std::string& op : names(contracts)) out.line("#include \"ops/{}.hpp\"", op);
+  out.line("#include \"serve/serve.hpp\"");
+  out.blank();
+  out.line("namespace assay::ops {{");
+  for (const std::string& op : names(contracts)) {
+    const std::string args = pascal_case(op) + "Args", enforced = "*" + op + "_descriptor.enforced";
+    out.blank();
+    out.line("extern const OpDescriptor {}_descriptor;", op);
+    out.line("void {}(const {}& args, const Kernel& kernel, Device& device) {{", op, args);
+    out.line("  serve::call({}, &args, args.pack(), kernel, device);", enforced);
+    out.line("}}");
+    out.line("void {}(const {}& args) {{ serve::call({}, &args, args.pack(), Backend::cpu); }}", op, args, enforced);
+    out.line("Dispatched {}(const {}& args, Automatic how) {{ return serve::call({}, &args, args.pack(), how); }}", op, args, enforced);
+  }
+  out.line("}}  // namespace assay::ops");
+  return out;
+}
+
 Source oracle_index(std::span<const Contract> contracts) {
   Source out("oracles.cpp", std::string(kAll));
   std::vector<Contract> differentiable;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/errors.hpp"
-#include "runtime/reservation.hpp"
+#include "runtime/budget.hpp"
 
 namespace assay {
 
@@ -71,7 +71,7 @@ class Device {
   /// Bytes of the largest allocation that a kernel can be given.
   virtual std::size_t largest_buffer() const { return SIZE_MAX; }
 
-  /// Throws Unavailable if the device's budget, or this thread's reservation (runtime/reservation.hpp), does not hold
+  /// Throws Unavailable if the device's budget, or this thread's reservation (serve/reservation.hpp), does not hold
   /// it, DeviceError if the device fails. Zero bytes give a null address. Contents are undefined.
   Buffer allocate(std::size_t bytes);
   /// Accesses on that side of it end the call with a DeviceError. Needs has_fences(). The end is aligned like the beginning of any allocation:

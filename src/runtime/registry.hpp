@@ -41,7 +41,7 @@ struct Kernel {
   /// Why the kernel cannot take this call (empty: it takes every call its contract admits).
   std::function<std::optional<std::string>(const Call& call)> refuse{};
   int priority = 0;          ///< among those that take a call, the highest serves callers who name no kernel
-  /// Automatic dispatch (runtime/dispatch.hpp) of operands in host memory does not offer this kernel calls whose dims
+  /// Automatic dispatch (serve/dispatch.hpp) of operands in host memory does not offer this kernel calls whose dims
   /// multiply to this or less: moving them would take longer than the work.
   double automatic_above = -1;
   /// Of the calls that its contract admits (runtime/limits.hpp); null: it takes and gives everything.

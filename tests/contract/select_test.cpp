@@ -1,5 +1,5 @@
 // The kernel chosen for callers who name none, and look-up by name.
-#include "runtime/select.hpp"
+#include "serve/select.hpp"
 
 #include <gtest/gtest.h>
 

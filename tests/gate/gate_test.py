@@ -230,7 +230,7 @@ def engine():
     for path in ("src/core/bounded.cpp", "src/core/bounded_functions.cpp"):
         touches("an operator of " + path, set(ALL), lambda: operator(path))
     for path in ("src/core/dual.hpp", "src/core/sum.hpp", "falsify/engine/draw.cpp", "falsify/engine/inputs.cpp", "falsify/engine/oracle.hpp", "falsify/engine/builtin.cpp",
-                 "falsify/engine/worker.cpp", "src/system/child_process.cpp", "falsify/engine/campaign.cpp", "falsify/audit/judge.cpp", "src/runtime/trace.hpp"):
+                 "falsify/engine/worker.cpp", "src/system/child_process.cpp", "falsify/engine/campaign.cpp", "falsify/audit/judge.cpp", "src/runtime/span.hpp"):
         touches("what decides: " + path, set(ALL), lambda: edit(path))
     touches("a new file of the engine", set(ALL), lambda: (root / "falsify/engine/fresh.cpp").write_text("int fresh;\n"))
     touches("a new folder of the engine", set(ALL), lambda: ((root / "src/runtime/fresh").mkdir(), (root / "src/runtime/fresh/fresh.cpp").write_text("int fresh;\n")))

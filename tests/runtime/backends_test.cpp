@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "contract/enforce.hpp"
-#include "contract/prewarm.hpp"
+#include "serve/prewarm.hpp"
 #include "ops/matmul.hpp"
 #include "ops/transpose.hpp"
 #include "runtime/vulkan/vulkan_device.hpp"

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "contract/enforce.hpp"
-#include "contract/prewarm.hpp"
+#include "serve/prewarm.hpp"
 #include "ops/matmul.hpp"
 #include "runtime/device.hpp"
 

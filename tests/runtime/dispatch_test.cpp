@@ -1,6 +1,6 @@
 // Automatic dispatch: the order, what is passed over and why, failures, whole-layer passes, operands on devices. What
 // is switched off stays off for the process, so each test runs in a child.
-#include "runtime/dispatch.hpp"
+#include "serve/dispatch.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "ops/matmul.hpp"
-#include "runtime/dispatch.hpp"
+#include "serve/dispatch.hpp"
 #include "runtime/registry.hpp"
 
 namespace assay::far {

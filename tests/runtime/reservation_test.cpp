@@ -1,5 +1,5 @@
 // Reservations: what they refuse, what counts against them, and that they end with their scope.
-#include "runtime/reservation.hpp"
+#include "serve/reservation.hpp"
 
 #include <gtest/gtest.h>
 

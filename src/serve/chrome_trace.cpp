@@ -1,4 +1,4 @@
-#include "runtime/chrome_trace.hpp"
+#include "serve/chrome_trace.hpp"
 
 #include <cstdio>
 #include <ostream>

@@ -1,4 +1,4 @@
-#include "contract/transfer.hpp"
+#include "serve/transfer.hpp"
 
 #include <cstddef>
 #include <cstring>

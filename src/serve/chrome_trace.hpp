@@ -5,7 +5,7 @@
 #include <mutex>
 #include <vector>
 
-#include "runtime/trace.hpp"
+#include "serve/trace.hpp"
 
 namespace assay::trace {
 

@@ -1,11 +1,11 @@
-#include "runtime/dispatch.hpp"
+#include "serve/dispatch.hpp"
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <mutex>
 
-#include "runtime/select.hpp"
+#include "serve/select.hpp"
 
 namespace assay {
 namespace {

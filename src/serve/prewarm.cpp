@@ -1,10 +1,10 @@
-#include "contract/prewarm.hpp"
+#include "serve/prewarm.hpp"
 
 #include <algorithm>
 
 #include "contract/descriptor.hpp"
 #include "core/errors.hpp"
-#include "runtime/select.hpp"
+#include "serve/select.hpp"
 
 namespace assay::contract {
 namespace {

@@ -1,5 +1,5 @@
 // Spans of what the library does: `alloc`, `transfer`, and each kernel run under its operation's name. The library
-// records nothing by itself; a caller who wants spans sets a sink. Without one a span costs a relaxed atomic load.
+// records nothing by itself; a caller who wants spans sets a sink (serve/trace.hpp). Without one a span costs a relaxed atomic load.
 #pragma once
 
 #include <atomic>
@@ -36,22 +36,10 @@ class Sink {
   virtual void ended(const Span& span) noexcept = 0;
 };
 
-/// Spans of the process go to `sink` until the scope ends; then the sink that was set before has them again. The end
-/// waits for spans open on other threads; it must not lie inside a span. While a sink is set, kernel runs wait for
-/// their device, so that a span is as long as the work and not as its submission.
-class Recording {
- public:
-  explicit Recording(Sink& sink);
-  ~Recording();
-  Recording(const Recording&) = delete;
-  Recording& operator=(const Recording&) = delete;
-
- private:
-  Sink* previous_;
-};
-
 /// The sink in force; null for none.
 extern std::atomic<Sink*> current_sink;
+/// Spans that hold a sink.
+extern std::atomic<int> open_spans;
 
 /// A span from here to the end of the scope. `describe(Span&)` adds attributes; it is called only where a sink is set.
 class Scope {

@@ -1,4 +1,4 @@
-#include "runtime/select.hpp"
+#include "serve/select.hpp"
 
 #include <algorithm>
 

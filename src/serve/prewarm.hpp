@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/dispatch.hpp"
+#include "serve/dispatch.hpp"
 
 namespace assay::contract {
 

@@ -1,17 +1,16 @@
-#include "runtime/trace.hpp"
+#include "runtime/span.hpp"
 
 #include <chrono>
-#include <thread>
 
 namespace assay::trace {
 
 std::atomic<Sink*> current_sink{nullptr};
+/// A Recording that ends takes its sink away first and then waits for them: both sides use
+/// sequentially consistent operations, so that a span which this count misses sees that the sink is gone.
+std::atomic<int> open_spans{0};
 
 namespace {
 
-/// Spans that hold a sink. A Recording that ends takes its sink away first and then waits for them: both sides use
-/// sequentially consistent operations, so that a span which this count misses sees that the sink is gone.
-std::atomic<int> open_spans{0};
 std::atomic<std::uint64_t> threads{0};
 thread_local int depth = 0;
 
@@ -31,13 +30,6 @@ std::string_view Span::attribute(std::string_view key) const {
   for (const Attribute& a : attributes)
     if (a.key == key) return a.value;
   return {};
-}
-
-Recording::Recording(Sink& sink) : previous_(current_sink.exchange(&sink)) {}
-
-Recording::~Recording() {
-  current_sink.store(previous_);
-  while (open_spans.load() > 0) std::this_thread::yield();
 }
 
 bool Scope::begin(std::string_view name) {

@@ -1,4 +1,4 @@
-#include "runtime/reservation.hpp"
+#include "runtime/budget.hpp"
 
 #include <algorithm>
 #include <string>
@@ -79,22 +79,6 @@ void Budget::refund(Account* account, std::uint64_t bytes) {
   if (account == nullptr) return;
   account->used -= bytes;
   promised_ += bytes;
-}
-
-Reservation::Reservation(Device& device, std::uint64_t bytes) {
-  Budget& budget = device.budget();
-  const std::scoped_lock lock(budget.mutex);
-  account_ = budget.open(device, bytes);
-}
-
-Reservation::~Reservation() {
-  const std::scoped_lock lock(account_->budget->mutex);
-  account_->budget->close(account_);
-}
-
-std::uint64_t Reservation::remaining() const {
-  const std::scoped_lock lock(account_->budget->mutex);
-  return account_->bytes - account_->used;
 }
 
 }  // namespace assay
