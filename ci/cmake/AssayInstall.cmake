@@ -7,7 +7,7 @@ set(data ${CMAKE_INSTALL_DATADIR}/assay)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/assay)
 
 set(exported assay_core assay_system assay_bounds assay_runtime assay_contract assay_serve assay_contract_model assay_plugin assay_reference
-             assay_falsify assay_import assay_cli assay_cuda_host assay contractgen)
+             assay_engine assay_audit assay_properties assay_foreign assay_study assay_gate assay_falsify assay_import assay_cli assay_cuda_host assay contractgen)
 if(ASSAY_CUDA)
   list(APPEND exported assay_cuda)
 endif()

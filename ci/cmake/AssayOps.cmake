@@ -82,10 +82,9 @@ function(assay_operations)
   target_link_libraries(assay_oracles PUBLIC assay_reference)
   # The scalar mirror stays scalar: vectorized, or made a memcpy, it would be one more kernel of the compiler's making.
   target_compile_options(assay_oracles PRIVATE -fno-tree-vectorize -fno-tree-loop-distribute-patterns)
-  # The tables name checks defined in assay_falsify, which in turn asks for the tables: as often as a linker may have to go round.
-  add_library(assay_obligations STATIC ${generated_obligations})
-  target_link_libraries(assay_obligations PUBLIC assay_ops assay_falsify)
-  set_target_properties(assay_obligations PROPERTIES LINK_INTERFACE_MULTIPLICITY 4)
+  # Objects, so that the tables' registration is never dropped by the linker. What they name is in assay_properties (falsify/CMakeLists.txt).
+  add_library(assay_obligations OBJECT ${generated_obligations})
+  target_link_libraries(assay_obligations PUBLIC assay_ops)
   foreach(library assay_ops assay_calls assay_oracles assay_obligations)
     add_dependencies(${library} assay_generated)
     assay_compile_together(${library})

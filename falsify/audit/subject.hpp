@@ -2,6 +2,7 @@
 // operation in `audited()`.
 #pragma once
 
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -55,6 +56,15 @@ struct Subject {
 
 /// Of an operation whose properties name no subject.
 inline constexpr std::string_view kNotSaid = "its properties define no audited()";
+
+/// The generated table registers itself.
+struct OperationSubject {
+  std::string_view op;
+  Subject (*subject)();
+};
+struct SubjectsRegistration {
+  explicit SubjectsRegistration(std::span<const OperationSubject> table);
+};
 
 /// That of one operation. Throws InputError if there is no such operation.
 Subject subject(std::string_view op);

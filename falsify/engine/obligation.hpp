@@ -27,18 +27,28 @@ struct Obligation {
 /// `directed` the values at which its formula is most sensitive. Called with values already drawn by the strategy.
 using InputHook = void (*)(Problem& problem, Strategy strategy, Random& random);
 
+/// What one operation's contract and properties give the engine.
+struct OperationChecks {
+  std::string_view op;
+  std::span<const Obligation> obligations;
+  InputHook inputs = nullptr;
+};
+/// The generated table registers itself; what it holds is in order of the operations' names.
+struct ChecksRegistration {
+  explicit ChecksRegistration(std::span<const OperationChecks> table);
+};
+
 /// That of one operation; null where its contract names none.
 InputHook input_hook(std::string_view op);
 
 /// Those of one operation in the order of its contract. Throws InputError if there is no such operation.
 std::span<const Obligation> obligations(std::string_view op);
 
-/// Checks that every operation gets from the engine by naming them in `by:`.
+/// Checks that every operation gets from the engine by naming them in `by:`; `statistical` is the audit's.
 namespace builtin {
 Outcome frame(Trial& trial);
 Outcome differential(Trial& trial);
 Outcome exact(Trial& trial);
-Outcome statistical(Trial& trial);
 Outcome nonfinite(Trial& trial);
 Outcome determinism(Trial& trial);
 Outcome postconditions(Trial& trial);

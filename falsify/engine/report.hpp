@@ -3,13 +3,11 @@
 #pragma once
 
 #include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "falsify/engine/campaign.hpp"
-#include "plugin/foreign.hpp"
 
 namespace assay::falsify {
 
@@ -27,9 +25,6 @@ nlohmann::json make_report(std::vector<nlohmann::json> kernels, const nlohmann::
 /// by falsify/report.schema.json.
 nlohmann::json read_report(const std::filesystem::path& file);
 
-/// Writes into every kernel of the report, and into its replay files, what it takes to find the foreign kernel again.
-void name_foreign(nlohmann::json& report, const plugin::Source& source);
-
 /// True where something was falsified or mistrusted, or a clause was never evaluated.
 bool report_failed(const nlohmann::json& report);
 
@@ -45,18 +40,5 @@ void expect_writable(const std::filesystem::path& directory);
 void write_report(nlohmann::json& report, const std::filesystem::path& directory);
 /// Replay files only.
 void write_replays(nlohmann::json& report, const std::filesystem::path& directory);
-
-/// A replay file read back.
-struct Replay {
-  const OpDescriptor* op = nullptr;
-  const Kernel* kernel = nullptr;
-  const Obligation* obligation = nullptr;
-  Case the_case;
-  std::optional<std::uint64_t> other_order{};  ///< of threads, where the finding is a race
-  std::unique_ptr<plugin::ForeignKernel> foreign;  ///< owns `kernel`, where that is foreign
-};
-/// `library`, if not empty, takes the place of the foreign kernel's. Throws InputError naming the file, the key and the
-/// remedy.
-Replay read_replay(const std::filesystem::path& file, const std::string& library = {});
 
 }  // namespace assay::falsify

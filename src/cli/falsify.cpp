@@ -18,6 +18,7 @@
 #include "falsify/engine/joint.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/engine/report.hpp"
+#include "falsify/foreign/replay.hpp"
 #include "system/sha256.hpp"
 #include "runtime/limits.hpp"
 

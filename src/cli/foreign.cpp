@@ -11,7 +11,7 @@
 #include "cli/selection.hpp"
 #include "cli/values.hpp"
 #include "contract/reader.hpp"
-#include "falsify/engine/probe.hpp"
+#include "falsify/foreign/probe.hpp"
 #include "falsify/engine/trial.hpp"
 #include "plugin/shim.hpp"
 

@@ -10,8 +10,9 @@
 #include "cli/room.hpp"
 #include "cli/values.hpp"
 #include "core/errors.hpp"
-#include "falsify/engine/probe.hpp"
+#include "falsify/foreign/probe.hpp"
 #include "falsify/engine/report.hpp"
+#include "falsify/foreign/replay.hpp"
 #include "falsify/engine/worker.hpp"
 
 namespace assay::cli {

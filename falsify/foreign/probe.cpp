@@ -1,4 +1,4 @@
-#include "falsify/engine/probe.hpp"
+#include "falsify/foreign/probe.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
