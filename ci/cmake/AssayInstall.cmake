@@ -31,7 +31,7 @@ if(ASSAY_TESTS)
   install(EXPORT assayTestsTargets NAMESPACE assay:: DESTINATION ${package})
 endif()
 install(DIRECTORY src/ DESTINATION ${layers} FILES_MATCHING PATTERN "*.hpp" PATTERN cli EXCLUDE PATTERN contractgen EXCLUDE
-        PATTERN assay EXCLUDE)
+        PATTERN assay EXCLUDE PATTERN spirv EXCLUDE)
 install(DIRECTORY src/runtime/cuda_host/shim DESTINATION ${layers}/runtime/cuda_host)
 install(DIRECTORY falsify/ DESTINATION ${layers}/falsify FILES_MATCHING PATTERN "*.hpp" PATTERN adversarial EXCLUDE
         PATTERN spirv EXCLUDE)

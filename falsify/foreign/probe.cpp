@@ -11,9 +11,9 @@
 #include <cstring>
 
 #include "assay/plugin.h"
+#include "falsify/engine/kernel_output.hpp"
 #include "system/child_exit.hpp"
 #include "system/child_process.hpp"
-#include "falsify/engine/kernel_output.hpp"
 #include "system/sandbox.hpp"
 
 namespace assay::falsify {

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "falsify/gate/bystanders.hpp"
-#include "system/sha256.hpp"
 #include "runtime/registry.hpp"
+#include "system/sha256.hpp"
 
 namespace assay::falsify {
 namespace {

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "bce_with_logits_obligations.hpp"
-#include "falsify/properties/inputs/bce.hpp"
 #include "falsify/engine/trial.hpp"
+#include "falsify/properties/inputs/bce.hpp"
 
 namespace assay::falsify {
 namespace bce_with_logits {

@@ -3,8 +3,8 @@
 
 #include <numeric>
 
-#include "falsify/properties/shared/elementwise.hpp"
 #include "falsify/properties/inputs/token_ids.hpp"
+#include "falsify/properties/shared/elementwise.hpp"
 
 namespace assay::falsify {
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "falsify/properties/shared/elementwise.hpp"
 #include "falsify/properties/inputs/token_ids.hpp"
+#include "falsify/properties/shared/elementwise.hpp"
 
 namespace assay::falsify {
 

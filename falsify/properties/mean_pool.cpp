@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "falsify/properties/shared/elementwise.hpp"
 #include "falsify/properties/inputs/pooling.hpp"
+#include "falsify/properties/shared/elementwise.hpp"
 
 namespace assay::falsify {
 namespace mean_pool {

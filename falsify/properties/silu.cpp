@@ -1,8 +1,8 @@
 // Properties of y = x sigmoid(x) (obligations of contracts/silu.yaml).
 #include "silu_obligations.hpp"
 
-#include "falsify/properties/shared/elementwise.hpp"
 #include "falsify/properties/inputs/sigmoid.hpp"
+#include "falsify/properties/shared/elementwise.hpp"
 
 namespace assay::falsify {
 

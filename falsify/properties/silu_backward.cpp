@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "falsify/properties/shared/elementwise.hpp"
 #include "falsify/properties/inputs/sigmoid.hpp"
+#include "falsify/properties/shared/elementwise.hpp"
 
 namespace assay::falsify {
 

@@ -19,8 +19,8 @@
 #include "falsify/engine/pool.hpp"
 #include "falsify/engine/report.hpp"
 #include "falsify/foreign/replay.hpp"
-#include "system/sha256.hpp"
 #include "runtime/limits.hpp"
+#include "system/sha256.hpp"
 
 namespace assay::cli {
 namespace falsify_command {

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "core/errors.hpp"
-#include "falsify/mutation/study/cuda/cubin.hpp"
 #include "falsify/mutation/ptx/mutant.hpp"
 #include "falsify/mutation/ptx/toolkit.hpp"
+#include "falsify/mutation/study/cuda/cubin.hpp"
 #include "tests/automatic/cuda_kernels.hpp"
 
 namespace assay::falsify {

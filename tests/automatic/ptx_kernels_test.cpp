@@ -9,10 +9,10 @@
 #include <set>
 
 #include "core/errors.hpp"
-#include "falsify/mutation/study/parallel.hpp"
 #include "falsify/engine/random.hpp"
 #include "falsify/mutation/ptx/mutant.hpp"
 #include "falsify/mutation/ptx/toolkit.hpp"
+#include "falsify/mutation/study/parallel.hpp"
 
 namespace assay::falsify::ptx {
 namespace {

@@ -8,10 +8,10 @@
 #include <sstream>
 #include <thread>
 
-#include "serve/transfer.hpp"
 #include "far_device.hpp"
 #include "ops/transpose.hpp"
 #include "serve/chrome_trace.hpp"
+#include "serve/transfer.hpp"
 
 namespace assay::trace {
 namespace {

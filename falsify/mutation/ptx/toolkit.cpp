@@ -8,9 +8,9 @@
 #include <iterator>
 
 #include "core/errors.hpp"
+#include "falsify/mutation/ptx/module.hpp"
 #include "system/program.hpp"
 #include "system/scratch.hpp"
-#include "falsify/mutation/ptx/module.hpp"
 
 namespace assay::falsify::ptx {
 namespace {

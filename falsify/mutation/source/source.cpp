@@ -17,11 +17,11 @@
 #include <set>
 #include <thread>
 
-#include "falsify/mutation/study/mutant.hpp"
 #include "falsify/engine/draw.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/engine/trial.hpp"
 #include "falsify/mutation/source/mutate.hpp"
+#include "falsify/mutation/study/mutant.hpp"
 
 namespace assay::falsify {
 namespace {

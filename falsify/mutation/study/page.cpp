@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "falsify/mutation/study/summary.hpp"
 #include "falsify/engine/reports/embedded.hpp"
+#include "falsify/mutation/study/summary.hpp"
 
 namespace assay::falsify {
 namespace {

@@ -6,9 +6,9 @@
 #include <map>
 
 #include "core/files.hpp"
-#include "falsify/mutation/study/summary.hpp"
 #include "falsify/engine/percentile.hpp"
 #include "falsify/engine/report.hpp"
+#include "falsify/mutation/study/summary.hpp"
 
 namespace assay::falsify {
 namespace {

@@ -4,9 +4,9 @@
 #include <compare>
 #include <nlohmann/json.hpp>
 
+#include "falsify/engine/random.hpp"
 #include "falsify/mutation/study/parallel.hpp"
 #include "falsify/mutation/study/report.hpp"
-#include "falsify/engine/random.hpp"
 
 namespace assay::falsify {
 

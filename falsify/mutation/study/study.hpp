@@ -15,8 +15,8 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "falsify/mutation/study/sample.hpp"
 #include "falsify/engine/pool.hpp"
+#include "falsify/mutation/study/sample.hpp"
 
 namespace assay::falsify {
 

@@ -20,13 +20,13 @@
 #include <optional>
 #include <set>
 
+#include "falsify/engine/pool.hpp"
+#include "falsify/mutation/ptx/mutant.hpp"
+#include "falsify/mutation/ptx/toolkit.hpp"
 #include "falsify/mutation/study/cuda/cubin.hpp"
 #include "falsify/mutation/study/mutant.hpp"
 #include "falsify/mutation/study/parallel.hpp"
 #include "falsify/mutation/study/prepared.hpp"
-#include "falsify/engine/pool.hpp"
-#include "falsify/mutation/ptx/mutant.hpp"
-#include "falsify/mutation/ptx/toolkit.hpp"
 
 namespace assay::falsify {
 namespace {

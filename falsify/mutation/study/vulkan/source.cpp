@@ -9,10 +9,10 @@
 #include <cstdlib>
 #include <map>
 
-#include "falsify/mutation/study/mutant.hpp"
-#include "falsify/mutation/study/prepared.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/mutation/spirv/mutant.hpp"
+#include "falsify/mutation/study/mutant.hpp"
+#include "falsify/mutation/study/prepared.hpp"
 #include "runtime/vulkan/vulkan_device.hpp"
 
 namespace assay::falsify {
