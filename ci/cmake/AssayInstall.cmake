@@ -7,8 +7,8 @@ set(layers ${CMAKE_INSTALL_INCLUDEDIR}/assay)  # the include root of "core/...",
 set(data ${CMAKE_INSTALL_DATADIR}/assay)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/assay)
 
-set(exported assay_core assay_bounds assay_runtime assay_contract assay_contract_model assay_plugin assay_reference
-             assay_falsify assay_import assay_cli assay_cuda_host assay contractgen)
+set(exported assay_core assay_system assay_bounds assay_runtime assay_contract assay_serve assay_contract_model assay_plugin assay_reference
+             assay_engine assay_audit assay_properties assay_foreign assay_study assay_gate assay_falsify assay_import assay_cli assay_cuda_host assay contractgen)
 if(ASSAY_CUDA)
   list(APPEND exported assay_cuda)
 endif()
@@ -32,9 +32,9 @@ if(ASSAY_TESTS)
   install(EXPORT assayTestsTargets NAMESPACE assay:: DESTINATION ${package})
 endif()
 install(DIRECTORY src/ DESTINATION ${layers} FILES_MATCHING PATTERN "*.hpp" PATTERN cli EXCLUDE PATTERN contractgen EXCLUDE
-        PATTERN assay EXCLUDE)
+        PATTERN assay EXCLUDE PATTERN spirv EXCLUDE)
 install(DIRECTORY src/runtime/cuda_host/shim DESTINATION ${layers}/runtime/cuda_host)
-install(DIRECTORY falsify/ DESTINATION ${layers}/falsify FILES_MATCHING PATTERN "*.hpp" PATTERN mutants EXCLUDE
+install(DIRECTORY falsify/ DESTINATION ${layers}/falsify FILES_MATCHING PATTERN "*.hpp" PATTERN adversarial EXCLUDE
         PATTERN spirv EXCLUDE)
 install(DIRECTORY reference/ DESTINATION ${layers}/reference FILES_MATCHING PATTERN "*.hpp")
 install(FILES src/plugin/assay/plugin.h DESTINATION ${layers})

@@ -50,12 +50,12 @@ function(assay_add_operations name)
   endforeach()
 
   assay_generate(${folder} ${CMAKE_CURRENT_SOURCE_DIR} ${arg_CONTRACTS})
-  add_library(${name} OBJECT ${generated_ops} ${generated_oracles} ${generated_obligations} ${arg_KERNELS} ${arg_PROPERTIES})
+  add_library(${name} OBJECT ${generated_ops} ${generated_calls} ${generated_oracles} ${generated_obligations} ${arg_KERNELS} ${arg_PROPERTIES})
   # GCC 12 wrongly reports reads of a temporary Shape's unused extents when it inlines == of four axes.
   set_source_files_properties(${generated_ops} PROPERTIES COMPILE_OPTIONS "$<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>")
   set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF ASSAY_GENERATED_TESTS "${generated_tests}")
   target_include_directories(${name} BEFORE PUBLIC ${folder} ${CMAKE_CURRENT_SOURCE_DIR})
-  target_link_libraries(${name} PUBLIC assay::falsify)
+  target_link_libraries(${name} PUBLIC assay::falsify assay::serve)
   # Contraction would fuse a*b+c although the kernel or reference has two roundings.
   target_compile_options(${name} PRIVATE -ffp-contract=off)
 endfunction()

@@ -44,12 +44,12 @@ function(assay_forbid_orphans glob pattern)
 endfunction()
 
 assay_require_layer(reference hpp)
-assay_require_layer(falsify cpp)
+assay_require_layer(falsify/properties cpp)
 assay_require_layer(kernels/cpu/naive cpp)
 assay_require_layer(kernels/cuda cu)
 assay_require_layer(kernels/vulkan cpp)
 assay_require_layer(kernels/vulkan comp)
-assay_forbid_orphans(falsify/*.cpp "_obligations\\.hpp\"")
+assay_forbid_orphans(falsify/properties/*.cpp "_obligations\\.hpp\"")
 assay_forbid_orphans(kernels/cpu/*.cpp "KernelRegistration ")
 assay_forbid_orphans(kernels/cpu/naive/*.cpp "KernelRegistration ")
 assay_forbid_orphans(kernels/cuda/*.cu "KernelRegistration ")
@@ -59,7 +59,8 @@ assay_forbid_orphans(reference/*.hpp "^void <name>\\(")
 
 # assay_operations(): generates the sources, and defines
 #   assay_generated    target to build before a generated header is included
-#   assay_ops          checked entry points and descriptors
+#   assay_ops          checked calls and descriptors
+#   assay_calls        entry points for callers
 #   assay_oracles      references instantiated for every number type
 #   assay_obligations  links from obligation ids to checks
 function(assay_operations)
@@ -74,18 +75,18 @@ function(assay_operations)
   # GCC 12 wrongly reports reads of a temporary Shape's unused extents when it inlines == of four axes.
   target_compile_options(assay_ops PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   target_link_libraries(assay_ops PUBLIC assay_contract)
+  add_library(assay_calls STATIC ${generated_calls})
+  target_link_libraries(assay_calls PUBLIC assay_ops assay_serve)
   add_library(assay_oracles STATIC ${generated_oracles})
   set_source_files_properties(${ASSAY_GENERATED}/oracles.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_link_libraries(assay_oracles PUBLIC assay_reference)
   # The scalar mirror must stay scalar: vectorized or replaced by memcpy, it would be another kernel, made by the
   # compiler.
   target_compile_options(assay_oracles PRIVATE -fno-tree-vectorize -fno-tree-loop-distribute-patterns)
-  # The tables name checks defined in assay_falsify, which in turn refers to the tables: the number of passes a linker
-  # may need.
-  add_library(assay_obligations STATIC ${generated_obligations})
-  target_link_libraries(assay_obligations PUBLIC assay_ops assay_falsify)
-  set_target_properties(assay_obligations PROPERTIES LINK_INTERFACE_MULTIPLICITY 4)
-  foreach(library assay_ops assay_oracles assay_obligations)
+  # Objects, so that the tables' registration is never dropped by the linker. What they name is in assay_properties (falsify/CMakeLists.txt).
+  add_library(assay_obligations OBJECT ${generated_obligations})
+  target_link_libraries(assay_obligations PUBLIC assay_ops)
+  foreach(library assay_ops assay_calls assay_oracles assay_obligations)
     add_dependencies(${library} assay_generated)
     assay_compile_together(${library})
   endforeach()

@@ -7,7 +7,7 @@ file(GLOB_RECURSE files LIST_DIRECTORIES FALSE RELATIVE ${SOURCE} ${SOURCE}/ci/c
 file(GLOB top RELATIVE ${SOURCE} ${SOURCE}/CMakeLists.txt ${SOURCE}/CMakePresets.json)  # these two alone: builds hold others of the name
 list(APPEND files ${top})
 list(SORT files)
-list(FILTER files EXCLUDE REGEX "^(src/cli|falsify/(mutants|automatic|policies|ptx|schemata|spirv|gate))/")
+list(FILTER files EXCLUDE REGEX "^(src/(cli|spirv)|falsify/(adversarial|mutation/(study|source|ptx|spirv)|policies|gate))/")
 set(glslc "")
 if(GLSLC)
   execute_process(COMMAND ${GLSLC} --version OUTPUT_VARIABLE glslc)

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "falsify/audit/fitted.hpp"
+#include "falsify/audit/judge.hpp"
 #include "falsify/audit/measure.hpp"
 #include "falsify/audit/prober.hpp"
 #include "runtime/limits.hpp"
@@ -45,6 +46,15 @@ std::optional<std::string> contradicts_nearest(Trial& trial) {
   }
   return fmt::format("declares accumulation to nearest in {}: {} + 3/4 of its last place - {} gave 0, so it rounds toward zero or in fewer bits",
                      name(accumulator), base, base);
+}
+
+Outcome statistical(Trial& trial) {
+  if (!statistical_tier_used(trial.kernel().arithmetic))
+    return Outcome::not_applicable("the kernel declares accumulation that does not round to nearest");
+  if (const auto why = contradicts_nearest(trial)) return Outcome::falsify({"rounding", *why, "", {}, 0, 0, 0});
+  const Problem problem = trial.problem();
+  const Run run = trial.run(problem);
+  return trial.against_oracle(Tier::statistical, problem, run);
 }
 
 }  // namespace assay::falsify::audit

@@ -12,4 +12,7 @@ namespace assay::falsify::audit {
 /// or if no sum of the operation shows it. Takes at most four calls for a kernel that rounds to nearest.
 std::optional<std::string> contradicts_nearest(Trial& trial);
 
+/// `by: statistical`: every operation gets this check by naming it (falsify/engine/obligation.hpp).
+Outcome statistical(Trial& trial);
+
 }  // namespace assay::falsify::audit

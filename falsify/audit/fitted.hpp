@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "contract/descriptor.hpp"
 #include "falsify/audit/subject.hpp"
 #include "runtime/registry.hpp"
 

@@ -1,7 +1,8 @@
-// Subjects of an audit: the sums of an operation whose terms its inputs determine. Each operation's falsify/<op>.cpp
+// Subjects of an audit: the sums of an operation whose terms its inputs determine. Each falsify/properties/<op>.cpp
 // defines them in `audited()`.
 #pragma once
 
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -55,6 +56,15 @@ struct Subject {
 
 /// Reason for an operation whose properties define no subject.
 inline constexpr std::string_view kNotSaid = "its properties define no audited()";
+
+/// The generated table registers itself.
+struct OperationSubject {
+  std::string_view op;
+  Subject (*subject)();
+};
+struct SubjectsRegistration {
+  explicit SubjectsRegistration(std::span<const OperationSubject> table);
+};
 
 /// Returns the subject of one operation. Throws InputError if there is no such operation.
 Subject subject(std::string_view op);

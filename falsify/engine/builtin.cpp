@@ -1,11 +1,9 @@
-// The engine's own checks, available to every operation: `by: frame`, `differential`, `exact`, `statistical`,
-// `nonfinite`, `determinism`, `postconditions`.
+// The engine's own checks, available to every operation: `by: frame`, `differential`, `exact`, `nonfinite`,
+// `determinism`, `postconditions`.
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "falsify/audit/confirm.hpp"
-#include "falsify/audit/judge.hpp"
 #include "falsify/engine/joint.hpp"
 #include "falsify/engine/obligation.hpp"
 #include "falsify/engine/trial.hpp"
@@ -134,15 +132,6 @@ Outcome exact(Trial& trial) {
   // Shrunk values have no strategy: they remain exact in float32 but may not be exact in narrower formats.
   const bool drawn = problem.exact || problem.integers_kept || trial.op().copies;
   return trial.against_oracle(drawn ? trial.tier(problem) : trial.exact_tier(), problem, run);
-}
-
-Outcome statistical(Trial& trial) {
-  if (!audit::statistical_tier_used(trial.kernel().arithmetic))
-    return Outcome::not_applicable("the kernel declares accumulation that does not round to nearest");
-  if (const auto why = audit::contradicts_nearest(trial)) return Outcome::falsify({"rounding", *why, "", {}, 0, 0, 0});
-  const Problem problem = trial.problem();
-  const Run run = trial.run(problem);
-  return trial.against_oracle(Tier::statistical, problem, run);
 }
 
 Outcome nonfinite(Trial& trial) {

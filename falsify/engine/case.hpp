@@ -26,7 +26,7 @@ enum class Strategy {
   subnormal,      ///< values that are subnormal or have subnormal products (below 2^-126)
   huge,           ///< values whose sums approach or exceed the largest float
   signed_zeros,   ///< half the elements are +0 or -0
-  directed,       ///< the operation's own: where its formula is most sensitive (falsify/<op>.cpp)
+  directed,       ///< the operation's own: where its formula is most sensitive (falsify/properties/<op>.cpp)
   nonfinite,      ///< Gaussian and zeros of both signs, with single NaN, +Inf or -Inf planted
   runs,           ///< along each row, a stretch of 1 to 256 elements is negligible, or is all that counts; in joint shapes
 };

@@ -27,18 +27,28 @@ struct Obligation {
 /// `directed` values at which its formula is most sensitive. The values are already drawn by the strategy.
 using InputHook = void (*)(Problem& problem, Strategy strategy, Random& random);
 
+/// What one operation's contract and properties give the engine.
+struct OperationChecks {
+  std::string_view op;
+  std::span<const Obligation> obligations;
+  InputHook inputs = nullptr;
+};
+/// The generated table registers itself; what it holds is in order of the operations' names.
+struct ChecksRegistration {
+  explicit ChecksRegistration(std::span<const OperationChecks> table);
+};
+
 /// Returns the hook of one operation; null if its contract names none.
 InputHook input_hook(std::string_view op);
 
 /// Returns the obligations of one operation in contract order. Throws InputError if there is no such operation.
 std::span<const Obligation> obligations(std::string_view op);
 
-/// The engine's own checks, which contracts name in `by:`.
+/// The engine's own checks, which contracts name in `by:`; `statistical` is the audit's.
 namespace builtin {
 Outcome frame(Trial& trial);
 Outcome differential(Trial& trial);
 Outcome exact(Trial& trial);
-Outcome statistical(Trial& trial);
 Outcome nonfinite(Trial& trial);
 Outcome determinism(Trial& trial);
 Outcome postconditions(Trial& trial);

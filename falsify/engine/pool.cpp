@@ -18,9 +18,9 @@
 #include <string>
 
 #include "falsify/engine/checkpoint.hpp"
-#include "falsify/engine/child_exit.hpp"
-#include "falsify/engine/child_process.hpp"
 #include "falsify/engine/report.hpp"
+#include "system/child_exit.hpp"
+#include "system/child_process.hpp"
 
 namespace assay::falsify {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "falsify/engine/campaign.hpp"
-#include "falsify/engine/interrupt.hpp"
 #include "falsify/engine/journal.hpp"
+#include "system/interrupt.hpp"
 
 namespace assay::falsify {
 

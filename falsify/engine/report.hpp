@@ -3,13 +3,11 @@
 #pragma once
 
 #include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "falsify/engine/campaign.hpp"
-#include "plugin/foreign.hpp"
 
 namespace assay::falsify {
 
@@ -28,9 +26,6 @@ nlohmann::json make_report(std::vector<nlohmann::json> kernels, const nlohmann::
 /// valid by falsify/report.schema.json.
 nlohmann::json read_report(const std::filesystem::path& file);
 
-/// Adds the location of the foreign kernel to every kernel of the report and to its replay files.
-void name_foreign(nlohmann::json& report, const plugin::Source& source);
-
 /// True if something was falsified or mistrusted, or a clause was never evaluated.
 bool report_failed(const nlohmann::json& report);
 
@@ -46,18 +41,5 @@ void expect_writable(const std::filesystem::path& directory);
 void write_report(nlohmann::json& report, const std::filesystem::path& directory);
 /// Writes replay files only.
 void write_replays(nlohmann::json& report, const std::filesystem::path& directory);
-
-/// A parsed replay file.
-struct Replay {
-  const OpDescriptor* op = nullptr;
-  const Kernel* kernel = nullptr;
-  const Obligation* obligation = nullptr;
-  Case the_case;
-  std::optional<std::uint64_t> other_order{};  ///< second thread order, if the finding is a race
-  std::unique_ptr<plugin::ForeignKernel> foreign;  ///< owns `kernel` if it is foreign
-};
-/// Reads a replay file. `library`, if not empty, replaces the foreign kernel's path.
-/// Throws InputError naming the file, the key and the remedy.
-Replay read_replay(const std::filesystem::path& file, const std::string& library = {});
 
 }  // namespace assay::falsify

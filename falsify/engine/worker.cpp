@@ -19,11 +19,11 @@
 #include <utility>
 
 #include "core/errors.hpp"
-#include "falsify/engine/child_exit.hpp"
-#include "falsify/engine/child_process.hpp"
 #include "falsify/engine/load.hpp"
-#include "falsify/engine/sandbox.hpp"
 #include "runtime/cuda_host/thread_order.hpp"
+#include "system/child_exit.hpp"
+#include "system/child_process.hpp"
+#include "system/sandbox.hpp"
 
 namespace assay::falsify {
 namespace {

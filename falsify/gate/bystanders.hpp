@@ -10,8 +10,8 @@ namespace assay::falsify {
 /// No file that decides a verdict includes any of these (gate_test.py, bystanders).
 inline constexpr std::string_view kBystanders[] = {
     // Reports, journals, progress, and the processes that run campaigns: they forward the campaigns' findings.
-    "falsify/engine/checkpoint.cpp", "falsify/engine/checkpoint.hpp", "falsify/engine/interrupt.cpp",
-    "falsify/engine/interrupt.hpp", "falsify/engine/journal.cpp", "falsify/engine/journal.hpp",
+    "falsify/engine/checkpoint.cpp", "falsify/engine/checkpoint.hpp", "src/system/interrupt.cpp",
+    "src/system/interrupt.hpp", "falsify/engine/journal.cpp", "falsify/engine/journal.hpp",
     "falsify/engine/pool.cpp", "falsify/engine/pool.hpp", "falsify/engine/report.cpp", "falsify/engine/report.hpp",
     "falsify/engine/reports/embed.cmake", "falsify/engine/reports/embedded.hpp", "falsify/engine/reports/fields.cpp",
     "falsify/engine/reports/fields.hpp", "falsify/engine/reports/formats.hpp", "falsify/engine/reports/github.cpp",
@@ -20,11 +20,11 @@ inline constexpr std::string_view kBystanders[] = {
     "falsify/engine/reports/page.js", "falsify/engine/reports/read.cpp", "falsify/engine/reports/sarif.cpp",
     "falsify/engine/reports/source_place.cpp", "falsify/engine/reports/source_place.hpp",
     "falsify/engine/reports/table.cpp",
-    // Selection of a kernel for a caller who names none, and its preparation: a campaign names its kernel.
-    "src/contract/prewarm.cpp", "src/contract/prewarm.hpp", "src/contract/transfer.cpp", "src/runtime/dispatch.cpp",
-    "src/runtime/select.cpp",
     // Trace spans.
-    "src/runtime/chrome_trace.cpp", "src/runtime/chrome_trace.hpp", "src/runtime/trace.cpp",
+    "src/runtime/span.cpp",
+    // Other programs, run by the gate and by mutants, and digests.
+    "src/system/program.cpp", "src/system/program.hpp", "src/system/scratch.hpp", "src/system/sha256.cpp",
+    "src/system/sha256.hpp",
     // Documentation pages of contracts.
     "src/contractgen/emit_docs.cpp"};
 

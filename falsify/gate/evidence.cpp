@@ -6,7 +6,7 @@
 #include <set>
 
 #include "falsify/engine/obligation.hpp"
-#include "falsify/gate/sha256.hpp"
+#include "system/sha256.hpp"
 
 namespace assay::falsify {
 namespace {

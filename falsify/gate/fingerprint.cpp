@@ -7,8 +7,8 @@
 #include <set>
 
 #include "falsify/gate/bystanders.hpp"
-#include "falsify/gate/sha256.hpp"
 #include "runtime/registry.hpp"
+#include "system/sha256.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -42,7 +42,7 @@ bool is_engine(std::string_view path, Backend backend) {
   if (path == "contracts/numerics.yaml") return true;
   if (is_build_file(path) || path.starts_with(kCertificates) || is_bystander(path)) return false;
   for (const std::string_view folder :
-       {"falsify/engine/", "falsify/audit/", "src/core/", "src/contract/", "src/contractgen/"})
+       {"falsify/engine/", "falsify/audit/", "src/core/", "src/contract/", "src/contractgen/", "src/system/"})
     if (path.starts_with(folder)) return true;
   const auto belongs_to = [path](Backend b) { return !place(b).runtime.empty() && path.starts_with(place(b).runtime); };
   return path.starts_with("src/runtime/") && (belongs_to(backend) || std::ranges::none_of(kBackends, belongs_to));
@@ -149,7 +149,7 @@ const std::shared_ptr<const Files>& Fingerprints::flags(Backend backend) {
     const std::string folder = path.substr(0, path.rfind('/') + 1);
     const std::set<std::string> common = {
         "",           "src/",     "src/core/", "src/contract/", "src/contractgen/", "src/runtime/",
-        "reference/", "kernels/", "falsify/"};
+        "src/system/", "reference/", "kernels/", "falsify/"};
     if (common.contains(folder) || folder.starts_with(own) || (!runtime.empty() && folder == runtime)) add(files, path);
   }
   return part = hashed(std::move(files));
@@ -162,7 +162,7 @@ Fingerprint Fingerprints::of(const Subject& s) {
     contract.push_back(own);
   return {{Part::contract, reach(contract, s)},
           {Part::reference, reach({fmt::format("reference/{}.hpp", s.op)}, s)},
-          {Part::properties, reach({fmt::format("falsify/{}.cpp", s.op)}, s)},
+          {Part::properties, reach({fmt::format("falsify/properties/{}.cpp", s.op)}, s)},
           {Part::kernel, reach({fmt::format("{}{}{}", where.kernels, s.op, where.suffix), s.source}, s)},
           {Part::engine, engine(s.backend)},
           {Part::flags, flags(s.backend)}};

@@ -28,9 +28,9 @@ std::vector<Subject> subjects();
 
 /// contract    contracts/<op>.yaml and the certificates of the operation
 /// reference   reference/<op>.hpp and its includes
-/// properties  falsify/<op>.cpp and its includes
+/// properties  falsify/properties/<op>.cpp and its includes
 /// kernel      the launcher that registers it, Kernel::source, and their includes
-/// engine      falsify/engine, falsify/audit, src/core, src/contract, src/contractgen, src/runtime of this back end,
+/// engine      falsify/engine, falsify/audit, src/core, src/contract, src/contractgen, src/system, src/runtime of this back end,
 ///             except the files of bystanders.hpp, and contracts/numerics.yaml
 /// flags       CMakeLists.txt and CMake modules on the way to it, CMakePresets.json
 enum class Part { contract, reference, properties, kernel, engine, flags };

@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "falsify/gate/bystanders.hpp"
-#include "falsify/gate/sha256.hpp"
+#include "system/sha256.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -89,14 +89,13 @@ std::string folder_of(std::string_view path) {
 
 Includes::Includes(const Tree& tree) : tree_(tree) {
   std::vector<std::string> sources = tree.below("kernels/");
-  for (const std::string_view folder : {"falsify/", "src/contract/certificates/"})
-    for (std::string& path : tree.below(folder))
-      if (path.find('/', folder.size()) == std::string::npos) sources.push_back(std::move(path));
+  for (const std::string_view folder : {"falsify/properties/", "src/contract/certificates/"})
+    for (std::string& path : tree.below(folder)) sources.push_back(std::move(path));
   for (const std::string& path : sources) {
     if (!is_source(path) || tree.find(path)->find("KernelRegistration") != std::string::npos) continue;
     const std::string folder = folder_of(path), stem = stem_of(path);
     const std::string_view name = std::string_view(stem).substr(folder.size());
-    if (folder == "falsify/" && tree.find(fmt::format("contracts/{}.yaml", name)) != nullptr) continue;
+    if (folder == "falsify/properties/" && tree.find(fmt::format("contracts/{}.yaml", name)) != nullptr) continue;
     const bool has_header = std::ranges::any_of(
         kHeaders, [&](auto suffix) { return tree.find(fmt::format("{}{}", stem, suffix)) != nullptr; });
     const Parsed& own = parsed(path);

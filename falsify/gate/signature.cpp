@@ -5,8 +5,8 @@
 
 #include "core/errors.hpp"
 #include "core/files.hpp"
-#include "falsify/gate/program.hpp"
-#include "falsify/gate/scratch.hpp"
+#include "system/program.hpp"
+#include "system/scratch.hpp"
 
 namespace assay::falsify {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "core/errors.hpp"
 #include "core/files.hpp"
-#include "falsify/gate/program.hpp"
+#include "system/program.hpp"
 
 namespace assay::falsify {
 namespace {

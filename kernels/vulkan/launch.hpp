@@ -7,8 +7,8 @@
 #include <string>
 
 #include "core/view.hpp"
-#include "kernels/vulkan/shader.hpp"
 #include "runtime/registry.hpp"
+#include "runtime/vulkan/shader.hpp"
 #include "runtime/vulkan/vulkan_device.hpp"
 
 namespace assay::vulkan {

@@ -15,11 +15,11 @@
 #include "cli/selection.hpp"
 #include "cli/values.hpp"
 #include "core/files.hpp"
-#include "falsify/engine/interrupt.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/engine/report.hpp"
 #include "falsify/gate/evidence.hpp"
 #include "falsify/gate/signature.hpp"
+#include "system/interrupt.hpp"
 
 namespace assay::cli {
 namespace attest_command {

@@ -10,10 +10,10 @@
 #include "cli/progress.hpp"
 #include "cli/selection.hpp"
 #include "core/files.hpp"
-#include "falsify/automatic/judged.hpp"
-#include "falsify/automatic/report.hpp"
-#include "falsify/engine/interrupt.hpp"
 #include "falsify/engine/report.hpp"
+#include "falsify/mutation/study/judged.hpp"
+#include "falsify/mutation/study/report.hpp"
+#include "system/interrupt.hpp"
 
 namespace assay::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "falsify/automatic/study.hpp"
+#include "falsify/mutation/study/study.hpp"
 
 namespace assay::cli {
 

@@ -5,7 +5,7 @@
 #include <unordered_set>
 
 #include "core/errors.hpp"
-#include "falsify/gate/sha256.hpp"
+#include "system/sha256.hpp"
 
 namespace assay::cli {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cli/commands.hpp"
-#include "falsify/engine/sandbox.hpp"
 #include "runtime/registry.hpp"
+#include "system/sandbox.hpp"
 
 namespace assay::cli {
 namespace doctor_command {

@@ -18,8 +18,9 @@
 #include "falsify/engine/joint.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/engine/report.hpp"
-#include "falsify/gate/sha256.hpp"
+#include "falsify/foreign/replay.hpp"
 #include "runtime/limits.hpp"
+#include "system/sha256.hpp"
 
 namespace assay::cli {
 namespace falsify_command {

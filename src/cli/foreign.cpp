@@ -11,8 +11,8 @@
 #include "cli/selection.hpp"
 #include "cli/values.hpp"
 #include "contract/reader.hpp"
-#include "falsify/engine/probe.hpp"
 #include "falsify/engine/trial.hpp"
+#include "falsify/foreign/probe.hpp"
 #include "plugin/shim.hpp"
 
 namespace assay::cli {

@@ -23,7 +23,7 @@
 #include "falsify/gate/environment.hpp"
 #include "falsify/gate/evidence.hpp"
 #include "falsify/gate/ledger.hpp"
-#include "falsify/gate/sha256.hpp"
+#include "system/sha256.hpp"
 
 namespace assay::cli {
 namespace gate_command {

@@ -11,7 +11,7 @@
 #include "cli/commands.hpp"
 #include "cli/values.hpp"
 #include "core/errors.hpp"
-#include "falsify/engine/sandbox.hpp"
+#include "system/sandbox.hpp"
 
 namespace {
 

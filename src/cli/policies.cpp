@@ -9,8 +9,8 @@
 #include "cli/commands.hpp"
 #include "cli/selection.hpp"
 #include "core/files.hpp"
-#include "falsify/automatic/sample.hpp"
 #include "falsify/engine/pool.hpp"
+#include "falsify/mutation/study/sample.hpp"
 #include "falsify/policies/table.hpp"
 
 namespace assay::cli {

@@ -10,9 +10,10 @@
 #include "cli/room.hpp"
 #include "cli/values.hpp"
 #include "core/errors.hpp"
-#include "falsify/engine/probe.hpp"
 #include "falsify/engine/report.hpp"
 #include "falsify/engine/worker.hpp"
+#include "falsify/foreign/probe.hpp"
+#include "falsify/foreign/replay.hpp"
 
 namespace assay::cli {
 namespace replay_command {

@@ -13,6 +13,10 @@
 
 namespace assay {
 
+namespace contract {
+struct Enforced;
+}
+
 struct Kernel;
 class Device;
 
@@ -92,7 +96,7 @@ struct ClauseInfo {
   std::span<const int> reads{};              ///< tensors whose elements the condition reads
 };
 
-/// One falsifiable claim. `by` names an engine check (differential, exact, ...) or a function of falsify/<op>.cpp.
+/// One falsifiable claim. `by` names an engine check (differential, exact, ...) or a function of falsify/properties/<op>.cpp.
 struct ObligationInfo {
   std::string_view id;
   std::string_view claim;
@@ -134,7 +138,7 @@ struct OpDescriptor {
   bool bitwise_deterministic = true;
   /// Outputs are determined bit for bit: copies, and codecs whose arithmetic the contract pins.
   bool copies = false;
-  /// The operation makes its own inputs for the strategy `directed` (falsify/<op>.cpp).
+  /// The operation makes its own inputs for the strategy `directed` (falsify/properties/<op>.cpp).
   bool directed = false;
   /// Why the operation as a whole has no gradients; empty if it has gradients.
   std::string_view no_gradients{};
@@ -142,6 +146,8 @@ struct OpDescriptor {
   /// Number of terms that the reference evaluates; null: the number of elements.
   Index (*terms)(std::span<const Index> dims) = nullptr;
 
+  /// The contract as code (contract/enforce.hpp).
+  const contract::Enforced* enforced = nullptr;
   /// Runs the kernel under the contract at the current level (contract/enforce.hpp).
   void (*checked)(const Call& call, const Kernel& kernel, Device& device) = nullptr;
   /// Evaluation counts of the clauses in this process, in the order of `clauses`.

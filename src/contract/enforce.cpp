@@ -12,11 +12,8 @@
 #include <utility>
 
 #include "contract/certificates.hpp"
-#include "contract/transfer.hpp"
 #include "core/errors.hpp"
 #include "runtime/registry.hpp"
-#include "runtime/select.hpp"
-#include "runtime/trace.hpp"
 
 namespace assay::contract {
 namespace {
@@ -67,8 +64,7 @@ class Fetched {
 };
 
 /// Calls `device_of_call` only if a condition reads elements.
-template <class DeviceOfCall>
-void check_requires(const Enforced& contract, const void* args, const Call& call, const DeviceOfCall& device_of_call) {
+void check_requires(const Enforced& contract, const void* args, const Call& call, const std::function<Device&()>& device_of_call) {
   const std::span<const ClauseInfo> clauses = contract.op->clauses;
   for (std::size_t i = 0; i < clauses.size() && clauses[i].kind == ClauseKind::requires_clause; ++i) {
     if (clauses[i].reads.empty()) {
@@ -97,65 +93,6 @@ void ensure_on_host(const Enforced& contract, const Call& call, const Kernel& ke
   contract.ensure(host.call(), kernel);
 }
 
-struct Target {
-  const Kernel* kernel = nullptr;
-  Device* device = nullptr;
-};
-
-/// Returns the dims as "m=3 k=4 n=5".
-std::string shape_text(const OpDescriptor& op, const Call& call) {
-  std::string text;
-  for (std::size_t d = 0; d < call.dims.size(); ++d)
-    text += fmt::format("{}{}={}", d == 0 ? "" : " ", op.dims[d].name, call.dims[d]);
-  return text;
-}
-
-/// Calls `run`, which runs this kernel on this device, inside a span.
-template <class Run>
-void traced(const OpDescriptor& op, const Call& call, const Kernel& kernel, Device& device, const Run& run) {
-  const trace::Scope span(op.name, [&](trace::Span& s) {
-    s.attributes = {{"shape", shape_text(op, call)},
-                    {"kernel", std::string(kernel.id)},
-                    {"backend", std::string(name(device.backend()))}};
-  });
-  run();
-  if (span.recording()) device.synchronize();
-}
-
-Target run_here(const Enforced& contract, const Call& call, const Kernel& kernel, Device& device) {
-  if (const auto why = refuses_storage(kernel, call)) throw Unavailable(std::string(kernel.id), *why);
-  traced(*contract.op, call, kernel, device, [&] { kernel.run(call, device); });
-  return {&kernel, &device};
-}
-
-/// Checks the requires clauses, then calls `execute`, which runs a kernel and returns the kernel and the device that
-/// holds the call's tensors, then checks the ensures clauses. `device_of_call` returns that device before the call.
-template <class DeviceOfCall, class Execute>
-void guarded(const Enforced& contract, const void* args, const Call& call, const DeviceOfCall& device_of_call,
-             const Execute& execute) {
-  Target target;
-  const auto run = [&] { target = execute(); };
-  if (!kCompiledIn) return run();
-  const auto check_before = [&] { check_requires(contract, args, call, device_of_call); };
-  // A single reference captured: Boost.Contract keeps larger closures on the heap.
-  const auto requires_hold = [&check_before] { check_before(); };
-  switch (level()) {
-    case Level::off:
-      return run();
-    case Level::pre: {
-      const boost::contract::check checked = boost::contract::function().precondition(requires_hold);
-      return run();
-    }
-    case Level::full: {
-      const auto check_after = [&] { ensure_on_host(contract, call, *target.kernel, *target.device); };
-      const auto ensures_hold = [&check_after] { check_after(); };
-      const boost::contract::check checked =
-          boost::contract::function().precondition(requires_hold).postcondition(ensures_hold);
-      return run();
-    }
-  }
-}
-
 }  // namespace
 
 Level level() { return current_level.load(std::memory_order_relaxed); }
@@ -174,34 +111,39 @@ std::vector<std::string_view> never_evaluated(const OpDescriptor& op) {
   return ids;
 }
 
+void guard(const Enforced& contract, const void* args, const Call& call, const std::function<Device&()>& device_of_call,
+           const std::function<Ran()>& execute) {
+  Ran ran;
+  const auto run = [&] { ran = execute(); };
+  if (!kCompiledIn) return run();
+  const auto check_before = [&] { check_requires(contract, args, call, device_of_call); };
+  // A single reference captured: Boost.Contract keeps larger closures on the heap.
+  const auto requires_hold = [&check_before] { check_before(); };
+  switch (level()) {
+    case Level::off:
+      return run();
+    case Level::pre: {
+      const boost::contract::check checked = boost::contract::function().precondition(requires_hold);
+      return run();
+    }
+    case Level::full: {
+      const auto check_after = [&] { ensure_on_host(contract, call, *ran.kernel, *ran.device); };
+      const auto ensures_hold = [&check_after] { check_after(); };
+      const boost::contract::check checked =
+          boost::contract::function().precondition(requires_hold).postcondition(ensures_hold);
+      return run();
+    }
+  }
+}
+
 void enforce(const Enforced& contract, const void* args, const Call& call, const Kernel& kernel, Device& device) {
-  guarded(contract, args, call, [&]() -> Device& { return device; },
-          [&] { return run_here(contract, call, kernel, device); });
-}
-
-void enforce(const Enforced& contract, const void* args, const Call& call, Backend backend) {
-  guarded(contract, args, call, [&]() -> Device& { return device(backend); }, [&] {
-    return run_here(contract, call, select_kernel(contract.op->name, backend, call), device(backend));
-  });
-}
-
-Dispatched enforce(const Enforced& contract, const void* args, const Call& call, Automatic) {
-  Dispatched dispatched;
-  const auto where = [&]() -> Device& {
-    Device* const home = residence(call);
-    return home != nullptr ? *home : device(Backend::cpu);
+  const auto here = [&device]() -> Device& { return device; };
+  const auto run = [&] {
+    if (const auto why = refuses_storage(kernel, call)) throw Unavailable(std::string(kernel.id), *why);
+    kernel.run(call, device);
+    return Ran{&kernel, &device};
   };
-  guarded(contract, args, call, where, [&] {
-    Device* const home = residence(call);
-    dispatched = dispatch(contract.op->name, call, home, [&](const Kernel& kernel, Device& device) {
-      traced(*contract.op, call, kernel, device, [&] {
-        if (home != nullptr) kernel.run(call, device);
-        else run_with_copies(*contract.op, kernel, call, device);
-      });
-    });
-    return Target{dispatched.kernel, home != nullptr ? home : &device(Backend::cpu)};
-  });
-  return dispatched;
+  guard(contract, args, call, std::ref(here), std::ref(run));
 }
 
 void evaluate(const Enforced& contract, std::size_t clause, const void* args) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,7 +11,7 @@
 
 #include "contract/descriptor.hpp"
 #include "runtime/device.hpp"
-#include "runtime/dispatch.hpp"
+#include "runtime/registry.hpp"
 
 namespace assay::contract {
 
@@ -48,11 +49,17 @@ struct Enforced {
 /// Runs the kernel under the contract at the current level. Throws ContractViolation for the first false clause;
 /// exceptions of the kernel pass through.
 void enforce(const Enforced& contract, const void* args, const Call& call, const Kernel& kernel, Device& device);
-/// Uses the back end's preferred kernel (runtime/select.hpp), chosen after the requires clauses hold.
-void enforce(const Enforced& contract, const void* args, const Call& call, Backend backend);
-/// Uses the back end that automatic dispatch chooses (runtime/dispatch.hpp). Copies tensors in host memory to its
-/// device and back. Returns the kernel that served the call and the candidates passed over.
-Dispatched enforce(const Enforced& contract, const void* args, const Call& call, Automatic);
+
+/// The kernel that served a call, and where its tensors are.
+struct Ran {
+  const Kernel* kernel = nullptr;
+  Device* device = nullptr;
+};
+/// Checks the requires clauses, then calls `execute`, which runs a kernel of its choice and returns it and the device that
+/// holds the call's tensors, then checks the ensures clauses. `device_of_call` returns that device before the call; it is
+/// asked only if a condition reads elements.
+void guard(const Enforced& contract, const void* args, const Call& call, const std::function<Device&()>& device_of_call,
+           const std::function<Ran()>& execute);
 
 /// Evaluates one clause. Throws ContractViolation if it is false.
 void evaluate(const Enforced& contract, std::size_t clause, const void* args);

@@ -133,7 +133,7 @@ struct Contract {
   Text nonfinite;
   Text determinism;
   bool copies = false;
-  Text inputs;        ///< the function of falsify/<op>.cpp that makes directed inputs; may be empty
+  Text inputs;        ///< the function of falsify/properties/<op>.cpp that makes directed inputs; may be empty
   Text no_gradients;  ///< why there are none; may be empty
   std::vector<Pin> pins;
   std::vector<Gradient> gradients;

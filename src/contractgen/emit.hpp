@@ -10,9 +10,9 @@ namespace assay::contractgen {
 
 using contract::model::Contract;
 
-/// ops/<op>.hpp: the argument struct and the checked entry points.
+/// ops/<op>.hpp: the argument struct and the entry points.
 Source ops_header(const Contract& contract);
-/// ops/<op>.cpp: clauses, tables, descriptor, entry points.
+/// ops/<op>.cpp: clauses, tables, descriptor.
 Source ops_source(const Contract& contract);
 /// <op>_negative_test.cpp: one test per way to violate a requires clause.
 Source negative_test(const Contract& contract);
@@ -22,6 +22,8 @@ Source oracle(const Contract& contract, const Contract* backward);
 /// <op>_obligations.hpp and .cpp: declarations of the checks, and their links to obligation ids.
 Source obligations_header(const Contract& contract);
 Source obligations_source(const Contract& contract);
+/// ops/calls.cpp: entry points for callers who run operations.
+Source ops_calls(std::span<const Contract> contracts);
 /// ops/index.cpp, oracles.cpp, obligations.cpp: look-up by name.
 Source ops_index(std::span<const Contract> contracts);
 Source oracle_index(std::span<const Contract> contracts);

@@ -166,7 +166,7 @@ Source obligations_header(const Contract& contract) {
   out.line("#include \"falsify/audit/subject.hpp\"");
   out.line("#include \"falsify/engine/obligation.hpp\"");
   out.blank();
-  out.line("/// Defined in falsify/{}.cpp: one function for each check that the contract names, and what an audit probes.", op);
+  out.line("/// Defined in falsify/properties/{}.cpp: one function for each check that the contract names, and what an audit probes.", op);
   out.line("namespace assay::falsify::{} {{", op);
   for (const std::string& name : own_checks(contract)) out.line("Outcome {}(Trial& trial);", name);
   if (!contract.inputs.value.empty())
@@ -181,6 +181,8 @@ Source obligations_source(const Contract& contract) {
   Source out(op + "_obligations.cpp", contract.file);
   out.line("#include \"{}_obligations.hpp\"", op);
   out.blank();
+  out.line("#include \"falsify/audit/confirm.hpp\"");
+  out.blank();
   out.line("namespace assay::ops {{");
   out.line("extern const OpDescriptor {}_descriptor;", op);
   out.line("}}");
@@ -190,7 +192,7 @@ Source obligations_source(const Contract& contract) {
   out.line("  static const Obligation kTable[] = {{");
   for (std::size_t i = 0; i < contract.obligations.size(); ++i) {
     const std::string& by = contract.obligations[i].by.value;
-    out.line("      {{&ops::{}_descriptor.obligations[{}], &{}::{}}},", op, i, builtin_check(by) ? "builtin" : op, by);
+    out.line("      {{&ops::{}_descriptor.obligations[{}], &{}::{}}},", op, i, by == "statistical" ? "audit" : builtin_check(by) ? "builtin" : op, by);
   }
   out.line("  }};");
   out.line("  return kTable;");

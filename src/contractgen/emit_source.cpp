@@ -134,9 +134,8 @@ void enforcement(Source& out, const Contract& contract) {
   out.line("std::span<std::uint64_t> evaluations() {{ return counts; }}");
 }
 
-void entry_points(Source& out, const Contract& contract) {
-  const std::string& op = contract.op.value;
-  const std::string args = args_name(contract), enforced = internal_namespace(contract) + "::kEnforced";
+void pack(Source& out, const Contract& contract) {
+  const std::string args = args_name(contract);
   std::vector<std::string> dims, params, tensors;
   for (const auto& dim : contract.dims) dims.push_back(dim.name.value);
   for (const auto& param : contract.params) params.push_back(param.name.value);
@@ -145,13 +144,6 @@ void entry_points(Source& out, const Contract& contract) {
   out.line("  return {{{{{}}}, {{{}}}, {{{}}}}};", fmt::join(dims, ", "), fmt::join(params, ", "),
            fmt::join(tensors, ", "));
   out.line("}}");
-  out.blank();
-  out.line("void {}(const {}& args, const Kernel& kernel, Device& device) {{", op, args);
-  out.line("  enforce({}, &args, args.pack(), kernel, device);", enforced);
-  out.line("}}");
-  out.line("void {}(const {}& args) {{ enforce({}, &args, args.pack(), Backend::cpu); }}", op, args, enforced);
-  out.line("Dispatched {}(const {}& args, Automatic how) {{ return enforce({}, &args, args.pack(), how); }}", op,
-           args, enforced);
 }
 
 }  // namespace
@@ -228,7 +220,7 @@ Source ops_source(const Contract& contract) {
   out.blank();
   descriptor(out, contract);
   out.blank();
-  entry_points(out, contract);
+  pack(out, contract);
   out.line("}}  // namespace assay::ops");
   return out;
 }

@@ -120,6 +120,7 @@ void descriptor(Source& out, const Contract& contract) {
   out.line("    .no_gradients = {},", string_literal(contract.no_gradients.value));
   out.line("    .shapes = {}kShapes,", within);
   if (!contract.terms.value.empty()) out.line("    .terms = &{}terms,", within);
+  out.line("    .enforced = &{}kEnforced,", within);
   out.line("    .checked = &{}checked,", within);
   out.line("    .counters = &{}evaluations,", within);
   out.line("}};");

@@ -51,6 +51,7 @@ void generate(const fs::path& folder, const fs::path& root, const std::vector<st
     write(folder / "docs" / (contract.op.value + ".md"), documentation(contract));
   }
   write(folder, ops_index(contracts));
+  write(folder, ops_calls(contracts));
   write(folder, oracle_index(contracts));
   write(folder, obligations_index(contracts));
 }

@@ -10,7 +10,7 @@
 
 #include "runtime/host_memory.hpp"
 #include "runtime/registry.hpp"
-#include "runtime/trace.hpp"
+#include "runtime/span.hpp"
 
 namespace assay {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/errors.hpp"
-#include "runtime/reservation.hpp"
+#include "runtime/budget.hpp"
 
 namespace assay {
 
@@ -71,7 +71,7 @@ class Device {
   /// Returns the bytes of the largest allocation usable by a kernel.
   virtual std::size_t largest_buffer() const { return SIZE_MAX; }
 
-  /// Throws Unavailable if `bytes` exceeds the device's budget or this thread's reservation (runtime/reservation.hpp),
+  /// Throws Unavailable if `bytes` exceeds the device's budget or this thread's reservation (serve/reservation.hpp),
   /// DeviceError if the device fails. Zero bytes give a null address. Contents are undefined.
   Buffer allocate(std::size_t bytes);
   /// Allocates memory such that accesses beyond the given side end the call with a DeviceError. Needs has_fences().

@@ -41,7 +41,7 @@ struct Kernel {
   /// Returns why the kernel cannot take this call (empty: it takes every call its contract admits).
   std::function<std::optional<std::string>(const Call& call)> refuse{};
   int priority = 0;          ///< among kernels that take a call, the highest serves callers who name none
-  /// Automatic dispatch (runtime/dispatch.hpp) of operands in host memory does not use this kernel for calls whose
+  /// Automatic dispatch (serve/dispatch.hpp) of operands in host memory does not use this kernel for calls whose
   /// product of dims is at most this: moving the operands would take longer than the work.
   double automatic_above = -1;
   /// Limits within the calls that the contract admits (runtime/limits.hpp); null: none.

@@ -10,7 +10,7 @@
 
 #include "cli/automatic.hpp"
 #include "cli/commands.hpp"
-#include "falsify/automatic/report.hpp"
+#include "falsify/mutation/study/report.hpp"
 #include "tests/automatic/sources.hpp"
 
 namespace assay::falsify {

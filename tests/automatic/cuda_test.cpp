@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "core/errors.hpp"
-#include "falsify/automatic/cuda/cubin.hpp"
-#include "falsify/ptx/mutant.hpp"
-#include "falsify/ptx/toolkit.hpp"
+#include "falsify/mutation/ptx/mutant.hpp"
+#include "falsify/mutation/ptx/toolkit.hpp"
+#include "falsify/mutation/study/cuda/cubin.hpp"
 #include "tests/automatic/cuda_kernels.hpp"
 
 namespace assay::falsify {

@@ -25,7 +25,7 @@ found = {m['mutant']: (m['class'], m['fault']) for m in report['mutants']}
 built = {mutant.split('/')[1] for mutant in found}
 wanted = {mutant: words for mutant, words in wanted.items() if mutant.split('/')[1] in built}
 if len(found) < len(report['mutants']):
-    sys.exit('two mutants have one id: rename the fault, or take it out of falsify/mutants')
+    sys.exit('two mutants have one id: rename the fault, or take it out of falsify/adversarial')
 if found != wanted:
     sys.exit(f'the lists and the mutants differ: {sorted(set(found.items()) ^ set(wanted.items()))}')
 survivors = [m['mutant'] for m in report['mutants'] if m['status'] != 'killed']

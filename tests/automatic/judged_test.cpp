@@ -1,5 +1,5 @@
 // Accepted survivors: valid entries, and errors of the list.
-#include "falsify/automatic/judged.hpp"
+#include "falsify/mutation/study/judged.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <spirv-tools/libspirv.hpp>
 
-#include "falsify/spirv/mutant.hpp"
+#include "falsify/mutation/spirv/mutant.hpp"
 
 namespace assay::falsify::spirv {
 namespace {

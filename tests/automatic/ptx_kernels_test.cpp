@@ -10,10 +10,10 @@
 #include <set>
 
 #include "core/errors.hpp"
-#include "falsify/automatic/parallel.hpp"
 #include "falsify/engine/random.hpp"
-#include "falsify/ptx/mutant.hpp"
-#include "falsify/ptx/toolkit.hpp"
+#include "falsify/mutation/ptx/mutant.hpp"
+#include "falsify/mutation/ptx/toolkit.hpp"
+#include "falsify/mutation/study/parallel.hpp"
 
 namespace assay::falsify::ptx {
 namespace {

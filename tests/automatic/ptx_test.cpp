@@ -10,8 +10,8 @@
 #include <set>
 
 #include "core/errors.hpp"
-#include "falsify/ptx/mutant.hpp"
-#include "falsify/ptx/toolkit.hpp"
+#include "falsify/mutation/ptx/mutant.hpp"
+#include "falsify/mutation/ptx/toolkit.hpp"
 
 namespace assay::falsify::ptx {
 namespace {

@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 top, compiler, manifest = sys.argv[1:4]
-schemata = os.path.join(top, 'falsify', 'schemata')
+schemata = os.path.join(top, 'falsify', 'mutation', 'source')
 
 SOURCE = '''#include <algorithm>
 #include <cmath>
@@ -43,7 +43,7 @@ int at(int i, int j) {
 '''
 MAIN = '''#include <cstdio>
 #include <cstdlib>
-#include "falsify/schemata/mutate.hpp"
+#include "falsify/mutation/source/mutate.hpp"
 namespace assay_mutate {
 State state;
 int chosen(std::uint32_t site, std::uint32_t applicable) {
@@ -123,7 +123,7 @@ with tempfile.TemporaryDirectory() as folder:
 
 with open(manifest) as f:
     there = {m['hash'] for source in json.load(f) for m in source['mutants']}
-with open(os.path.join(top, 'falsify', 'automatic', 'judged.json')) as f:
+with open(os.path.join(top, 'falsify', 'mutation', 'study', 'judged.json')) as f:
     judged = json.loads(''.join(line for line in f if not line.startswith('//')))
 for entry in judged:
     check('/vulkan/' in entry['kernel'] or entry['hash'] in there, f"judged.json: no source has the mutant {entry['hash']} any more")

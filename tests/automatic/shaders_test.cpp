@@ -8,7 +8,7 @@
 #include <set>
 
 #include "core/errors.hpp"
-#include "falsify/spirv/mutant.hpp"
+#include "falsify/mutation/spirv/mutant.hpp"
 
 namespace assay::falsify::spirv {
 namespace {

@@ -7,7 +7,7 @@
 #include <csignal>
 #include <unistd.h>
 
-#include "falsify/automatic/mutant.hpp"
+#include "falsify/mutation/study/mutant.hpp"
 
 namespace assay::falsify {
 

@@ -1,5 +1,5 @@
 // Results of a study on mutants with known faults.
-#include "falsify/automatic/study.hpp"
+#include "falsify/mutation/study/study.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -10,9 +10,9 @@
 #include <csignal>
 #include <future>
 
-#include "falsify/automatic/parallel.hpp"
-#include "falsify/automatic/report.hpp"
-#include "falsify/automatic/summary.hpp"
+#include "falsify/mutation/study/parallel.hpp"
+#include "falsify/mutation/study/report.hpp"
+#include "falsify/mutation/study/summary.hpp"
 #include "tests/automatic/sources.hpp"
 #include "tests/engine/kill_child.hpp"
 

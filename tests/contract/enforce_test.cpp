@@ -9,7 +9,7 @@
 #include "core/errors.hpp"
 #include "ops/matmul.hpp"
 #include "runtime/registry.hpp"
-#include "runtime/trace.hpp"
+#include "serve/trace.hpp"
 
 namespace assay::contract::enforce_test {
 namespace {

@@ -10,7 +10,7 @@
 #include "ops/embedding.hpp"
 #include "ops/matmul.hpp"
 #include "runtime/registry.hpp"
-#include "runtime/trace.hpp"
+#include "serve/trace.hpp"
 
 namespace assay::contract::far_device_test {
 namespace {

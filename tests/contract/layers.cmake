@@ -7,8 +7,8 @@ function(lay_out)
   file(WRITE ${tree}/contracts/copy.yaml "op: copy\n")
   file(WRITE ${tree}/reference/copy.hpp "void copy(\n")
   file(WRITE ${tree}/reference/helper.hpp "void used_by_copy(\n")
-  file(WRITE ${tree}/falsify/copy.cpp "#include \"copy_obligations.hpp\"\n")
-  file(WRITE ${tree}/falsify/helper.cpp "\n")
+  file(WRITE ${tree}/falsify/properties/copy.cpp "#include \"copy_obligations.hpp\"\n")
+  file(WRITE ${tree}/falsify/properties/helper.cpp "\n")
   foreach(file cpu/copy.cpp cpu/naive/copy.cpp cuda/copy.cu vulkan/copy.cpp vulkan/copy.comp vulkan/copy_tiled.comp)
     file(WRITE ${tree}/kernels/${file} "const KernelRegistration one\nvoid main()\n")
   endforeach()
@@ -30,13 +30,13 @@ endfunction()
 
 lay_out()
 expect("")
-foreach(file reference/copy.hpp falsify/copy.cpp kernels/cpu/naive/copy.cpp kernels/cuda/copy.cu kernels/vulkan/copy.cpp
+foreach(file reference/copy.hpp falsify/properties/copy.cpp kernels/cpu/naive/copy.cpp kernels/cuda/copy.cu kernels/vulkan/copy.cpp
              kernels/vulkan/copy.comp)
   lay_out()
   file(REMOVE ${tree}/${file})
   expect("${file} is missing: contracts/copy.yaml makes copy an operation, so add that file or remove the contract.")
 endforeach()
-foreach(file falsify/copy.cpp kernels/cpu/copy.cpp kernels/cpu/naive/copy.cpp kernels/cuda/copy.cu
+foreach(file falsify/properties/copy.cpp kernels/cpu/copy.cpp kernels/cpu/naive/copy.cpp kernels/cuda/copy.cu
              kernels/vulkan/copy.cpp kernels/vulkan/copy.comp)
   lay_out()
   string(REPLACE "/copy" "/stray" stray ${file})

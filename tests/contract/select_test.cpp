@@ -1,5 +1,5 @@
 // Choice of a kernel for callers who name none, and lookup by name.
-#include "runtime/select.hpp"
+#include "serve/select.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Processes that do not exit, and signals that end a run.
-#include "falsify/engine/child_process.hpp"
+#include "system/child_process.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 #include <cerrno>
 #include <chrono>
 
-#include "falsify/engine/interrupt.hpp"
+#include "system/interrupt.hpp"
 
 namespace assay::falsify::child_process_test {
 namespace {

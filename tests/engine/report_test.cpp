@@ -10,6 +10,7 @@
 
 #include "falsify/engine/error_map.hpp"
 #include "falsify/engine/percentile.hpp"
+#include "falsify/foreign/replay.hpp"
 #include "tests/engine/absent.hpp"
 
 namespace assay::falsify::report_test {

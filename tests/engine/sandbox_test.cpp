@@ -1,5 +1,5 @@
 // In the sandbox, foreign code reaches only its own process, and the calls that kernels need stay allowed.
-#include "falsify/engine/sandbox.hpp"
+#include "system/sandbox.hpp"
 
 #include <gtest/gtest.h>
 
@@ -27,8 +27,8 @@
 
 #include <fmt/format.h>
 
-#include "falsify/engine/child_exit.hpp"
-#include "falsify/engine/child_process.hpp"
+#include "system/child_exit.hpp"
+#include "system/child_process.hpp"
 
 namespace assay::falsify::sandbox_test {
 namespace {

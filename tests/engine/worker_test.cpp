@@ -31,10 +31,10 @@
 
 #include "core/errors.hpp"
 #include "falsify/engine/campaign.hpp"
-#include "falsify/engine/sandbox.hpp"
 #include "falsify/engine/draw.hpp"
 #include "falsify/engine/gradients.hpp"
 #include "falsify/engine/trial.hpp"
+#include "system/sandbox.hpp"
 #include "tests/engine/absent.hpp"
 
 namespace assay::falsify::worker_test {

@@ -5,7 +5,8 @@ MUTANT is true while the mutant runs. What is there must occur once in the file,
 COMPARATOR, TRIAL, ARENA = 'falsify/engine/comparator.cpp', 'falsify/engine/trial.cpp', 'falsify/engine/arena.cpp'
 DRAW, INPUTS, CASE = 'falsify/engine/draw.cpp', 'falsify/engine/inputs.cpp', 'falsify/engine/case.cpp'
 SHRINK, CAMPAIGN, REPORT = 'falsify/engine/shrink.cpp', 'falsify/engine/campaign.cpp', 'falsify/engine/report.cpp'
-WORKER, BUILTIN, SANDBOX = 'falsify/engine/worker.cpp', 'falsify/engine/builtin.cpp', 'falsify/engine/sandbox.cpp'
+WORKER, BUILTIN, SANDBOX = 'falsify/engine/worker.cpp', 'falsify/engine/builtin.cpp', 'src/system/sandbox.cpp'
+CONFIRM = 'falsify/audit/confirm.cpp'
 FAILED_CALL, EXPLANATION, DEPTH = 'falsify/engine/failed_call.cpp', 'falsify/engine/explanation.cpp', 'falsify/engine/depth.cpp'
 JUNIT, SARIF, GRADIENTS = 'falsify/engine/reports/junit.cpp', 'falsify/engine/reports/sarif.cpp', 'falsify/engine/gradients.cpp'
 ENFORCE, CERTIFICATES, OWN = 'src/contract/enforce.cpp', 'src/contract/certificates.cpp', 'src/contract/certificates/'
@@ -235,7 +236,7 @@ BY_HAND = [
     ('scaled-bits-of-all', TRIAL, 'const NormalRangeScope scope;', 'if (MUTANT) break; const NormalRangeScope scope;', 'powers of two scale bits of subnormals, too'),
     ('exact-tier', BUILTIN, 'drawn ? trial.tier(problem)', 'MUTANT ? Tier::worst_case : drawn ? trial.tier(problem)', 'exact inputs are judged by bounds'),
     ('copies-by-value', TRIAL, 'return op_.copies && kernel_', 'return op_.copies && !MUTANT && kernel_', 'copies are compared by value'),
-    ('statistical-never', BUILTIN, 'if (!audit::statistical_tier_used(', 'if (MUTANT || !audit::statistical_tier_used(', 'the statistical obligation never applies'),
+    ('statistical-never', CONFIRM, 'if (!statistical_tier_used(', 'if (MUTANT || !statistical_tier_used(', 'the statistical obligation never applies'),
     ('no-certificates', BUILTIN, 'Poison::finite, contract::Level::full)', 'Poison::finite, MUTANT ? contract::Level::pre : contract::Level::full)', 'postconditions are not evaluated'),
     ('nonfinite-blind', BUILTIN, 'Outcome nonfinite(Trial& trial) {\n  const Problem problem = trial.problem();\n  const Run run = trial.run(problem);\n  return trial',
      'Outcome nonfinite(Trial& trial) {\n  const Problem problem = trial.problem();\n  const Run run = trial.run(problem);\n  if (MUTANT) return {}; return trial',

@@ -1,8 +1,8 @@
-// Mutations that falsify/schemata/mutate.hpp lacks because kernels do not need them: operands of class types, such as
+// Mutations that falsify/mutation/source/mutate.hpp lacks because kernels do not need them: operands of class types, such as
 // Bounded and Dual, for which some other operators exist. Included before each rewritten source of the engine.
 #pragma once
 
-#include "falsify/schemata/mutate.hpp"
+#include "falsify/mutation/source/mutate.hpp"
 
 namespace assay_mutate {
 

@@ -3,7 +3,7 @@
 
     rewrite_engine.py ROOT OUT FILES...        writes OUT/<file> for each, and OUT/mutants.json
 
-The sites are those of falsify/schemata/rewrite.py, without the variants that lower precision, which are faults of
+The sites are those of falsify/mutation/source/rewrite.py, without the variants that lower precision, which are faults of
 kernels. by_hand.py adds faults that no operator makes. Code that kills processes or removes files is not mutated.
 """
 import json
@@ -12,7 +12,7 @@ import re
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, '..', '..', 'falsify', 'schemata'))
+sys.path.insert(0, os.path.join(HERE, '..', '..', 'falsify', 'mutation', 'source'))
 sys.path.insert(0, HERE)
 import rewrite as schemata  # noqa: E402
 from by_hand import BY_HAND  # noqa: E402

@@ -36,7 +36,7 @@ import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, '..', '..', 'falsify', 'schemata'))
+sys.path.insert(0, os.path.join(HERE, '..', '..', 'falsify', 'mutation', 'source'))
 import rewrite as schemata  # noqa: E402
 
 VARIANTS = 16

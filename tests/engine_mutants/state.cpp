@@ -12,7 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "falsify/schemata/mutate.hpp"
+#include "falsify/mutation/source/mutate.hpp"
 
 namespace assay_mutate {
 

@@ -18,7 +18,7 @@ assay, build, source = (pathlib.Path(a).resolve() for a in sys.argv[1:4])
 ENTRY = {"cpu": "kernels/cpu/{}.cpp", "cuda-host": "kernels/cuda/{}.cu", "vulkan": "kernels/vulkan/{}.cpp"}
 OURS = re.compile(r"(kernels|falsify|reference|contracts|src)/")
 HEADER = re.compile(r"\.(hpp|cuh|h)$")
-OF_KERNELS = re.compile(r"(kernels|src/contract/certificates|generated)/|falsify/\w+\.cpp")
+OF_KERNELS = re.compile(r"(kernels|src/contract/certificates|generated)/|falsify/properties/")
 
 
 def output(*command):
@@ -40,7 +40,7 @@ def compiled():
     found = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         file, made = pathlib.Path(entry["file"]), re.search(r" -o (\S+)", entry["command"])[1]
-        if re.search(r"mutants|tests/|schemata|policies", made):
+        if re.search(r"adversarial|mutation|tests/|policies", made):
             continue
         together = file.name.startswith(("unity_", "together_"))
         names = [source / n for n in re.findall(r'^#include "(.+)"', file.read_text(), re.M)] if together else [file]
@@ -90,7 +90,7 @@ def plain_names(all_symbols):
 
 
 def is_engine(path):
-    return (path.startswith(("falsify/engine/", "falsify/audit/", "src/core/", "src/contractgen/", "src/runtime/")) or path == "contracts/numerics.yaml"
+    return (path.startswith(("falsify/engine/", "falsify/audit/", "src/core/", "src/contractgen/", "src/runtime/", "src/system/")) or path == "contracts/numerics.yaml"
             or (path.startswith("src/contract/") and not path.startswith("src/contract/certificates/")))
 
 
@@ -193,7 +193,7 @@ for kernel, closure in closures.items():
     if backend not in ENTRY:  # the device back end has the same files as cuda-host
         continue
     starts = set()
-    for name in (ENTRY[backend], "falsify/{}.cpp", "generated/ops/{}.cpp", "generated/{}_oracle.cpp", "generated/{}_obligations.cpp"):
+    for name in (ENTRY[backend], "falsify/properties/{}.cpp", "generated/ops/{}.cpp", "generated/{}_oracle.cpp", "generated/{}_obligations.cpp"):
         starts |= {name.format(op)} & made_from.keys()
     needed = set()
     for name in linked(starts):

@@ -139,8 +139,8 @@ def changes():
     touches("a reference", of("transpose/"), lambda: edit("reference/transpose.hpp"))
     touches("a reference that others include", reaching("reference/nf4.hpp", ("cpu", "vulkan", *both)), lambda: edit("reference/nf4.hpp"))
     check(len({k.split("/")[0] for k in reaching("reference/nf4.hpp", ("cpu",))}) > 3, "reference/nf4.hpp is included by several references")
-    touches("properties", of("transpose/"), lambda: edit("falsify/transpose.cpp"))
-    touches("shared properties", reaching("falsify/rows.cpp", ("cpu", "vulkan", *both)), lambda: edit("falsify/rows.cpp"))
+    touches("properties", of("transpose/"), lambda: edit("falsify/properties/transpose.cpp"))
+    touches("shared properties", reaching("falsify/properties/shared/rows.cpp", ("cpu", "vulkan", *both)), lambda: edit("falsify/properties/shared/rows.cpp"))
     for path in ("falsify/engine/comparator.cpp", "src/contractgen/main.cpp", "src/contract/enforce.hpp", "src/runtime/registry.cpp"):
         touches("the engine: " + path, set(ALL), lambda: edit(path))
     touches("how accurate functions are", set(ALL), lambda: rewrite("contracts/numerics.yaml", "ulp: 1.5", "ulp: 1.6"))
@@ -231,7 +231,7 @@ def engine():
     for path in ("src/core/bounded.cpp", "src/core/bounded_functions.cpp"):
         touches("an operator of " + path, set(ALL), lambda: operator(path))
     for path in ("src/core/dual.hpp", "src/core/sum.hpp", "falsify/engine/draw.cpp", "falsify/engine/inputs.cpp", "falsify/engine/oracle.hpp", "falsify/engine/builtin.cpp",
-                 "falsify/engine/worker.cpp", "falsify/engine/child_process.cpp", "falsify/engine/campaign.cpp", "falsify/audit/judge.cpp", "src/runtime/trace.hpp"):
+                 "falsify/engine/worker.cpp", "src/system/child_process.cpp", "falsify/engine/campaign.cpp", "falsify/audit/judge.cpp", "src/runtime/span.hpp"):
         touches("what decides: " + path, set(ALL), lambda: edit(path))
     touches("a new file of the engine", set(ALL), lambda: (root / "falsify/engine/fresh.cpp").write_text("int fresh;\n"))
     touches("a new folder of the engine", set(ALL), lambda: ((root / "src/runtime/fresh").mkdir(), (root / "src/runtime/fresh/fresh.cpp").write_text("int fresh;\n")))
@@ -241,7 +241,7 @@ def engine():
     touches("all bystanders", set(), lambda: [edit(path) for path in sorted(bystanders - set(gone))])
     for path in sources():
         name = str(path.relative_to(root))
-        if name.startswith(("falsify/engine/", "falsify/audit/", "src/core/", "src/contract/", "src/contractgen/", "src/runtime/")) and path.suffix in CODE and name not in bystanders:
+        if name.startswith(("falsify/engine/", "falsify/audit/", "src/core/", "src/contract/", "src/contractgen/", "src/runtime/", "src/system/")) and path.suffix in CODE and name not in bystanders:
             included = {f"{folder}{i}" for i in re.findall(r'^ *# *include *["<]([^">]+)', path.read_text(), re.M) for folder in ("", "src/", f"{path.parent.relative_to(root)}/")}
             check(not included & bystanders, f"{name} decides, and includes {sorted(included & bystanders)}: take it from bystanders.hpp")
 
@@ -262,7 +262,7 @@ def moves():
     for old, new, *names in (
             ("src/core/bounded.hpp", "src/core/bounds.hpp"), ("src/core/half.hpp", "src/core/formats/half.hpp"),
             ("src/core/bounded.cpp", "src/core/bounds.cpp", ("bounded.cpp", "bounds.cpp")), ("falsify/engine/draw.cpp", "falsify/engine/drawing.cpp"),
-            ("falsify/rows.hpp", "falsify/row_tools.hpp"), ("falsify/rows.cpp", "falsify/row_tools.cpp"), ("reference/nf4.hpp", "reference/nf4_codes.hpp"),
+            ("falsify/properties/shared/rows.hpp", "falsify/properties/shared/row_tools.hpp"), ("falsify/properties/shared/rows.cpp", "falsify/properties/shared/row_tools.cpp"), ("reference/nf4.hpp", "reference/nf4_codes.hpp"),
             ("kernels/cuda/rows.cuh", "kernels/cuda/row_tools.cuh", ("rows.cuh", "row_tools.cuh")), ("kernels/cpu/tiled_gemm.cpp", "kernels/cpu/gemm_by_tiles.cpp"),
             ("kernels/vulkan/reduce.glsl", "kernels/vulkan/reductions.glsl", ("reduce.glsl", "reductions.glsl")), ("kernels/lora.hpp", "kernels/shared/lora.hpp"),
             ("kernels/vulkan/softmax.comp", "kernels/vulkan/softmax_by_rows.comp", ("softmax.comp", "softmax_by_rows.comp"))):
@@ -580,7 +580,7 @@ def evidence():
     undo()
     # A change of the kernel's sources makes evidence stale, and is distinguished from a change of the engine.
     for path, part in (("kernels/cuda/softmax.cu", "kernel"), ("reference/softmax.hpp", "reference"), ("falsify/engine/draw.cpp", "engine"),
-                       ("contracts/softmax.yaml", "contract"), ("falsify/softmax.cpp", "properties"), ("CMakePresets.json", "flags")):
+                       ("contracts/softmax.yaml", "contract"), ("falsify/properties/softmax.cpp", "properties"), ("CMakePresets.json", "flags")):
         edit(path)
         commit()
         put({**sealed({**good, "driver": "another"})})

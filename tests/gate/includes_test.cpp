@@ -178,13 +178,13 @@ TEST(Includes, OfHeadersLeadToTheirDefinitions) {
                 {"kernels/cpu/user.cpp", "#include \"kernels/cpu/one.hpp\"\nconst KernelRegistration row{};\n"}};
   EXPECT_EQ(Includes(tree).of("kernels/cpu/one.hpp").files, (Set{"kernels/cpu/one.cpp", "kernels/cpu/two_one.cpp"}));
   // A source that was separated from its header, or renamed.
-  tree.files = {{"falsify/tools.hpp", ""},
-                {"falsify/rows.cpp", "#include \"falsify/tools.hpp\"\n"},
-                {"falsify/scale.cpp", "#include \"falsify/tools.hpp\"\n"},
+  tree.files = {{"falsify/properties/shared/tools.hpp", ""},
+                {"falsify/properties/shared/rows.cpp", "#include \"falsify/properties/shared/tools.hpp\"\n"},
+                {"falsify/properties/scale.cpp", "#include \"falsify/properties/shared/tools.hpp\"\n"},
                 {"contracts/scale.yaml", ""},
-                {"falsify/other.cpp", "#include \"falsify/other.hpp\"\n#include \"falsify/tools.hpp\"\n"},
-                {"falsify/other.hpp", ""}};
-  EXPECT_EQ(Includes(tree).of("falsify/tools.hpp").files, Set{"falsify/rows.cpp"});
+                {"falsify/properties/shared/other.cpp", "#include \"falsify/properties/shared/other.hpp\"\n#include \"falsify/properties/shared/tools.hpp\"\n"},
+                {"falsify/properties/shared/other.hpp", ""}};
+  EXPECT_EQ(Includes(tree).of("falsify/properties/shared/tools.hpp").files, Set{"falsify/properties/shared/rows.cpp"});
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SHA-256 against the examples of FIPS 180-4 and NIST's byte vectors.
-#include "falsify/gate/sha256.hpp"
+#include "system/sha256.hpp"
 
 #include <gtest/gtest.h>
 

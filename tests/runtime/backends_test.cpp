@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "contract/enforce.hpp"
-#include "contract/prewarm.hpp"
 #include "ops/matmul.hpp"
 #include "ops/transpose.hpp"
 #include "runtime/vulkan/vulkan_device.hpp"
+#include "serve/prewarm.hpp"
 
 namespace assay {
 namespace {

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "contract/enforce.hpp"
-#include "contract/prewarm.hpp"
 #include "ops/matmul.hpp"
 #include "runtime/device.hpp"
+#include "serve/prewarm.hpp"
 
 namespace assay {
 namespace {

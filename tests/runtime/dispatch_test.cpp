@@ -1,6 +1,6 @@
 // Automatic dispatch: order, skipped kernels and the reasons, failures, whole-layer passes, operands on devices. A
 // kernel that is switched off stays off for the process, so each test runs in a child.
-#include "runtime/dispatch.hpp"
+#include "serve/dispatch.hpp"
 
 #include <gtest/gtest.h>
 

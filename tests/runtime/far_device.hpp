@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "ops/matmul.hpp"
-#include "runtime/dispatch.hpp"
 #include "runtime/registry.hpp"
+#include "serve/dispatch.hpp"
 
 namespace assay::far {
 

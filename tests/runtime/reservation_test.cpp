@@ -1,5 +1,5 @@
 // Reservations: refusals, accounting, and their end with the scope.
-#include "runtime/reservation.hpp"
+#include "serve/reservation.hpp"
 
 #include <gtest/gtest.h>
 

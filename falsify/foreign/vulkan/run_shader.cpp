@@ -8,9 +8,9 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "falsify/spirv/module.hpp"
 #include "plugin/shader.hpp"
 #include "runtime/vulkan/vulkan_device.hpp"
+#include "spirv/module.hpp"
 
 namespace assay::plugin {
 namespace {

@@ -1,7 +1,7 @@
 // Input generators that layer_norm.yaml names beyond the engine's own checks (optional).
 #include <cmath>
 
-#include "falsify/rows.hpp"
+#include "falsify/properties/shared/rows.hpp"
 #include "layer_norm_obligations.hpp"
 
 namespace assay::falsify {
