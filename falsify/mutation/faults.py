@@ -324,9 +324,10 @@ def process(path, sources, root, out):
         is_simd = 'foreach_target.h' in sources.text(root_file)  # and is included once for each instruction set
         simd, include = simd or is_simd, f'#include "{copy}"\n'
         mutant = f'"mutant/" ASSAY_CUDA_NAME "/{op}/{fault["id"]}"' if backend == 'cuda' else quoted(f'mutant/{backend}/{op}/{fault["id"]}')
-        words = ', '.join((as_written(fault['kernel']), mutant, *(quoted(t) for t in (fault['says'], fault['class'], name)), str(group == 'scored').lower()))
+        words = ', '.join((as_written(fault['kernel']), mutant, quoted(fault['says']), quoted(fault['class']), str(group == 'scored').lower()))
         part = f'''#ifndef ASSAY_{namespace}
 #define ASSAY_{namespace}
+#line 1 "{name}"
 namespace assay::{shared} {{}}
 namespace assay::{namespace} {{
 namespace {shared} {{

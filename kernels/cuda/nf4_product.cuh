@@ -305,11 +305,8 @@ Product nf4_product_of(const Args& args) {
 
 /// The registry's kernel, of whose outputs a block has `rows` rows; the caller adds what differs.
 template <class Args, void (*run)(const Product&, const Nf4Matrix&, Device&), Index rows = 16>
-Kernel nf4_product_kernel(std::string_view op, std::string_view id, std::string_view summary) {
-  return {.op = op,
-          .id = id,
-          .backend = kCudaBackend,
-          .source = "kernels/cuda/nf4_product.cuh",
+Kernel nf4_product_kernel(std::string_view id, std::string_view summary) {
+  return {.id = id,
           .summary = summary,
           .run = [](const Call& call, Device& device) {
             const Args args = Args::unpack(call);

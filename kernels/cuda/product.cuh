@@ -81,11 +81,8 @@ __device__ inline float element_or_zero(const float* matrix, Index ld, int row, 
 /// The registry's row of a product, of whose C a block has `rows` rows; the caller adds what differs. Extents, 2^20 at most by the
 /// contracts, are 32-bit integers in kernels.
 template <class Args, void (*run)(const Product&, Device&), Index rows = 16>
-Kernel product_kernel(std::string_view op, std::string_view id, std::string_view source, std::string_view summary) {
-  return {.op = op,
-          .id = id,
-          .backend = kCudaBackend,
-          .source = source,
+Kernel product_kernel(std::string_view id, std::string_view summary) {
+  return {.id = id,
           .summary = summary,
           .run =
               [](const Call& call, Device& device) {

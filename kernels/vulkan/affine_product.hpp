@@ -54,12 +54,9 @@ void multiply(const AffineProduct& x, Device& device) {
 
 /// The registry's row of an operation that is made of products by tiles; `refuse` names the tensors that may reach too far.
 template <class Args, void (*run)(const Args&, Device&), std::optional<std::string> (*refuse)(const Args&), Index tile>
-Kernel composed_kernel(std::string_view op, std::string_view id, std::string_view source, std::string_view summary) {
-  return {.op = op,
-          .id = id,
-          .backend = Backend::vulkan,
+Kernel composed_kernel(std::string_view id, std::string_view summary) {
+  return {.id = id,
           .arithmetic = kShaderArithmetic,
-          .source = source,
           .summary = summary,
           .run = &run_typed<Args, run>,
           .refuse = [](const Call& call) -> std::optional<std::string> {

@@ -32,7 +32,7 @@ inline int doubled(int x) { return 2 * x; }
 MAIN = '''#include <cstdio>
 namespace assay { struct Kernel { const char* id; int (*run)(int, int); }; }
 namespace assay::mutation {
-struct Fault { const char *kernel, *id, *says, *fault_class, *source; bool scored; };
+struct Fault { const char *kernel, *id, *says, *fault_class; bool scored; };
 inline void register_fault(const Kernel& k, const Fault& f) { if (k.id[8] == f.kernel[8]) std::printf("%s %d\\n", f.id, k.run(3, 4)); }
 }
 '''

@@ -29,8 +29,8 @@ void wrong_after_6000_calls(const Call& call, Device& device) {
   if (++calls > 6000 && y.shape.size() > 0) *static_cast<float*>(y.data) += 1;
 }
 
-const KernelRegistration registration({.op = "transpose", .id = "mutant/test/transpose/wrong_after_6000_calls", .source = "tests/scale", .summary = "transposes",
-                                       .role = KernelRole::mutant, .fault = "wrong after 6000 calls of one process",
+const KernelRegistration registration({.id = "mutant/cpu/transpose/wrong_after_6000_calls", .summary = "transposes",
+                                       .fault = "wrong after 6000 calls of one process",
                                        .run = &wrong_after_6000_calls});
 
 /// Right kernels, and wrong ones: of values, of single bits, of state kept between calls.
@@ -177,7 +177,7 @@ TEST(Journal, ResumedAfterAnyLineGivesTheSameReport) {
   CampaignOptions options = few();
   options.cases = 700;  // of each of the eight obligations: two stretches, and some of a third
   const std::vector<const Kernel*> kernels{&kernel("mutant/cpu/transpose/zero_sign_lost"), &kernel("transpose/cpu/naive"),
-                                           &kernel("mutant/test/transpose/wrong_after_6000_calls")};
+                                           &kernel("mutant/cpu/transpose/wrong_after_6000_calls")};
   const std::filesystem::path file = std::filesystem::temp_directory_path() / ("assay-journal-" + std::to_string(getpid())), cut = file.string() + ".cut";
   std::filesystem::remove(file);
   json campaign = whole(), expected;

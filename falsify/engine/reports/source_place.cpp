@@ -72,17 +72,9 @@ SourcePlace source_place(std::string_view source, std::string_view id) {
   SourcePlace place{std::string(source), 1};
   if (source.empty() || id.starts_with("foreign/")) return place;  // of those there is no source, only a library
   const fs::path found = find_source(fs::path(source));
-  std::error_code error;
-  if (!fs::is_directory(found, error)) {
-    // A list of faults (falsify/mutation/faults.py) or the source of a kernel.
-    const std::string fault = "- id: " + std::string(id.substr(id.rfind('/') + 1));
-    place.line = source.ends_with(".yaml") ? std::max(1, line_with(contents(found), fault)) : line_of(contents(found), id);
-    return place;
-  }
-  for (const auto& entry : fs::directory_iterator(found, error)) {
-    const int line = line_with(contents(entry.path()), '"' + std::string(id) + '"');
-    if (line > 0) return {(fs::path(source) / entry.path().filename()).string(), line};
-  }
+  // A list of faults (falsify/mutation/faults.py) or the source of a kernel.
+  const std::string fault = "- id: " + std::string(id.substr(id.rfind('/') + 1));
+  place.line = source.ends_with(".yaml") ? std::max(1, line_with(contents(found), fault)) : line_of(contents(found), id);
   return place;
 }
 
