@@ -185,8 +185,9 @@ class Study {
 
   void note_end(const Outcome& outcome) {
     if (!outcome.finding) return;
-    const std::string& kind = outcome.finding->kind;
-    if (kind == "hang" || kind == "crash" || kind == "error") ended_ = false;
+    using enum Finding::Kind;
+    const Finding::Kind kind = outcome.finding->kind;
+    if (kind == hang || kind == crash || kind == error) ended_ = false;
   }
 
   /// The failure is the mutant's own: the right kernel passes where it failed. Where that does not end in time either, the machine is
@@ -195,7 +196,7 @@ class Study {
     if (!fails(obligation, right_, c)) return true;
     worker_.restart();
     if (const Outcome again = attempt(obligation, right_, c); again.kind == Outcome::Kind::falsified) {
-      if (again.finding->kind != "hang") decide("unsound", {{"by", obligation.info->id}, {"says", describe(op_, c)}});
+      if (again.finding->kind != Finding::Kind::hang) decide("unsound", {{"by", obligation.info->id}, {"says", describe(op_, c)}});
       return false;
     }
     worker_.restart();
@@ -203,7 +204,7 @@ class Study {
   }
 
   void killed(const Obligation& obligation, const Case& c, const Outcome& outcome, std::string_view phase) {
-    decide("killed", {{"by", obligation.info->id}, {"cases", cases_}, {"kind", outcome.finding->kind},
+    decide("killed", {{"by", obligation.info->id}, {"cases", cases_}, {"kind", name(outcome.finding->kind)},
                       {"finding", outcome.finding->message}, {"says", describe(op_, c)}, {"phase", phase}});
   }
 
@@ -247,7 +248,7 @@ class Study {
     Outcome ending;
     std::optional<Run> got = run_on(wrong_, c, ending);
     note_end(ending);  // once is enough for the screen before a GPU
-    if (!ending.finding || ending.finding->kind != "hang") return got;
+    if (!ending.finding || ending.finding->kind != Finding::Kind::hang) return got;
     Outcome again;
     for (int retry = 0; retry < kRetries && !again.finding; ++retry) {
       worker_.restart();

@@ -136,7 +136,7 @@ Outcome exact(Trial& trial) {
 Outcome statistical(Trial& trial) {
   if (!audit::statistical_tier_used(trial.kernel().arithmetic))
     return Outcome::not_applicable("the kernel declares accumulation that does not round to nearest");
-  if (const auto why = audit::contradicts_nearest(trial)) return Outcome::falsify({"rounding", *why, "", {}, 0, 0, 0});
+  if (const auto why = audit::contradicts_nearest(trial)) return Outcome::falsify({Finding::Kind::rounding, *why, "", {}, 0, 0, 0});
   const Problem problem = trial.problem();
   const Run run = trial.run(problem);
   return trial.against_oracle(Tier::statistical, problem, run);

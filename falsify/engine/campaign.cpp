@@ -244,7 +244,7 @@ class Campaign {
       case Outcome::Kind::falsified:
         record.verdict = Verdict::falsified;
         record.worst = std::max(record.worst, outcome.worst);
-        hangs_ += outcome.finding->kind == "hang";
+        hangs_ += outcome.finding->kind == Finding::Kind::hang;
         record.counterexample = confirm(obligation, c, *outcome.finding);
         stop_ = stop_ || options_.stop_at_first || hangs_ == kMostHangs;
         break;
@@ -340,7 +340,7 @@ class Campaign {
     if (!example || !example->fails_again || !example->finding.call || example->finding.call->of < 2) return;
     stop_ = false;
     const std::optional<Finding> check = failure_afresh(*obligations_[number], example->smallest);
-    example->of_bits = check && (check->kind == "bits" || (check->kind == "value" && check->bound == 0));
+    example->of_bits = check && (check->kind == Finding::Kind::bits || (check->kind == Finding::Kind::value && check->bound == 0));
   }
 
   void shrink_example(const Obligation& obligation, Counterexample& example) {
@@ -383,7 +383,7 @@ class Campaign {
     return outcome->finding->message;
   }
   std::optional<Race> race(const Obligation& obligation, const Case& c, const Finding& found) {
-    if (found.kind == "hang") return std::nullopt;
+    if (found.kind == Finding::Kind::hang) return std::nullopt;
     if (kernel_.backend == Backend::cpu) return two_runs(obligation, c, found);
     if (kernel_.backend != Backend::cuda_host) return std::nullopt;
     for (std::uint64_t order = 0; order <= kOrders && !stop_; ++order)

@@ -19,7 +19,7 @@ Sort sort_of(std::string_view by) {
 
 /// What the process or its memory came to: the call itself, whatever it was made for.
 bool of_the_call(const Finding& f) {
-  return f.tensor.empty() && f.kind != "contract" && f.kind != "rounding";
+  return f.tensor.empty() && f.kind != Finding::Kind::contract && f.kind != Finding::Kind::rounding;
 }
 
 /// The shrunk case still fails in the relation, between calls that differ: the same call twice is none of the relation's. A case that needs
@@ -57,7 +57,7 @@ struct FailsBeside {
 int rank(const ObligationResult& o, const FailsBeside& fails) {
   const Finding& f = o.counterexample->finding;
   const Sort sort = sort_of(o.info->by);
-  if (of_the_call(f) || f.kind == "not written") return 0;
+  if (of_the_call(f) || f.kind == Finding::Kind::not_written) return 0;
   const bool each_is_right = f.call && f.call->of > 1 && !f.call->alone && sort != Sort::special;
   if (each_is_right && (!fails.oracle || o.info->by == "determinism")) return 1;
   if (sort == Sort::relation && !fails.unsteady && is_of_the_relation(*o.counterexample)) return 2;

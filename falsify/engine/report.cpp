@@ -45,7 +45,7 @@ json call_json(const OpDescriptor& op, const FailedCall& call) {
 }
 
 json finding_json(const OpDescriptor& op, const Finding& f) {
-  json j{{"kind", f.kind}, {"message", f.message}};
+  json j{{"kind", name(f.kind)}, {"message", f.message}};
   if (!f.tensor.empty()) {
     json index = json::array();
     for (int axis = 0; axis < f.index.rank(); ++axis) index.push_back(f.index[axis]);

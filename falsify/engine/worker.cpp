@@ -348,21 +348,6 @@ std::size_t Worker::largest_buffer(const Kernel& kernel) {
 
 namespace {
 
-/// Checks in this process: at this level, requires clauses at least.
-class Checks {
- public:
-  explicit Checks(contract::Level level) { contract::set_level(std::max(level, contract::Level::pre)); }
-  ~Checks() { contract::set_level(before_); }
-  Checks(const Checks&) = delete;
-  Checks& operator=(const Checks&) = delete;
-
- private:
-  contract::Level before_ = contract::level();
-};
-
-/// A call has come to an end after which its outputs are not looked at.
-struct NoOutputs {};
-
 Call call_in(const Arena& arena, std::span<const Index> dims, std::span<const double> params, std::span<const Placed> tensors) {
   Call call{{dims.begin(), dims.end()}, {params.begin(), params.end()}, {}};
   for (const Placed& t : tensors) call.tensors.push_back({t.dtype, arena.base() + t.data, t.shape, t.strides});
@@ -375,11 +360,8 @@ std::optional<std::string> Worker::forbids(const OpDescriptor& op, const Kernel&
                                            std::span<const double> params, std::span<const Placed> tensors) const {
   const Call call = call_in(arena_, dims, params, tensors);
   if (refuses_storage(kernel, call)) return std::nullopt;
-  Kernel idle = kernel;
-  idle.run = [](const Call&, Device&) {};
   try {
-    const Checks checks(contract::Level::pre);
-    op.checked(call, idle, assay::device(Backend::cpu));
+    op.check_requires(call);
   } catch (const ContractViolation& e) {
     return e.what();
   }
@@ -394,21 +376,18 @@ Reply Worker::run(const OpDescriptor& op, const Kernel& kernel, std::span<const 
   const Call call = call_in(arena_, dims, params, tensors);
   if (const auto why = refuses_storage(kernel, call)) return {Reply::Status::refused, *why};
   if (level == contract::Level::off) return run_there(kernel, dims, params, tensors, beside);
-  // The contract is checked here, around a kernel that runs there: no kernel has a part in what its contract says of it.
-  Reply reply;
-  Kernel there = kernel;
-  there.run = [&](const Call&, Device&) {
-    reply = run_there(kernel, dims, params, tensors, beside);
-    if (reply.status != Reply::Status::done) throw NoOutputs{};
-  };
+  // The contract is checked here and the kernel runs there: no kernel has a part in what its contract says of it.
   const std::vector<std::uint64_t> before(op.counters().begin(), op.counters().end());
   try {
-    const Checks checks(level);
-    op.checked(call, there, assay::device(Backend::cpu));
-  } catch (const NoOutputs&) {
-    return reply;
+    op.check_requires(call);
   } catch (const ContractViolation& e) {
-    if (e.kind == ContractViolation::Kind::precondition) return {Reply::Status::invalid, e.what()};
+    return {Reply::Status::invalid, e.what()};
+  }
+  Reply reply = run_there(kernel, dims, params, tensors, beside);
+  if (reply.status != Reply::Status::done) return reply;
+  try {
+    if (level == contract::Level::full) op.check_ensures(call, kernel);
+  } catch (const ContractViolation& e) {
     reply = {Reply::Status::violated, e.what()};
   }
   std::vector<std::uint64_t>& evaluated = evaluated_[&op];

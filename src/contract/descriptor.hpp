@@ -143,6 +143,10 @@ struct OpDescriptor {
 
   /// Runs the kernel behind the contract at the level in force (contract/enforce.hpp).
   void (*checked)(const Call& call, const Kernel& kernel, Device& device) = nullptr;
+  /// Evaluate the clauses of a call in host memory, whatever the level: requires; ensures and certificates, under the arithmetic that the
+  /// kernel declares. Throw ContractViolation for the first that is false.
+  void (*check_requires)(const Call& host) = nullptr;
+  void (*check_ensures)(const Call& host, const Kernel& kernel) = nullptr;
   /// Evaluations of each clause in this process, in the order of `clauses`.
   std::span<std::uint64_t> (*counters)() = nullptr;
 };

@@ -56,6 +56,8 @@ Dispatched enforce(const Enforced& contract, const void* args, const Call& call,
 
 /// Evaluates one clause; throws ContractViolation where it is false.
 void evaluate(const Enforced& contract, std::size_t clause, const void* args);
+/// Evaluates the requires clauses on host tensors.
+void check_requires(const Enforced& contract, const void* args);
 /// Evaluates ensures clauses and certificates on host tensors, under the arithmetic the kernel declares.
 void check_ensures(const Enforced& contract, const void* args, const Kernel& kernel);
 

@@ -121,6 +121,8 @@ void descriptor(Source& out, const Contract& contract) {
   out.line("    .shapes = {}kShapes,", within);
   if (!contract.terms.value.empty()) out.line("    .terms = &{}terms,", within);
   out.line("    .checked = &{}checked,", within);
+  out.line("    .check_requires = &{}require_all,", within);
+  out.line("    .check_ensures = &{}ensure,", within);
   out.line("    .counters = &{}evaluations,", within);
   out.line("}};");
 }

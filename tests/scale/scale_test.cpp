@@ -221,7 +221,7 @@ TEST(Checkpoint, ComesBackFromJsonAsItWas) {
   }
   Case wrong{.dims = {2, 1, 2}, .params = {}, .strategy = Strategy::huge, .layout = Layout::mixed, .placement = Placement::page_end,
              .seed = std::numeric_limits<std::uint64_t>::max(), .prelude = {3, 3, 3}, .values = {{1.5F, -0.0F}, {std::nanf("7"), 0x1p-149F}, {}}};
-  Finding finding{"class", "got inf", "c", {1, 0}, kInf, std::nan(""), 0.1, ErrorMap{"c", 2, 2, 1, 1, true, {0.1, kInf, -0.0, 1e300}}};
+  Finding finding{Finding::Kind::other_class, "got inf", "c", {1, 0}, kInf, std::nan(""), 0.1, ErrorMap{"c", 2, 2, 1, 1, true, {0.1, kInf, -0.0, 1e300}}};
   ObligationResult& o = c.so_far.obligations[2];
   o.verdict = Verdict::falsified;
   o.worst = kInf;
