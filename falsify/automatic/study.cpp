@@ -140,7 +140,7 @@ json complaint_of_original(const Kernel& original, const StudyOptions& options, 
   for (int number = 0; number < std::min(options.cases, kFirstCases); ++number)
     for (const Obligation& obligation : obligations(op.name)) {
       if (number % draw_spec(obligation.info->by).every != 0) continue;
-      const Case c = draw(op, *obligation.info, options.seed, static_cast<std::uint64_t>(number), {.in_blocks = runs_blocks(original.backend)}).value();
+      const Case c = draw(op, *obligation.info, options.seed, static_cast<std::uint64_t>(number), {.in_blocks = traits(original.backend).blocks}).value();
       const Outcome outcome = try_obligation(obligation.check, op, original, c, worker);
       if (outcome.kind == Outcome::Kind::falsified)
         return {{"by", obligation.info->id}, {"says", describe(op, c)}, {"why", "its original, built anew: " + outcome.finding->message}};
@@ -223,7 +223,7 @@ class Study {
     for (int number = begin; number < end; ++number)
       for (const Obligation& obligation : obligations(op_.name)) {
         if (number % draw_spec(obligation.info->by).every != 0) continue;
-        const Case c = draw(op_, *obligation.info, options_.seed, static_cast<std::uint64_t>(number), {.in_blocks = runs_blocks(right_.backend)}).value();
+        const Case c = draw(op_, *obligation.info, options_.seed, static_cast<std::uint64_t>(number), {.in_blocks = traits(right_.backend).blocks}).value();
         ++cases_;
         if (decides(obligation, c, "campaign")) return true;
       }
@@ -344,7 +344,7 @@ class Study {
     for (const Obligation& obligation : obligations(op_.name))
       for (int number = 0; number < options_.cases; ++number) {
         if (number % draw_spec(obligation.info->by).every != 0) continue;
-        const Case c = draw(op_, *obligation.info, options_.seed, static_cast<std::uint64_t>(number), {.in_blocks = runs_blocks(right_.backend)}).value();
+        const Case c = draw(op_, *obligation.info, options_.seed, static_cast<std::uint64_t>(number), {.in_blocks = traits(right_.backend).blocks}).value();
         if (!fails(obligation, wrong_, c)) continue;
         ids.push_back(obligation.info->id);
         break;

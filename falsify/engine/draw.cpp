@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <numeric>
 
 namespace assay::falsify {
@@ -18,8 +19,7 @@ constexpr Index kLarge[] = {63, 64, 65, 100, 127, 128, 129, 130};
 constexpr Index kHuge[] = {kLeastLarge, 516, 577, 640, 769, 1000, 1021, 1024, 1025};
 constexpr Index kLong[] = {191, 255, 256, 257, 300, 509, 512, 513, 1021, 1024, 1025};
 
-/// Where a dim counts groups of another (heads), the first counts problems that stand alone, each of which costs a tile or more for each
-/// head. Of more than so many, the other dims are at most this.
+/// Each problem of a batch costs a tile or more for each head. Of more than kMany problems, the other dims are at most kOfMany.
 constexpr Index kMany = 300, kOfMany = 2;
 
 template <std::size_t N>
@@ -115,11 +115,12 @@ std::vector<Index> draw_dims(const OpDescriptor& op, const DrawSpec& spec, Rando
     for (std::size_t d = 1; d < dims.size(); ++d) dims[d] = std::clamp(dims[0], op.dims[d].min, op.dims[d].max);
   // One case in fifty may be eight times as large; in the others the largest dims give way, but for one that half of the cases
   // keep: of many dims one is long at times.
-  // Where five dims and more multiply, every term costs several bounded operations (attention): an eighth of the volume.
-  const double limit = static_cast<double>(spec.volume) * (random.chance(0.02) ? 8 : 1) / (dims.size() >= 5 ? 8 : 1);
+  // Every term of a batch costs several bounded operations (attention): an eighth of the volume.
+  const std::optional<std::size_t> batch = batch_of(op);
+  const double limit = static_cast<double>(spec.volume) * (random.chance(0.02) ? 8 : 1) / (batch ? 8 : 1);
   const std::size_t kept = random.chance(0.5) && !dims.empty() ? random.below(dims.size()) : dims.size();
-  // There the first counts problems that stand alone: a few show whether they do.
-  if (dims.size() >= 5 && kept != 0) dims[0] = std::clamp(std::min(dims[0], pick(kSmall, random)), op.dims[0].min, op.dims[0].max);
+  // A few problems show whether they stand alone.
+  if (batch && kept != *batch) dims[*batch] = std::clamp(std::min(dims[*batch], pick(kSmall, random)), op.dims[*batch].min, op.dims[*batch].max);
   while (volume(dims) > limit) {
     std::size_t largest = dims.size();
     for (std::size_t d = 0; d < dims.size(); ++d) {
@@ -131,8 +132,9 @@ std::vector<Index> draw_dims(const OpDescriptor& op, const DrawSpec& spec, Rando
     const Index drawn = random.chance(0.5) ? pick(kSmall, random) : pick(kMedium, random);
     dims[largest] = std::min(dims[largest], std::clamp(drawn, op.dims[largest].min, op.dims[largest].max));
   }
-  if (has_heads(op) && dims[0] > kMany)
-    for (std::size_t d = 1; d < dims.size(); ++d) dims[d] = std::max(op.dims[d].min, std::min(dims[d], kOfMany));
+  if (has_heads(op) && batch && dims[*batch] > kMany)
+    for (std::size_t d = 0; d < dims.size(); ++d)
+      if (d != *batch) dims[d] = std::max(op.dims[d].min, std::min(dims[d], kOfMany));
   make_valid(op, dims);
   return dims;
 }
@@ -176,12 +178,13 @@ void reach_far(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
   Random random(derive(c.seed, "far"));
   const bool whole = random.chance(1.0 / 3);  // a whole number of wide tiles
   const bool bounded = spec.in_blocks && has_heads(op);
+  const std::optional<std::size_t> batch = batch_of(op);
   double least = INFINITY;
   for (std::size_t next = 0; next < n && least > kMostOfHeads; ++next) {
     const std::size_t chosen = long_dims[(turn.obligation + turn.round + next) % n];
-    // The first of five counts problems that stand alone: a thousand are enough.
-    const Index far = op.dims.size() >= 5 && chosen == 0 ? kFarDims[0] : wanted, extent = whole ? (far + 255) / 256 * 256 : far;
-    for (const Index most : {c.dims.size() < 5 ? Index{5} : chosen == 0 && has_heads(op) ? kOfMany : Index{3}, Index{1}}) {
+    const bool of_batch = chosen == batch;  // a thousand problems are enough
+    const Index far = of_batch ? kFarDims[0] : wanted, extent = whole ? (far + 255) / 256 * 256 : far;
+    for (const Index most : {!batch ? Index{5} : of_batch && has_heads(op) ? kOfMany : Index{3}, Index{1}}) {
       std::vector<Index> dims;
       for (std::size_t d = 0; d < op.dims.size(); ++d)
         dims.push_back(d == chosen ? std::clamp(extent, op.dims[d].min, op.dims[d].max / 2) : few_of(op.dims[d], most, random));
@@ -463,25 +466,21 @@ void make_joint(const OpDescriptor& op, const DrawSpec& spec, const FarTurn& tur
   }
 }
 
-DrawSpec draw_spec(std::string_view by, Index largest) {
-  using enum Strategy;
-  if (by == "exact") return {.strategies = {one_hot, distinct_index, exact_integers}, .oracle_use = OracleUse::sample};
-  if (by == "large")
-    return {.strategies = {exact_integers}, .volume = 1 << 21, .large = true, .largest = largest, .every = 10, .oracle_use = OracleUse::none};
-  if (by == "statistical") return {.strategies = {gaussian}, .long_reductions = true, .oracle_use = OracleUse::sample};
-  if (by == "nonfinite") return {.strategies = {nonfinite}, .oracle_use = OracleUse::sample};
-  if (by == "postconditions")
-    return {.strategies = {one_hot, exact_integers, gaussian, same_sign, cancellation, graded, dominant, subnormal, huge,
-                           signed_zeros, nonfinite},
-            .directed = true,
-            .oracle_use = OracleUse::none};
-  if (by == "differential")
-    return {.strategies = {one_hot, distinct_index, exact_integers, gaussian, same_sign, cancellation, graded, dominant,
-                           subnormal, huge, signed_zeros},
-            .directed = true,
-            .oracle_use = OracleUse::sample};
-  const bool engines = by == "frame" || by == "determinism";
-  return {.strategies = {exact_integers, gaussian, graded}, .directed = true, .oracle_use = engines ? OracleUse::sample : OracleUse::whole};
+namespace {
+
+std::map<std::string_view, DrawSpec>& draws_by_name() {
+  static std::map<std::string_view, DrawSpec> by_name;
+  return by_name;
+}
+
+}  // namespace
+
+CheckDraws::CheckDraws(std::string_view by, DrawSpec spec) { draws_by_name().emplace(by, std::move(spec)); }
+
+const DrawSpec& draw_spec(std::string_view by) {
+  static const DrawSpec usual{.directed = true};
+  const auto at = draws_by_name().find(by);
+  return at == draws_by_name().end() ? usual : at->second;
 }
 
 std::vector<Case> simpler(const OpDescriptor& op, const DrawSpec& spec, const Case& c) {
@@ -549,13 +548,11 @@ rc::Gen<Case> case_gen(const OpDescriptor& op, const DrawSpec& spec) {
 
 namespace {
 
-/// Every strategy has its turn. In every twelfth round one dim is far: sums of integers are exact however long they are, and cost little,
-/// so there in every fourth. In every sixteenth the dims are a shape of the contract: in every eighth where kernels run in blocks, and for
+/// Every strategy has its turn. In every twelfth round, or as the check says, one dim is far. In every sixteenth the dims are a shape of the contract: in every eighth where kernels run in blocks, and for
 /// the differential of heads, whose shapes have six dims. In every sixteenth one dim is anything, of relations in every thirty-second. In
 /// three of sixteen of the differential and of `exact`, and one of other checks that call the kernel once, several dims are as large as a
 /// case affords. In every twenty-fourth, rows lie far apart. Each obligation has other rounds for these turns; modulo 4 they never meet.
 void take_turns(const OpDescriptor& op, const ObligationInfo& obligation, std::uint64_t seed, std::uint64_t number, DrawSpec& spec) {
-  const bool exact = obligation.by == "exact";
   const std::uint64_t own = derive(seed, obligation.id), strategies = spec.strategies.size();
   const auto same = [&](const ObligationInfo& o) { return o.id == obligation.id; };
   const auto which = static_cast<std::uint64_t>(std::ranges::find_if(op.obligations, same) - op.obligations.begin());
@@ -564,18 +561,18 @@ void take_turns(const OpDescriptor& op, const ObligationInfo& obligation, std::u
   const auto turn_of = [&](std::uint64_t every, std::uint64_t at) {
     return (round + 5 * which) % every == at ? std::optional(FarTurn{round / every, which}) : std::nullopt;
   };
-  const std::uint64_t far = exact ? 4 : 12;
-  if (!spec.large) spec.far = turn_of(far, far - 1);
+  if (!spec.large) spec.far = turn_of(spec.far_every, spec.far_every - 1);
   if (!spec.large) spec.extent = turn_of(spec.oracle_use == OracleUse::whole ? 32 : 16, 10);
-  const std::uint64_t joint = spec.in_blocks || (has_heads(op) && obligation.by == "differential") ? 8 : 16;
+  const std::uint64_t joint = spec.in_blocks || (has_heads(op) && spec.often_shapes_of_heads) ? 8 : 16;
   if (spec.largest == 0 && !op.shapes.empty()) spec.joint = spec.large ? turn_of(4, 1) : turn_of(joint, 5);
   spec.any_two = turn_of(3, 2).has_value();
   spec.far_rows = !spec.large && turn_of(24, 8).has_value();
-  if (obligation.by == "differential" || exact) spec.filled = turn_of(4, 2);
-  else if (obligation.by == "statistical" || obligation.by == "nonfinite") spec.filled = turn_of(16, 6);
+  if (spec.fills) spec.filled = turn_of(spec.fills->every, spec.fills->at);
   if (spec.extent || spec.largest != 0) spec.filled = std::nullopt;
   // Turns of strategies and dims must not keep step: three strategies would have the same one whenever a dim is far.
-  if (spec.far) spec.turn = exact ? strategies - 1 : derive(own ^ number, "far") % strategies;
+  if (spec.far) spec.turn = derive(own ^ number, "far") % strategies;
+  if (spec.far && spec.far_strategy)
+    spec.turn = static_cast<std::uint64_t>(std::ranges::find(spec.strategies, *spec.far_strategy) - spec.strategies.begin());
   if (spec.joint || spec.extent || spec.filled) spec.turn = derive(own ^ number, "joint") % strategies;
 }
 
@@ -584,7 +581,8 @@ void take_turns(const OpDescriptor& op, const ObligationInfo& obligation, std::u
 rc::Shrinkable<Case> draw(const OpDescriptor& op, const ObligationInfo& obligation, std::uint64_t seed,
                           std::uint64_t number, const DrawnFor& drawn_for) {
   const std::uint64_t own = scramble(derive(seed, obligation.id) ^ number);
-  DrawSpec spec = draw_spec(obligation.by, drawn_for.largest);
+  DrawSpec spec = draw_spec(obligation.by);
+  if (spec.large) spec.largest = drawn_for.largest;
   spec.in_blocks = drawn_for.in_blocks;
   spec.dims = drawn_for.dims;
   take_turns(op, obligation, seed, number, spec);

@@ -25,18 +25,27 @@ struct FarTurn {
 /// What cases are drawn for, beside their obligation.
 struct DrawnFor {
   Index largest = 0;       ///< as CampaignOptions has it
-  bool in_blocks = false;  ///< the kernel runs as a grid of blocks (runs_blocks): an average case costs more there, and shapes come oftener
+  bool in_blocks = false;  ///< the kernel runs as a grid of blocks (BackendTraits::blocks): an average case costs more there, and shapes come oftener
   std::vector<Index> dims{};  ///< as CampaignOptions has them: an extent for each dim or kDrawnSmall; empty: any
 };
 
-/// What an obligation wants drawn.
+/// In every so many rounds, the one at this place.
+struct Turn {
+  std::uint64_t every = 0, at = 0;
+};
+
+/// What an obligation wants drawn: by default, what a check of one operation's own does.
 struct DrawSpec {
-  std::vector<Strategy> strategies;  ///< in order of preference for shrinking
+  std::vector<Strategy> strategies{Strategy::exact_integers, Strategy::gaussian, Strategy::graded};  ///< in order of preference for shrinking
   Index volume = 1 << 18;            ///< largest product of the dims in most cases
   bool directed = false;             ///< the operation's own inputs too, where it makes some
   bool long_reductions = false;      ///< favour one dim of several hundred (statistical tier)
   bool large = false;                ///< dims of the outputs, or any two: 513 to 1025; others as `volume` allows
   bool any_two = false;              ///< of large cases: any two dims, whether of the outputs or not
+  std::uint64_t far_every = 12;      ///< rounds from one far dim to the next
+  std::optional<Strategy> far_strategy{};  ///< of cases with a far dim; else any
+  bool often_shapes_of_heads = false;      ///< shapes of operations with heads come in every eighth round, as where kernels run in blocks
+  std::optional<Turn> fills{};             ///< when several dims are as large as a case affords
   Index largest = 0;                 ///< of large cases, if not 0: every dim is between half of this and this
   int every = 1;                     ///< one case in so many rounds of a campaign
   std::optional<std::uint64_t> turn{};  ///< of the strategies: the one with this number, modulo how many there are; else drawn
@@ -50,8 +59,11 @@ struct DrawSpec {
   bool far_rows = false;             ///< Layout::far_rows
 };
 
-/// The draw for an obligation's `by` name.
-DrawSpec draw_spec(std::string_view by, Index largest = 0);
+/// What the check that contracts name so wants drawn. It stands beside the check's function.
+struct CheckDraws {
+  CheckDraws(std::string_view by, DrawSpec spec);
+};
+const DrawSpec& draw_spec(std::string_view by);
 
 /// Parameters: typical ones, those where kernels have branches of their own, or any within their limits.
 std::vector<double> draw_params(const OpDescriptor& op, Random& random);

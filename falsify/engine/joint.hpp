@@ -17,14 +17,13 @@ namespace assay::falsify {
 /// Seconds. A run of the oracle that takes longer judges a sample.
 inline constexpr double kAffordable = 0.01;
 
-/// True where a kernel is a grid of blocks, each of which costs time of its own.
-constexpr bool runs_blocks(Backend backend) { return backend != Backend::cpu; }
-
 /// How a check compares large outputs with the oracle: all of them, a sample of their places, or none.
 enum class OracleUse { whole, sample, none };
 
-/// A dim counts groups of another: query heads, of which several share a key-value head.
+/// A dim counts heads (Counts).
 bool has_heads(const OpDescriptor& op);
+/// The dim that counts a batch.
+std::optional<std::size_t> batch_of(const OpDescriptor& op);
 /// Seconds that the oracle takes: 10 ns a term.
 double oracle_cost(const OpDescriptor& op, std::span<const Index> dims);
 /// Seconds that a case takes: the oracle as far as it is used, 60 ns an element, 1 ns a term of the kernel and, where kernels run as grids of

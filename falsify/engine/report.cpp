@@ -74,8 +74,8 @@ std::string says(const OpDescriptor& op, const Kernel& kernel, Case c) {
 /// Of the tensors that are not dense in this case, which is laid out again as it was. On Vulkan the device decides how far rows lie.
 json strides_json(const OpDescriptor& op, const Kernel& kernel, const Case& c) {
   json strides = json::object();
-  const bool far = c.layout == Layout::far_rows, on_gpu = kernel.backend == Backend::cuda || kernel.backend == Backend::vulkan;
-  if (c.layout == Layout::tight || c.layout == Layout::offset || (far && kernel.backend == Backend::vulkan)) return strides;
+  const bool far = c.layout == Layout::far_rows, on_gpu = !traits(kernel.backend).host;
+  if (c.layout == Layout::tight || c.layout == Layout::offset || (far && traits(kernel.backend).bounded_buffers)) return strides;
   try {
     constexpr std::size_t kRoom = std::size_t{180} << 30;
     Arena arena(Worker::kArenaBytes, kRoom);

@@ -102,12 +102,11 @@ Stage Trial::stage(const Problem& problem, Poison poison, Preset preset) const {
   Case placed = case_;
   std::optional<std::size_t> only_far;
   std::size_t most_bytes = SIZE_MAX;
-  if (kernel_.backend == Backend::vulkan) {
-    placed.placement = Placement::sentinels;  // buffers have no fences there
-    if (placed.layout == Layout::far_rows) most_bytes = worker_.largest_buffer(kernel_);
-  }
+  const BackendTraits backend = traits(kernel_.backend);
+  if (!backend.guard_pages) placed.placement = Placement::sentinels;
+  if (backend.bounded_buffers && placed.layout == Layout::far_rows) most_bytes = worker_.largest_buffer(kernel_);
   // A GPU has memory for one such tensor.
-  if (kernel_.backend == Backend::cuda || kernel_.backend == Backend::vulkan) only_far = random("far tensor").below(problem.values.size());
+  if (!backend.host) only_far = random("far tensor").below(problem.values.size());
   return {worker_.arena(), problem, placed, poison, std::move(preset), only_far, most_bytes};
 }
 

@@ -50,9 +50,6 @@ std::string get_text(const char (&field)[N]) {
   return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
 }
 
-/// No driver of a device is in the process.
-bool on_host(Backend backend) { return backend == Backend::cpu || backend == Backend::cuda_host; }
-
 /// Each case frees what the next asks for, and new pages take longer than what is done with them.
 void keep_freed_memory() {
   mallopt(M_MMAP_MAX, 0);
@@ -62,7 +59,7 @@ void keep_freed_memory() {
 /// What is large has pages of its own, which are gone once it is freed: what a kernel uses after that is no more there. On a device it is
 /// the driver that allocates, and lavapipe does so for each workgroup: more of it stays.
 void give_freed_memory_back(Backend backend) {
-  const bool host = on_host(backend);
+  const bool host = traits(backend).host;
   mallopt(M_MMAP_MAX, 65536);
   mallopt(M_MMAP_THRESHOLD, host ? 128 << 10 : 32 << 20);
   mallopt(M_TRIM_THRESHOLD, host ? 128 << 10 : 64 << 20);
@@ -203,7 +200,7 @@ void Worker::start(Backend backend) {
   malloc_trim(0);  // what is free is not copied
   pid_ = fork_process();
   if (pid_ == 0) {
-    enter_sandbox(ends[1], output_->theirs(), on_host(backend) ? Sandbox::host : Sandbox::device);
+    enter_sandbox(ends[1], output_->theirs(), traits(backend).host ? Sandbox::host : Sandbox::device);
     serve(ends[1]);
   }
   close(ends[1]);
@@ -398,7 +395,7 @@ Reply Worker::run(const OpDescriptor& op, const Kernel& kernel, std::span<const 
 
 Reply Worker::run_there(const Kernel& kernel, std::span<const Index> dims, std::span<const double> params, std::span<const Placed> tensors,
                         Beside beside) {
-  const std::chrono::milliseconds allowed = kernel.backend == Backend::cuda_host ? kInTurn * limit_ : limit_;
+  const std::chrono::milliseconds allowed = traits(kernel.backend).time_factor * limit_;
   std::chrono::milliseconds limit = allowed;
   if (give_up_at_) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(*give_up_at_ - std::chrono::steady_clock::now());

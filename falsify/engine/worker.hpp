@@ -44,9 +44,6 @@ struct TimeIsUp {};
 
 class Worker {
  public:
-  /// Times the limit that calls of cuda-host may take: it takes the threads of a device in turn.
-  static constexpr int kInTurn = 6;
-
   /// Bytes for the tensors of a call, and what lies around them.
   static constexpr std::size_t kArenaBytes = std::size_t{1} << 31;
 

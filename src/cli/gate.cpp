@@ -131,10 +131,11 @@ struct Here {
 Here look_around(const Plan& plan, const Options& o) {
   Here here;
   here.rules.signers = o.signers;
-  here.rules.runs_here = here.rules.proven_here = {Backend::cpu, Backend::cuda_host};
+  for (const Backend backend : kBackends)
+    if (traits(backend).host) here.rules.runs_here.insert(backend), here.rules.proven_here.insert(backend);
   std::set<Backend> asked;  // starting a device takes time: only those that are needed
   for (const falsify::Touched& t : plan.touched)
-    if (t.subject.backend == Backend::vulkan || t.subject.backend == Backend::cuda) asked.insert(t.subject.backend);
+    if (!traits(t.subject.backend).host) asked.insert(t.subject.backend);
   for (const auto& [backend, local] : local_devices({asked.begin(), asked.end()})) {
     if (local.here) here.rules.runs_here.insert(backend);
     if (local.here && !local.on_processor) here.rules.proven_here.insert(backend);

@@ -18,6 +18,9 @@ class Device;
 
 enum class Role { in, out, inout };
 
+/// batch: problems that stand alone, each of which costs much; heads: several of which share a group of keys; places: anything else.
+enum class Counts { places, batch, heads };
+
 /// A named extent. Cases keep every dim within [min, max] and a multiple of `multiple` and of the dim `multiple_of`.
 struct DimInfo {
   std::string_view name;
@@ -28,6 +31,7 @@ struct DimInfo {
   int multiple_of = -1;             ///< index of an earlier dim
   std::span<const Index> typical{}; ///< extents of real models, drawn beside the small ones
   bool independent = false;         ///< no output sums over it: what stands at one place of it does not depend on the others
+  Counts counts = Counts::places;
 };
 
 /// Shapes at which several dims are as large as in practice at once. `extents` holds one for each dim, shape after shape;

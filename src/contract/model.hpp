@@ -30,6 +30,7 @@ struct Dim {
   Text multiple{};  ///< a number, or an earlier dim; empty: none
   std::vector<Index> typical{};
   bool independent = false;
+  Text counts{};    ///< batch or heads; empty: neither
 };
 
 /// Extents that dims have together: each is a number, a list of numbers, or an expression over dims above it.
