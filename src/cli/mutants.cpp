@@ -175,7 +175,7 @@ Command add_mutants(Parser& parser) {
   command.option("--seed", o->seed, "Seed of the campaigns").with_default();
   const auto limit = command.option("--limit", o->limit, kLimitHelp).with_default();
   const auto faults = command.flag("--faults", o->faults,
-                                   "Instead of mutants that every suite must kill, the realistic faults of falsify/mutation/scored, by class: the "
+                                   "Instead of mutants that every suite must kill, the realistic faults (`scored` in falsify/mutation/faults), by class: the "
                                    "score of campaigns as `assay falsify` runs them (100 cases, 10s)");
   command.option("--report", o->report, "Write mutants.html, mutants.json and junit.xml to this folder, and for hand-written mutants what `assay falsify` writes");
   command.option("--jobs", o->jobs, "Campaigns at once (0: one per processor)").range(0, 1024);
