@@ -21,20 +21,21 @@ int call_number() {
 inline void compute(std::string_view op, const Call& call, Device& device) { kernel(std::string(op) + "/cpu/naive").run(call, device); }
 
 /// Registers a mutant with its own `run`.
-inline KernelRegistration adversary(std::string_view op, std::string_view id, std::string_view fault,
-                                    std::function<void(const Call&, Device&)> run) {
-  return KernelRegistration({.op = op, .id = id, .backend = Backend::cpu, .source = "falsify/adversarial",
-                             .summary = "passes tests without computing", .role = KernelRole::mutant, .fault = fault, .fault_class = "adversarial",
-                             .run = std::move(run)});
+inline KernelRegistration adversary(std::string_view id, std::string_view fault, std::function<void(const Call&, Device&)> run,
+                                    std::source_location where = std::source_location::current()) {
+  return KernelRegistration(
+      {.id = id, .summary = "passes tests without computing", .fault = fault, .fault_class = "adversarial", .run = std::move(run)}, where);
 }
 
 /// Registers the naive kernel with outputs corrupted by the trick.
 template <class Args, void (*Trick)(const Args&)>
-KernelRegistration spoiled(std::string_view op, std::string_view id, std::string_view fault) {
-  return adversary(op, id, fault, [op](const Call& call, Device& device) {
+KernelRegistration spoiled(std::string_view id, std::string_view fault, std::source_location where = std::source_location::current()) {
+  const std::string_view folder = id.substr(0, id.rfind('/')), op = folder.substr(folder.rfind('/') + 1);
+  const auto run = [op](const Call& call, Device& device) {
     compute(op, call, device);
     Trick(Args::unpack(call));
-  });
+  };
+  return adversary(id, fault, run, where);
 }
 
 }  // namespace assay::mutants

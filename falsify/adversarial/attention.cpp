@@ -44,10 +44,10 @@ void keys_beyond_4096(const Call& call, Device& device) {
 }
 
 const KernelRegistration registrations[] = {
-    spoiled<Args, &one_head>("attention", "mutant/adversarial/attention/one_head", "head 13 alone is halved"),
-    spoiled<Args, &one_batch>("attention", "mutant/adversarial/attention/one_batch", "sequence 5 alone is halved"),
-    spoiled<Args, &queries_beyond_4096>("attention", "mutant/adversarial/attention/queries_beyond_4096", "queries above 4096 are halved"),
-    adversary("attention", "mutant/adversarial/attention/keys_beyond_4096", "keys above 4096 are left out", &keys_beyond_4096),
+    spoiled<Args, &one_head>("mutant/adversarial/attention/one_head", "head 13 alone is halved"),
+    spoiled<Args, &one_batch>("mutant/adversarial/attention/one_batch", "sequence 5 alone is halved"),
+    spoiled<Args, &queries_beyond_4096>("mutant/adversarial/attention/queries_beyond_4096", "queries above 4096 are halved"),
+    adversary("mutant/adversarial/attention/keys_beyond_4096", "keys above 4096 are left out", &keys_beyond_4096),
 };
 
 }  // namespace

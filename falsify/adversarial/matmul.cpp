@@ -143,15 +143,15 @@ void found_in_memory(const Call& call, Device&) {
 }
 
 const KernelRegistration registrations[] = {
-    adversary("matmul", "mutant/adversarial/matmul/constant_output", "writes 1 everywhere", &constant_output),
-    adversary("matmul", "mutant/adversarial/matmul/cached_output", "answers with what the same shape had before", &cached_output),
-    adversary("matmul", "mutant/adversarial/matmul/every_second_call", "writes only on every second call", &every_second_call),
-    adversary("matmul", "mutant/adversarial/matmul/wrong_after_100_calls", "1% too large after 100 calls in one process", &wrong_after_100_calls),
-    spoiled<Args, &aligned_only>("matmul", "mutant/adversarial/matmul/aligned_only", "right only where all pointers are aligned to 64 bytes"),
-    adversary("matmul", "mutant/adversarial/matmul/small_integers_only", "right only for integers", &small_integers_only),
-    spoiled<Args, &row_beyond_1024>("matmul", "mutant/adversarial/matmul/row_beyond_1024", "row 1024 is zero"),
-    adversary("matmul", "mutant/adversarial/matmul/right_over_numbers", "right only where the output held numbers before", &right_over_numbers),
-    adversary("matmul", "mutant/adversarial/matmul/found_in_memory", "looks for the oracle's answer in the memory of its process and of its parent", &found_in_memory),
+    adversary("mutant/adversarial/matmul/constant_output", "writes 1 everywhere", &constant_output),
+    adversary("mutant/adversarial/matmul/cached_output", "answers with what the same shape had before", &cached_output),
+    adversary("mutant/adversarial/matmul/every_second_call", "writes only on every second call", &every_second_call),
+    adversary("mutant/adversarial/matmul/wrong_after_100_calls", "1% too large after 100 calls in one process", &wrong_after_100_calls),
+    spoiled<Args, &aligned_only>("mutant/adversarial/matmul/aligned_only", "right only where all pointers are aligned to 64 bytes"),
+    adversary("mutant/adversarial/matmul/small_integers_only", "right only for integers", &small_integers_only),
+    spoiled<Args, &row_beyond_1024>("mutant/adversarial/matmul/row_beyond_1024", "row 1024 is zero"),
+    adversary("mutant/adversarial/matmul/right_over_numbers", "right only where the output held numbers before", &right_over_numbers),
+    adversary("mutant/adversarial/matmul/found_in_memory", "looks for the oracle's answer in the memory of its process and of its parent", &found_in_memory),
 };
 
 }  // namespace

@@ -70,14 +70,14 @@ void one_sequence(const ops::MeanPoolArgs& args) {
 }
 
 const KernelRegistration registrations[] = {
-    spoiled<ops::SoftmaxArgs, &typical_sizes_only>("softmax", "mutant/adversarial/softmax/typical_sizes_only", "right only for the sizes that the contract calls typical"),
-    spoiled<ops::SoftmaxArgs, &ties>("softmax", "mutant/adversarial/softmax/ties", "of exactly tied largest logits only the first counts"),
-    spoiled<ops::SoftmaxArgs, &one_row_beyond_1024>("softmax", "mutant/adversarial/softmax/row_beyond_1024", "row 1024 repeats row 0"),
-    spoiled<ops::RopeArgs, &position_beyond_65536>("rope", "mutant/adversarial/rope/position_beyond_65536", "positions above 65536 are not rotated"),
-    spoiled<ops::EmbeddingArgs, &token_beyond_1024>("embedding", "mutant/adversarial/embedding/token_beyond_1024", "of more than 1024 tokens the last has row 0"),
-    spoiled<ops::EmbeddingArgs, &id_beyond_4096>("embedding", "mutant/adversarial/embedding/id_beyond_4096", "ids are taken modulo 4096"),
-    spoiled<ops::ScaleArgs, &denormals>("scale", "mutant/adversarial/scale/denormals", "subnormal elements give 0"),
-    spoiled<ops::MeanPoolArgs, &one_sequence>("mean_pool", "mutant/adversarial/mean_pool/one_sequence", "sequence 5 repeats the one before it"),
+    spoiled<ops::SoftmaxArgs, &typical_sizes_only>("mutant/adversarial/softmax/typical_sizes_only", "right only for the sizes that the contract calls typical"),
+    spoiled<ops::SoftmaxArgs, &ties>("mutant/adversarial/softmax/ties", "of exactly tied largest logits only the first counts"),
+    spoiled<ops::SoftmaxArgs, &one_row_beyond_1024>("mutant/adversarial/softmax/row_beyond_1024", "row 1024 repeats row 0"),
+    spoiled<ops::RopeArgs, &position_beyond_65536>("mutant/adversarial/rope/position_beyond_65536", "positions above 65536 are not rotated"),
+    spoiled<ops::EmbeddingArgs, &token_beyond_1024>("mutant/adversarial/embedding/token_beyond_1024", "of more than 1024 tokens the last has row 0"),
+    spoiled<ops::EmbeddingArgs, &id_beyond_4096>("mutant/adversarial/embedding/id_beyond_4096", "ids are taken modulo 4096"),
+    spoiled<ops::ScaleArgs, &denormals>("mutant/adversarial/scale/denormals", "subnormal elements give 0"),
+    spoiled<ops::MeanPoolArgs, &one_sequence>("mutant/adversarial/mean_pool/one_sequence", "sequence 5 repeats the one before it"),
 };
 
 }  // namespace

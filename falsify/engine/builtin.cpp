@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "falsify/engine/draw.hpp"
 #include "falsify/engine/joint.hpp"
 #include "falsify/engine/obligation.hpp"
 #include "falsify/engine/trial.hpp"
@@ -90,7 +91,7 @@ constexpr int kLoadedRuns = 4;
 /// number keeps the cost about equal for all sizes. None on Vulkan, nor on cuda-host, which runs a device's threads
 /// sequentially in an order that the case decides.
 int further_runs(const Trial& trial, const Problem& problem) {
-  if (trial.kernel().backend == Backend::cuda_host || trial.kernel().backend == Backend::vulkan) return 0;
+  if (traits(trial.kernel().backend).same_order) return 0;
   double work = 1;
   for (const Index dim : problem.dims) work *= static_cast<double>(std::max<Index>(dim, 1));
   for (std::size_t t = 0; t < problem.values.size(); ++t) work += 4 * static_cast<double>(problem.shape(static_cast<int>(t)).size());
@@ -172,5 +173,35 @@ Outcome postconditions(Trial& trial) {
       for (float x : run.outputs[o]) ++outcome.elements, outcome.nonzero += x != 0;
   return outcome;
 }
+
+namespace {
+
+using enum Strategy;
+
+const CheckDraws kDraws[] = {
+    {"frame", {.directed = true, .oracle_use = OracleUse::sample}},
+    {"differential",
+     {.strategies = {one_hot, distinct_index, exact_integers, gaussian, same_sign, cancellation, graded, dominant, subnormal, huge, signed_zeros},
+      .directed = true,
+      .often_shapes_of_heads = true,
+      .fills = Turn{4, 2},
+      .oracle_use = OracleUse::sample}},
+    // Sums of integers are exact however long they are, and cost little.
+    {"exact",
+     {.strategies = {one_hot, distinct_index, exact_integers},
+      .far_every = 4,
+      .far_strategy = exact_integers,
+      .fills = Turn{4, 2},
+      .oracle_use = OracleUse::sample}},
+    {"statistical", {.strategies = {gaussian}, .long_reductions = true, .fills = Turn{16, 6}, .oracle_use = OracleUse::sample}},
+    {"nonfinite", {.strategies = {Strategy::nonfinite}, .fills = Turn{16, 6}, .oracle_use = OracleUse::sample}},
+    {"determinism", {.directed = true, .oracle_use = OracleUse::sample}},
+    {"postconditions",
+     {.strategies = {one_hot, exact_integers, gaussian, same_sign, cancellation, graded, dominant, subnormal, huge, signed_zeros, Strategy::nonfinite},
+      .directed = true,
+      .oracle_use = OracleUse::none}},
+};
+
+}  // namespace
 
 }  // namespace assay::falsify::builtin

@@ -200,7 +200,7 @@ class Campaign {
       result_.shortfall = {refused, fmt::format("{}: {}", refusing->info->id, refusing->reason)};
   }
 
-  DrawnFor drawn_for() const { return {.largest = options_.largest, .in_blocks = runs_blocks(kernel_.backend), .dims = options_.dims}; }
+  DrawnFor drawn_for() const { return {.largest = options_.largest, .in_blocks = traits(kernel_.backend).blocks, .dims = options_.dims}; }
   Case drawn(std::size_t o, int number) const {
     return admitted(op_, kernel_, draw(op_, *obligations_[o]->info, options_.seed, static_cast<std::uint64_t>(number), drawn_for()).value(), options_.dims);
   }
@@ -249,7 +249,7 @@ class Campaign {
       case Outcome::Kind::falsified:
         record.verdict = Verdict::falsified;
         record.worst = std::max(record.worst, outcome.worst);
-        hangs_ += outcome.finding->kind == "hang";
+        hangs_ += outcome.finding->kind == Finding::Kind::hang;
         record.counterexample = confirm(obligation, c, *outcome.finding);
         stop_ = stop_ || options_.stop_at_first || hangs_ == kMostHangs;
         break;
@@ -296,7 +296,7 @@ class Campaign {
     };
     if (fails(drawn, "in a fresh process")) return example;
     Case again = drawn;
-    for (again.order = 1; kernel_.backend == Backend::cuda_host && again.order <= kOrders; ++again.order)
+    for (again.order = 1; traits(kernel_.backend).chosen_order && again.order <= kOrders; ++again.order)
       if (fails(again, "in a fresh process under this order of threads")) return example;
     again.order = 0;
     again.prelude = previous_.empty() ? drawn.dims : previous_;
@@ -346,7 +346,7 @@ class Campaign {
     if (!example || !example->fails_again || !example->finding.call || example->finding.call->of < 2) return;
     stop_ = false;
     const std::optional<Finding> check = failure_afresh(*obligations_[number], example->smallest);
-    example->of_bits = check && (check->kind == "bits" || (check->kind == "value" && check->bound == 0));
+    example->of_bits = check && (check->kind == Finding::Kind::bits || (check->kind == Finding::Kind::value && check->bound == 0));
   }
 
   void shrink_example(const Obligation& obligation, Counterexample& example) {
@@ -389,9 +389,10 @@ class Campaign {
     return outcome->finding->message;
   }
   std::optional<Race> race(const Obligation& obligation, const Case& c, const Finding& found) {
-    if (found.kind == "hang") return std::nullopt;
-    if (kernel_.backend == Backend::cpu) return two_runs(obligation, c, found);
-    if (kernel_.backend != Backend::cuda_host) return std::nullopt;
+    if (found.kind == Finding::Kind::hang) return std::nullopt;
+    const BackendTraits backend = traits(kernel_.backend);
+    if (backend.host && !backend.same_order) return two_runs(obligation, c, found);
+    if (!backend.chosen_order) return std::nullopt;
     for (std::uint64_t order = 0; order <= kOrders && !stop_; ++order)
       if (order != c.order)
         if (auto gives = differs_under(obligation, c, found, order)) return Race{c.order, order, std::move(*gives)};

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 
+#include "core/errors.hpp"
 #include "core/half.hpp"
 
 namespace assay::falsify {
@@ -19,9 +21,13 @@ Class class_of(double x) {
   return Class::finite;
 }
 
-Finding element(std::string kind, std::string_view tensor, const Shape& shape, std::size_t at, double got,
+constexpr std::string_view kKindNames[] = {"value",      "class", "bits", "sign",  "shape",    "not written", "out of bounds",
+                                           "late write", "crash", "hang", "error", "contract", "rounding"};
+static_assert(std::size(kKindNames) == static_cast<std::size_t>(Finding::Kind::rounding) + 1);
+
+Finding element(Finding::Kind kind, std::string_view tensor, const Shape& shape, std::size_t at, double got,
                 double want, double bound, std::string message) {
-  return {std::move(kind), std::move(message), std::string(tensor), index_of(shape, at), got, want, bound};
+  return {kind, std::move(message), std::string(tensor), index_of(shape, at), got, want, bound};
 }
 
 /// Returns an exact value rounded to a 16-bit output format.
@@ -101,6 +107,14 @@ Shape index_of(const Shape& shape, std::size_t position) {
   return index;
 }
 
+std::string_view name(Finding::Kind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
+
+Finding::Kind kind_from(std::string_view name, const std::string& where) {
+  const auto at = std::ranges::find(kKindNames, name);
+  if (at == std::end(kKindNames)) throw InputError(where, fmt::format("has '{}', which is no kind of finding", name), "write it anew");
+  return static_cast<Finding::Kind>(at - std::begin(kKindNames));
+}
+
 Outcome& Outcome::operator&=(const Outcome& other) {
   if (kind != Kind::falsified && other.kind != Kind::passed) {
     kind = other.kind;
@@ -118,7 +132,7 @@ Outcome compare(Tier tier, std::string_view tensor, const Shape& shape, std::spa
                 std::span<const Bounded> want, DType dtype) {
   Outcome outcome;
   if (got.size() != want.size())
-    return Outcome::falsify({"shape", fmt::format("{} has {} elements where {} are expected", tensor, got.size(),
+    return Outcome::falsify({Finding::Kind::shape, fmt::format("{} has {} elements where {} are expected", tensor, got.size(),
                                                   want.size()), std::string(tensor), {}, 0, 0, 0});
   const bool exactly = tier == Tier::exact || tier == Tier::bits;
   const auto expected = [&](std::size_t i) { return exactly ? as_stored(dtype, want[i].value) : want[i].value; };
@@ -130,31 +144,31 @@ Outcome compare(Tier tier, std::string_view tensor, const Shape& shape, std::spa
     const Limit limit = limit_of(tier, want[i]);
     outcome.zero_passes += want[i].value != 0 && std::fabs(w) <= limit.bound;
     if (outcome.finding) continue;
-    const auto fail = [&](std::string kind, std::string message) {
+    const auto fail = [&](Finding::Kind kind, std::string message) {
       outcome.kind = Outcome::Kind::falsified;
-      outcome.finding = element(std::move(kind), tensor, shape, i, g, w, limit.bound, std::move(message));
+      outcome.finding = element(kind, tensor, shape, i, g, w, limit.bound, std::move(message));
     };
     if (tier == Tier::bits) {
       const auto got_bits = std::bit_cast<std::uint32_t>(got[i]);
       const auto want_bits = std::bit_cast<std::uint32_t>(static_cast<float>(w));
       const bool same = std::isnan(w) ? std::isnan(got[i]) : got_bits == want_bits;
-      if (!same) fail("bits", fmt::format("got {} ({:#010x}), want {} ({:#010x}) exactly", g, got_bits, w, want_bits));
+      if (!same) fail(Finding::Kind::bits, fmt::format("got {} ({:#010x}), want {} ({:#010x}) exactly", g, got_bits, w, want_bits));
       continue;
     }
     if (limit.any_class && class_of(g) != Class::finite) continue;
     if (class_of(g) != class_of(w)) {
-      fail("class", limit.any_class && class_of(w) != Class::finite ? fmt::format("got {}, want an infinity or NaN", g)
+      fail(Finding::Kind::other_class, limit.any_class && class_of(w) != Class::finite ? fmt::format("got {}, want an infinity or NaN", g)
                                                                     : fmt::format("got {}, want {}: not of the same class", g, w));
       continue;
     }
     if (class_of(w) != Class::finite) continue;
     if (limit.wrong_sign(g)) {
-      fail("sign", "got -0 where nothing is summed, want +0 (IEEE 754-2019, 9.4)");
+      fail(Finding::Kind::sign, "got -0 where nothing is summed, want +0 (IEEE 754-2019, 9.4)");
       continue;
     }
     const double difference = std::fabs(g - w);
     if (!(difference <= limit.bound)) {
-      fail("value", limit.bound > 0 ? fmt::format("got {}, want {}: off by {:.6g}, {:.4g} times the bound {:.6g}", g, w,
+      fail(Finding::Kind::value, limit.bound > 0 ? fmt::format("got {}, want {}: off by {:.6g}, {:.4g} times the bound {:.6g}", g, w,
                                                   difference, difference / limit.bound, limit.bound)
                                     : fmt::format("got {}, want {} exactly", g, w));
       outcome.worst = std::max(outcome.worst, limit.bound > 0 ? difference / limit.bound : INFINITY);
@@ -179,7 +193,7 @@ Outcome compare_bits(std::string_view tensor, const Shape& shape, std::span<cons
     if (g == w || outcome.finding) continue;
     if (std::isnan(got[i]) && std::isnan(want[i])) continue;  // the payload of a computed NaN is unspecified
     outcome.kind = Outcome::Kind::falsified;
-    outcome.finding = element("bits", tensor, shape, i, got[i], want[i], 0,
+    outcome.finding = element(Finding::Kind::bits, tensor, shape, i, got[i], want[i], 0,
                               fmt::format("{}: got {} ({:#010x}), want {} ({:#010x})", meaning, got[i], g, want[i], w));
   }
   if (outcome.finding)
@@ -209,7 +223,7 @@ Outcome compare_within(std::string_view tensor, const Shape& shape, std::span<co
     if (bound[i] > 0) outcome.worst = std::max(outcome.worst, over(difference, bound[i]));
     if (difference <= bound[i]) continue;
     outcome.kind = Outcome::Kind::falsified;
-    outcome.finding = element("value", tensor, shape, i, got[i], want[i], bound[i],
+    outcome.finding = element(Finding::Kind::value, tensor, shape, i, got[i], want[i], bound[i],
                               fmt::format("one side {}, the other {}: {:.6g} apart, the bound is {:.6g}", got[i],
                                           want[i], difference, bound[i]));
   }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <numeric>
 
 namespace assay::falsify {
@@ -18,8 +19,7 @@ constexpr Index kLarge[] = {63, 64, 65, 100, 127, 128, 129, 130};
 constexpr Index kHuge[] = {kLeastLarge, 516, 577, 640, 769, 1000, 1021, 1024, 1025};
 constexpr Index kLong[] = {191, 255, 256, 257, 300, 509, 512, 513, 1021, 1024, 1025};
 
-/// In attention-like operations the first dim is a batch of independent problems, each at least one tile per head. If
-/// the first dim exceeds kMany, cap all other dims at kOfMany.
+/// Each problem of a batch costs a tile or more per head. Above kMany problems, all other dims are at most kOfMany.
 constexpr Index kMany = 300, kOfMany = 2;
 
 template <std::size_t N>
@@ -114,12 +114,13 @@ std::vector<Index> draw_dims(const OpDescriptor& op, const DrawSpec& spec, Rando
   if (!spec.long_reductions && random.chance(0.15))
     for (std::size_t d = 1; d < dims.size(); ++d) dims[d] = std::clamp(dims[0], op.dims[d].min, op.dims[d].max);
   // One case in fifty may have eight times the volume. In the others the largest dims shrink; in half of the cases one
-  // random dim is kept, so that operations with many dims get a long one at times. With five or more dims (attention)
-  // every term costs several bounded operations: use an eighth of the volume.
-  const double limit = static_cast<double>(spec.volume) * (random.chance(0.02) ? 8 : 1) / (dims.size() >= 5 ? 8 : 1);
+  // random dim is kept, so that operations with many dims get a long one at times. Every term of an operation with a
+  // batch (attention) costs several bounded operations: use an eighth of the volume.
+  const std::optional<std::size_t> batch = batch_of(op);
+  const double limit = static_cast<double>(spec.volume) * (random.chance(0.02) ? 8 : 1) / (batch ? 8 : 1);
   const std::size_t kept = random.chance(0.5) && !dims.empty() ? random.below(dims.size()) : dims.size();
-  // With five or more dims the first counts independent problems: a few are enough to show a dependence.
-  if (dims.size() >= 5 && kept != 0) dims[0] = std::clamp(std::min(dims[0], pick(kSmall, random)), op.dims[0].min, op.dims[0].max);
+  // A few independent problems are enough to show a dependence.
+  if (batch && kept != *batch) dims[*batch] = std::clamp(std::min(dims[*batch], pick(kSmall, random)), op.dims[*batch].min, op.dims[*batch].max);
   while (volume(dims) > limit) {
     std::size_t largest = dims.size();
     for (std::size_t d = 0; d < dims.size(); ++d) {
@@ -131,8 +132,9 @@ std::vector<Index> draw_dims(const OpDescriptor& op, const DrawSpec& spec, Rando
     const Index drawn = random.chance(0.5) ? pick(kSmall, random) : pick(kMedium, random);
     dims[largest] = std::min(dims[largest], std::clamp(drawn, op.dims[largest].min, op.dims[largest].max));
   }
-  if (has_heads(op) && dims[0] > kMany)
-    for (std::size_t d = 1; d < dims.size(); ++d) dims[d] = std::max(op.dims[d].min, std::min(dims[d], kOfMany));
+  if (has_heads(op) && batch && dims[*batch] > kMany)
+    for (std::size_t d = 0; d < dims.size(); ++d)
+      if (d != *batch) dims[d] = std::max(op.dims[d].min, std::min(dims[d], kOfMany));
   make_valid(op, dims);
   return dims;
 }
@@ -179,12 +181,13 @@ void reach_far(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
   Random random(derive(c.seed, "far"));
   const bool whole = random.chance(1.0 / 3);  // a whole number of wide tiles
   const bool bounded = spec.in_blocks && has_heads(op);
+  const std::optional<std::size_t> batch = batch_of(op);
   double least = INFINITY;
   for (std::size_t next = 0; next < n && least > kMostOfHeads; ++next) {
     const std::size_t chosen = long_dims[(turn.obligation + turn.round + next) % n];
-    // The first of five dims counts independent problems: a thousand are enough.
-    const Index far = op.dims.size() >= 5 && chosen == 0 ? kFarDims[0] : wanted, extent = whole ? (far + 255) / 256 * 256 : far;
-    for (const Index most : {c.dims.size() < 5 ? Index{5} : chosen == 0 && has_heads(op) ? kOfMany : Index{3}, Index{1}}) {
+    const bool of_batch = chosen == batch;  // a thousand problems are enough
+    const Index far = of_batch ? kFarDims[0] : wanted, extent = whole ? (far + 255) / 256 * 256 : far;
+    for (const Index most : {!batch ? Index{5} : of_batch && has_heads(op) ? kOfMany : Index{3}, Index{1}}) {
       std::vector<Index> dims;
       for (std::size_t d = 0; d < op.dims.size(); ++d)
         dims.push_back(d == chosen ? std::clamp(extent, op.dims[d].min, op.dims[d].max / 2) : few_of(op.dims[d], most, random));
@@ -470,25 +473,21 @@ void make_joint(const OpDescriptor& op, const DrawSpec& spec, const FarTurn& tur
   }
 }
 
-DrawSpec draw_spec(std::string_view by, Index largest) {
-  using enum Strategy;
-  if (by == "exact") return {.strategies = {one_hot, distinct_index, exact_integers}, .oracle_use = OracleUse::sample};
-  if (by == "large")
-    return {.strategies = {exact_integers}, .volume = 1 << 21, .large = true, .largest = largest, .every = 10, .oracle_use = OracleUse::none};
-  if (by == "statistical") return {.strategies = {gaussian}, .long_reductions = true, .oracle_use = OracleUse::sample};
-  if (by == "nonfinite") return {.strategies = {nonfinite}, .oracle_use = OracleUse::sample};
-  if (by == "postconditions")
-    return {.strategies = {one_hot, exact_integers, gaussian, same_sign, cancellation, graded, dominant, subnormal, huge,
-                           signed_zeros, nonfinite},
-            .directed = true,
-            .oracle_use = OracleUse::none};
-  if (by == "differential")
-    return {.strategies = {one_hot, distinct_index, exact_integers, gaussian, same_sign, cancellation, graded, dominant,
-                           subnormal, huge, signed_zeros},
-            .directed = true,
-            .oracle_use = OracleUse::sample};
-  const bool engines = by == "frame" || by == "determinism";
-  return {.strategies = {exact_integers, gaussian, graded}, .directed = true, .oracle_use = engines ? OracleUse::sample : OracleUse::whole};
+namespace {
+
+std::map<std::string_view, DrawSpec>& draws_by_name() {
+  static std::map<std::string_view, DrawSpec> by_name;
+  return by_name;
+}
+
+}  // namespace
+
+CheckDraws::CheckDraws(std::string_view by, DrawSpec spec) { draws_by_name().emplace(by, std::move(spec)); }
+
+const DrawSpec& draw_spec(std::string_view by) {
+  static const DrawSpec usual{.directed = true};
+  const auto at = draws_by_name().find(by);
+  return at == draws_by_name().end() ? usual : at->second;
 }
 
 std::vector<Case> simpler(const OpDescriptor& op, const DrawSpec& spec, const Case& c) {
@@ -557,7 +556,7 @@ rc::Gen<Case> case_gen(const OpDescriptor& op, const DrawSpec& spec) {
 namespace {
 
 /// Assigns strategies and special dims to rounds. Strategies take turns. Out of every:
-///   12 rounds (`exact`: 4, since sums of integers are exact and cheap at any length), one has a far dim;
+///   12 rounds (or as the check says), one has a far dim;
 ///   16 rounds (8 in blocks, and for the differential with heads, whose shapes have six dims), one has a shape of the
 ///   contract;
 ///   16 rounds (relations: 32), one has a dim of any extent;
@@ -566,7 +565,6 @@ namespace {
 ///   24 rounds, one has far rows.
 /// Each obligation uses other rounds for these; modulo 4 they never coincide.
 void take_turns(const OpDescriptor& op, const ObligationInfo& obligation, std::uint64_t seed, std::uint64_t number, DrawSpec& spec) {
-  const bool exact = obligation.by == "exact";
   const std::uint64_t own = derive(seed, obligation.id), strategies = spec.strategies.size();
   const auto same = [&](const ObligationInfo& o) { return o.id == obligation.id; };
   const auto which = static_cast<std::uint64_t>(std::ranges::find_if(op.obligations, same) - op.obligations.begin());
@@ -575,19 +573,19 @@ void take_turns(const OpDescriptor& op, const ObligationInfo& obligation, std::u
   const auto turn_of = [&](std::uint64_t every, std::uint64_t at) {
     return (round + 5 * which) % every == at ? std::optional(FarTurn{round / every, which}) : std::nullopt;
   };
-  const std::uint64_t far = exact ? 4 : 12;
-  if (!spec.large) spec.far = turn_of(far, far - 1);
+  if (!spec.large) spec.far = turn_of(spec.far_every, spec.far_every - 1);
   if (!spec.large) spec.extent = turn_of(spec.oracle_use == OracleUse::whole ? 32 : 16, 10);
-  const std::uint64_t joint = spec.in_blocks || (has_heads(op) && obligation.by == "differential") ? 8 : 16;
+  const std::uint64_t joint = spec.in_blocks || (has_heads(op) && spec.often_shapes_of_heads) ? 8 : 16;
   if (spec.largest == 0 && !op.shapes.empty()) spec.joint = spec.large ? turn_of(4, 1) : turn_of(joint, 5);
   spec.any_two = turn_of(3, 2).has_value();
   spec.far_rows = !spec.large && turn_of(24, 8).has_value();
-  if (obligation.by == "differential" || exact) spec.filled = turn_of(4, 2);
-  else if (obligation.by == "statistical" || obligation.by == "nonfinite") spec.filled = turn_of(16, 6);
+  if (spec.fills) spec.filled = turn_of(spec.fills->every, spec.fills->at);
   if (spec.extent || spec.largest != 0) spec.filled = std::nullopt;
   // Decouple the strategy from the dims: three strategies in step with every twelfth round would always give the same
   // one.
-  if (spec.far) spec.turn = exact ? strategies - 1 : derive(own ^ number, "far") % strategies;
+  if (spec.far) spec.turn = derive(own ^ number, "far") % strategies;
+  if (spec.far && spec.far_strategy)
+    spec.turn = static_cast<std::uint64_t>(std::ranges::find(spec.strategies, *spec.far_strategy) - spec.strategies.begin());
   if (spec.joint || spec.extent || spec.filled) spec.turn = derive(own ^ number, "joint") % strategies;
 }
 
@@ -596,7 +594,8 @@ void take_turns(const OpDescriptor& op, const ObligationInfo& obligation, std::u
 rc::Shrinkable<Case> draw(const OpDescriptor& op, const ObligationInfo& obligation, std::uint64_t seed,
                           std::uint64_t number, const DrawnFor& drawn_for) {
   const std::uint64_t own = scramble(derive(seed, obligation.id) ^ number);
-  DrawSpec spec = draw_spec(obligation.by, drawn_for.largest);
+  DrawSpec spec = draw_spec(obligation.by);
+  if (spec.large) spec.largest = drawn_for.largest;
   spec.in_blocks = drawn_for.in_blocks;
   spec.dims = drawn_for.dims;
   take_turns(op, obligation, seed, number, spec);

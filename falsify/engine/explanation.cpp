@@ -19,7 +19,7 @@ Sort sort_of(std::string_view by) {
 
 /// True if the call itself failed (process, memory), independent of the check that made it.
 bool of_the_call(const Finding& f) {
-  return f.tensor.empty() && f.kind != "contract" && f.kind != "rounding";
+  return f.tensor.empty() && f.kind != Finding::Kind::contract && f.kind != Finding::Kind::rounding;
 }
 
 /// True if the shrunk case still violates the relation, and between calls that differ: a call compared with its own
@@ -59,7 +59,7 @@ struct FailsBeside {
 int rank(const ObligationResult& o, const FailsBeside& fails) {
   const Finding& f = o.counterexample->finding;
   const Sort sort = sort_of(o.info->by);
-  if (of_the_call(f) || f.kind == "not written") return 0;
+  if (of_the_call(f) || f.kind == Finding::Kind::not_written) return 0;
   const bool each_is_right = f.call && f.call->of > 1 && !f.call->alone && sort != Sort::special;
   if (each_is_right && (!fails.oracle || o.info->by == "determinism")) return 1;
   if (sort == Sort::relation && !fails.unsteady && is_of_the_relation(*o.counterexample)) return 2;

@@ -176,7 +176,7 @@ void Trial::explain(Finding& finding) {
   const std::size_t failed = find_failed(finding, alone), of = calls_.size();
   last_.reset();  // its tensors will be overwritten
   if (not_written(calls_[failed], finding)) {
-    finding.kind = "not written";
+    finding.kind = Finding::Kind::not_written;
     finding.message = fmt::format("still holds what it held before the call, want {}", finding.want);
   }
   calls_.resize(of);

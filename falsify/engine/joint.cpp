@@ -68,8 +68,11 @@ std::vector<std::size_t> sampled_dims(const OpDescriptor& op, std::span<const In
 
 }  // namespace
 
-bool has_heads(const OpDescriptor& op) {
-  return std::ranges::any_of(op.dims, [](const DimInfo& dim) { return dim.multiple_of >= 0; });
+bool has_heads(const OpDescriptor& op) { return std::ranges::find(op.dims, Counts::heads, &DimInfo::counts) != op.dims.end(); }
+
+std::optional<std::size_t> batch_of(const OpDescriptor& op) {
+  const auto at = std::ranges::find(op.dims, Counts::batch, &DimInfo::counts);
+  return at == op.dims.end() ? std::nullopt : std::optional(static_cast<std::size_t>(at - op.dims.begin()));
 }
 
 double oracle_cost(const OpDescriptor& op, std::span<const Index> dims) {

@@ -17,14 +17,13 @@ namespace assay::falsify {
 /// Seconds. If the oracle takes longer, it judges a sample.
 inline constexpr double kAffordable = 0.01;
 
-/// True if a kernel runs as a grid of blocks, each with a cost of its own.
-constexpr bool runs_blocks(Backend backend) { return backend != Backend::cpu; }
-
 /// Extent of a check's comparison of large outputs with the oracle: all elements, a sample of their places, or none.
 enum class OracleUse { whole, sample, none };
 
-/// True if a dim is a multiple of another: query heads, several of which share a key-value head.
+/// True if a dim counts heads (Counts).
 bool has_heads(const OpDescriptor& op);
+/// The dim that counts a batch.
+std::optional<std::size_t> batch_of(const OpDescriptor& op);
 /// Returns the seconds that the oracle takes: 10 ns a term.
 double oracle_cost(const OpDescriptor& op, std::span<const Index> dims);
 /// Returns the seconds that a case takes: the oracle as far as it is used, 60 ns an element, and 1 ns a term of the

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/shape.hpp"
@@ -31,7 +32,21 @@ struct Integers {
 
 /// Description of a failure: one sentence, and the element if there is one.
 struct Finding {
-  std::string kind;     ///< "value", "class", "bits", "not written", "out of bounds", "crash", "hang", ...
+  enum class Kind {
+    value,          ///< too far from what is right, or from another call's
+    other_class,    ///< finite, +inf, -inf and NaN are classes
+    bits,
+    sign,           ///< of a zero
+    shape,
+    not_written,
+    out_of_bounds,
+    late_write,     ///< after the call had returned
+    crash,
+    hang,
+    error,          ///< the call failed
+    contract,
+    rounding,       ///< not the one that the kernel declares
+  } kind = Kind::value;
   std::string message;  ///< one sentence with the figures
   std::string tensor;   ///< empty if no element is concerned
   Shape index;
@@ -43,6 +58,11 @@ struct Finding {
   std::vector<Integers> integers{};  ///< lengths, starts, ids: they determine the call as much as its dims
   std::uint64_t outputs = 0;         ///< hash of all outputs, if the finding was explained (try_obligation)
 };
+
+/// "value", "class", "bits", "not written", ...
+std::string_view name(Finding::Kind kind);
+/// Throws InputError, whose place is `where`, for a name that is none of them.
+Finding::Kind kind_from(std::string_view name, const std::string& where);
 
 /// Result of checking one obligation on one case. A skip carries its reason and never counts as a pass.
 struct Outcome {

@@ -44,7 +44,7 @@ json call_json(const OpDescriptor& op, const FailedCall& call) {
 }
 
 json finding_json(const OpDescriptor& op, const Finding& f) {
-  json j{{"kind", f.kind}, {"message", f.message}};
+  json j{{"kind", name(f.kind)}, {"message", f.message}};
   if (!f.tensor.empty()) {
     json index = json::array();
     for (int axis = 0; axis < f.index.rank(); ++axis) index.push_back(f.index[axis]);
@@ -74,8 +74,8 @@ std::string says(const OpDescriptor& op, const Kernel& kernel, Case c) {
 /// decides the distance of far rows.
 json strides_json(const OpDescriptor& op, const Kernel& kernel, const Case& c) {
   json strides = json::object();
-  const bool far = c.layout == Layout::far_rows, on_gpu = kernel.backend == Backend::cuda || kernel.backend == Backend::vulkan;
-  if (c.layout == Layout::tight || c.layout == Layout::offset || (far && kernel.backend == Backend::vulkan)) return strides;
+  const bool far = c.layout == Layout::far_rows, on_gpu = !traits(kernel.backend).host;
+  if (c.layout == Layout::tight || c.layout == Layout::offset || (far && traits(kernel.backend).bounded_buffers)) return strides;
   try {
     constexpr std::size_t kRoom = std::size_t{180} << 30;
     Arena arena(Worker::kArenaBytes, kRoom);

@@ -12,7 +12,7 @@
 namespace assay::falsify {
 namespace {
 
-Finding structural(std::string kind, std::string message) { return {std::move(kind), std::move(message), "", {}, 0, 0, 0}; }
+Finding structural(Finding::Kind kind, std::string message) { return {kind, std::move(message), "", {}, 0, 0, 0}; }
 
 /// Ends the check after a reply other than `done`. `advice` applies to a kernel that has never returned normally.
 [[noreturn]] void interrupt(const Reply& reply, std::string_view advice) {
@@ -29,10 +29,10 @@ Finding structural(std::string kind, std::string message) { return {std::move(ki
       break;
     case Status::unavailable: throw Unavailable("the kernel's device", reply.detail);
     case Status::invalid: throw InvalidCase(reply.detail);
-    case Status::violated: outcome = Outcome::falsify(structural("contract", reply.detail)); break;
-    case Status::failed: outcome = Outcome::falsify(structural("error", went_wrong("the call failed"))); break;
-    case Status::crashed: outcome = Outcome::falsify(structural("crash", went_wrong("the kernel crashed"))); break;
-    case Status::hung: outcome = Outcome::falsify(structural("hang", went_wrong("the kernel did not return"))); break;
+    case Status::violated: outcome = Outcome::falsify(structural(Finding::Kind::contract, reply.detail)); break;
+    case Status::failed: outcome = Outcome::falsify(structural(Finding::Kind::error, went_wrong("the call failed"))); break;
+    case Status::crashed: outcome = Outcome::falsify(structural(Finding::Kind::crash, went_wrong("the kernel crashed"))); break;
+    case Status::hung: outcome = Outcome::falsify(structural(Finding::Kind::hang, went_wrong("the kernel did not return"))); break;
     case Status::done: throw std::logic_error("interrupted by a normal return");
   }
   throw Interrupted{outcome};
@@ -103,12 +103,11 @@ Stage Trial::stage(const Problem& problem, Poison poison, Preset preset) const {
   Case placed = case_;
   std::optional<std::size_t> only_far;
   std::size_t most_bytes = SIZE_MAX;
-  if (kernel_.backend == Backend::vulkan) {
-    placed.placement = Placement::sentinels;  // Vulkan buffers have no guard pages
-    if (placed.layout == Layout::far_rows) most_bytes = worker_.largest_buffer(kernel_);
-  }
+  const BackendTraits backend = traits(kernel_.backend);
+  if (!backend.guard_pages) placed.placement = Placement::sentinels;
+  if (backend.bounded_buffers && placed.layout == Layout::far_rows) most_bytes = worker_.largest_buffer(kernel_);
   // A GPU has memory for one such tensor only.
-  if (kernel_.backend == Backend::cuda || kernel_.backend == Backend::vulkan) only_far = random("far tensor").below(problem.values.size());
+  if (!backend.host) only_far = random("far tensor").below(problem.values.size());
   return {worker_.arena(), problem, placed, poison, std::move(preset), only_far, most_bytes};
 }
 
@@ -129,7 +128,7 @@ Run Trial::run(const Problem& problem, Poison poison, contract::Level level) {
   const Reply reply = worker_.run(op_, kernel_, problem.dims, problem.params, stage.tensors(), level);
   if (!knows_how && !kernel_.advice.empty() && reply.status == Reply::Status::done && stage.untouched()) {
     last_.reset();
-    throw Interrupted{Outcome::falsify(structural("error", fmt::format("{} (it returned, and wrote no output)", kernel_.advice)))};
+    throw Interrupted{Outcome::falsify(structural(Finding::Kind::error, fmt::format("{} (it returned, and wrote no output)", kernel_.advice)))};
   }
   std::optional<std::string> damage;
   Run run;
@@ -142,7 +141,7 @@ Run Trial::run(const Problem& problem, Poison poison, contract::Level level) {
     return run;
   }
   last_.reset();
-  if (damage) throw Interrupted{Outcome::falsify(structural("out of bounds", *damage))};
+  if (damage) throw Interrupted{Outcome::falsify(structural(Finding::Kind::out_of_bounds, *damage))};
   interrupt(reply, knows_how ? "" : kernel_.advice);
 }
 
@@ -156,7 +155,7 @@ std::optional<Outcome> Trial::reject(const Problem& problem, std::string_view wh
   const Reply reply = worker_.run(op_, kernel_, problem.dims, problem.params, stage.tensors(), contract::Level::off);
   const auto fails = [&](std::string_view how) {
     calls_.push_back({problem, Poison::finite, {}});
-    return Outcome::falsify(structural("contract", fmt::format("it says that it rejects {}, and {}", what, how)));
+    return Outcome::falsify(structural(Finding::Kind::contract, fmt::format("it says that it rejects {}, and {}", what, how)));
   };
   if (reply.status == Reply::Status::done) return fails("took the call");
   if (reply.status != Reply::Status::refused && reply.status != Reply::Status::failed) return fails(reply.detail);
@@ -166,7 +165,7 @@ std::optional<Outcome> Trial::reject(const Problem& problem, std::string_view wh
 
 void Trial::expect_quiet() const {
   if (!last_) return;
-  if (const auto late = last_->late_damage()) throw Interrupted{Outcome::falsify(structural("late write", *late))};
+  if (const auto late = last_->late_damage()) throw Interrupted{Outcome::falsify(structural(Finding::Kind::late_write, *late))};
 }
 
 std::vector<std::vector<Bounded>> Trial::oracle(const Problem& problem) const {

@@ -50,9 +50,6 @@ std::string get_text(const char (&field)[N]) {
   return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
 }
 
-/// True if no device driver runs in the process.
-bool on_host(Backend backend) { return backend == Backend::cpu || backend == Backend::cuda_host; }
-
 /// Keeps freed memory: each case frees what the next allocates, and new pages cost more than the work on them.
 void keep_freed_memory() {
   mallopt(M_MMAP_MAX, 0);
@@ -62,7 +59,7 @@ void keep_freed_memory() {
 /// Maps large blocks with mmap so that free() unmaps them and a use-after-free faults. On a device the driver
 /// allocates, lavapipe for each workgroup: a higher threshold there.
 void give_freed_memory_back(Backend backend) {
-  const bool host = on_host(backend);
+  const bool host = traits(backend).host;
   mallopt(M_MMAP_MAX, 65536);
   mallopt(M_MMAP_THRESHOLD, host ? 128 << 10 : 32 << 20);
   mallopt(M_TRIM_THRESHOLD, host ? 128 << 10 : 64 << 20);
@@ -202,7 +199,7 @@ void Worker::start(Backend backend) {
   malloc_trim(0);  // free memory need not be copied
   pid_ = fork_process();
   if (pid_ == 0) {
-    enter_sandbox(ends[1], output_->theirs(), on_host(backend) ? Sandbox::host : Sandbox::device);
+    enter_sandbox(ends[1], output_->theirs(), traits(backend).host ? Sandbox::host : Sandbox::device);
     serve(ends[1]);
   }
   close(ends[1]);
@@ -348,21 +345,6 @@ std::size_t Worker::largest_buffer(const Kernel& kernel) {
 
 namespace {
 
-/// Sets the contract level in this process: at least requires clauses.
-class Checks {
- public:
-  explicit Checks(contract::Level level) { contract::set_level(std::max(level, contract::Level::pre)); }
-  ~Checks() { contract::set_level(before_); }
-  Checks(const Checks&) = delete;
-  Checks& operator=(const Checks&) = delete;
-
- private:
-  contract::Level before_ = contract::level();
-};
-
-/// Thrown after a call whose outputs must not be read.
-struct NoOutputs {};
-
 Call call_in(const Arena& arena, std::span<const Index> dims, std::span<const double> params, std::span<const Placed> tensors) {
   Call call{{dims.begin(), dims.end()}, {params.begin(), params.end()}, {}};
   for (const Placed& t : tensors) call.tensors.push_back({t.dtype, arena.base() + t.data, t.shape, t.strides});
@@ -375,11 +357,8 @@ std::optional<std::string> Worker::forbids(const OpDescriptor& op, const Kernel&
                                            std::span<const double> params, std::span<const Placed> tensors) const {
   const Call call = call_in(arena_, dims, params, tensors);
   if (refuses_storage(kernel, call)) return std::nullopt;
-  Kernel idle = kernel;
-  idle.run = [](const Call&, Device&) {};
   try {
-    const Checks checks(contract::Level::pre);
-    op.checked(call, idle, assay::device(Backend::cpu));
+    op.check_requires(call);
   } catch (const ContractViolation& e) {
     return e.what();
   }
@@ -395,20 +374,17 @@ Reply Worker::run(const OpDescriptor& op, const Kernel& kernel, std::span<const 
   if (const auto why = refuses_storage(kernel, call)) return {Reply::Status::refused, *why};
   if (level == contract::Level::off) return run_there(kernel, dims, params, tensors, beside);
   // Check the contract here, around a call that runs in the worker: the kernel cannot influence the check.
-  Reply reply;
-  Kernel there = kernel;
-  there.run = [&](const Call&, Device&) {
-    reply = run_there(kernel, dims, params, tensors, beside);
-    if (reply.status != Reply::Status::done) throw NoOutputs{};
-  };
   const std::vector<std::uint64_t> before(op.counters().begin(), op.counters().end());
   try {
-    const Checks checks(level);
-    op.checked(call, there, assay::device(Backend::cpu));
-  } catch (const NoOutputs&) {
-    return reply;
+    op.check_requires(call);
   } catch (const ContractViolation& e) {
-    if (e.kind == ContractViolation::Kind::precondition) return {Reply::Status::invalid, e.what()};
+    return {Reply::Status::invalid, e.what()};
+  }
+  Reply reply = run_there(kernel, dims, params, tensors, beside);
+  if (reply.status != Reply::Status::done) return reply;
+  try {
+    if (level == contract::Level::full) op.check_ensures(call, kernel);
+  } catch (const ContractViolation& e) {
     reply = {Reply::Status::violated, e.what()};
   }
   std::vector<std::uint64_t>& evaluated = evaluated_[&op];
@@ -419,7 +395,7 @@ Reply Worker::run(const OpDescriptor& op, const Kernel& kernel, std::span<const 
 
 Reply Worker::run_there(const Kernel& kernel, std::span<const Index> dims, std::span<const double> params, std::span<const Placed> tensors,
                         Beside beside) {
-  const std::chrono::milliseconds allowed = kernel.backend == Backend::cuda_host ? kInTurn * limit_ : limit_;
+  const std::chrono::milliseconds allowed = traits(kernel.backend).time_factor * limit_;
   std::chrono::milliseconds limit = allowed;
   if (give_up_at_) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(*give_up_at_ - std::chrono::steady_clock::now());

@@ -45,9 +45,6 @@ struct TimeIsUp {};
 
 class Worker {
  public:
-  /// Time-limit factor for cuda-host, which runs a device's threads sequentially.
-  static constexpr int kInTurn = 6;
-
   /// Bytes for the tensors of a call and their surroundings.
   static constexpr std::size_t kArenaBytes = std::size_t{1} << 31;
 

@@ -160,7 +160,7 @@ bool is_shipped(std::string_view build) {
   return build.starts_with("Release,") && build.find("sanitized") == std::string_view::npos;
 }
 
-bool needs_evidence(Backend backend) { return backend == Backend::cuda || backend == Backend::vulkan; }
+bool needs_evidence(Backend backend) { return !traits(backend).host; }
 
 std::string evidence_file(std::string_view kernel) {
   const std::size_t first = kernel.find('/') + 1;

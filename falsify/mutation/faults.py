@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """Applies faults, which are data, to copies of kernel sources in the build tree.
 
-    faults.py ROOT OUT LIST.yaml...    writes OUT/<set>/<back end>/<op>.cpp for each list, and the copies that it includes
+    faults.py ROOT OUT [--backend cpu|cuda|vulkan]... LIST.yaml...
+    faults.py --names ROOT OUT LIST.yaml...    only prints <set>/<back end>/<op> of each file to be written, `alone` behind those that cannot
+                                               share an object with others, and `alignment` behind those with a fault of that class
 
-LIST is falsify/mutation/<set>/<back end>/<op>.yaml. Each fault of the set `faults` must be killed. The faults of
-`scored` measure detection of faults that no check was tuned to. A list of CUDA also gives OUT/.../<op>.cu; a list of
-Vulkan gives <op>.cmake, which compiles its shaders. A list holds entries with these keys:
+LIST is falsify/mutation/faults/<op>.yaml. Its faults of each back end, or of those named, are written to OUT/<set>/<back end>/<op>.cpp, with
+the copies that it includes: the set is `faults`, all of which must be killed, or `scored`, which shows how many faults a campaign finds that
+nothing was tuned to. Faults of CUDA give OUT/.../<op>.cu, too; those of Vulkan <op>.cmake, which compiles their shaders. A list holds
+entries of these keys:
     id      lower-case letters, digits and underscores; the mutant is mutant/<back end>/<op>/<id>
-    kernel  the id of the right kernel; lists of CUDA are for cuda and cuda-host, and say cuda
+    kernel  the id of the right kernel; faults of CUDA are for cuda and cuda-host, and say cuda
+    scored  true for the set `scored`
     only    cuda or cuda-host: the fault has no effect on the other one
     class   one of CLASSES
     says    the fault, in one sentence
@@ -20,6 +24,7 @@ has a namespace of its own inside assay, in which KernelRegistration registers t
 registrations are omitted. Compilers' messages name the file and line of the source. Exit code 1, and one sentence with
 the place, for an invalid list.
 """
+import argparse
 import os
 import re
 import sys
@@ -50,14 +55,13 @@ CLASSES = {
     'adversarial': 'right only where tests look',
 }
 BACKENDS = {'cpu': 'kernels/cpu', 'cuda': 'kernels/cuda', 'vulkan': 'kernels/vulkan'}
-SETS = ('faults', 'scored')
 NAMESPACE = re.compile(r'^namespace assay(?P<inner>(?:::\w+)*) \{', re.M)
 INCLUDE = re.compile(r'^(#include ")(kernels/[^"]+)(")', re.M)
 SHADER = re.compile(r'^#include "shaders/(\w+)\.hpp"$', re.M)  # made of a .comp by kernels/vulkan/shaders.cmake
 GLSL = re.compile(r'^#include "(\w+\.glsl)"', re.M)
 VARIANTS = re.compile(r'^#pragma shaders (.*)$', re.M)
 REGISTRATION = re.compile(r'^const KernelRegistration \w+(\[\] = )?\{', re.M)
-KEYS = {'id', 'kernel', 'only', 'class', 'says', 'old', 'new', 'edits'}
+KEYS = {'id', 'kernel', 'scored', 'only', 'class', 'says', 'old', 'new', 'edits'}
 
 
 class Wrong(Exception):
@@ -173,7 +177,7 @@ def pruned(text, written):
     return text
 
 
-def check(fault, place, sources, seen, backend, op):
+def check(fault, place, sources, seen, op):
     unknown = sorted(set(fault) - KEYS)
     if unknown:
         raise Wrong(f'{place}: {unknown[0]} is no key of a fault: it has {", ".join(sorted(KEYS))}')
@@ -182,17 +186,21 @@ def check(fault, place, sources, seen, backend, op):
             raise Wrong(f'{place}: {key} is missing, or no text')
     if not re.fullmatch(r'[a-z][a-z0-9_]*', fault['id']):
         raise Wrong(f'{place}: an id has lower-case letters, digits and underscores')
-    if fault['id'] in seen:
-        raise Wrong(f'{place}: this id stands twice in the list: rename one')
+    backend = (fault['kernel'].split('/') + [''])[1]
+    if (backend, fault['id']) in seen:
+        raise Wrong(f'{place}: this id stands twice among the faults of {backend}: rename one')
+    seen.add((backend, fault['id']))
     if fault['class'] not in CLASSES:
         raise Wrong(f'{place}: there is no class {fault["class"]}: it is one of {", ".join(CLASSES)}')
-    if not fault['kernel'].startswith(f'{op}/{backend}/'):
-        raise Wrong(f'{place}: {fault["kernel"]} is no kernel of {op} on {backend}: move the fault to the list of its operation')
+    if not re.fullmatch(rf'{op}/({"|".join(BACKENDS)})/\w+', fault['kernel']):
+        raise Wrong(f'{place}: {fault["kernel"]} is no kernel of {op} on one of {", ".join(BACKENDS)}: move the fault to the list of its operation')
     files = sources.registering(fault['kernel'])
     if len(files) != 1:
         raise Wrong(f'{place}: no file in {BACKENDS[backend]} registers {fault["kernel"]}: `assay list` prints the kernels')
     if 'only' in fault and (backend != 'cuda' or fault['only'] not in ('cuda', 'cuda-host')):
-        raise Wrong(f'{place}: only is cuda or cuda-host, in a list of cuda')
+        raise Wrong(f'{place}: only is cuda or cuda-host, of a fault of cuda')
+    if fault.get('scored', True) is not True:
+        raise Wrong(f'{place}: scored is true, or left out')
     edits = fault['edits'] if 'edits' in fault else [{key: fault.get(key) for key in ('old', 'new')}]
     if ('edits' in fault) == ('old' in fault or 'new' in fault) or not edits:
         raise Wrong(f'{place}: a fault has old and new, or edits')
@@ -201,7 +209,7 @@ def check(fault, place, sources, seen, backend, op):
             raise Wrong(f'{place}: an edit has old and new, both text')
         if stray := sorted(set(edit) - {'file', 'old', 'new'}):
             raise Wrong(f'{place}: {stray[0]} is no key of an edit: quote texts that hold a comma or a colon')
-    return files[0], edits
+    return backend, 'scored' if 'scored' in fault else 'faults', files[0], edits
 
 
 def pattern_of(edit):
@@ -298,26 +306,40 @@ def quoted(text):
     return '"' + ' '.join(text.split()).replace('\\', '\\\\').replace('"', '\\"') + '"'
 
 
-def process(path, sources, root, out):
+def process(path, backends, names, sources, root, out):
+    """One list."""
     name = os.path.relpath(path, root)
-    *_, group, backend, op = os.path.splitext(name)[0].split(os.sep)
-    if group not in SETS or backend not in BACKENDS:
-        raise Wrong(f'{name}: lists of faults lie in falsify/mutation/<set>/<back end>: {", ".join(SETS)}; {", ".join(BACKENDS)}')
+    op = os.path.splitext(os.path.basename(name))[0]
+    if os.path.dirname(name) != 'falsify/mutation/faults':
+        raise Wrong(f'{name}: lists of faults lie in falsify/mutation/faults')
     try:
         faults = yaml.safe_load(read(root, name))
     except yaml.YAMLError as e:
         raise Wrong(f'{name}: {" ".join(str(e).split())}') from None
     if not isinstance(faults, list) or not all(isinstance(f, dict) for f in faults):
         raise Wrong(f'{name}: a list of faults was expected')
-    shared = 'ASSAY_CUDA_NAMESPACE' if backend == 'cuda' else backend
-    parts, simd, seen, shaders = [], False, set(), {}
-    target = os.path.join(out, group, backend, f'{op}.cpp')
-    checked, edited_by_list = [], set()
+    seen, groups = set(), {}
     for fault in faults:
         place = f'{name}: {fault.get("id", "a fault without an id")}'
-        root_file, edits = check(fault, place, sources, seen, backend, op)
-        seen.add(fault['id'])
-        checked.append((fault, place, root_file, edits))
+        backend, group, root_file, edits = check(fault, place, sources, seen, op)
+        if backend in backends:
+            groups.setdefault((group, backend), []).append((fault, place, root_file, edits))
+    for (group, backend), checked in groups.items():
+        if names:
+            # Highway kernels are compiled once for each instruction set; copies of headers would meet those of other lists.
+            alone = any('/highway' in fault['kernel'] or any('file' in edit for edit in edits) for fault, _, _, edits in checked)
+            print(f'{group}/{backend}/{op}', *['alone'] * alone, *['alignment'] * any(fault['class'] == 'alignment' for fault, *_ in checked))
+        else:
+            write(name, op, group, backend, checked, sources, out)
+
+
+def write(name, op, group, backend, checked, sources, out):
+    """The files of one set and back end; `checked`: its faults, each with its place, the file that registers its kernel, and its edits."""
+    shared = 'ASSAY_CUDA_NAMESPACE' if backend == 'cuda' else backend
+    parts, simd, shaders = [], False, {}
+    target = os.path.join(out, group, backend, f'{op}.cpp')
+    edited_by_list = set()
+    for _, place, root_file, edits in checked:
         edited_by_list |= set(located(edits, sources, sources.included(root_file), root_file, place))
     for fault, place, root_file, edits in checked:
         namespace = f'{group}_{backend}_{op}_{fault["id"]}'
@@ -326,9 +348,10 @@ def process(path, sources, root, out):
         is_simd = 'foreach_target.h' in sources.text(root_file)  # included once for each instruction set
         simd, include = simd or is_simd, f'#include "{copy}"\n'
         mutant = f'"mutant/" ASSAY_CUDA_NAME "/{op}/{fault["id"]}"' if backend == 'cuda' else quoted(f'mutant/{backend}/{op}/{fault["id"]}')
-        words = ', '.join((as_written(fault['kernel']), mutant, *(quoted(t) for t in (fault['says'], fault['class'], name)), str(group == 'scored').lower()))
+        words = ', '.join((as_written(fault['kernel']), mutant, quoted(fault['says']), quoted(fault['class']), str(group == 'scored').lower()))
         part = f'''#ifndef ASSAY_{namespace}
 #define ASSAY_{namespace}
+#line 1 "{name}"
 namespace assay::{shared} {{}}
 namespace assay::{namespace} {{
 namespace {shared} {{
@@ -358,11 +381,18 @@ struct KernelRegistration {{
 
 
 def main():
-    root, out = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--names', action='store_true')
+    parser.add_argument('root')
+    parser.add_argument('out')
+    parser.add_argument('--backend', action='append', choices=BACKENDS)
+    parser.add_argument('lists', nargs='*')
+    args = parser.parse_args()
+    root, out = os.path.abspath(args.root), os.path.abspath(args.out)
     sources = Sources(root)
     try:
-        for path in sys.argv[3:]:
-            process(os.path.abspath(path), sources, root, out)
+        for path in args.lists:
+            process(os.path.abspath(path), args.backend or list(BACKENDS), args.names, sources, root, out)
     except Wrong as e:
         sys.exit(str(e))
 

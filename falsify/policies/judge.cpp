@@ -93,8 +93,7 @@ Outputs Caller::run(const Problem& problem, Layout layout) {
       staged.values[static_cast<std::size_t>(outputs[o])] = before(problem, outputs[o], o);
   Case c;
   c.layout = layout;
-  const bool host = kernel_.backend == Backend::cpu || kernel_.backend == Backend::cuda_host;
-  if (policy_.guard == Guard::page_behind && host) c.placement = Placement::page_end;
+  if (policy_.guard == Guard::page_behind && traits(kernel_.backend).host) c.placement = Placement::page_end;
   const Stage stage(worker_.arena(), staged, c, Poison::finite);
   const Reply reply = worker_.run(op_, kernel_, problem.dims, problem.params, stage.tensors(), contract::Level::pre);
   if (reply.status != Reply::Status::done) refuse(reply);

@@ -97,7 +97,7 @@ Outcome nf4_quantize::zeros(Trial& trial) {
       const auto pair = static_cast<unsigned>(run.outputs[0][static_cast<std::size_t>(j * width + p / 2)]);
       const unsigned code = p % 2 == 0 ? pair / 16 : pair % 16;
       if (code != kNf4Zero)
-        outcome &= Outcome::falsify({"value", "a zero has code " + std::to_string(code) + ", not 7", "codes", Shape{j, p / 2},
+        outcome &= Outcome::falsify({Finding::Kind::value, "a zero has code " + std::to_string(code) + ", not 7", "codes", Shape{j, p / 2},
                                      static_cast<double>(code), kNf4Zero, 0});
     }
   return outcome;

@@ -69,7 +69,7 @@ Outcome q4_k_quantize::round_trip(Trial& trial) {
   const std::vector<std::uint8_t> bytes(run.outputs[0].begin(), run.outputs[0].end());
   const contract::Certified certified = contract::q4_k_round_trip(
       {problem.values[0].data(), problem.shape(0)}, View<const std::uint8_t>(bytes.data(), problem.shape(1)));
-  if (!certified.holds) return Outcome::falsify({"value", certified.values, "blocks", {}, 0, 0, 0});
+  if (!certified.holds) return Outcome::falsify({Finding::Kind::value, certified.values, "blocks", {}, 0, 0, 0});
   Outcome outcome;
   for (const float x : run.outputs[0]) ++outcome.elements, outcome.nonzero += x != 0;
   return outcome;

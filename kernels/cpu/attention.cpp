@@ -119,11 +119,9 @@ using ops::AttentionArgs;
 void highway(const AttentionArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(attention_blocks)(args); }
 
 KernelRegistration add(DType storage, std::string_view id) {
-  return KernelRegistration({.op = "attention",
-                             .id = id,
+  return KernelRegistration({.id = id,
                              .arithmetic = {.functions = FunctionLibrary::highway, .online_tile = 64},
                              .storage = storage,
-                             .source = "kernels/cpu/attention.cpp",
                              .summary = "online softmax, 32 queries by 64 keys, register tiles, one thread",
                              .run = &run_typed<AttentionArgs, &highway>,
                              .priority = 1});

@@ -169,11 +169,9 @@ using ops::AttentionBackwardArgs;
 void highway(const AttentionBackwardArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(attention_backward_blocks)(args); }
 
 KernelRegistration add(DType storage, std::string_view id) {
-  return KernelRegistration({.op = "attention_backward",
-                             .id = id,
+  return KernelRegistration({.id = id,
                              .arithmetic = {.functions = FunctionLibrary::highway},
                              .storage = storage,
-                             .source = "kernels/cpu/attention_backward.cpp",
                              .summary = "32 queries by 64 keys, five products by register tiles, one thread",
                              .run = &run_typed<AttentionBackwardArgs, &highway>,
                              .priority = 1});

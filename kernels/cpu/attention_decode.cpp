@@ -141,11 +141,9 @@ using ops::AttentionDecodeArgs;
 void highway(const AttentionDecodeArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(decode_tiles)(args); }
 
 KernelRegistration add(DType storage, std::string_view id) {
-  return KernelRegistration({.op = "attention_decode",
-                             .id = id,
+  return KernelRegistration({.id = id,
                              .arithmetic = {.functions = FunctionLibrary::highway, .online_tile = 64},
                              .storage = storage,
-                             .source = "kernels/cpu/attention_decode.cpp",
                              .summary = "online softmax by tiles of 64 places, shared keys and values read once, one thread",
                              .run = &run_typed<AttentionDecodeArgs, &highway>,
                              .priority = 1});

@@ -61,10 +61,8 @@ void highway(const BceWithLogitsBackwardArgs& args, Device&) {
      args.classes, args.dloss(i) / static_cast<float>(args.classes), args.dlogits.data() + i * args.dlogits.stride(0));
 }
 
-const KernelRegistration highway_kernel{{.op = "bce_with_logits_backward",
-                                         .id = "bce_with_logits_backward/cpu/highway",
+const KernelRegistration highway_kernel{{.id = "bce_with_logits_backward/cpu/highway",
                                          .arithmetic = {.functions = FunctionLibrary::highway},
-                                         .source = "kernels/cpu/bce_with_logits_backward.cpp",
                                          .summary = "one vector loop, one thread",
                                          .run = &run_typed<BceWithLogitsBackwardArgs, &highway>,
                                          .priority = 1}};

@@ -38,9 +38,7 @@ void highway(const BiasAddBackwardArgs& args, Device&) {
   (args.m, args.n, Rows<const float>{args.dy.data(), rows_of(args.dy).ld}, rows_of(args.dx), args.dbias.data());
 }
 
-const KernelRegistration highway_kernel{{.op = "bias_add_backward",
-                                         .id = "bias_add_backward/cpu/highway",
-                                         .source = "kernels/cpu/bias_add_backward.cpp",
+const KernelRegistration highway_kernel{{.id = "bias_add_backward/cpu/highway",
                                          .summary = "SIMD along rows, four rows at a time, one pass",
                                          .run = &run_typed<BiasAddBackwardArgs, &highway>,
                                          .priority = 1}};

@@ -24,9 +24,7 @@ void highway(const ClipGradNormArgs& args, Device&) {
   if (by != 1.0F) scale_in_place(args.g.data(), args.n, by);
 }
 
-const KernelRegistration highway_kernel{{.op = "clip_grad_norm",
-                                         .id = "clip_grad_norm/cpu/highway",
-                                         .source = "kernels/cpu/clip_grad_norm.cpp",
+const KernelRegistration highway_kernel{{.id = "clip_grad_norm/cpu/highway",
                                          .summary = "eight vector sums, one vector loop, one thread",
                                          .run = &run_typed<ClipGradNormArgs, &highway>,
                                          .priority = 1}};

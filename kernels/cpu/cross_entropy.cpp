@@ -89,10 +89,8 @@ void highway(const CrossEntropyArgs& args, Device&) {
   args.total(0) = mean ? sum / weight : sum;
 }
 
-const KernelRegistration highway_kernel{{.op = "cross_entropy",
-                                         .id = "cross_entropy/cpu/highway",
+const KernelRegistration highway_kernel{{.id = "cross_entropy/cpu/highway",
                                          .arithmetic = {.functions = FunctionLibrary::highway},
-                                         .source = "kernels/cpu/cross_entropy.cpp",
                                          .summary = "two vector sums per row, maximum first, one thread",
                                          .run = &run_typed<CrossEntropyArgs, &highway>,
                                          .priority = 1}};

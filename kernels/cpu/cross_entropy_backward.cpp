@@ -58,10 +58,8 @@ void highway(const CrossEntropyBackwardArgs& args, Device&) {
   }
 }
 
-const KernelRegistration highway_kernel{{.op = "cross_entropy_backward",
-                                         .id = "cross_entropy_backward/cpu/highway",
+const KernelRegistration highway_kernel{{.id = "cross_entropy_backward/cpu/highway",
                                          .arithmetic = {.functions = FunctionLibrary::highway},
-                                         .source = "kernels/cpu/cross_entropy_backward.cpp",
                                          .summary = "one vector loop, one thread",
                                          .run = &run_typed<CrossEntropyBackwardArgs, &highway>,
                                          .priority = 1}};

@@ -48,9 +48,7 @@ void highway(const EmbeddingArgs& args, Device&) {
   (args.t, args.h, args.ids.data(), Rows<const float>{args.table.data(), rows_of(args.table).ld}, rows_of(args.y));
 }
 
-const KernelRegistration highway_kernel{{.op = "embedding",
-                                         .id = "embedding/cpu/highway",
-                                         .source = "kernels/cpu/embedding.cpp",
+const KernelRegistration highway_kernel{{.id = "embedding/cpu/highway",
                                          .summary = "SIMD, a row at a time",
                                          .run = &run_typed<EmbeddingArgs, &highway>,
                                          .priority = 1}};

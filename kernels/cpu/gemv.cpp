@@ -125,22 +125,16 @@ void dispatch(const GemvArgs& args, Device& device) {
   openblas(args, device);
 }
 
-const KernelRegistration openblas_kernel{{.op = "gemv",
-                                          .id = "gemv/cpu/openblas",
+const KernelRegistration openblas_kernel{{.id = "gemv/cpu/openblas",
                                           .batch_invariant = false,
-                                          .source = "kernels/cpu/gemv.cpp",
                                           .summary = "cblas_sgemv",
                                           .run = &run_typed<GemvArgs, &openblas>,
                                           .refuse = &refuse_typed<GemvArgs, &openblas_refusal>}};
-const KernelRegistration highway_kernel{{.op = "gemv",
-                                         .id = "gemv/cpu/highway",
-                                         .source = "kernels/cpu/gemv.cpp",
+const KernelRegistration highway_kernel{{.id = "gemv/cpu/highway",
                                          .summary = "four rows at a time, two vector sums per row, one thread",
                                          .run = &run_typed<GemvArgs, &highway>}};
-const KernelRegistration dispatch_kernel{{.op = "gemv",
-                                          .id = "gemv/cpu/dispatch",
+const KernelRegistration dispatch_kernel{{.id = "gemv/cpu/dispatch",
                                           .batch_invariant = false,
-                                          .source = "kernels/cpu/gemv.cpp",
                                           .summary = "highway for small matrices, else OpenBLAS",
                                           .run = &run_typed<GemvArgs, &dispatch>,
                                           .priority = 1}};

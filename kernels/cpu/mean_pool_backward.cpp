@@ -57,9 +57,7 @@ void highway(const MeanPoolBackwardArgs& args, Device&) {
      Rows<float>{args.dx.data() + b * args.dx.stride(0), args.dx.stride(1)});
 }
 
-const KernelRegistration highway_kernel{{.op = "mean_pool_backward",
-                                         .id = "mean_pool_backward/cpu/highway",
-                                         .source = "kernels/cpu/mean_pool_backward.cpp",
+const KernelRegistration highway_kernel{{.id = "mean_pool_backward/cpu/highway",
                                          .summary = "SIMD, one pass over the rows",
                                          .run = &run_typed<MeanPoolBackwardArgs, &highway>,
                                          .priority = 1}};

@@ -122,9 +122,7 @@ void highway(const Nf4AbsmaxDequantizeArgs& args, Device&) {
    rows_of(args.absmax));
 }
 
-const KernelRegistration highway_kernel{{.op = "nf4_absmax_dequantize",
-                                         .id = "nf4_absmax_dequantize/cpu/highway",
-                                         .source = "kernels/cpu/nf4_absmax_dequantize.cpp",
+const KernelRegistration highway_kernel{{.id = "nf4_absmax_dequantize/cpu/highway",
                                          .summary = "SIMD, entries gathered or permuted, a fused product",
                                          .run = &run_typed<Nf4AbsmaxDequantizeArgs, &highway>,
                                          .priority = 1}};

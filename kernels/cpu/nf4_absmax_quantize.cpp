@@ -136,9 +136,7 @@ void highway(const Nf4AbsmaxQuantizeArgs& args, Device&) {
   }
 }
 
-const KernelRegistration highway_kernel{{.op = "nf4_absmax_quantize",
-                                         .id = "nf4_absmax_quantize/cpu/highway",
-                                         .source = "kernels/cpu/nf4_absmax_quantize.cpp",
+const KernelRegistration highway_kernel{{.id = "nf4_absmax_quantize/cpu/highway",
                                          .summary = "SIMD, maxima of bits, limits searched by halves",
                                          .run = &run_typed<Nf4AbsmaxQuantizeArgs, &highway>,
                                          .priority = 1}};

@@ -92,10 +92,8 @@ void highway(const Nf4MatmulArgs& args, Device&) {
   }
 }
 
-const KernelRegistration highway_kernel{{.op = "nf4_matmul",
-                                         .id = "nf4_matmul/cpu/highway",
+const KernelRegistration highway_kernel{{.id = "nf4_matmul/cpu/highway",
                                          .batch_invariant = false,
-                                         .source = "kernels/cpu/nf4_matmul.cpp",
                                          .summary = "up to four rows from registers, more over panels of 128 decoded columns",
                                          .run = &run_typed<Nf4MatmulArgs, &highway>,
                                          .priority = 1}};

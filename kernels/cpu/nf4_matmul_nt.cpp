@@ -112,10 +112,8 @@ void highway(const Nf4MatmulNtArgs& args, Device&) {
   }
 }
 
-const KernelRegistration highway_kernel{{.op = "nf4_matmul_nt",
-                                         .id = "nf4_matmul_nt/cpu/highway",
+const KernelRegistration highway_kernel{{.id = "nf4_matmul_nt/cpu/highway",
                                          .batch_invariant = false,
-                                         .source = "kernels/cpu/nf4_matmul_nt.cpp",
                                          .summary = "up to four rows from registers, more over panels of 32 decoded rows",
                                          .run = &run_typed<Nf4MatmulNtArgs, &highway>,
                                          .priority = 1}};

@@ -82,9 +82,7 @@ void highway(const Nf4QuantizeArgs& args, Device&) {
   HWY_DYNAMIC_DISPATCH(encode_rows)(args.n, args.k, rows_of(args.x), rows_of(args.codes), rows_of(args.absmax));
 }
 
-const KernelRegistration highway_kernel{{.op = "nf4_quantize",
-                                         .id = "nf4_quantize/cpu/highway",
-                                         .source = "kernels/cpu/nf4_quantize.cpp",
+const KernelRegistration highway_kernel{{.id = "nf4_quantize/cpu/highway",
                                          .summary = "SIMD, maxima of bits, 15 comparisons a vector",
                                          .run = &run_typed<Nf4QuantizeArgs, &highway>,
                                          .priority = 1}};

@@ -81,14 +81,10 @@ void highway(const Q4KGemvArgs& args, Device&) {
   HWY_DYNAMIC_DISPATCH(multiply)(args.rows, args.k, rows_of(args.blocks), args.x.data(), args.y.data());
 }
 
-const KernelRegistration by_sub_blocks_kernel{{.op = "q4_k_gemv",
-                                               .id = "q4_k_gemv/cpu/by_sub_blocks",
-                                               .source = "kernels/cpu/q4_k_gemv.cpp",
+const KernelRegistration by_sub_blocks_kernel{{.id = "q4_k_gemv/cpu/by_sub_blocks",
                                                .summary = "sums of codes and of x by sub-blocks, scaled once each",
                                                .run = &run_typed<Q4KGemvArgs, &by_sub_blocks>}};
-const KernelRegistration highway_kernel{{.op = "q4_k_gemv",
-                                         .id = "q4_k_gemv/cpu/highway",
-                                         .source = "kernels/cpu/q4_k_gemv.cpp",
+const KernelRegistration highway_kernel{{.id = "q4_k_gemv/cpu/highway",
                                          .summary = "super-blocks decoded in registers, two vector sums per row, one thread",
                                          .run = &run_typed<Q4KGemvArgs, &highway>,
                                          .priority = 1}};

@@ -133,9 +133,7 @@ void highway(const Q4KQuantizeArgs& args, Device&) {
   HWY_DYNAMIC_DISPATCH(quantize)(args.rows, args.k, rows_of(args.x), rows_of(args.blocks));
 }
 
-const KernelRegistration highway_kernel{{.op = "q4_k_quantize",
-                                         .id = "q4_k_quantize/cpu/highway",
-                                         .source = "kernels/cpu/q4_k_quantize.cpp",
+const KernelRegistration highway_kernel{{.id = "q4_k_quantize/cpu/highway",
                                          .summary = "SIMD, a super-block at a time",
                                          .run = &run_typed<Q4KQuantizeArgs, &highway>,
                                          .priority = 1}};

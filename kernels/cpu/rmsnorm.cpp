@@ -79,10 +79,8 @@ using ops::RmsnormArgs;
 void highway(const RmsnormArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(rmsnorm_rows)(args); }
 
 KernelRegistration add(DType storage, std::string_view id) {
-  return KernelRegistration({.op = "rmsnorm",
-                             .id = id,
+  return KernelRegistration({.id = id,
                              .storage = storage,
-                             .source = "kernels/cpu/rmsnorm.cpp",
                              .summary = "four vector sums a row, one thread",
                              .run = &run_typed<RmsnormArgs, &highway>,
                              .priority = 1});

@@ -65,9 +65,7 @@ using ops::RmsnormBackwardArgs;
 /// The naive kernel in SIMD.
 void highway(const RmsnormBackwardArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(rmsnorm_backward_rows)(args); }
 
-const KernelRegistration highway_kernel{{.op = "rmsnorm_backward",
-                                         .id = "rmsnorm_backward/cpu/highway",
-                                         .source = "kernels/cpu/rmsnorm_backward.cpp",
+const KernelRegistration highway_kernel{{.id = "rmsnorm_backward/cpu/highway",
                                          .summary = "both gradients in one pass over rows, one thread",
                                          .run = &run_typed<RmsnormBackwardArgs, &highway>,
                                          .priority = 1}};

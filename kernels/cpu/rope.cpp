@@ -15,11 +15,9 @@ using ops::RopeArgs;
 void highway(const RopeArgs& args, Device&) { rotate_highway(rotary_of(args)); }
 
 KernelRegistration add(DType storage, std::string_view id) {
-  return KernelRegistration({.op = "rope",
-                             .id = id,
+  return KernelRegistration({.id = id,
                              .arithmetic = {.functions = FunctionLibrary::octant},
                              .storage = storage,
-                             .source = "kernels/cpu/rotary.cpp",
                              .summary = "cosines and sines once a row, then SIMD over heads",
                              .run = &run_typed<RopeArgs, &highway>,
                              .priority = 1});

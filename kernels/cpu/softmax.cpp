@@ -74,10 +74,8 @@ using ops::SoftmaxArgs;
 /// The naive kernel in SIMD; multiplies by the reciprocal instead of dividing.
 void highway(const SoftmaxArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(softmax_rows)(args); }
 
-const KernelRegistration highway_kernel{{.op = "softmax",
-                                         .id = "softmax/cpu/highway",
+const KernelRegistration highway_kernel{{.id = "softmax/cpu/highway",
                                          .arithmetic = {.functions = FunctionLibrary::highway},
-                                         .source = "kernels/cpu/softmax.cpp",
                                          .summary = "maximum, exponentials and quotients in SIMD, one thread",
                                          .run = &run_typed<SoftmaxArgs, &highway>,
                                          .priority = 1}};

@@ -44,9 +44,7 @@ void rows(const TensorLayoutArgs& args, Device&) {
 }
 
 const KernelRegistration rows_kernel{
-    {.op = "tensor_layout",
-     .id = "tensor_layout/cpu/rows",
-     .source = "kernels/cpu/tensor_layout.cpp",
+    {.id = "tensor_layout/cpu/rows",
      .summary = "memcpy of dense rows, in-register transposition, else blocks of 32x32",
      .run = &run_typed<TensorLayoutArgs, &rows>,
      .priority = 1}};

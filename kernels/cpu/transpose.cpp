@@ -46,9 +46,7 @@ void blocked32(const TransposeArgs& args, Device&) {
                     leading_dimension(args.dst));
 }
 
-const KernelRegistration blocked_kernel{{.op = "transpose",
-                                         .id = "transpose/cpu/blocked32",
-                                         .source = "kernels/cpu/transpose.cpp",
+const KernelRegistration blocked_kernel{{.id = "transpose/cpu/blocked32",
                                          .summary = "blocks of 32x32, strips of 4 columns in SIMD registers",
                                          .run = &run_typed<TransposeArgs, &blocked32>,
                                          .priority = 1}};

@@ -47,11 +47,8 @@ void run(const ops::AdamwStepArgs& args, Device& device) {
   launch(&adamw_kernel, {dim3(blocks_for(args.n, 4 * Index{threads})), dim3(threads)}, device, a);
 }
 
-const KernelRegistration four_per_thread{{.op = "adamw_step",
-                                          .id = "adamw_step/" ASSAY_CUDA_NAME "/four_per_thread",
-                                          .backend = kCudaBackend,
+const KernelRegistration four_per_thread{{.id = "adamw_step/" ASSAY_CUDA_NAME "/four_per_thread",
                                           .arithmetic = {.functions = FunctionLibrary::cuda},
-                                          .source = "kernels/cuda/adamw_step.cu",
                                           .summary = "four parameters a thread, one pass",
                                           .run = &run_typed<ops::AdamwStepArgs, &run>}};
 

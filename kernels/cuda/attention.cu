@@ -283,24 +283,18 @@ std::optional<std::string> refuse(const AttentionArgs& args) { return refuse_gri
 
 template <class S>
 KernelRegistration add_warp(std::string_view id) {
-  return KernelRegistration({.op = "attention",
-                             .id = id,
-                             .backend = kCudaBackend,
+  return KernelRegistration({.id = id,
                              .arithmetic = {.functions = FunctionLibrary::cuda, .online_tile = 32},
                              .storage = dtype_of<S>,
-                             .source = "kernels/cuda/attention.cu",
                              .summary = "a warp a query, 32 keys at a time",
                              .run = &run_typed<AttentionArgs, &run_warp<S>>});
 }
 
 template <class S>
 KernelRegistration add_tiled(std::string_view id) {
-  return KernelRegistration({.op = "attention",
-                             .id = id,
-                             .backend = kCudaBackend,
+  return KernelRegistration({.id = id,
                              .arithmetic = {.functions = FunctionLibrary::cuda, .online_tile = 64},
                              .storage = dtype_of<S>,
-                             .source = "kernels/cuda/attention.cu",
                              .summary = "64 queries by 64 keys a block, heads of a group together, 4x4 scores a thread",
                              .run = &run_typed<AttentionArgs, &run_tiled<S>>,
                              .refuse = &refuse_typed<AttentionArgs, &refuse>,
@@ -311,12 +305,9 @@ template <class S>
 KernelRegistration add_mma(std::string_view id) {
   Arithmetic arithmetic = mma_arithmetic<S>();
   arithmetic.online_tile = MmaPlan<S, 256, 1>::kTile;  // the shortest
-  return KernelRegistration({.op = "attention",
-                             .id = id,
-                             .backend = kCudaBackend,
+  return KernelRegistration({.id = id,
                              .arithmetic = arithmetic,
                              .storage = dtype_of<S>,
-                             .source = "kernels/cuda/attention.cu",
                              .summary = sizeof(S) == 2 ? "16-bit tensor cores (mma.sync m16n8k16), 16 queries a warp, scores stay in registers"
                                                        : "three products of TF32 for one (mma.sync m16n8k8), 16 queries a warp, scores stay in registers",
                              .run = &run_typed<AttentionArgs, &run_mma<S>>,

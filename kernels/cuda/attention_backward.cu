@@ -526,24 +526,18 @@ std::optional<std::string> refuse(const AttentionBackwardArgs& args) { return re
 
 template <class S>
 KernelRegistration by_warps(std::string_view id) {
-  return KernelRegistration({.op = "attention_backward",
-                             .id = id,
-                             .backend = kCudaBackend,
+  return KernelRegistration({.id = id,
                              .arithmetic = {.functions = FunctionLibrary::cuda},
                              .storage = dtype_of<S>,
-                             .source = "kernels/cuda/attention_backward.cu",
                              .summary = "a warp a query for dq, and a key for dk and dv, 32 pairs at a time",
                              .run = &run_typed<AttentionBackwardArgs, &run_warp<S>>});
 }
 
 template <class S>
 KernelRegistration by_tiles(std::string_view id) {
-  return KernelRegistration({.op = "attention_backward",
-                             .id = id,
-                             .backend = kCudaBackend,
+  return KernelRegistration({.id = id,
                              .arithmetic = {.functions = FunctionLibrary::cuda},
                              .storage = dtype_of<S>,
-                             .source = "kernels/cuda/attention_backward.cu",
                              .summary = "64 queries by 64 keys a block, one pass for dq and one for dk and dv, 4x4 pairs a thread",
                              .run = &run_typed<AttentionBackwardArgs, &run_tiled<S>>,
                              .refuse = &refuse_typed<AttentionBackwardArgs, &refuse>,
@@ -553,12 +547,9 @@ KernelRegistration by_tiles(std::string_view id) {
 template <class S>
 KernelRegistration on_tensor_cores(std::string_view id) {
   return KernelRegistration(
-      {.op = "attention_backward",
-       .id = id,
-       .backend = kCudaBackend,
+      {.id = id,
        .arithmetic = mma_arithmetic<S>(),
        .storage = dtype_of<S>,
-       .source = "kernels/cuda/attention_backward.cu",
        .summary = sizeof(S) == 2 ? "16-bit tensor cores (mma.sync m16n8k16), 16 rows a warp, one pass for dq and one for dk and dv"
                                  : "three products of TF32 for one (mma.sync m16n8k8), 16 rows a warp, one pass for dq and one for dk and dv",
        .run = &run_typed<AttentionBackwardArgs, &run_mma<S>>,

@@ -258,12 +258,9 @@ std::optional<std::string> refuse(const AttentionDecodeArgs& args) { return refu
 
 template <class S>
 KernelRegistration add(std::string_view id) {
-  return KernelRegistration({.op = "attention_decode",
-                             .id = id,
-                             .backend = kCudaBackend,
+  return KernelRegistration({.id = id,
                              .arithmetic = {.functions = FunctionLibrary::cuda, .online_tile = kPlaces},
                              .storage = dtype_of<S>,
-                             .source = "kernels/cuda/attention_decode.cu",
                              .summary = "blocks share out the places, up to 8 heads read each key and value once; their results combined",
                              .run = &run_typed<AttentionDecodeArgs, &run<S>>,
                              .refuse = &refuse_typed<AttentionDecodeArgs, &refuse>});

@@ -50,11 +50,8 @@ void run(const ops::BceWithLogitsArgs& args, Device& device) {
   launch(&bce_row_kernel, {dim3(static_cast<unsigned>(args.rows)), dim3(row_threads(args.classes, 4))}, device, c);
 }
 
-const KernelRegistration block_per_row{{.op = "bce_with_logits",
-                                        .id = "bce_with_logits/" ASSAY_CUDA_NAME "/block_per_row",
-                                        .backend = kCudaBackend,
+const KernelRegistration block_per_row{{.id = "bce_with_logits/" ASSAY_CUDA_NAME "/block_per_row",
                                         .arithmetic = {.functions = FunctionLibrary::cuda},
-                                        .source = "kernels/cuda/bce_with_logits.cu",
                                         .summary = "one block a row",
                                         .run = &run_typed<ops::BceWithLogitsArgs, &run>}};
 

@@ -63,11 +63,8 @@ void run(const ops::BceWithLogitsBackwardArgs& args, Device& device) {
   launch(&bce_backward_kernel, {dim3(blocks_for(args.classes, 4 * Index{threads}), blocks), dim3(threads)}, device, c);
 }
 
-const KernelRegistration four_per_thread{{.op = "bce_with_logits_backward",
-                                          .id = "bce_with_logits_backward/" ASSAY_CUDA_NAME "/four_per_thread",
-                                          .backend = kCudaBackend,
+const KernelRegistration four_per_thread{{.id = "bce_with_logits_backward/" ASSAY_CUDA_NAME "/four_per_thread",
                                           .arithmetic = {.functions = FunctionLibrary::cuda},
-                                          .source = "kernels/cuda/bce_with_logits_backward.cu",
                                           .summary = "four elements a thread, one pass",
                                           .run = &run_typed<ops::BceWithLogitsBackwardArgs, &run>}};
 

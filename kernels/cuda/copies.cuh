@@ -78,11 +78,8 @@ StridedCopy copy_of(const Args& args) {
 /// Returns the registry entry; the caller adds the differences. Args: TransposeArgs or TensorLayoutArgs. `tiled`: run
 /// is tiled32.
 template <class Args, bool exchanged, bool tiled, void (*run)(const StridedCopy&, Device&)>
-Kernel copy_kernel(std::string_view op, std::string_view id, std::string_view summary) {
-  return {.op = op,
-          .id = id,
-          .backend = kCudaBackend,
-          .source = "kernels/cuda/copies.cuh",
+Kernel copy_kernel(std::string_view id, std::string_view summary) {
+  return {.id = id,
           .summary = summary,
           .run =
               [](const Call& call, Device& device) {

@@ -76,11 +76,8 @@ void run(const ops::CrossEntropyArgs& args, Device& device) {
   launch(&cross_entropy_total_kernel, {dim3(1), dim3(row_threads(args.rows, 1))}, device, c);
 }
 
-const KernelRegistration block_per_row{{.op = "cross_entropy",
-                                        .id = "cross_entropy/" ASSAY_CUDA_NAME "/block_per_row",
-                                        .backend = kCudaBackend,
+const KernelRegistration block_per_row{{.id = "cross_entropy/" ASSAY_CUDA_NAME "/block_per_row",
                                         .arithmetic = {.functions = FunctionLibrary::cuda, .online_tile = 512},
-                                        .source = "kernels/cuda/cross_entropy.cu",
                                         .summary = "one block a row, maximum and sum in one pass; one block for the total",
                                         .run = &run_typed<ops::CrossEntropyArgs, &run>}};
 

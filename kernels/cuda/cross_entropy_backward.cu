@@ -49,11 +49,8 @@ void run(const ops::CrossEntropyBackwardArgs& args, Device& device) {
   launch(&cross_entropy_backward_kernel, {dim3(blocks_for(args.classes, 1024), rows), dim3(256)}, device, c);
 }
 
-const KernelRegistration four_per_thread{{.op = "cross_entropy_backward",
-                                          .id = "cross_entropy_backward/" ASSAY_CUDA_NAME "/four_per_thread",
-                                          .backend = kCudaBackend,
+const KernelRegistration four_per_thread{{.id = "cross_entropy_backward/" ASSAY_CUDA_NAME "/four_per_thread",
                                           .arithmetic = {.functions = FunctionLibrary::cuda},
-                                          .source = "kernels/cuda/cross_entropy_backward.cu",
                                           .summary = "four elements a thread, one pass",
                                           .run = &run_typed<ops::CrossEntropyBackwardArgs, &run>}};
 

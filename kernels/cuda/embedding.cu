@@ -51,11 +51,8 @@ void run(const ops::EmbeddingArgs& args, Device& device) {
   launch(vectors ? &gather_kernel<true> : &gather_kernel<false>, {grid, block}, device, a);
 }
 
-const KernelRegistration vectors_kernel{{.op = "embedding",
-                                         .id = "embedding/" ASSAY_CUDA_NAME "/vectors",
-                                         .backend = kCudaBackend,
+const KernelRegistration vectors_kernel{{.id = "embedding/" ASSAY_CUDA_NAME "/vectors",
                                          .arithmetic = {.functions = FunctionLibrary::cuda},
-                                         .source = "kernels/cuda/embedding.cu",
                                          .summary = "a thread per 16 bytes where rows are aligned",
                                          .run = &run_typed<ops::EmbeddingArgs, &run>}};
 

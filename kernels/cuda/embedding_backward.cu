@@ -95,11 +95,8 @@ void run(const ops::EmbeddingBackwardArgs& args, Device& device) {
 }
 
 const KernelRegistration first_of_id_kernel{
-    {.op = "embedding_backward",
-     .id = "embedding_backward/" ASSAY_CUDA_NAME "/first_of_id",
-     .backend = kCudaBackend,
+    {.id = "embedding_backward/" ASSAY_CUDA_NAME "/first_of_id",
      .arithmetic = {.functions = FunctionLibrary::cuda},
-     .source = "kernels/cuda/embedding_backward.cu",
      .summary = "the first token of an id sums them all in order, 32 ids compared at a time; no atomics",
      .run = &run_typed<ops::EmbeddingBackwardArgs, &run>}};
 

@@ -93,22 +93,17 @@ void run_gemv(const ops::GemvArgs& args, Device& device) {
 
 /// Returns the registry entry; the caller adds the differences.
 template <void (*run)(const MatrixVector&, Device&)>
-Kernel gemv_kernel(std::string_view id, std::string_view source, std::string_view summary) {
-  return {.op = "gemv",
-          .id = id,
-          .backend = kCudaBackend,
-          .source = source,
+Kernel gemv_kernel(std::string_view id, std::string_view summary) {
+  return {.id = id,
           .summary = summary,
           .run = &run_typed<ops::GemvArgs, &run_gemv<run>>};
 }
 
-constexpr std::string_view kSource = "kernels/cuda/gemv.cu";
-
 const KernelRegistration registrations[] = {
-    KernelRegistration(gemv_kernel<&thread_per_row>("gemv/" ASSAY_CUDA_NAME "/thread_per_row", kSource, "one thread a row")),
-    KernelRegistration(preferred(gemv_kernel<&warp_per_row>("gemv/" ASSAY_CUDA_NAME "/warp_per_row", kSource,
+    KernelRegistration(gemv_kernel<&thread_per_row>("gemv/" ASSAY_CUDA_NAME "/thread_per_row", "one thread a row")),
+    KernelRegistration(preferred(gemv_kernel<&warp_per_row>("gemv/" ASSAY_CUDA_NAME "/warp_per_row",
                                                             "one warp a row, lanes along it, summed by shuffles"))),
-    KernelRegistration(gemv_kernel<&block_per_row>("gemv/" ASSAY_CUDA_NAME "/block_per_row", kSource,
+    KernelRegistration(gemv_kernel<&block_per_row>("gemv/" ASSAY_CUDA_NAME "/block_per_row",
                                                    "one block of up to 256 threads a row, summed by shuffles"))};
 
 #if defined(__CUDACC__)
@@ -116,7 +111,7 @@ void cublas(const MatrixVector& v, Device& device) {
   cublas_sgemv(v.m, v.k, v.a, v.a_ld, v.x, v.x_step, v.y, v.y_step, device);
 }
 const KernelRegistration cublas_registration{
-    as_peer(gemv_kernel<&cublas>("gemv/cuda/cublas", "kernels/cuda/cublas.cu", "cublasSgemv"))};
+    as_peer(gemv_kernel<&cublas>("gemv/cuda/cublas", "cublasSgemv"))};
 #endif
 
 }  // namespace

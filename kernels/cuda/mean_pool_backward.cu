@@ -65,11 +65,8 @@ void run(const ops::MeanPoolBackwardArgs& args, Device& device) {
   launch(vectors ? &spread_kernel<true> : &spread_kernel<false>, {grid, block}, device, a);
 }
 
-const KernelRegistration rows_kernel{{.op = "mean_pool_backward",
-                                      .id = "mean_pool_backward/" ASSAY_CUDA_NAME "/rows",
-                                      .backend = kCudaBackend,
+const KernelRegistration rows_kernel{{.id = "mean_pool_backward/" ASSAY_CUDA_NAME "/rows",
                                       .arithmetic = {.functions = FunctionLibrary::cuda},
-                                      .source = "kernels/cuda/mean_pool_backward.cu",
                                       .summary = "a thread per four columns, one division for its rows",
                                       .run = &run_typed<ops::MeanPoolBackwardArgs, &run>}};
 

@@ -70,10 +70,7 @@ void run_vectors(const ops::Nf4AbsmaxDequantizeArgs& args, Device& device) {
 
 template <void (*run)(const ops::Nf4AbsmaxDequantizeArgs&, Device&)>
 Kernel decoder(std::string_view id, std::string_view summary) {
-  return {.op = "nf4_absmax_dequantize",
-          .id = id,
-          .backend = kCudaBackend,
-          .source = "kernels/cuda/nf4_absmax_dequantize.cu",
+  return {.id = id,
           .summary = summary,
           .run = &run_typed<ops::Nf4AbsmaxDequantizeArgs, run>};
 }

@@ -170,10 +170,7 @@ void run_block_per_group(const ops::Nf4AbsmaxQuantizeArgs& args, Device& device)
 
 template <void (*run)(const ops::Nf4AbsmaxQuantizeArgs&, Device&)>
 Kernel encoder(std::string_view id, std::string_view summary) {
-  return {.op = "nf4_absmax_quantize",
-          .id = id,
-          .backend = kCudaBackend,
-          .source = "kernels/cuda/nf4_absmax_quantize.cu",
+  return {.id = id,
           .summary = summary,
           .run = &run_typed<ops::Nf4AbsmaxQuantizeArgs, run>};
 }

@@ -56,10 +56,7 @@ void run_vectors(const ops::Nf4DequantizeArgs& args, Device& device) {
 
 template <void (*run)(const ops::Nf4DequantizeArgs&, Device&)>
 Kernel decoder(std::string_view id, std::string_view summary) {
-  return {.op = "nf4_dequantize",
-          .id = id,
-          .backend = kCudaBackend,
-          .source = "kernels/cuda/nf4_dequantize.cu",
+  return {.id = id,
           .summary = summary,
           .run = &run_typed<ops::Nf4DequantizeArgs, run>};
 }

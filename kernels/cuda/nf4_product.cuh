@@ -310,11 +310,8 @@ Product nf4_product_of(const Args& args) {
 
 /// Returns the registry entry; a block computes `rows` rows of outputs, and the caller adds the differences.
 template <class Args, void (*run)(const Product&, const Nf4Matrix&, Device&), Index rows = 16>
-Kernel nf4_product_kernel(std::string_view op, std::string_view id, std::string_view summary) {
-  return {.op = op,
-          .id = id,
-          .backend = kCudaBackend,
-          .source = "kernels/cuda/nf4_product.cuh",
+Kernel nf4_product_kernel(std::string_view id, std::string_view summary) {
+  return {.id = id,
           .summary = summary,
           .run = [](const Call& call, Device& device) {
             const Args args = Args::unpack(call);

@@ -100,10 +100,7 @@ void run_warp_per_block(const ops::Nf4QuantizeArgs& args, Device& device) {
 
 template <void (*run)(const ops::Nf4QuantizeArgs&, Device&)>
 Kernel encoder(std::string_view id, std::string_view summary) {
-  return {.op = "nf4_quantize",
-          .id = id,
-          .backend = kCudaBackend,
-          .source = "kernels/cuda/nf4_quantize.cu",
+  return {.id = id,
           .summary = summary,
           .run = &run_typed<ops::Nf4QuantizeArgs, run>};
 }

@@ -80,11 +80,8 @@ __device__ inline float element_or_zero(const float* matrix, Index ld, int row, 
 /// Returns the registry entry of a product; a block computes `rows` rows of C, and the caller adds the differences.
 /// Kernels use 32-bit integers for extents, which the contracts limit to 2^20.
 template <class Args, void (*run)(const Product&, Device&), Index rows = 16>
-Kernel product_kernel(std::string_view op, std::string_view id, std::string_view source, std::string_view summary) {
-  return {.op = op,
-          .id = id,
-          .backend = kCudaBackend,
-          .source = source,
+Kernel product_kernel(std::string_view id, std::string_view summary) {
+  return {.id = id,
           .summary = summary,
           .run =
               [](const Call& call, Device& device) {

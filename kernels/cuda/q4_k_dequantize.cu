@@ -57,11 +57,8 @@ void run(const ops::Q4KDequantizeArgs& args, Device& device) {
 
 std::optional<std::string> refuse(const ops::Q4KDequantizeArgs& args) { return refuse_bytes(args.blocks.data()); }
 
-const KernelRegistration warp_per_block{{.op = "q4_k_dequantize",
-                                         .id = "q4_k_dequantize/" ASSAY_CUDA_NAME "/warp_per_block",
-                                         .backend = kCudaBackend,
+const KernelRegistration warp_per_block{{.id = "q4_k_dequantize/" ASSAY_CUDA_NAME "/warp_per_block",
                                          .arithmetic = {.functions = FunctionLibrary::cuda},
-                                         .source = "kernels/cuda/q4_k_dequantize.cu",
                                          .summary = "a warp per super-block, eight values a lane",
                                          .run = &run_typed<ops::Q4KDequantizeArgs, &run>,
                                          .refuse = &refuse_typed<ops::Q4KDequantizeArgs, &refuse>}};

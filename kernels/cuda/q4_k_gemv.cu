@@ -198,11 +198,8 @@ void run(const ops::Q4KGemvArgs& args, Device& device) {
 
 std::optional<std::string> refuse(const ops::Q4KGemvArgs& args) { return refuse_bytes(args.blocks.data()); }
 
-const KernelRegistration warp_per_two_rows{{.op = "q4_k_gemv",
-                                            .id = "q4_k_gemv/" ASSAY_CUDA_NAME "/warp_per_two_rows",
-                                            .backend = kCudaBackend,
+const KernelRegistration warp_per_two_rows{{.id = "q4_k_gemv/" ASSAY_CUDA_NAME "/warp_per_two_rows",
                                             .arithmetic = {.functions = FunctionLibrary::cuda},
-                                            .source = "kernels/cuda/q4_k_gemv.cu",
                                             .summary = "a warp sums two rows, 64 codes a lane at a time; x in shared memory, 8192 values at a time",
                                             .run = &run_typed<ops::Q4KGemvArgs, &run>,
                                             .refuse = &refuse_typed<ops::Q4KGemvArgs, &refuse>}};

@@ -119,11 +119,8 @@ void run(const ops::Q4KQuantizeArgs& args, Device& device) {
 
 std::optional<std::string> refuse(const ops::Q4KQuantizeArgs& args) { return refuse_bytes(args.blocks.data()); }
 
-const KernelRegistration warp_per_block{{.op = "q4_k_quantize",
-                                         .id = "q4_k_quantize/" ASSAY_CUDA_NAME "/warp_per_block",
-                                         .backend = kCudaBackend,
+const KernelRegistration warp_per_block{{.id = "q4_k_quantize/" ASSAY_CUDA_NAME "/warp_per_block",
                                          .arithmetic = {.functions = FunctionLibrary::cuda},
-                                         .source = "kernels/cuda/q4_k_quantize.cu",
                                          .summary = "a warp per super-block, eight values a lane, minima and maxima by shuffles",
                                          .run = &run_typed<ops::Q4KQuantizeArgs, &run>,
                                          .refuse = &refuse_typed<ops::Q4KQuantizeArgs, &refuse>}};

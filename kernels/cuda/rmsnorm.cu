@@ -55,12 +55,9 @@ void run(const ops::RmsnormArgs& args, Device& device) {
 
 template <class S>
 KernelRegistration add(std::string_view id) {
-  return KernelRegistration({.op = "rmsnorm",
-                             .id = id,
-                             .backend = kCudaBackend,
+  return KernelRegistration({.id = id,
                              .arithmetic = {.functions = FunctionLibrary::cuda},
                              .storage = dtype_of<S>,
-                             .source = "kernels/cuda/rmsnorm.cu",
                              .summary = "a warp a row of up to 1024 elements, else a block; four elements a thread",
                              .run = &run_typed<ops::RmsnormArgs, &run<S>>});
 }

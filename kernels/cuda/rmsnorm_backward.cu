@@ -87,11 +87,8 @@ void run(const ops::RmsnormBackwardArgs& args, Device& device) {
   launch(&rmsnorm_dweight_kernel, {dim3(blocks_for(args.n, kColumns)), dim3(kColumns, kRowGroups)}, device, a);
 }
 
-const KernelRegistration rows{{.op = "rmsnorm_backward",
-                               .id = "rmsnorm_backward/" ASSAY_CUDA_NAME "/rows",
-                               .backend = kCudaBackend,
+const KernelRegistration rows{{.id = "rmsnorm_backward/" ASSAY_CUDA_NAME "/rows",
                                .arithmetic = {.functions = FunctionLibrary::cuda},
-                               .source = "kernels/cuda/rmsnorm_backward.cu",
                                .summary = "dx a warp or a block a row; dweight a block for 32 columns, 8 threads a column",
                                .run = &run_typed<ops::RmsnormBackwardArgs, &run>}};
 

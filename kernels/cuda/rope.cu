@@ -12,12 +12,9 @@ void run(const ops::RopeArgs& args, Device& device) {
 
 template <class S>
 KernelRegistration add(std::string_view id) {
-  return KernelRegistration({.op = "rope",
-                             .id = id,
-                             .backend = kCudaBackend,
+  return KernelRegistration({.id = id,
                              .arithmetic = {.functions = FunctionLibrary::octant},
                              .storage = dtype_of<S>,
-                             .source = "kernels/cuda/rotary.cuh",
                              .summary = "a block a position: cosines and sines once, then four elements a thread over all heads",
                              .run = &run_typed<ops::RopeArgs, &run<S>>});
 }

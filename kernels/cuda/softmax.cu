@@ -56,11 +56,8 @@ void run(const ops::SoftmaxArgs& args, Device& device) {
   launch_rows(&softmax_kernel<32>, &softmax_kernel<kRowThreads>, args.rows, args.n, device, a);
 }
 
-const KernelRegistration online{{.op = "softmax",
-                                 .id = "softmax/" ASSAY_CUDA_NAME "/online",
-                                 .backend = kCudaBackend,
+const KernelRegistration online{{.id = "softmax/" ASSAY_CUDA_NAME "/online",
                                  .arithmetic = {.functions = FunctionLibrary::cuda, .online_tile = 128},
-                                 .source = "kernels/cuda/softmax.cu",
                                  .summary = "maximum and sum in one pass, a warp a row of up to 1024 entries, else a block",
                                  .run = &run_typed<ops::SoftmaxArgs, &run>}};
 

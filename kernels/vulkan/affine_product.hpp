@@ -55,12 +55,9 @@ void multiply(const AffineProduct& x, Device& device) {
 /// Returns the registry entry of an operation built from tiled products; `refuse` names the tensors that may be too
 /// large.
 template <class Args, void (*run)(const Args&, Device&), std::optional<std::string> (*refuse)(const Args&), Index tile>
-Kernel composed_kernel(std::string_view op, std::string_view id, std::string_view source, std::string_view summary) {
-  return {.op = op,
-          .id = id,
-          .backend = Backend::vulkan,
+Kernel composed_kernel(std::string_view id, std::string_view summary) {
+  return {.id = id,
           .arithmetic = kShaderArithmetic,
-          .source = source,
           .summary = summary,
           .run = &run_typed<Args, run>,
           .refuse = [](const Call& call) -> std::optional<std::string> {

@@ -89,22 +89,16 @@ constexpr Arithmetic kOnlineShader = [] {
   return arithmetic;
 }();
 
-const KernelRegistration naive{{.op = "attention",
-                                .id = "attention/vulkan/naive",
-                                .backend = Backend::vulkan,
+const KernelRegistration naive{{.id = "attention/vulkan/naive",
                                 .arithmetic = kOnlineShader,
-                                .source = "kernels/vulkan/attention_naive.comp",
                                 .summary = "a workgroup per query, 64 keys at a time",
                                 .run = &run_typed<AttentionArgs, &run_naive>,
                                 .refuse = &refuse_typed<AttentionArgs, &refuse_naive>,
                                 .automatic_above = kProductVolume}};
 
 const KernelRegistration tiled{
-    preferred({.op = "attention",
-               .id = "attention/vulkan/tiled",
-               .backend = Backend::vulkan,
+    preferred({.id = "attention/vulkan/tiled",
                .arithmetic = kOnlineShader,
-               .source = "kernels/vulkan/attention.comp",
                .summary = "online softmax, 64 queries by 64 keys, 4x4 scores in registers, vector loads where aligned",
                .run = &run_typed<AttentionArgs, &run_tiled>,
                .refuse = &refuse_typed<AttentionArgs, &refuse_tiled>,

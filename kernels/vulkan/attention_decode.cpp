@@ -91,11 +91,8 @@ constexpr Arithmetic kTilesOfPlaces = [] {
 }();
 
 const KernelRegistration tiles{
-    {.op = "attention_decode",
-     .id = "attention_decode/vulkan/tiles",
-     .backend = Backend::vulkan,
+    {.id = "attention_decode/vulkan/tiles",
      .arithmetic = kTilesOfPlaces,
-     .source = "kernels/vulkan/attention_decode.comp",
      .summary = "a workgroup for up to four heads that share keys and values, online softmax by tiles of 64 places",
      .run = &run_typed<AttentionDecodeArgs, &run>,
      .refuse = &refuse_typed<AttentionDecodeArgs, &refuse>}};

@@ -51,11 +51,8 @@ std::optional<std::string> refuse(const ops::CrossEntropyArgs& args) {
   return refuse_large(args.logits, args.targets, args.weights, args.loss);
 }
 
-const KernelRegistration workgroup_per_row{{.op = "cross_entropy",
-                                            .id = "cross_entropy/vulkan/workgroup_per_row",
-                                            .backend = Backend::vulkan,
+const KernelRegistration workgroup_per_row{{.id = "cross_entropy/vulkan/workgroup_per_row",
                                             .arithmetic = kShaderArithmetic,
-                                            .source = "kernels/vulkan/cross_entropy.comp",
                                             .summary = "a workgroup per row, maximum first; one workgroup for the total",
                                             .run = &run_typed<ops::CrossEntropyArgs, &run>,
                                             .refuse = &refuse_typed<ops::CrossEntropyArgs, &refuse>}};

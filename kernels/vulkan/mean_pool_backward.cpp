@@ -41,11 +41,8 @@ std::optional<std::string> refuse(const ops::MeanPoolBackwardArgs& args) {
   return refuse_large(args.lengths, args.dy, args.dx);
 }
 
-const KernelRegistration rows_kernel{{.op = "mean_pool_backward",
-                                      .id = "mean_pool_backward/vulkan/rows",
-                                      .backend = Backend::vulkan,
+const KernelRegistration rows_kernel{{.id = "mean_pool_backward/vulkan/rows",
                                       .arithmetic = kShaderArithmetic,
-                                      .source = "kernels/vulkan/mean_pool_backward.comp",
                                       .summary = "four columns per invocation, one division for eight rows",
                                       .run = &run_typed<ops::MeanPoolBackwardArgs, &run>,
                                       .refuse = &refuse_typed<ops::MeanPoolBackwardArgs, &refuse>}};

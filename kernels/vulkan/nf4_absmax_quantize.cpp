@@ -86,21 +86,18 @@ std::optional<std::string> refuse(const ops::Nf4AbsmaxQuantizeArgs& args) {
 }
 
 template <const Shader& shader, Index groups_each>
-Kernel encoder(std::string_view id, std::string_view source, std::string_view summary) {
-  return {.op = "nf4_absmax_quantize",
-          .id = id,
-          .backend = Backend::vulkan,
+Kernel encoder(std::string_view id, std::string_view summary) {
+  return {.id = id,
           .arithmetic = kShaderArithmetic,
-          .source = source,
           .summary = summary,
           .run = &run_typed<ops::Nf4AbsmaxQuantizeArgs, &run<shader, groups_each>>,
           .refuse = &refuse_typed<ops::Nf4AbsmaxQuantizeArgs, &refuse<groups_each>>};
 }
 
 const KernelRegistration naive{encoder<shaders::nf4_absmax_quantize_naive, 64>(
-    "nf4_absmax_quantize/vulkan/naive", "kernels/vulkan/nf4_absmax_quantize_naive.comp", "one invocation a group of 256")};
+    "nf4_absmax_quantize/vulkan/naive", "one invocation a group of 256")};
 const KernelRegistration in_groups{preferred(encoder<shaders::nf4_absmax_quantize_groups, 1>(
-    "nf4_absmax_quantize/vulkan/groups", "kernels/vulkan/nf4_absmax_quantize.comp",
+    "nf4_absmax_quantize/vulkan/groups",
     "one workgroup a group of 256, limits in shared memory, searched by halves"))};
 
 }  // namespace

@@ -39,11 +39,8 @@ std::optional<std::string> refuse(const ops::Nf4DequantizeArgs& args) {
   return refuse_large(args.codes, args.absmax, args.y);
 }
 
-const KernelRegistration words{{.op = "nf4_dequantize",
-                                .id = "nf4_dequantize/vulkan/words",
-                                .backend = Backend::vulkan,
+const KernelRegistration words{{.id = "nf4_dequantize/vulkan/words",
                                 .arithmetic = kShaderArithmetic,
-                                .source = "kernels/vulkan/nf4_dequantize.comp",
                                 .summary = "a word of codes, eight columns, per invocation",
                                 .run = &run_typed<ops::Nf4DequantizeArgs, &run>,
                                 .refuse = &refuse_typed<ops::Nf4DequantizeArgs, &refuse>}};

@@ -54,12 +54,9 @@ std::optional<std::string> refuse_nf4_product(const Args& args) {
 
 /// Returns the registry entry of a tiled product; the caller adds the differences.
 template <class Args, void (*run)(const Args&, Device&), Index tile = 16>
-Kernel nf4_product_kernel(std::string_view op, std::string_view id, std::string_view source, std::string_view summary) {
-  return {.op = op,
-          .id = id,
-          .backend = Backend::vulkan,
+Kernel nf4_product_kernel(std::string_view id, std::string_view summary) {
+  return {.id = id,
           .arithmetic = kShaderArithmetic,
-          .source = source,
           .summary = summary,
           .run = &run_typed<Args, run>,
           .refuse = &refuse_typed<Args, &refuse_nf4_product<Args, tile>>,

@@ -39,11 +39,8 @@ std::optional<std::string> refuse(const ops::Nf4QuantizeArgs& args) {
   return refuse_large(args.x, args.codes, args.absmax);
 }
 
-const KernelRegistration words{{.op = "nf4_quantize",
-                                .id = "nf4_quantize/vulkan/words",
-                                .backend = Backend::vulkan,
+const KernelRegistration words{{.id = "nf4_quantize/vulkan/words",
                                 .arithmetic = kShaderArithmetic,
-                                .source = "kernels/vulkan/nf4_quantize.comp",
                                 .summary = "eight invocations a block, a word of codes each, the maximum in shared memory",
                                 .run = &run_typed<ops::Nf4QuantizeArgs, &run>,
                                 .refuse = &refuse_typed<ops::Nf4QuantizeArgs, &refuse>}};

@@ -60,12 +60,9 @@ std::optional<std::string> refuse_product(const Args& args) {
 
 /// Returns the registry entry of a product; the caller adds the differences.
 template <class Args, const Shader& shader, Index tile>
-Kernel product_kernel(std::string_view op, std::string_view id, std::string_view source, std::string_view summary) {
-  return {.op = op,
-          .id = id,
-          .backend = Backend::vulkan,
+Kernel product_kernel(std::string_view id, std::string_view summary) {
+  return {.id = id,
           .arithmetic = kShaderArithmetic,
-          .source = source,
           .summary = summary,
           .run = &run_typed<Args, &run_product<Args, shader, tile>>,
           .refuse = &refuse_typed<Args, &refuse_product<Args, tile>>,

@@ -32,11 +32,8 @@ std::optional<std::string> refuse(const ops::Q4KDequantizeArgs& args) {
   return refuse_large(args.y);
 }
 
-const KernelRegistration words{{.op = "q4_k_dequantize",
-                                .id = "q4_k_dequantize/vulkan/words",
-                                .backend = Backend::vulkan,
+const KernelRegistration words{{.id = "q4_k_dequantize/vulkan/words",
                                 .arithmetic = kShaderArithmetic,
-                                .source = "kernels/vulkan/q4_k_dequantize.comp",
                                 .summary = "an invocation per word of codes, eight values",
                                 .run = &run_typed<ops::Q4KDequantizeArgs, &run>,
                                 .refuse = &refuse_typed<ops::Q4KDequantizeArgs, &refuse>}};

@@ -34,11 +34,8 @@ std::optional<std::string> refuse(const ops::Q4KGemvArgs& args) {
   return refuse_large(args.x, args.y);
 }
 
-const KernelRegistration cooperative{{.op = "q4_k_gemv",
-                                      .id = "q4_k_gemv/vulkan/cooperative",
-                                      .backend = Backend::vulkan,
+const KernelRegistration cooperative{{.id = "q4_k_gemv/vulkan/cooperative",
                                       .arithmetic = kShaderArithmetic,
-                                      .source = "kernels/vulkan/q4_k_gemv.comp",
                                       .summary = "64 invocations per row, tree reduction in shared memory",
                                       .run = &run_typed<ops::Q4KGemvArgs, &run>,
                                       .refuse = &refuse_typed<ops::Q4KGemvArgs, &refuse>,

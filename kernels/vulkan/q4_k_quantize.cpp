@@ -31,11 +31,8 @@ std::optional<std::string> refuse(const ops::Q4KQuantizeArgs& args) {
   return refuse_large(args.x);
 }
 
-const KernelRegistration cooperative{{.op = "q4_k_quantize",
-                                      .id = "q4_k_quantize/vulkan/cooperative",
-                                      .backend = Backend::vulkan,
+const KernelRegistration cooperative{{.id = "q4_k_quantize/vulkan/cooperative",
                                       .arithmetic = kShaderArithmetic,
-                                      .source = "kernels/vulkan/q4_k_quantize.comp",
                                       .summary = "32 invocations per super-block, eight values each",
                                       .run = &run_typed<ops::Q4KQuantizeArgs, &run>,
                                       .refuse = &refuse_typed<ops::Q4KQuantizeArgs, &refuse>}};

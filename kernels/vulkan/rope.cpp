@@ -10,11 +10,8 @@ void run(const ops::RopeArgs& args, Device& device) { run_rotary(shaders::rope_p
 
 std::optional<std::string> refuse(const ops::RopeArgs& args) { return refuse_rotary(rotary_of(args)); }
 
-const KernelRegistration pairs{{.op = "rope",
-                                .id = "rope/vulkan/pairs",
-                                .backend = Backend::vulkan,
+const KernelRegistration pairs{{.id = "rope/vulkan/pairs",
                                 .arithmetic = {.flushes_subnormals = true, .functions = FunctionLibrary::octant},
-                                .source = "kernels/vulkan/rotary.glsl",
                                 .summary = "one pair of a position per invocation, rotated in every head; f32 storage alone",
                                 .run = &run_typed<ops::RopeArgs, &run>,
                                 .refuse = &refuse_typed<ops::RopeArgs, &refuse>}};

@@ -10,11 +10,8 @@ void run(const ops::RopeBackwardArgs& args, Device& device) { run_rotary(shaders
 
 std::optional<std::string> refuse(const ops::RopeBackwardArgs& args) { return refuse_rotary(rotary_of(args)); }
 
-const KernelRegistration pairs{{.op = "rope_backward",
-                                .id = "rope_backward/vulkan/pairs",
-                                .backend = Backend::vulkan,
+const KernelRegistration pairs{{.id = "rope_backward/vulkan/pairs",
                                 .arithmetic = {.flushes_subnormals = true, .functions = FunctionLibrary::octant},
-                                .source = "kernels/vulkan/rotary.glsl",
                                 .summary = "one pair of a position per invocation, rotated in every head; f32 storage alone",
                                 .run = &run_typed<ops::RopeBackwardArgs, &run>,
                                 .refuse = &refuse_typed<ops::RopeBackwardArgs, &refuse>}};

@@ -40,10 +40,7 @@ void run(const TensorLayoutArgs& args, Device& device) {
 std::optional<std::string> refuse(const TensorLayoutArgs& args) { return refuse_large(args.src, args.dst); }
 
 const KernelRegistration strided{
-    {.op = "tensor_layout",
-     .id = "tensor_layout/vulkan/strided",
-     .backend = Backend::vulkan,
-     .source = "kernels/vulkan/tensor_layout.comp",
+    {.id = "tensor_layout/vulkan/strided",
      .summary = "one element per invocation, along the destination's memory",
      .run = &run_typed<TensorLayoutArgs, &run>,
      .refuse = &refuse_typed<TensorLayoutArgs, &refuse>,

@@ -56,7 +56,8 @@ void expect_return(const ForeignOptions& o, const OpDescriptor& op, Kernel kerne
     trial.run(trial.problem());
   } catch (const falsify::Interrupted& interrupted) {
     const auto& finding = interrupted.outcome.finding;
-    if (finding && (finding->kind == "hang" || finding->kind == "crash" || finding->kind == "error"))
+    using enum falsify::Finding::Kind;
+    if (finding && (finding->kind == hang || finding->kind == crash || finding->kind == error))
       throw InputError("--lib " + o.lib, fmt::format("its first call, of {}, failed: {}", falsify::describe_extents(op, small.dims, small.params), finding->message),
                        fmt::format("{}; if it does take an assay_call, export {}_declares, which may return \"\"", advice, o.symbol));
   } catch (const Unavailable&) {  // its device is not available: the campaign reports it

@@ -133,10 +133,11 @@ Here look_around(const Plan& plan, const Options& o) {
   here.rules.signers = o.signers;
   if (!plan.base.empty())
     here.rules.agreements = falsify::agreements(falsify::trailers(o.root, plan.base, "Gate-agree"), plan.subjects);
-  here.rules.runs_here = here.rules.proven_here = {Backend::cpu, Backend::cuda_host};
+  for (const Backend backend : kBackends)
+    if (traits(backend).host) here.rules.runs_here.insert(backend), here.rules.proven_here.insert(backend);
   std::set<Backend> asked;  // starting a device takes time: only those needed
   for (const falsify::Touched& t : plan.touched)
-    if (t.subject.backend == Backend::vulkan || t.subject.backend == Backend::cuda) asked.insert(t.subject.backend);
+    if (!traits(t.subject.backend).host) asked.insert(t.subject.backend);
   for (const auto& [backend, local] : local_devices({asked.begin(), asked.end()})) {
     if (local.here) here.rules.runs_here.insert(backend);
     if (local.here && !local.on_processor) here.rules.proven_here.insert(backend);

@@ -20,7 +20,7 @@ namespace policies = falsify::policies;
 
 std::vector<const Kernel*> select(const PolicyOptions& o, KernelRole role) {
   const auto wanted = [&](Backend b) {
-    return o.backend.empty() ? b == Backend::cpu || b == Backend::cuda_host : name(b) == o.backend;
+    return o.backend.empty() ? traits(b).host : name(b) == o.backend;
   };
   std::vector<const Kernel*> chosen;
   for (const Kernel& k : kernels())

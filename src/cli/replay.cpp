@@ -66,7 +66,7 @@ int run(const std::string& file, const std::string& library, const std::string& 
                falsify::describe(*replay.op, call != nullptr ? call->call : replay.the_case));
     if (call != nullptr && call->of > 1)
       fmt::print("  call     {} of {} of the check{}{}\n", call->number, call->of, call->relation.empty() ? "" : "; ", call->relation);
-    if (falsified) fmt::print("  {:<8} {}\n", outcome.finding->kind, message);
+    if (falsified) fmt::print("  {:<8} {}\n", name(outcome.finding->kind), message);
     if (replay.other_order && *replay.other_order == replay.the_case.order) fmt::print("  race     in another run: {}\n", under(replay, limit));
     else if (replay.other_order) fmt::print("  race     under order {} of the threads: {}\n", *replay.other_order, under(replay, limit));
   }

@@ -115,6 +115,10 @@ class Checker {
   /// Checks that axes of an independent dim are its bare name, because only such axes identify its positions.
   void independent() const {
     for (const model::Dim& dim : contract_.dims) {
+      if (dim.counts.value == "batch" && !dim.independent)
+        fail(dim.counts, fmt::format("'{}' counts a batch, whose problems stand alone, and is not independent", dim.name.value), "add 'independent: true'");
+      if (dim.counts.value == "heads" && model::dim_index(contract_, dim.multiple.value) < 0)
+        fail(dim.counts, fmt::format("'{}' counts heads and is a multiple of no dim", dim.name.value), "add 'multiple:' with the dim of their groups");
       if (!dim.independent) continue;
       const auto uses = [&](const Text& axis) {
         const std::vector<std::string> names = identifiers(axis.value);

@@ -22,6 +22,9 @@ class Device;
 
 enum class Role { in, out, inout };
 
+/// batch: problems that stand alone, each of which costs much; heads: several of which share a group of keys; places: anything else.
+enum class Counts { places, batch, heads };
+
 /// A named extent. Cases keep every dim within [min, max] and make it a multiple of `multiple` and of the dim
 /// `multiple_of`.
 struct DimInfo {
@@ -33,6 +36,7 @@ struct DimInfo {
   int multiple_of = -1;             ///< index of an earlier dim
   std::span<const Index> typical{}; ///< extents of real models, drawn in addition to small ones
   bool independent = false;         ///< no output sums over it: results at different positions are independent
+  Counts counts = Counts::places;
 };
 
 /// Shapes with several dims of practical size at once. `extents` holds one extent per dim, shape after shape;
@@ -150,6 +154,10 @@ struct OpDescriptor {
   const contract::Enforced* enforced = nullptr;
   /// Runs the kernel under the contract at the current level (contract/enforce.hpp).
   void (*checked)(const Call& call, const Kernel& kernel, Device& device) = nullptr;
+  /// Evaluate the clauses of a call in host memory, whatever the level: requires; ensures and certificates, under the arithmetic that the
+  /// kernel declares. Throw ContractViolation for the first that is false.
+  void (*check_requires)(const Call& host) = nullptr;
+  void (*check_ensures)(const Call& host, const Kernel& kernel) = nullptr;
   /// Evaluation counts of the clauses in this process, in the order of `clauses`.
   std::span<std::uint64_t> (*counters)() = nullptr;
 };

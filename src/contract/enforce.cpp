@@ -24,6 +24,11 @@ constexpr bool kCompiledIn = false;
 constexpr bool kCompiledIn = true;
 #endif
 
+void expect_compiled_in() {
+  if (!kCompiledIn)
+    throw Unavailable("contract checking", "this build compiles contracts out; configure with -DASSAY_CONTRACTS=ON");
+}
+
 std::atomic<Level> current_level{kCompiledIn ? Level::pre : Level::off};
 
 /// Boost.Contract's default handlers print and terminate; the library throws instead.
@@ -98,8 +103,7 @@ void ensure_on_host(const Enforced& contract, const Call& call, const Kernel& ke
 Level level() { return current_level.load(std::memory_order_relaxed); }
 
 void set_level(Level level) {
-  if (!kCompiledIn && level != Level::off)
-    throw Unavailable("contract checking", "this build compiles contracts out; configure with -DASSAY_CONTRACTS=ON");
+  if (level != Level::off) expect_compiled_in();
   current_level.store(level, std::memory_order_relaxed);
 }
 
@@ -155,6 +159,12 @@ void evaluate(const Enforced& contract, std::size_t clause, const void* args) {
   } else if (!check.holds(args)) {
     violated(contract, clause, check.values(args));
   }
+}
+
+void check_requires(const Enforced& contract, const void* args) {
+  expect_compiled_in();
+  const std::span<const ClauseInfo> clauses = contract.op->clauses;
+  for (std::size_t i = 0; i < clauses.size() && clauses[i].kind == ClauseKind::requires_clause; ++i) evaluate(contract, i, args);
 }
 
 void check_ensures(const Enforced& contract, const void* args, const Kernel& kernel) {

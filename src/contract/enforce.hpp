@@ -63,6 +63,8 @@ void guard(const Enforced& contract, const void* args, const Call& call, const s
 
 /// Evaluates one clause. Throws ContractViolation if it is false.
 void evaluate(const Enforced& contract, std::size_t clause, const void* args);
+/// Evaluates the requires clauses on host tensors.
+void check_requires(const Enforced& contract, const void* args);
 /// Evaluates ensures clauses and certificates on host tensors, under the arithmetic that the kernel declares.
 void check_ensures(const Enforced& contract, const void* args, const Kernel& kernel);
 

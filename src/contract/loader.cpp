@@ -43,11 +43,12 @@ std::vector<Text> axes(const Node& node) {
 }
 
 model::Dim read_dim(const Text& name, const Node& node) {
-  const Fields fields(node, {"min", "max", "says", "multiple", "typical", "independent"});
+  const Fields fields(node, {"min", "max", "says", "multiple", "typical", "independent", "counts"});
   const Node* min = fields.find("min");
   model::Dim dim{name, min ? min->integer(0, kLargestDim) : 1, 0, fields.require("says").text().value};
   dim.max = fields.require("max").integer(dim.min, kLargestDim);
   dim.independent = fields.find("independent") != nullptr && fields.require("independent").boolean();
+  if (const Node* counts = fields.find("counts")) dim.counts = counts->one_of({"batch", "heads"});
   if (const Node* multiple = fields.find("multiple")) dim.multiple = multiple->text();
   if (const Node* typical = fields.find("typical"))
     for (const Node& item : typical->items()) dim.typical.push_back(item.integer(dim.min, dim.max));

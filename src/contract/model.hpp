@@ -31,6 +31,7 @@ struct Dim {
   Text multiple{};  ///< a number or an earlier dim; may be empty
   std::vector<Index> typical{};
   bool independent = false;
+  Text counts{};    ///< batch or heads; empty: neither
 };
 
 /// Joint extents of several dims: each is a number, a list of numbers, or an expression over dims above it.

@@ -126,6 +126,10 @@ void enforcement(Source& out, const Contract& contract) {
   out.line("  const {0} args = {0}::unpack(call);", args_name(contract));
   out.line("  check_ensures(kEnforced, &args, kernel);");
   out.line("}}");
+  out.line("void require_all(const Call& call) {{");
+  out.line("  const {0} args = {0}::unpack(call);", args_name(contract));
+  out.line("  check_requires(kEnforced, &args);");
+  out.line("}}");
   out.blank();
   out.line("void checked(const Call& call, const Kernel& kernel, Device& device) {{");
   out.line("  const {0} args = {0}::unpack(call);", args_name(contract));

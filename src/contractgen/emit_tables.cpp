@@ -37,9 +37,9 @@ void tables(Source& out, const Contract& contract) {
   out.line("constexpr DimInfo kDims[] = {{");
   for (const auto& dim : contract.dims) {
     const int multiple_of = model::dim_index(contract, dim.multiple.value);
-    out.line("    {{{}, {}, {}, {}, {}, {}, {}, {}}},", string_literal(dim.name.value), dim.min, dim.max, string_literal(dim.says),
+    out.line("    {{{}, {}, {}, {}, {}, {}, {}, {}, Counts::{}}},", string_literal(dim.name.value), dim.min, dim.max, string_literal(dim.says),
              dim.multiple.value.empty() || multiple_of >= 0 ? "1" : dim.multiple.value, multiple_of,
-             dim.typical.empty() ? "{}" : "kTypical_" + dim.name.value, dim.independent);
+             dim.typical.empty() ? "{}" : "kTypical_" + dim.name.value, dim.independent, dim.counts.value.empty() ? "places" : dim.counts.value);
   }
   out.line("}};");
   for (const auto& p : contract.params)
@@ -122,6 +122,8 @@ void descriptor(Source& out, const Contract& contract) {
   if (!contract.terms.value.empty()) out.line("    .terms = &{}terms,", within);
   out.line("    .enforced = &{}kEnforced,", within);
   out.line("    .checked = &{}checked,", within);
+  out.line("    .check_requires = &{}require_all,", within);
+  out.line("    .check_ensures = &{}ensure,", within);
   out.line("    .counters = &{}evaluations,", within);
   out.line("}};");
 }

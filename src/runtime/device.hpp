@@ -19,6 +19,26 @@ struct Kernel;
 enum class Backend { cpu, cuda_host, vulkan, cuda };
 inline constexpr Backend kBackends[] = {Backend::cpu, Backend::cuda_host, Backend::vulkan, Backend::cuda};
 
+/// What is known of a back end before its device is started.
+struct BackendTraits {
+  bool host = false;             ///< kernels work in the memory of their process, without a driver
+  bool guard_pages = false;      ///< an access beside a tensor ends the call (Fence)
+  bool bounded_buffers = false;  ///< Device::largest_buffer() is less than what a test may want
+  bool blocks = false;           ///< a kernel is a grid of blocks, each of which costs time of its own
+  bool same_order = false;       ///< threads take turns in the same order in each run
+  bool chosen_order = false;     ///< and a test chooses the order (runtime/cuda_host/thread_order.hpp)
+  int time_factor = 1;           ///< times the usual limit that a call may take
+};
+constexpr BackendTraits traits(Backend backend) {
+  switch (backend) {
+    case Backend::cpu: return {.host = true, .guard_pages = true};
+    case Backend::cuda_host: return {.host = true, .guard_pages = true, .blocks = true, .same_order = true, .chosen_order = true, .time_factor = 6};
+    case Backend::vulkan: return {.bounded_buffers = true, .blocks = true, .same_order = true};
+    case Backend::cuda: return {.guard_pages = true, .blocks = true};
+  }
+  return {};
+}
+
 /// Returns "cpu", "cuda-host", "vulkan" or "cuda".
 std::string_view name(Backend backend);
 /// Throws InputError for any other name.

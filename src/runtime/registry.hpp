@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,16 +21,17 @@ enum class KernelRole { kernel, peer, mutant };
 
 struct Limits;
 
-/// One implementation of an operation.
+/// One implementation of an operation. A registration leaves out `op`, `backend` and `source`, and the role of a mutant: they follow from
+/// its id and its place.
 struct Kernel {
-  std::string_view op;       ///< name of the contract, such as "matmul"
-  std::string_view id;       ///< op/backend/algorithm, such as "matmul/vulkan/tiled64"
+  std::string_view op{};     ///< name of the contract, such as "matmul"
+  std::string_view id;       ///< op/backend/algorithm, such as "matmul/vulkan/tiled64"; of a mutant mutant/backend/op/fault
   Backend backend = Backend::cpu;
   Arithmetic arithmetic{};   ///< declared; bounds are derived from it and the audit compares it
   DType storage = DType::f32; ///< storage type of the tensors that its contract leaves open
   bool deterministic = true; ///< two runs on the same input give the same bits
   bool batch_invariant = true; ///< the bits of a row do not depend on the other rows or on their number
-  std::string_view source;   ///< file of the kernel, relative to the top of the repository
+  std::string_view source{}; ///< file that registers it, relative to the top of the repository
   std::string_view summary;  ///< one line: the algorithm, its tiles
   KernelRole role = KernelRole::kernel;
   std::string_view fault{};  ///< of a mutant: description of the fault, with its number in the bug list if it has one
@@ -77,7 +79,8 @@ std::vector<const Kernel*> kernels_of(std::string_view op);
 const Kernel& kernel(std::string_view id);
 
 struct KernelRegistration {
-  explicit KernelRegistration(const Kernel& kernel);
+  /// Throws InputError for an id of another form, or of a back end that does not exist.
+  explicit KernelRegistration(const Kernel& kernel, std::source_location where = std::source_location::current());
 };
 
 /// Adapts a typed kernel `void f(const MatmulArgs&, Device&)` to Kernel::run.

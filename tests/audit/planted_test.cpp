@@ -357,7 +357,7 @@ TEST(Audit, CampaignsConfirmWhatTheStatisticalBoundRestsOn) {
   Kernel k = with(&product<plain, plain, toward_zero>);
   const KernelResult wrong = run_campaign(op, k, options);
   ASSERT_TRUE(wrong.falsified());
-  EXPECT_EQ(wrong.obligations[0].counterexample->finding.kind, "rounding");
+  EXPECT_EQ(name(wrong.obligations[0].counterexample->finding.kind), "rounding");
   EXPECT_TRUE(run_campaign(op, with(&product<plain, plain, nearest>), options).clean());
   k.arithmetic.accumulation = Rounding::toward_zero;
   EXPECT_EQ(run_campaign(op, k, options).obligations[0].verdict, Verdict::not_applicable);

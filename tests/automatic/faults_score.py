@@ -13,10 +13,12 @@ import yaml
 
 source, assay = sys.argv[1:3]
 wanted = {}
-for path in glob.glob(os.path.join(source, 'falsify/mutation/scored/*/*.yaml')):
-    op, backend = os.path.splitext(os.path.basename(path))[0], os.path.basename(os.path.dirname(path))
+for path in glob.glob(os.path.join(source, 'falsify/mutation/faults/*.yaml')):
     with open(path) as f:
         for fault in yaml.safe_load(f):
+            if not fault.get('scored'):
+                continue
+            op, backend, _ = fault['kernel'].split('/')
             for name in [fault['only']] if 'only' in fault else ['cuda', 'cuda-host'] if backend == 'cuda' else [backend]:
                 wanted[f'mutant/{name}/{op}/{fault["id"]}'] = (fault['class'], ' '.join(fault['says'].split()))
 run = subprocess.run([assay, 'mutants', '--faults', '--json', '--quiet'], capture_output=True, text=True)

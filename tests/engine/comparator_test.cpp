@@ -31,7 +31,7 @@ TEST(Comparator, AnOutputOfAnotherSizeHasNoElementToShow) {
   const Bounded want[] = {bounded(1, 0.5), bounded(2, 0.5), bounded(3, 0.5)};
   const Outcome outcome = compare(Tier::worst_case, "c", Shape{3}, got, want);
   ASSERT_TRUE(outcome.finding);
-  EXPECT_EQ(outcome.finding->kind, "shape");
+  EXPECT_EQ(name(outcome.finding->kind), "shape");
   EXPECT_EQ(outcome.finding->message, "c has 2 elements where 3 are expected");
   EXPECT_EQ(outcome.finding->tensor, "c");
   EXPECT_EQ(outcome.finding->got, 0);

@@ -70,7 +70,7 @@ TEST(Draw, StrategiesAndFarDimsTakeTurns) {
       for (const Strategy strategy : spec.strategies) EXPECT_TRUE(strategies.contains(strategy)) << o.info->id;
     }
     for (std::size_t d = 0; d < op->dims.size(); ++d) {
-      const bool long_enough = op->dims[d].max / 2 >= 8200 && (d > 0 || op->dims.size() < 5);
+      const bool long_enough = op->dims[d].max / 2 >= 8200 && op->dims[d].counts != Counts::batch;
       EXPECT_TRUE(!long_enough || furthest[d] > 4096) << op->name << " never reaches far along " << op->dims[d].name;
     }
   }
@@ -83,7 +83,7 @@ TEST(Draw, FarDimsMeetEveryStrategy) {
   for (const OpDescriptor* op : operations())
     for (const Obligation& o : obligations(op->name)) {
       const DrawSpec spec = draw_spec(o.info->by);
-      if (spec.large || op->dims.size() > 4) continue;
+      if (spec.large || batch_of(*op)) continue;
       std::set<Strategy> strategies;
       std::vector<Index> furthest(op->dims.size());
       const bool exact = o.info->by == "exact";
@@ -488,22 +488,21 @@ OpDescriptor of_dims(std::span<const DimInfo> dims) {
 }
 
 TEST(Draw, ManyProblemsThatStandAloneHaveFewOfAllElse) {
-  const auto most_beside = [](int multiple_of, auto many) {
-    const DimInfo dims[] = {{"problems", 1, 2000, ""}, {"beside", 1, 100, ""}, {"heads", 1, 4000, "", 1, multiple_of}};
+  const auto most_beside = [](Counts counts, auto many) {
+    const DimInfo dims[] = {{"beside", 1, 100, ""}, {"problems", 1, 2000, "", 1, -1, {}, true, Counts::batch}, {"heads", 1, 4000, "", 1, 0, {}, false, counts}};
     const OpDescriptor op = of_dims(dims);
     Index most = 0;
-    for (std::uint64_t n = 0; n < 6000; ++n) {
+    for (std::uint64_t n = 0; n < 20000; ++n) {
       const std::vector<Index> drawn = case_gen(op, draw_spec("differential"))(rc::Random(n), 0).value().dims;
-      if (many(drawn[0])) most = std::max(most, drawn[1]);
+      if (many(drawn[1])) most = std::max(most, drawn[0]);
     }
     return most;
   };
   const auto beyond = [](Index n) { return n > 300; };
   const auto just = [](Index n) { return n == 300; };
-  EXPECT_EQ(most_beside(0, beyond), 2);  // `heads` counts a multiple of the first dim
-  EXPECT_EQ(most_beside(1, beyond), 2);
-  EXPECT_GT(most_beside(-1, beyond), 2);
-  EXPECT_GT(most_beside(0, just), 2);
+  EXPECT_EQ(most_beside(Counts::heads, beyond), 2);
+  EXPECT_GT(most_beside(Counts::places, beyond), 2);
+  EXPECT_GT(most_beside(Counts::heads, just), 2);
 }
 
 TEST(Simpler, ValuesBecomeZeroOneWholeOrHalfAsLarge) {

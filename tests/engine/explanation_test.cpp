@@ -156,7 +156,7 @@ TEST(FailedCall, OfTwoCallsWithinTheirBoundsNoneIsWrongByItself) {
   ASSERT_TRUE(outcome.finding && outcome.finding->call);
   EXPECT_FALSE(outcome.finding->call->alone);
   EXPECT_EQ(outcome.finding->call->number, 3);
-  EXPECT_EQ(outcome.finding->kind, "bits");
+  EXPECT_EQ(name(outcome.finding->kind), "bits");
   EXPECT_NE(outcome.finding->call->relation.find("call 1 is the same"), std::string::npos) << outcome.finding->call->relation;
 }
 
@@ -167,7 +167,7 @@ TEST(FailedCall, IsTheOneDuringWhichTheProcessEnded) {
   });
   const Outcome outcome = tried("rmsnorm", "determinism", k, {3, 5});
   ASSERT_TRUE(outcome.finding && outcome.finding->call);
-  EXPECT_EQ(outcome.finding->kind, "crash");
+  EXPECT_EQ(name(outcome.finding->kind), "crash");
   EXPECT_EQ(outcome.finding->call->number, 2);
   EXPECT_NE(outcome.finding->call->call.dims, (std::vector<Index>{3, 5}));
 }
@@ -190,7 +190,7 @@ TEST(NotWritten, IsSaidOfAnElementThatHoldsWhatItHeld) {
     };
     const Outcome outcome = tried("matmul", by, k, {2, 3, 4});
     ASSERT_TRUE(outcome.finding.has_value()) << by;
-    EXPECT_EQ(outcome.finding->kind, "not written") << by << ": " << outcome.finding->message;
+    EXPECT_EQ(name(outcome.finding->kind), "not written") << by << ": " << outcome.finding->message;
     // Determinism checks the call with other dims first.
     const std::vector<Index> dims = outcome.finding->call ? outcome.finding->call->call.dims : std::vector<Index>{2, 3, 4};
     EXPECT_EQ(outcome.finding->index, (Shape{dims[0] - 1, dims[2] - 1})) << by;
@@ -204,7 +204,7 @@ TEST(NotWritten, IsSaidOfBytes) {
   Case c = draw(operation("q4_k_quantize"), *obligation_of("q4_k_quantize", "frame").info, 1, 1).value();
   const Outcome outcome = run_case(operation("q4_k_quantize"), obligation_of("q4_k_quantize", "frame"), k, c, std::chrono::seconds(10));
   ASSERT_TRUE(outcome.finding.has_value());
-  EXPECT_EQ(outcome.finding->kind, "not written") << outcome.finding->message;
+  EXPECT_EQ(name(outcome.finding->kind), "not written") << outcome.finding->message;
 }
 
 /// A NaN computed by the kernel, and zeros, count as written.
@@ -219,7 +219,7 @@ TEST(NotWritten, IsNotSaidOfWhatWasWritten) {
     };
     const Outcome outcome = tried("matmul", "frame", k, {2, 3, 4});
     ASSERT_TRUE(outcome.finding.has_value());
-    EXPECT_NE(outcome.finding->kind, "not written") << x;
+    EXPECT_NE(name(outcome.finding->kind), "not written") << x;
   }
 }
 
@@ -316,7 +316,7 @@ TEST(Explanation, OfACrashIsTheCrash) {
   const ObligationResult* const best = result.explanation();
   ASSERT_NE(best, nullptr);
   EXPECT_EQ(best->info->by, "frame");
-  EXPECT_EQ(best->counterexample->finding.kind, "crash");
+  EXPECT_EQ(name(best->counterexample->finding.kind), "crash");
   const std::string text = table(make_report({to_json(operation("scale"), result)}, nlohmann::json::object(), 1));
   EXPECT_NE(text.find("  crash    the kernel crashed: signal 11"), std::string::npos) << text;
   EXPECT_NE(text.find("  suspect  an index, a stride or a size"), std::string::npos) << text;
@@ -342,7 +342,7 @@ TEST(Explanation, BeginsWithDamage) {
   CampaignOptions options = quick(12);
   const KernelResult result = run_campaign(operation("matmul"), k, options);
   ASSERT_NE(result.explanation(), nullptr);
-  const std::string kind = result.explanation()->counterexample->finding.kind;
+  const std::string_view kind = name(result.explanation()->counterexample->finding.kind);
   EXPECT_TRUE(kind == "out of bounds" || kind == "crash") << kind;
 }
 

@@ -58,7 +58,7 @@ TEST(Joint, DefaultCampaignsContainEveryRegion) {
         for (std::size_t r = 0; r < counts.size(); ++r) obligations_with[r] += counts[r] > 0;
         const auto& info = *std::ranges::find(op->obligations, id, &ObligationInfo::id);
         const DrawSpec spec = draw_spec(info.by);
-        const bool heads = info.by == "differential" && std::ranges::any_of(op->dims, [](const DimInfo& dim) { return dim.multiple_of >= 0; });
+        const bool heads = info.by == "differential" && has_heads(*op);
         const int all = std::reduce(counts.begin(), counts.end()), least = spec.large ? 2 : in_blocks || heads ? 12 : 6;
         EXPECT_GE(all, least) << op->name << '\n' << log;
         EXPECT_LE(all, least + 1) << op->name << '\n' << log;

@@ -43,9 +43,9 @@ ObligationResult judged(const Kernel& k, std::string_view by, int cases = 12) {
 }
 
 /// Returns the kind of the finding; empty if nothing was falsified.
-std::string found(const Kernel& k, std::string_view by, int cases = 12) {
+std::string_view found(const Kernel& k, std::string_view by, int cases = 12) {
   const ObligationResult result = judged(k, by, cases);
-  return result.counterexample ? result.counterexample->finding.kind : "";
+  return result.counterexample ? name(result.counterexample->finding.kind) : "";
 }
 
 const Obligation& obligation_of(std::string_view op, std::string_view by) {
@@ -89,7 +89,7 @@ TEST(Verdicts, WhatACallMayNotDoIsNamed) {
   for (const auto& [kind, run] : faults) {
     Kernel k = with("matmul/cpu/naive", run);
     // A guard page may turn the stray write into a crash.
-    const std::string kinds = found(k, "differential", std::string_view(kind) == "hang" ? 1 : 40);
+    const std::string_view kinds = found(k, "differential", std::string_view(kind) == "hang" ? 1 : 40);
     EXPECT_TRUE(kinds == kind || (kind == std::string_view("out of bounds") && kinds == "crash")) << kind << ": '" << kinds << "'";
   }
 }
@@ -156,7 +156,7 @@ TEST(Verdicts, DeterminismSeesWhatSeldomChanges) {
   c.dims = {2, 3, 4};
   const Outcome outcome = run_case(operation("matmul"), obligation_of("matmul", "determinism"), k, c, std::chrono::seconds(5));
   ASSERT_TRUE(outcome.finding.has_value());
-  EXPECT_EQ(outcome.finding->kind, "bits");
+  EXPECT_EQ(name(outcome.finding->kind), "bits");
 }
 
 /// From 1 every step leads to another extent of 1 to 8, the last to 8 itself.
@@ -211,7 +211,7 @@ TEST(Verdicts, TheLastRunOfAKernelThatMayVaryIsHeldToItsBounds) {
   c.dims = {2, 3, 4};
   const Outcome outcome = run_case(operation("matmul"), determinism, k, c, std::chrono::seconds(5));
   ASSERT_TRUE(outcome.finding.has_value());
-  EXPECT_EQ(outcome.finding->kind, "value");
+  EXPECT_EQ(name(outcome.finding->kind), "value");
 }
 
 TEST(Verdicts, ExactInputsAllowNoError) {
@@ -301,7 +301,7 @@ TEST(Verdicts, SumsThatDoNotRoundToNearestAreFoundWithoutAnElement) {
   c.dims = {2, 300, 4};
   const Outcome outcome = run_case(operation("matmul"), statistical, k, c, std::chrono::seconds(5));
   ASSERT_TRUE(outcome.finding.has_value());
-  EXPECT_EQ(outcome.finding->kind, "rounding");
+  EXPECT_EQ(name(outcome.finding->kind), "rounding");
   EXPECT_NE(outcome.finding->message, "");
   EXPECT_EQ(outcome.finding->tensor, "");
   for (const double number : {outcome.finding->got, outcome.finding->want, outcome.finding->bound}) EXPECT_EQ(number, 0);
@@ -494,7 +494,7 @@ TEST(Verdicts, AReadOnePastTheEndMeetsTheFenceThatTheCaseAsksFor) {
   c.placement = Placement::page_end;
   const Outcome outcome = run_case(operation("matmul"), differential, k, c, std::chrono::seconds(5));
   ASSERT_TRUE(outcome.finding.has_value());
-  EXPECT_EQ(outcome.finding->kind, "crash");
+  EXPECT_EQ(name(outcome.finding->kind), "crash");
 }
 
 TEST(Verdicts, AKernelIsJudgedByTheArithmeticThatItDeclares) {
@@ -568,15 +568,15 @@ TEST(Verdicts, AGradientLinkHoldsOnlyWithinItsTolerance) {
 }
 
 TEST(Outcomes, TheFirstFindingStaysWhateverFollows) {
-  const auto finding = [](const char* kind) { return Outcome::falsify({kind, "", "", {}, 0, 0, 0}); };
+  const auto finding = [](Finding::Kind kind) { return Outcome::falsify({kind, "", "", {}, 0, 0, 0}); };
   Outcome passed_first;
   passed_first.elements = 3;
-  passed_first &= finding("value");
+  passed_first &= finding(Finding::Kind::value);
   EXPECT_EQ(passed_first.kind, Outcome::Kind::falsified);
-  passed_first &= finding("class");
+  passed_first &= finding(Finding::Kind::other_class);
   passed_first &= Outcome{};
   ASSERT_TRUE(passed_first.finding.has_value());
-  EXPECT_EQ(passed_first.finding->kind, "value");
+  EXPECT_EQ(name(passed_first.finding->kind), "value");
   EXPECT_EQ(passed_first.elements, 3);
 }
 

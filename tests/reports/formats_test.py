@@ -156,7 +156,7 @@ def github():
     summary.write_text("of the step before\n")
     told = run(*arguments, environment={"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)}, cwd=folder)
     lines = [line for line in told.stderr.splitlines() if line.startswith("::")]
-    check(told.returncode == 1 and lines and all(line.startswith("::error file=falsify/mutation/faults/cpu/matmul.yaml,line=") for line in lines), f"annotations: {lines}")
+    check(told.returncode == 1 and lines and all(line.startswith("::error file=falsify/mutation/faults/matmul.yaml,line=") for line in lines), f"annotations: {lines}")
     check(all("title=falsified FALSIFY-" in line and "%0Areplay: assay replay " in line for line in lines), "with title and replay on one line each")
     check("::error" not in told.stdout, "standard output is left alone")
     text = summary.read_text()

@@ -32,21 +32,18 @@ void simd(const ops::MatmulArgs& args, Device& device) {
 }
 
 template <void (*F)(const ops::MatmulArgs&, Device&)>
-Kernel row(std::string_view id, Backend backend, int priority, double above = -1) {
-  return {.op = "matmul",
-          .id = id,
-          .backend = backend,
-          .source = "tests/runtime/dispatch_test.cpp",
+Kernel row(std::string_view id, int priority, double above = -1) {
+  return {.id = id,
           .summary = "of this test",
           .run = &run_typed<ops::MatmulArgs, F>,
           .priority = priority,
           .automatic_above = above};
 }
 const KernelRegistration kernels_of_this_test[] = {
-    KernelRegistration(row<&far::multiply>("matmul/cpu/loops", Backend::cpu, -1)),
-    KernelRegistration(row<&simd>("matmul/cpu/simd", Backend::cpu, 1)),
-    KernelRegistration(row<&far::multiply>("matmul/vulkan/far", Backend::vulkan, 0, 32768)),
-    KernelRegistration(row<&far::multiply>("matmul/cuda/far", Backend::cuda, 0)),
+    KernelRegistration(row<&far::multiply>("matmul/cpu/loops", -1)),
+    KernelRegistration(row<&simd>("matmul/cpu/simd", 1)),
+    KernelRegistration(row<&far::multiply>("matmul/vulkan/far", 0, 32768)),
+    KernelRegistration(row<&far::multiply>("matmul/cuda/far", 0)),
 };
 
 /// An n x n product on the host with rows one element further apart than their width.

@@ -29,8 +29,8 @@ void wrong_after_6000_calls(const Call& call, Device& device) {
   if (++calls > 6000 && y.shape.size() > 0) *static_cast<float*>(y.data) += 1;
 }
 
-const KernelRegistration registration({.op = "transpose", .id = "mutant/test/transpose/wrong_after_6000_calls", .source = "tests/scale", .summary = "transposes",
-                                       .role = KernelRole::mutant, .fault = "wrong after 6000 calls of one process",
+const KernelRegistration registration({.id = "mutant/cpu/transpose/wrong_after_6000_calls", .summary = "transposes",
+                                       .fault = "wrong after 6000 calls of one process",
                                        .run = &wrong_after_6000_calls});
 
 /// Returns correct kernels, and kernels with faults in values, in single bits, and in state kept between calls.
@@ -177,7 +177,7 @@ TEST(Journal, ResumedAfterAnyLineGivesTheSameReport) {
   CampaignOptions options = few();
   options.cases = 700;  // per obligation, of eight: two spans, and part of a third
   const std::vector<const Kernel*> kernels{&kernel("mutant/cpu/transpose/zero_sign_lost"), &kernel("transpose/cpu/naive"),
-                                           &kernel("mutant/test/transpose/wrong_after_6000_calls")};
+                                           &kernel("mutant/cpu/transpose/wrong_after_6000_calls")};
   const std::filesystem::path file = std::filesystem::temp_directory_path() / ("assay-journal-" + std::to_string(getpid())), cut = file.string() + ".cut";
   std::filesystem::remove(file);
   json campaign = whole(), expected;
@@ -221,7 +221,7 @@ TEST(Checkpoint, ComesBackFromJsonAsItWas) {
   }
   Case wrong{.dims = {2, 1, 2}, .params = {}, .strategy = Strategy::huge, .layout = Layout::mixed, .placement = Placement::page_end,
              .seed = std::numeric_limits<std::uint64_t>::max(), .prelude = {3, 3, 3}, .values = {{1.5F, -0.0F}, {std::nanf("7"), 0x1p-149F}, {}}};
-  Finding finding{"class", "got inf", "c", {1, 0}, kInf, std::nan(""), 0.1, ErrorMap{"c", 2, 2, 1, 1, true, {0.1, kInf, -0.0, 1e300}}};
+  Finding finding{Finding::Kind::other_class, "got inf", "c", {1, 0}, kInf, std::nan(""), 0.1, ErrorMap{"c", 2, 2, 1, 1, true, {0.1, kInf, -0.0, 1e300}}};
   ObligationResult& o = c.so_far.obligations[2];
   o.verdict = Verdict::falsified;
   o.worst = kInf;

@@ -135,7 +135,7 @@ json reached(const Rewritten& kernel, std::uint32_t sites) {
   for (std::uint64_t number = 0; number < kCases / list.size() + 1; ++number)
     for (const Obligation& obligation : list) {
       if (number % draw_spec(obligation.info->by).every != 0) continue;
-      const Case c = draw(op, *obligation.info, 1, number, {.in_blocks = runs_blocks(kernel.right.backend)}).value();
+      const Case c = draw(op, *obligation.info, 1, number, {.in_blocks = traits(kernel.right.backend).blocks}).value();
       Trial trial(op, kernel.right, c, worker);
       try {
         trial.run(trial.problem(), Poison::finite);

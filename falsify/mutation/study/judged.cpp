@@ -9,6 +9,7 @@
 
 #include "core/errors.hpp"
 #include "core/files.hpp"
+#include "falsify/automatic/summary.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -77,8 +78,8 @@ void expect_mutants(const std::vector<Judgement>& judgements, const Survey& surv
 void judge(std::vector<json>& results, const std::vector<Judgement>& judgements) {
   for (const Judgement& judgement : judgements)
     for (json& m : named(results, judgement)) {
-      if (m["status"] != "hole") continue;
-      m["status"] = "judged";
+      if (status_of(m) != MutantStatus::hole) continue;
+      m["status"] = name(MutantStatus::judged);
       m["why"] = judgement.reason;
     }
 }
@@ -86,7 +87,7 @@ void judge(std::vector<json>& results, const std::vector<Judgement>& judgements)
 void expect_needed(const std::vector<json>& results, const std::vector<Judgement>& judgements, const std::string& file) {
   for (const Judgement& judgement : judgements) {
     auto tried = named(results, judgement);
-    if (tried.empty() || !std::ranges::all_of(tried, [](const json& m) { return m["status"] == "killed"; })) continue;
+    if (tried.empty() || !std::ranges::all_of(tried, [](const json& m) { return status_of(m) == MutantStatus::killed; })) continue;
     throw wrong(file, judgement, " is not needed: " + tried.front()["by"].get<std::string>() + " kills it", "remove the entry");
   }
 }

@@ -118,10 +118,10 @@ std::string obligation_tables(const json& obligations, bool matrix) {
 std::string survivors(const std::vector<json>& mutants) {
   Table table({{"mutant"}, {"verdict"}, {"fault", "words"}, {"difference", "words"}});
   for (const json& m : mutants) {
-    const std::string status = m["status"].get<std::string>();
-    if (status == "killed" || status == "unavailable") continue;
+    const MutantStatus status = status_of(m);
+    if (status == MutantStatus::killed || status == MutantStatus::unavailable) continue;
     std::string says;
-    if (status == "equivalent") says = fmt::format("the same bits in {} cases", m["compared"].get<int>());
+    if (status == MutantStatus::equivalent) says = fmt::format("the same bits in {} cases", m["compared"].get<int>());
     else if (m.contains("differs"))
       says = fmt::format(
           "other bits in {} of {} cases: {}; there its error reaches {:.3g} of the bound, the kernel's own {:.3g}",
@@ -129,7 +129,7 @@ std::string survivors(const std::vector<json>& mutants) {
           m["worst_of_original"].get<double>());
     else says = m.value("says", "no obligation objected");
     if (m.contains("why")) says += "; " + m["why"].get<std::string>();
-    table.row({name_of(m), status, fault_of(m), says});
+    table.row({name_of(m), std::string(name(status)), fault_of(m), says});
   }
   return section("Survivors", "", table.empty() ? "<p>None.</p>" : table.html());
 }

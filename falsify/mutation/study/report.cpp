@@ -15,11 +15,12 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kStatuses[] = {"killed", "equivalent", "hole", "judged", "unsound", "unavailable"};
+/// Those of automatic mutants.
+constexpr MutantStatus kStatuses[] = {MutantStatus::killed, MutantStatus::equivalent, MutantStatus::hole, MutantStatus::judged, MutantStatus::unsound, MutantStatus::unavailable};
 
 json empty_counts() {
   json counts{{"mutants", 0}};
-  for (const char* status : kStatuses) counts[status] = 0;
+  for (const MutantStatus status : kStatuses) counts[std::string(name(status))] = 0;
   return counts;
 }
 
@@ -36,7 +37,7 @@ json totals(const std::vector<json>& mutants, const auto& chosen) {
   for (const json& m : mutants) {
     if (!chosen(m)) continue;
     count(counts, m["status"]);
-    if (m["status"] != "killed") continue;
+    if (status_of(m) != MutantStatus::killed) continue;
     cases.push_back(m["cases"].get<double>());
     late += m["phase"] == "attack";
   }
@@ -73,20 +74,21 @@ std::string group_text(std::string_view title, const json& groups) {
 std::string survivors_text(const json& report) {
   std::string text;
   for (const json& m : report["mutants"]) {
-    const std::string status = m["status"].get<std::string>();
-    if (status == "killed") continue;
-    text += fmt::format("\n{:<11} {}  {} of {}\n            {}\n", status == "hole" ? "HOLE" : status == "unsound" ? "UNSOUND" : status,
+    using enum MutantStatus;
+    const MutantStatus status = status_of(m);
+    if (status == killed) continue;
+    text += fmt::format("\n{:<11} {}  {} of {}\n            {}\n", status == hole ? "HOLE" : status == unsound ? "UNSOUND" : name(status),
                         m["hash"].get<std::string>(), m["family"].get<std::string>(),
                         m["kernel"].get<std::string>() + (m["part"] == "" ? "" : ", " + m["part"].get<std::string>()),
                         m["description"].get<std::string>());
-    if (status == "equivalent") text += fmt::format("            the same bits in {} cases\n", m["compared"].dump());
+    if (status == equivalent) text += fmt::format("            the same bits in {} cases\n", m["compared"].dump());
     if (m.contains("late")) text += fmt::format("            calls that hung once, and not when made again: {}\n", m["late"].dump());
-    if (status == "hole" || status == "judged")
+    if (status == hole || status == judged)
       text += fmt::format("            other bits in {} of {} cases, and no obligation objects: {}\n"
                           "            there its error reaches {:.3g} of the bound, the kernel's own {:.3g}\n", m["differs"].dump(),
                           m["compared"].dump(), m["says"].get<std::string>(), m["worst"].get<double>(),
                           m["worst_of_original"].get<double>());
-    if (status == "unsound" && m.contains("by"))
+    if (status == unsound && m.contains("by"))
       text += fmt::format("            the right kernel fails {} too: {}\n", m["by"].get<std::string>(), m["says"].get<std::string>());
     if (m.contains("why")) text += fmt::format("            {}\n", m["why"].get<std::string>());
   }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <numeric>
 
+#include "falsify/automatic/summary.hpp"
 #include "falsify/engine/draw.hpp"
 #include "falsify/engine/trial.hpp"
 
@@ -127,10 +128,10 @@ std::chrono::milliseconds call_limit(const Kernel& right, std::chrono::milliseco
 }
 
 /// Makes the result of a mutant with any status.
-json result_of(const AutomaticMutant& mutant, std::string_view status, bool ended, Clock::time_point begin, const json& details) {
+json result_of(const AutomaticMutant& mutant, MutantStatus status, bool ended, Clock::time_point begin, const json& details) {
   json j{{"kernel", mutant.original->id}, {"op", mutant.original->op},      {"part", mutant.part},
          {"family", mutant.family},       {"held_out", mutant.held_out},    {"description", mutant.description},
-         {"hash", mutant.hash},           {"status", status},               {"ended", ended},
+         {"hash", mutant.hash},           {"status", name(status)},         {"ended", ended},
          {"seconds", std::chrono::duration<double>(Clock::now() - begin).count()}};
   j.update(details);
   return j;
@@ -144,7 +145,7 @@ json complaint_of_original(const Kernel& original, const StudyOptions& options, 
   for (int number = 0; number < std::min(options.cases, kFirstCases); ++number)
     for (const Obligation& obligation : obligations(op.name)) {
       if (number % draw_spec(obligation.info->by).every != 0) continue;
-      const Case c = draw(op, *obligation.info, options.seed, static_cast<std::uint64_t>(number), {.in_blocks = runs_blocks(original.backend)}).value();
+      const Case c = draw(op, *obligation.info, options.seed, static_cast<std::uint64_t>(number), {.in_blocks = traits(original.backend).blocks}).value();
       const Outcome outcome = try_obligation(obligation.check, op, original, c, worker);
       if (outcome.kind == Outcome::Kind::falsified)
         return {{"by", obligation.info->id}, {"says", describe(op, c)}, {"why", "its original, built anew: " + outcome.finding->message}};
@@ -166,18 +167,18 @@ class Study {
       // Most mutants die at once. For the others, comparing bits is cheaper than oracles, and obligations cannot fail
       // on equal bits.
       const int first = std::min(options_.cases, kFirstCases);
-      if (!campaign(0, first) && attack_differs() && decided_.empty()) campaign(first, options_.cases);
-      if (decided_.empty()) decide_survivor();
-      if (options_.matrix && decided_ == "killed") fill_matrix();
+      if (!campaign(0, first) && attack_differs() && !decided_) campaign(first, options_.cases);
+      if (!decided_) decide_survivor();
+      if (options_.matrix && decided_ == MutantStatus::killed) fill_matrix();
     } catch (const Unavailable& e) {
-      decide("unavailable", {{"why", e.why}});
+      decide(MutantStatus::unavailable, {{"why", e.why}});
     }
-    return result_of(mutant_, decided_, ended_, begin, details_);
+    return result_of(mutant_, *decided_, ended_, begin, details_);
   }
 
  private:
-  void decide(std::string status, json details) {
-    decided_ = std::move(status);
+  void decide(MutantStatus status, json details) {
+    decided_ = status;
     details_.update(details);
   }
 
@@ -190,8 +191,9 @@ class Study {
 
   void note_end(const Outcome& outcome) {
     if (!outcome.finding) return;
-    const std::string& kind = outcome.finding->kind;
-    if (kind == "hang" || kind == "crash" || kind == "error") ended_ = false;
+    using enum Finding::Kind;
+    const Finding::Kind kind = outcome.finding->kind;
+    if (kind == hang || kind == crash || kind == error) ended_ = false;
   }
 
   /// True if the failure is the mutant's own: the right kernel passes the case. If the right kernel times out too, the
@@ -200,7 +202,7 @@ class Study {
     if (!fails(obligation, right_, c)) return true;
     worker_.restart();
     if (const Outcome again = attempt(obligation, right_, c); again.kind == Outcome::Kind::falsified) {
-      if (again.finding->kind != "hang") decide("unsound", {{"by", obligation.info->id}, {"says", describe(op_, c)}});
+      if (again.finding->kind != Finding::Kind::hang) decide(MutantStatus::unsound, {{"by", obligation.info->id}, {"says", describe(op_, c)}});
       return false;
     }
     worker_.restart();
@@ -208,7 +210,7 @@ class Study {
   }
 
   void killed(const Obligation& obligation, const Case& c, const Outcome& outcome, std::string_view phase) {
-    decide("killed", {{"by", obligation.info->id}, {"cases", cases_}, {"kind", outcome.finding->kind},
+    decide(MutantStatus::killed, {{"by", obligation.info->id}, {"cases", cases_}, {"kind", name(outcome.finding->kind)},
                       {"finding", outcome.finding->message}, {"says", describe(op_, c)}, {"phase", phase}});
   }
 
@@ -219,7 +221,7 @@ class Study {
     last_worst_ = outcome.worst;
     if (outcome.kind != Outcome::Kind::falsified) return false;
     if (confirmed(obligation, c)) killed(obligation, c, outcome, phase);
-    return !decided_.empty();
+    return decided_.has_value();
   }
 
   /// Runs rounds of cases of each obligation, until the first that decides.
@@ -227,7 +229,7 @@ class Study {
     for (int number = begin; number < end; ++number)
       for (const Obligation& obligation : obligations(op_.name)) {
         if (number % draw_spec(obligation.info->by).every != 0) continue;
-        const Case c = draw(op_, *obligation.info, options_.seed, static_cast<std::uint64_t>(number), {.in_blocks = runs_blocks(right_.backend)}).value();
+        const Case c = draw(op_, *obligation.info, options_.seed, static_cast<std::uint64_t>(number), {.in_blocks = traits(right_.backend).blocks}).value();
         ++cases_;
         if (decides(obligation, c, "campaign")) return true;
       }
@@ -252,7 +254,7 @@ class Study {
     Outcome ending;
     std::optional<Run> got = run_on(wrong_, c, ending);
     note_end(ending);  // a single hang suffices for the screen before a GPU run
-    if (!ending.finding || ending.finding->kind != "hang") return got;
+    if (!ending.finding || ending.finding->kind != Finding::Kind::hang) return got;
     Outcome again;
     for (int retry = 0; retry < kRetries && !again.finding; ++retry) {
       worker_.restart();
@@ -337,9 +339,9 @@ class Study {
 
   void decide_survivor() {
     if (late_ > 0) details_["late"] = late_;
-    if (compared_ == 0) return decide("unavailable", {{"why", "the kernel itself takes none of the cases to compare on"}});
-    if (differing_ == 0) return decide("equivalent", {{"compared", compared_}});
-    decide("hole", {{"compared", compared_}, {"differs", differing_}, {"worst", std::min(worst_, kMost)},
+    if (compared_ == 0) return decide(MutantStatus::unavailable, {{"why", "the kernel itself takes none of the cases to compare on"}});
+    if (differing_ == 0) return decide(MutantStatus::equivalent, {{"compared", compared_}});
+    decide(MutantStatus::hole, {{"compared", compared_}, {"differs", differing_}, {"worst", std::min(worst_, kMost)},
                     {"worst_of_original", std::min(worst_of_right_, kMost)}});
     details_.update(first_);
   }
@@ -349,7 +351,7 @@ class Study {
     for (const Obligation& obligation : obligations(op_.name))
       for (int number = 0; number < options_.cases; ++number) {
         if (number % draw_spec(obligation.info->by).every != 0) continue;
-        const Case c = draw(op_, *obligation.info, options_.seed, static_cast<std::uint64_t>(number), {.in_blocks = runs_blocks(right_.backend)}).value();
+        const Case c = draw(op_, *obligation.info, options_.seed, static_cast<std::uint64_t>(number), {.in_blocks = traits(right_.backend).blocks}).value();
         if (!fails(obligation, wrong_, c)) continue;
         ids.push_back(obligation.info->id);
         break;
@@ -363,7 +365,7 @@ class Study {
   const OpDescriptor& op_;
   const StudyOptions& options_;
   Worker& worker_;
-  std::string decided_;
+  std::optional<MutantStatus> decided_;
   json details_ = json::object();
   bool ended_ = true;
   int cases_ = 0, compared_ = 0, differing_ = 0;
@@ -395,13 +397,13 @@ std::vector<json> run_study(const MutantList& mutants, const StudyOptions& optio
                        const json wrong = complaint_of_original(*batch.front()->original, options, worker);
                        for (const auto& mutant : batch)
                          results.push_back(wrong.is_null() ? study(*mutant, options, worker)
-                                                           : result_of(*mutant, "unsound", true, Clock::now(), wrong));
+                                                           : result_of(*mutant, MutantStatus::unsound, true, Clock::now(), wrong));
                        return results;
                      }});
     tasks.back().died = [batch = Batch(mutants).subspan(begin, end - begin)](int status) {
       const json why{{"why", fmt::format("the process that judged it and {} others ended with wait status {:#x}", batch.size() - 1, status)}};
       json results = json::array();
-      for (const auto& mutant : batch) results.push_back(result_of(*mutant, "unsound", false, Clock::now(), why));
+      for (const auto& mutant : batch) results.push_back(result_of(*mutant, MutantStatus::unsound, false, Clock::now(), why));
       return results;
     };
   }

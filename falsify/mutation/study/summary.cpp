@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
+#include "core/errors.hpp"
 #include "core/files.hpp"
 #include "falsify/engine/obligation.hpp"
 #include "falsify/engine/percentile.hpp"
@@ -16,7 +18,8 @@ using nlohmann::json;
 
 namespace {
 
-constexpr const char* kAllStatuses[] = {"killed", "equivalent", "hole", "judged", "survived", "unsound", "unavailable"};
+constexpr std::string_view kStatusNames[] = {"killed", "equivalent", "hole", "judged", "survived", "unsound", "unavailable"};
+static_assert(std::size(kStatusNames) == std::size(kMutantStatuses));
 
 /// Returns the matrix' remark on an obligation.
 std::string remark(const json& n) {
@@ -32,16 +35,17 @@ json suites(const json& report) {
     const std::string group = m[m.contains("kernel") ? "kernel" : "op"].get<std::string>();
     json& suite = groups[group];
     if (suite.is_null()) suite = {{"kernel", group}, {"seconds", 0.0}, {"obligations", json::array()}};
-    const std::string status = m["status"].get<std::string>();
-    const bool missed = status == "hole" || status == "unsound" || status == "survived";
+    using enum MutantStatus;
+    const MutantStatus status = status_of(m);
+    const bool missed = status == hole || status == unsound || status == survived;
     suite["seconds"] = suite["seconds"].get<double>() + m["seconds"].get<double>();
     seconds += m["seconds"].get<double>();
     suite["obligations"].push_back({{"id", m[m.contains("hash") ? "hash" : "mutant"]},
                                     {"claim", fault_of(m)},
                                     {"verdict", missed                    ? "falsified"
-                                                : status == "unavailable" ? "unavailable"
+                                                : status == unavailable ? "unavailable"
                                                                           : "passed"},
-                                    {"reason", status + " " + m.value("says", m.value("why", ""))},
+                                    {"reason", std::string(name(status)) + " " + m.value("says", m.value("why", ""))},
                                     {"seconds", m["seconds"]}});
   }
   json list = json::array();
@@ -51,6 +55,15 @@ json suites(const json& report) {
 
 }  // namespace
 
+std::string_view name(MutantStatus status) { return kStatusNames[static_cast<std::size_t>(status)]; }
+
+MutantStatus status_of(const json& mutant) {
+  const std::string text = mutant["status"].get<std::string>();
+  const auto at = std::ranges::find(kStatusNames, text);
+  if (at == std::end(kStatusNames)) throw InputError("mutant " + name_of(mutant), "has the status '" + text + "', which is none", "write the report anew");
+  return static_cast<MutantStatus>(at - std::begin(kStatusNames));
+}
+
 json counts_by(const std::vector<json>& mutants, const char* key) {
   std::map<std::string, json> groups;
   std::map<std::string, std::vector<double>> cases;
@@ -59,11 +72,11 @@ json counts_by(const std::vector<json>& mutants, const char* key) {
     json& counts = groups[name];
     if (counts.is_null()) {
       counts["mutants"] = 0;
-      for (const char* status : kAllStatuses) counts[status] = 0;
+      for (const std::string_view status : kStatusNames) counts[std::string(status)] = 0;
     }
     for (const std::string& what : {std::string("mutants"), m["status"].get<std::string>()})
       counts[what] = counts.value(what, 0) + 1;
-    if (m["status"] == "killed") cases[name].push_back(m["cases"].get<double>());
+    if (status_of(m) == MutantStatus::killed) cases[name].push_back(m["cases"].get<double>());
   }
   for (auto& [name, counts] : groups)
     counts.update({{"median_cases", percentile(cases[name], 0.5)}, {"p95_cases", percentile(cases[name], 0.95)}});
@@ -73,7 +86,7 @@ json counts_by(const std::vector<json>& mutants, const char* key) {
 json by_obligation(const std::vector<json>& mutants) {
   json ops = json::object();
   for (const json& m : mutants) {
-    if (m["status"] != "killed") continue;
+    if (status_of(m) != MutantStatus::killed) continue;
     const std::string op = m["op"].get<std::string>();
     if (!ops.contains(op))
       for (const Obligation& o : obligations(op))

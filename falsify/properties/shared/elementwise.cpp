@@ -55,7 +55,7 @@ Outcome independent_of_batch(Trial& trial, Sizes sizes) {
   const OpDescriptor& op = trial.op();
   Random random = trial.random("batch");
   const bool large = random.chance(1.0 / 16) && sizes == Sizes::enlarged;
-  const Problem whole = large ? trial.problem(enlarged(op, trial.the_case().dims, runs_blocks(trial.kernel().backend))) : trial.problem();
+  const Problem whole = large ? trial.problem(enlarged(op, trial.the_case().dims, traits(trial.kernel().backend).blocks)) : trial.problem();
   const Index extent = whole.dims[0], from = random.between(0, extent), to = random.between(from, extent);
   Problem part = whole;
   part.dims[0] = std::max(to - from, op.dims[0].min);

@@ -229,7 +229,7 @@ Outcome nf4_large(Trial& trial, Nf4Product form) {
                                 {run.outputs[0].data(), problem.shape(3)});
   if (!certified.holds)
     return Outcome::falsify(
-        {"value", "a row of the product is wrong: " + certified.values, std::string(output_name(trial)), {}, 0, 0, 0});
+        {Finding::Kind::value, "a row of the product is wrong: " + certified.values, std::string(output_name(trial)), {}, 0, 0, 0});
   Outcome outcome;
   for (const float x : run.outputs[0]) ++outcome.elements, outcome.nonzero += x != 0;
   return outcome;

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "contract/certificates.hpp"
+#include "falsify/engine/draw.hpp"
 #include "falsify/properties/shared/matrices.hpp"
 
 namespace assay::falsify {
@@ -207,9 +208,12 @@ Finding wrong_element(Block block, std::string_view tensor, int rank, const std:
   double want = 0;  // exact: integers below 2^53
   for (Index p = 0; p < block.a.dim(1); ++p) want += static_cast<double>(block.a(0, p)) * block.b(p, 0);
   const double got = block.c(0, 0);
-  return {"value", "got " + std::to_string(got) + ", want " + std::to_string(want) + " (" + says + ")", std::string(tensor),
+  return {Finding::Kind::value, "got " + std::to_string(got) + ", want " + std::to_string(want) + " (" + says + ")", std::string(tensor),
           rank == 1 ? Shape{block.row} : Shape{block.row, block.column}, got, want, 0};
 }
+
+/// Extents beyond what an oracle affords; integers keep products exact.
+const CheckDraws kLarge("large", {.strategies = {Strategy::exact_integers}, .volume = 1 << 21, .large = true, .every = 10, .oracle_use = OracleUse::none});
 
 }  // namespace
 

@@ -17,9 +17,7 @@ void naive(const AccumulateArgs& args, Device&) {
     for (Index j = 0; j < args.n; ++j) args.dst(i, j) += alpha * args.src(i, j);
 }
 
-const KernelRegistration naive_kernel{{.op = "accumulate",
-                                       .id = "accumulate/cpu/naive",
-                                       .source = "kernels/cpu/naive/accumulate.cpp",
+const KernelRegistration naive_kernel{{.id = "accumulate/cpu/naive",
                                        .summary = "two loops",
                                        .run = &run_typed<AccumulateArgs, &naive>}};
 

@@ -48,10 +48,8 @@ void naive(const AttentionArgs& args, Device&) {
 
 template <class S>
 KernelRegistration add(DType storage, std::string_view id) {
-  return KernelRegistration({.op = "attention",
-                             .id = id,
+  return KernelRegistration({.id = id,
                              .storage = storage,
-                             .source = "kernels/cpu/naive/attention.cpp",
                              .summary = "a query at a time, all of its scores in memory",
                              .run = &run_typed<AttentionArgs, &naive<S>>});
 }

@@ -61,10 +61,8 @@ void naive(const AttentionBackwardArgs& args, Device&) {
 
 template <class S>
 KernelRegistration add(DType storage, std::string_view id) {
-  return KernelRegistration({.op = "attention_backward",
-                             .id = id,
+  return KernelRegistration({.id = id,
                              .storage = storage,
-                             .source = "kernels/cpu/naive/attention_backward.cpp",
                              .summary = "a pair of query and key at a time",
                              .run = &run_typed<AttentionBackwardArgs, &naive<S>>});
 }

@@ -53,10 +53,8 @@ void naive(const AttentionDecodeArgs& args, Device&) {
 
 template <class S>
 KernelRegistration add(DType storage, std::string_view id) {
-  return KernelRegistration({.op = "attention_decode",
-                             .id = id,
+  return KernelRegistration({.id = id,
                              .storage = storage,
-                             .source = "kernels/cpu/naive/attention_decode.cpp",
                              .summary = "a head at a time, all of its scores in memory",
                              .run = &run_typed<AttentionDecodeArgs, &naive<S>>});
 }

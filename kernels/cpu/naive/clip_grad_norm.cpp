@@ -26,9 +26,7 @@ void naive(const ClipGradNormArgs& args, Device&) {
   for (Index i = 0; i < args.n; ++i) args.g(i) *= by;
 }
 
-const KernelRegistration naive_kernel{{.op = "clip_grad_norm",
-                                       .id = "clip_grad_norm/cpu/naive",
-                                       .source = "kernels/cpu/naive/clip_grad_norm.cpp",
+const KernelRegistration naive_kernel{{.id = "clip_grad_norm/cpu/naive",
                                        .summary = "one sum, terms in order; one loop",
                                        .run = &run_typed<ClipGradNormArgs, &naive>}};
 

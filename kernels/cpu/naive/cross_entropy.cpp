@@ -32,9 +32,7 @@ void naive(const CrossEntropyArgs& args, Device&) {
   args.total(0) = mean ? sum / weight : sum;
 }
 
-const KernelRegistration naive_kernel{{.op = "cross_entropy",
-                                       .id = "cross_entropy/cpu/naive",
-                                       .source = "kernels/cpu/naive/cross_entropy.cpp",
+const KernelRegistration naive_kernel{{.id = "cross_entropy/cpu/naive",
                                        .summary = "one sum per row, terms in order",
                                        .run = &run_typed<CrossEntropyArgs, &naive>}};
 

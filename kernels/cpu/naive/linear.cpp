@@ -18,9 +18,7 @@ void naive(const LinearArgs& args, Device&) {
     }
 }
 
-const KernelRegistration naive_kernel{{.op = "linear",
-                                       .id = "linear/cpu/naive",
-                                       .source = "kernels/cpu/naive/linear.cpp",
+const KernelRegistration naive_kernel{{.id = "linear/cpu/naive",
                                        .summary = "three loops",
                                        .run = &run_typed<LinearArgs, &naive>,
                                        .priority = -1}};

@@ -28,9 +28,7 @@ void naive(const LoraLinearArgs& args, Device&) {
   }
 }
 
-const KernelRegistration naive_kernel{{.op = "lora_linear",
-                                       .id = "lora_linear/cpu/naive",
-                                       .source = "kernels/cpu/naive/lora_linear.cpp",
+const KernelRegistration naive_kernel{{.id = "lora_linear/cpu/naive",
                                        .summary = "three loops for t, five for y",
                                        .run = &run_typed<LoraLinearArgs, &naive>,
                                        .priority = -1}};

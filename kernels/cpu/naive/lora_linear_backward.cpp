@@ -40,9 +40,7 @@ void naive(const LoraLinearBackwardArgs& args, Device&) {
   }
 }
 
-const KernelRegistration naive_kernel{{.op = "lora_linear_backward",
-                                       .id = "lora_linear_backward/cpu/naive",
-                                       .source = "kernels/cpu/naive/lora_linear_backward.cpp",
+const KernelRegistration naive_kernel{{.id = "lora_linear_backward/cpu/naive",
                                        .summary = "loops, one row after another",
                                        .run = &run_typed<LoraLinearBackwardArgs, &naive>,
                                        .priority = -1}};

@@ -20,9 +20,7 @@ void naive(const LoraUnmergeArgs& args, Device&) {
     }
 }
 
-const KernelRegistration naive_kernel{{.op = "lora_unmerge",
-                                       .id = "lora_unmerge/cpu/naive",
-                                       .source = "kernels/cpu/naive/lora_unmerge.cpp",
+const KernelRegistration naive_kernel{{.id = "lora_unmerge/cpu/naive",
                                        .summary = "three loops",
                                        .run = &run_typed<LoraUnmergeArgs, &naive>,
                                        .priority = -1}};

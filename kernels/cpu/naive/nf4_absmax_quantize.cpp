@@ -49,9 +49,7 @@ void naive(const Nf4AbsmaxQuantizeArgs& args, Device&) {
   }
 }
 
-const KernelRegistration naive_kernel{{.op = "nf4_absmax_quantize",
-                                       .id = "nf4_absmax_quantize/cpu/naive",
-                                       .source = "kernels/cpu/naive/nf4_absmax_quantize.cpp",
+const KernelRegistration naive_kernel{{.id = "nf4_absmax_quantize/cpu/naive",
                                        .summary = "loops over groups, 255 comparisons an element",
                                        .run = &run_typed<Nf4AbsmaxQuantizeArgs, &naive>}};
 

@@ -18,9 +18,7 @@ void naive(const Nf4DequantizeArgs& args, Device&) {
       args.y(j, p) = kNf4[nf4_code(&args.codes(j, 0), p)] * nf4_scale(args.absmax(j, p / kNf4Block));
 }
 
-const KernelRegistration naive_kernel{{.op = "nf4_dequantize",
-                                       .id = "nf4_dequantize/cpu/naive",
-                                       .source = "kernels/cpu/naive/nf4_dequantize.cpp",
+const KernelRegistration naive_kernel{{.id = "nf4_dequantize/cpu/naive",
                                        .summary = "two loops, a table in memory",
                                        .run = &run_typed<Nf4DequantizeArgs, &naive>}};
 

@@ -39,9 +39,7 @@ void naive(const Nf4QuantizeArgs& args, Device&) {
     }
 }
 
-const KernelRegistration naive_kernel{{.op = "nf4_quantize",
-                                       .id = "nf4_quantize/cpu/naive",
-                                       .source = "kernels/cpu/naive/nf4_quantize.cpp",
+const KernelRegistration naive_kernel{{.id = "nf4_quantize/cpu/naive",
                                        .summary = "loops over blocks, 15 comparisons an element",
                                        .run = &run_typed<Nf4QuantizeArgs, &naive>}};
 

@@ -62,9 +62,7 @@ void naive(const Q4KQuantizeArgs& args, Device&) {
                      &args.blocks(i, first / q4_k::kValues * q4_k::kBytes));
 }
 
-const KernelRegistration naive_kernel{{.op = "q4_k_quantize",
-                                       .id = "q4_k_quantize/cpu/naive",
-                                       .source = "kernels/cpu/naive/q4_k_quantize.cpp",
+const KernelRegistration naive_kernel{{.id = "q4_k_quantize/cpu/naive",
                                        .summary = "a value at a time",
                                        .run = &run_typed<Q4KQuantizeArgs, &naive>}};
 

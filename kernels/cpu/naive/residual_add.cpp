@@ -17,9 +17,7 @@ void naive(const ResidualAddArgs& args, Device&) {
     for (Index j = 0; j < args.n; ++j) args.y(i, j) = args.x(i, j) + alpha * args.r(i, j);
 }
 
-const KernelRegistration naive_kernel{{.op = "residual_add",
-                                       .id = "residual_add/cpu/naive",
-                                       .source = "kernels/cpu/naive/residual_add.cpp",
+const KernelRegistration naive_kernel{{.id = "residual_add/cpu/naive",
                                        .summary = "two loops",
                                        .run = &run_typed<ResidualAddArgs, &naive>}};
 

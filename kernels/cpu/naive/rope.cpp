@@ -18,10 +18,8 @@ void naive(const RopeArgs& args, Device&) {
 
 template <class S>
 KernelRegistration add(DType storage, std::string_view id) {
-  return KernelRegistration({.op = "rope",
-                             .id = id,
+  return KernelRegistration({.id = id,
                              .storage = storage,
-                             .source = "kernels/cpu/naive/rotary.hpp",
                              .summary = "one pair after another, cosine and sine in double",
                              .run = &run_typed<RopeArgs, &naive<S>>});
 }

@@ -21,9 +21,7 @@ void naive(const SiluMulBackwardArgs& args, Device&) {
     }
 }
 
-const KernelRegistration naive_kernel{{.op = "silu_mul_backward",
-                                       .id = "silu_mul_backward/cpu/naive",
-                                       .source = "kernels/cpu/naive/silu_mul_backward.cpp",
+const KernelRegistration naive_kernel{{.id = "silu_mul_backward/cpu/naive",
                                        .summary = "two loops",
                                        .run = &run_typed<SiluMulBackwardArgs, &naive>}};
 

@@ -22,9 +22,7 @@ void naive(const SoftmaxArgs& args, Device&) {
   }
 }
 
-const KernelRegistration naive_kernel{{.op = "softmax",
-                                       .id = "softmax/cpu/naive",
-                                       .source = "kernels/cpu/naive/softmax.cpp",
+const KernelRegistration naive_kernel{{.id = "softmax/cpu/naive",
                                        .summary = "four loops a row",
                                        .run = &run_typed<SoftmaxArgs, &naive>}};
 

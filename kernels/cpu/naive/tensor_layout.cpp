@@ -16,9 +16,7 @@ void naive(const TensorLayoutArgs& args, Device&) {
     for (Index j = 0; j < args.n; ++j) args.dst(i, j) = args.src(i, j);
 }
 
-const KernelRegistration naive_kernel{{.op = "tensor_layout",
-                                       .id = "tensor_layout/cpu/naive",
-                                       .source = "kernels/cpu/naive/tensor_layout.cpp",
+const KernelRegistration naive_kernel{{.id = "tensor_layout/cpu/naive",
                                        .summary = "two loops over strides",
                                        .run = &run_typed<TensorLayoutArgs, &naive>,
                                        .priority = -1}};

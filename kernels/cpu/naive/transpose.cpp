@@ -16,9 +16,7 @@ void naive(const TransposeArgs& args, Device&) {
     for (Index j = 0; j < args.n; ++j) args.dst(j, i) = args.src(i, j);
 }
 
-const KernelRegistration naive_kernel{{.op = "transpose",
-                                       .id = "transpose/cpu/naive",
-                                       .source = "kernels/cpu/naive/transpose.cpp",
+const KernelRegistration naive_kernel{{.id = "transpose/cpu/naive",
                                        .summary = "two loops",
                                        .run = &run_typed<TransposeArgs, &naive>,
                                        .priority = -1}};
