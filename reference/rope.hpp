@@ -1,4 +1,4 @@
-// Rotary position embedding.
+// Rotary position embedding and its gradient: rotations are orthogonal, so it is the rotation back.
 #pragma once
 
 #include <vector>
@@ -51,6 +51,13 @@ void rotate_pairs(View<const T> x, View<T> y, double theta, double interleaved, 
 template <class T>
 void rope(View<const T> x, View<T> y, double theta, double interleaved, double float32_angle, double position) {
   rotate_pairs<T>(x, y, theta, interleaved, float32_angle, position, 1);
+}
+
+/// dx is dy rotated by minus its angles; overwritten, shares nothing with dy; null data: not wanted. O(rows heads d).
+template <class T>
+void rope_backward(View<const T> dy, View<T> dx, double theta, double interleaved, double float32_angle, double position) {
+  if (dx.data() == nullptr) return;
+  rotate_pairs<T>(dy, dx, theta, interleaved, float32_angle, position, -1);
 }
 
 }  // namespace assay::reference

@@ -11,10 +11,16 @@ foreach(file ${ASSAY_CONTRACT_FILES})
 endforeach()
 set(ASSAY_GENERATED ${PROJECT_BINARY_DIR}/generated)
 
-# Stops if an operation lacks a file that the layer requires.
+# Stops if an operation lacks a file that the layer requires. A gradient may stand in the file of its operation, which
+# names it.
 function(assay_require_layer folder extension)
   foreach(op ${ASSAY_OPS})
-    if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${folder}/${op}.${extension})
+    string(REGEX REPLACE "_backward$" "" forward ${op})
+    set(named "")
+    if(EXISTS ${PROJECT_SOURCE_DIR}/${folder}/${forward}.${extension})
+      file(STRINGS ${PROJECT_SOURCE_DIR}/${folder}/${forward}.${extension} named REGEX "${op}" LIMIT_COUNT 1)
+    endif()
+    if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${folder}/${op}.${extension} AND NOT named)
       message(FATAL_ERROR "${folder}/${op}.${extension} is missing: contracts/${op}.yaml makes ${op} an "
                           "operation, so add that file or remove the contract.")
     endif()

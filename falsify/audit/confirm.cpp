@@ -10,6 +10,7 @@
 #include "falsify/audit/judge.hpp"
 #include "falsify/audit/measure.hpp"
 #include "falsify/audit/prober.hpp"
+#include "falsify/engine/draw.hpp"
 #include "runtime/limits.hpp"
 
 namespace assay::falsify::audit {
@@ -48,10 +49,14 @@ std::optional<std::string> contradicts_nearest(Trial& trial) {
                      name(accumulator), base, base);
 }
 
+namespace {
+const CheckDraws kStatistical("statistical", {.strategies = {Strategy::gaussian}, .long_reductions = true, .fills = Turn{16, 6}, .oracle_use = OracleUse::sample});
+}  // namespace
+
 Outcome statistical(Trial& trial) {
   if (!statistical_tier_used(trial.kernel().arithmetic))
     return Outcome::not_applicable("the kernel declares accumulation that does not round to nearest");
-  if (const auto why = contradicts_nearest(trial)) return Outcome::falsify({"rounding", *why, "", {}, 0, 0, 0});
+  if (const auto why = contradicts_nearest(trial)) return Outcome::falsify({Finding::Kind::rounding, *why, "", {}, 0, 0, 0});
   const Problem problem = trial.problem();
   const Run run = trial.run(problem);
   return trial.against_oracle(Tier::statistical, problem, run);

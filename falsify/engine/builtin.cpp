@@ -193,7 +193,6 @@ const CheckDraws kDraws[] = {
       .far_strategy = exact_integers,
       .fills = Turn{4, 2},
       .oracle_use = OracleUse::sample}},
-    {"statistical", {.strategies = {gaussian}, .long_reductions = true, .fills = Turn{16, 6}, .oracle_use = OracleUse::sample}},
     {"nonfinite", {.strategies = {Strategy::nonfinite}, .fills = Turn{16, 6}, .oracle_use = OracleUse::sample}},
     {"determinism", {.directed = true, .oracle_use = OracleUse::sample}},
     {"postconditions",

@@ -157,13 +157,19 @@ const std::shared_ptr<const Files>& Fingerprints::flags(Backend backend) {
 
 Fingerprint Fingerprints::of(const Subject& s) {
   const Place where = place(s.backend);
+  // A gradient may stand in the file of its operation.
+  const auto file_of = [&](std::string_view folder, std::string_view suffix) {
+    const std::string own = fmt::format("{}{}{}", folder, s.op, suffix);
+    const std::string_view forward = std::string_view(s.op).substr(0, s.op.size() - (s.op.ends_with("_backward") ? 9 : 0));
+    const std::string shared = fmt::format("{}{}{}", folder, forward, suffix);
+    return tree_.find(own) == nullptr && tree_.find(shared) != nullptr ? shared : own;
+  };
   std::vector<std::string> contract = {contract_of(s)};
-  if (const std::string own = fmt::format("{}{}.hpp", kCertificates, s.op); tree_.find(own) != nullptr)
-    contract.push_back(own);
+  if (const std::string own = file_of(kCertificates, ".hpp"); tree_.find(own) != nullptr) contract.push_back(own);
   return {{Part::contract, reach(contract, s)},
-          {Part::reference, reach({fmt::format("reference/{}.hpp", s.op)}, s)},
-          {Part::properties, reach({fmt::format("falsify/properties/{}.cpp", s.op)}, s)},
-          {Part::kernel, reach({fmt::format("{}{}{}", where.kernels, s.op, where.suffix), s.source}, s)},
+          {Part::reference, reach({file_of("reference/", ".hpp")}, s)},
+          {Part::properties, reach({file_of("falsify/properties/", ".cpp")}, s)},
+          {Part::kernel, reach({file_of(where.kernels, where.suffix), s.source}, s)},
           {Part::engine, engine(s.backend)},
           {Part::flags, flags(s.backend)}};
 }

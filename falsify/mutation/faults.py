@@ -5,7 +5,7 @@
     faults.py --names ROOT OUT LIST.yaml...    only prints <set>/<back end>/<op> of each file to be written, `alone` behind those that cannot
                                                share an object with others, and `alignment` behind those with a fault of that class
 
-LIST is falsify/mutation/faults/<op>.yaml. Its faults of each back end, or of those named, are written to OUT/<set>/<back end>/<op>.cpp, with
+LIST is falsify/mutation/faults/<op>.yaml; it may hold those of <op>_backward, too. Its faults of each back end, or of those named, are written to OUT/<set>/<back end>/<op>.cpp, with
 the copies that it includes: the set is `faults`, all of which must be killed, or `scored`, which shows how many faults a campaign finds that
 nothing was tuned to. Faults of CUDA give OUT/.../<op>.cu, too; those of Vulkan <op>.cmake, which compiles their shaders. A list holds
 entries of these keys:
@@ -186,13 +186,13 @@ def check(fault, place, sources, seen, op):
             raise Wrong(f'{place}: {key} is missing, or no text')
     if not re.fullmatch(r'[a-z][a-z0-9_]*', fault['id']):
         raise Wrong(f'{place}: an id has lower-case letters, digits and underscores')
-    backend = (fault['kernel'].split('/') + [''])[1]
-    if (backend, fault['id']) in seen:
-        raise Wrong(f'{place}: this id stands twice among the faults of {backend}: rename one')
-    seen.add((backend, fault['id']))
+    of, backend = (fault['kernel'].split('/') + [''])[:2]
+    if (of, backend, fault['id']) in seen:
+        raise Wrong(f'{place}: this id stands twice among the faults of {of} on {backend}: rename one')
+    seen.add((of, backend, fault['id']))
     if fault['class'] not in CLASSES:
         raise Wrong(f'{place}: there is no class {fault["class"]}: it is one of {", ".join(CLASSES)}')
-    if not re.fullmatch(rf'{op}/({"|".join(BACKENDS)})/\w+', fault['kernel']):
+    if not re.fullmatch(rf'{op}(_backward)?/({"|".join(BACKENDS)})/\w+', fault['kernel']):
         raise Wrong(f'{place}: {fault["kernel"]} is no kernel of {op} on one of {", ".join(BACKENDS)}: move the fault to the list of its operation')
     files = sources.registering(fault['kernel'])
     if len(files) != 1:
@@ -209,7 +209,7 @@ def check(fault, place, sources, seen, op):
             raise Wrong(f'{place}: an edit has old and new, both text')
         if stray := sorted(set(edit) - {'file', 'old', 'new'}):
             raise Wrong(f'{place}: {stray[0]} is no key of an edit: quote texts that hold a comma or a colon')
-    return backend, 'scored' if 'scored' in fault else 'faults', files[0], edits
+    return of, backend, 'scored' if 'scored' in fault else 'faults', files[0], edits
 
 
 def pattern_of(edit):
@@ -321,16 +321,16 @@ def process(path, backends, names, sources, root, out):
     seen, groups = set(), {}
     for fault in faults:
         place = f'{name}: {fault.get("id", "a fault without an id")}'
-        backend, group, root_file, edits = check(fault, place, sources, seen, op)
+        of, backend, group, root_file, edits = check(fault, place, sources, seen, op)
         if backend in backends:
-            groups.setdefault((group, backend), []).append((fault, place, root_file, edits))
-    for (group, backend), checked in groups.items():
+            groups.setdefault((of, group, backend), []).append((fault, place, root_file, edits))
+    for (of, group, backend), checked in groups.items():
         if names:
             # Highway kernels are compiled once for each instruction set; copies of headers would meet those of other lists.
             alone = any('/highway' in fault['kernel'] or any('file' in edit for edit in edits) for fault, _, _, edits in checked)
-            print(f'{group}/{backend}/{op}', *['alone'] * alone, *['alignment'] * any(fault['class'] == 'alignment' for fault, *_ in checked))
+            print(f'{group}/{backend}/{of}', *['alone'] * alone, *['alignment'] * any(fault['class'] == 'alignment' for fault, *_ in checked))
         else:
-            write(name, op, group, backend, checked, sources, out)
+            write(name, of, group, backend, checked, sources, out)
 
 
 def write(name, op, group, backend, checked, sources, out):

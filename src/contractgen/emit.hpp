@@ -51,6 +51,8 @@ void descriptor(Source& out, const Contract& contract);
 std::string internal_namespace(const Contract& contract);
 void open_internal(Source& out, const Contract& contract);
 void close_internal(Source& out, const Contract& contract);
+/// Includes <folder>/<op>.hpp where it exists; a gradient may stand in the file of its operation.
+void include_of(Source& out, std::string_view folder, std::string_view op);
 /// Emits constants <dim>_min and <dim>_max.
 void dim_limits(Source& out, const Contract& contract);
 

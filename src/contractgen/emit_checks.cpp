@@ -132,8 +132,8 @@ Source oracle(const Contract& contract, const Contract* backward) {
   Source out(op + "_oracle.cpp", contract.file);
   out.line("#include \"falsify/engine/audit_oracle.hpp\"");
   out.line("#include \"falsify/engine/backward_oracle.hpp\"");
-  out.line("#include \"reference/{}.hpp\"", op);
-  if (backward != nullptr) out.line("#include \"reference/{}.hpp\"", backward->op.value);
+  include_of(out, "reference", op);
+  if (backward != nullptr) include_of(out, "reference", backward->op.value);
   out.blank();
   out.line("namespace assay::falsify {{");
   open_internal(out, contract);

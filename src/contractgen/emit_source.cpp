@@ -152,6 +152,18 @@ void pack(Source& out, const Contract& contract) {
 
 }  // namespace
 
+void include_of(Source& out, std::string_view folder, std::string_view op) {
+  constexpr std::string_view kGradient = "_backward";
+  out.line("#if __has_include(\"{}/{}.hpp\")", folder, op);
+  out.line("#include \"{}/{}.hpp\"", folder, op);
+  if (op.ends_with(kGradient)) {
+    op.remove_suffix(kGradient.size());
+    out.line("#elif __has_include(\"{}/{}.hpp\")", folder, op);
+    out.line("#include \"{}/{}.hpp\"", folder, op);
+  }
+  out.line("#endif");
+}
+
 std::string internal_namespace(const Contract& contract) { return "of_" + contract.op.value; }
 
 void open_internal(Source& out, const Contract& contract) {
@@ -195,9 +207,7 @@ Source ops_source(const Contract& contract) {
   const auto certificate = [](const Clause& clause) { return clause.kind == ClauseKind::certificate; };
   if (std::ranges::any_of(contract.clauses, certificate)) {
     out.line("#include \"contract/certificates.hpp\"");
-    out.line("#if __has_include(\"contract/certificates/{}.hpp\")", op);
-    out.line("#include \"contract/certificates/{}.hpp\"", op);
-    out.line("#endif");
+    include_of(out, "contract/certificates", op);
   }
   out.line("#include \"contract/clauses.hpp\"");
   out.line("#include \"contract/enforce.hpp\"");
