@@ -91,17 +91,24 @@ class Stage {
 
  private:
   std::byte* at(const Placed& placed) const { return arena_.base() + placed.data; }
-  /// Every element gets bits(its position in dense row-major order).
-  template <class Bits>
-  void fill(const Placed& placed, Bits bits);
+  /// Every element gets its value, of those in dense row-major order, or a poison of its own.
+  void fill(const Placed& placed, const std::vector<float>& values);
+  void poison_all(const Placed& placed);
   /// The first word of a tensor's region that is not its sentinel.
   std::optional<std::size_t> written_word(const Placed& placed) const;
   void place(Placed& placed, const TensorInfo& info, const Case& c, Random& random, std::size_t& cursor);
   /// Lays the tensor out with rows far apart, behind `cursor`. False: it has too few rows or too many, or there is no room.
   bool place_far(Placed& placed, std::size_t most_bytes, Random& random, std::size_t& cursor) const;
 
-  /// The bits of an element before the call.
+  /// An element, by its offset from element 0, that does not hold the bits that it held before the call.
+  struct Changed {
+    Index offset;
+    std::uint32_t held, now;
+  };
+  /// The bits of an element before the call; E: Elements of its type.
+  template <class E>
   std::uint32_t held_bits(std::size_t tensor, Index offset, Index dense) const;
+  std::optional<Changed> changed_element(std::size_t tensor) const;
 
   Arena& arena_;
   const Problem& problem_;

@@ -145,7 +145,7 @@ Outcome statistical(Trial& trial) {
 Outcome nonfinite(Trial& trial) {
   const Problem problem = trial.problem();
   const Run run = trial.run(problem);
-  return trial.against_oracle(trial.strictest(), problem, run);
+  return trial.against_oracle(trial.strictest(), problem, run) &= trial.against_copies(problem, run);
 }
 
 Outcome determinism(Trial& trial) {

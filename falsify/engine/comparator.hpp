@@ -22,12 +22,13 @@ enum class Tier {
 /// Compares the elements of one output. `want` is the bounded oracle's output, dense like `got`.
 /// First the class (finite, +inf, -inf, NaN) must agree; where a float32 evaluation may overflow in some
 /// order, +inf, -inf and NaN are accepted as well. Then the difference must satisfy the tier (written so that NaN fails).
-/// Where an exact value is wanted of an output of 16 bits, it is the value rounded to them. An empty sum is +0.
+/// Where an exact value is wanted of an output of 16 bits, it is the value rounded to them. An empty sum is +0. With `places`, ascending,
+/// the oracle evaluated those positions alone, and want[i] is of the element at places[i].
 Outcome compare(Tier tier, std::string_view tensor, const Shape& shape, std::span<const float> got,
-                std::span<const Bounded> want, DType dtype = DType::f32);
+                std::span<const Bounded> want, DType dtype = DType::f32, std::span<const std::size_t> places = {});
 
-/// In place of what the oracle did not evaluate: compare() passes over it, and every other difference is within its bound.
-Bounded unjudged();
+/// Where `want` is a NaN, `got` is that NaN bit for bit. Counts no elements: compare() has counted them.
+Outcome compare_payloads(std::string_view tensor, const Shape& shape, std::span<const float> got, std::span<const float> want);
 
 /// Bits of two runs.
 Outcome compare_bits(std::string_view tensor, const Shape& shape, std::span<const float> got,

@@ -246,7 +246,15 @@ std::vector<float> make_integers(const Problem& problem, std::size_t tensor, Str
   return v;
 }
 
+/// Whatever computes with a signalling NaN makes it a quiet one: what only moves it does not.
+void make_signalling(std::vector<float>& values) {
+  for (float& x : values)
+    if (std::isnan(x)) x = std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & ~0x400000u);
+}
+
 }  // namespace
+
+bool keeps_payloads(const OpDescriptor& op) { return std::ranges::find(op.pins, "nan_payload", &PinInfo::name) != op.pins.end(); }
 
 Problem make_problem(const OpDescriptor& op, const Case& c, const Arithmetic& arithmetic, DType storage) {
   Problem problem{&op, c.dims, c.params, {}, storage};
@@ -277,6 +285,9 @@ Problem make_problem(const OpDescriptor& op, const Case& c, const Arithmetic& ar
   if (c.strategy == Strategy::nonfinite)
     for (std::size_t t : reals)
       if (t != wide && Random(derive(c.seed + t, "all zeros")).chance(0.125)) std::ranges::fill(problem.values[t], 0.0F);
+  if (keeps_payloads(op) && Random(derive(c.seed, "signalling")).chance(0.5))
+    for (std::size_t t : reals)
+      if (problem.dtype(static_cast<int>(t)) == DType::f32) make_signalling(problem.values[t]);
   if (const InputHook hook = input_hook(op.name)) hook(problem, c.strategy, random);
   for (std::size_t t : inputs)
     if (op.tensors[t].storage)

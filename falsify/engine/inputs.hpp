@@ -28,6 +28,9 @@ struct Problem {
   }
 };
 
+/// The contract pins that NaNs are copied bit for bit: those drawn for it are signalling in half of the cases.
+bool keeps_payloads(const OpDescriptor& op);
+
 /// Values by the case's strategy (or its explicit values). `arithmetic` and `storage` are what the kernel declares:
 /// exact strategies use no more bits than its inputs hold, and inputs are values that their format holds.
 Problem make_problem(const OpDescriptor& op, const Case& c, const Arithmetic& arithmetic, DType storage = DType::f32);
