@@ -35,6 +35,9 @@ bool keeps_payloads(const OpDescriptor& op);
 /// exact strategies use no more bits than its inputs hold, and inputs are values that their format holds.
 Problem make_problem(const OpDescriptor& op, const Case& c, const Arithmetic& arithmetic, DType storage = DType::f32);
 
+/// Of a dim of so many places the last few decide: values that dominate, or that are not finite, are in no other.
+inline constexpr Index kLongTail = 4097;
+
 /// One tensor of values by a strategy. `wide` says that this is the input which carries the information;
 /// the others select from it (one-hot; -1, 0, 1).
 std::vector<float> make_values(const Shape& shape, Strategy strategy, bool wide, int exact_bits, Index longest,

@@ -45,6 +45,9 @@ std::vector<int> tensors_without(const OpDescriptor& op, Role role) {
   return found;
 }
 
+/// False where every float32 is an input as it is.
+bool rounds_inputs(const Roundings& r) { return r.of.inputs != Format::f32 || r.of.flushes_subnormals || r.aligned_floor > 0; }
+
 /// The same call.
 bool same_bits_in(const Problem& a, const Problem& b) {
   const auto bits = [](float x) { return std::bit_cast<std::uint32_t>(x); };
@@ -172,7 +175,7 @@ std::vector<std::vector<Bounded>> Trial::oracle(const Problem& problem) const {
   const ArithmeticScope scope(kernel_.arithmetic);
   std::vector<std::vector<Bounded>> values(problem.values.size());
   std::vector<View<Bounded>> views;
-  const bool rounds = Roundings::current().changes_inputs();
+  const bool rounds = rounds_inputs(Roundings::current());
   for (std::size_t t = 0; t < values.size(); ++t) {
     const Shape shape = problem.shape(static_cast<int>(t));
     values[t].reserve(static_cast<std::size_t>(shape.size()));

@@ -52,8 +52,6 @@ struct Roundings {
   bool leaves(double magnitude, double error) const {
     return least > 0 && magnitude + error > 0 && !(magnitude - error >= least);
   }
-  /// False where every float32 is an input as it is.
-  bool changes_inputs() const { return of.inputs != Format::f32 || of.flushes_subnormals || aligned_floor > 0; }
   bool leaves_inputs(double magnitude, double error) const {
     return least > 0 && magnitude + error > 0 && !(magnitude - error >= input_floor);
   }

@@ -141,6 +141,23 @@ TEST(Joint, SeveralDimsAreLargeAtOnce) {
   }
 }
 
+/// A default campaign of a kernel has few long lines both ways: more than 2^20 elements in all, more than 2^16 in each.
+TEST(Joint, FewLongLinesAreDrawnBothWays) {
+  for (const char* name : {"transpose", "tensor_layout", "softmax"}) {
+    const OpDescriptor& op = operation(name);
+    for (std::size_t line = 0; line < 2; ++line) {
+      int drawn = 0;
+      for (std::uint64_t seed = 1; seed <= 4; ++seed)
+        for (const Obligation& o : obligations(name))
+          for (std::uint64_t n = 0; n < kCases; ++n) {
+            const std::vector<Index> dims = draw(op, *o.info, seed, n).value().dims;
+            drawn += dims[line] > 65536 && dims[0] * dims[1] > 1 << 20 && dims[1 - line] < 64;
+          }
+      EXPECT_GE(drawn, 4) << name << ": " << op.dims[line].name;
+    }
+  }
+}
+
 /// In the turn of extents a dim is anything up to its maximum, beyond 15 and 16 bits too; where kernels run in blocks, one case in a hundred at
 /// most has more than 16384 of them.
 TEST(Joint, ExtentsReachAnythingAndSeldomManyBlocks) {
