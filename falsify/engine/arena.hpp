@@ -92,9 +92,9 @@ class Stage {
 
  private:
   std::byte* at(const Placed& placed) const { return arena_.base() + placed.data; }
-  /// Stores bits(i) in every element, i being its dense row-major position.
-  template <class Bits>
-  void fill(const Placed& placed, Bits bits);
+  /// Stores the values, in dense row-major order, or a poison of its own in every element.
+  void fill(const Placed& placed, const std::vector<float>& values);
+  void poison_all(const Placed& placed);
   /// Returns the index of the first word in a tensor's region that differs from its sentinel.
   std::optional<std::size_t> written_word(const Placed& placed) const;
   void place(Placed& placed, const TensorInfo& info, const Case& c, Random& random, std::size_t& cursor);
@@ -102,8 +102,15 @@ class Stage {
   /// the arena has no room.
   bool place_far(Placed& placed, std::size_t most_bytes, Random& random, std::size_t& cursor) const;
 
-  /// Returns the bits of an element before the call.
+  /// An element, by its offset from element 0, whose bits differ from those before the call.
+  struct Changed {
+    Index offset;
+    std::uint32_t held, now;
+  };
+  /// Returns the bits of an element before the call; E: Elements of its type.
+  template <class E>
   std::uint32_t held_bits(std::size_t tensor, Index offset, Index dense) const;
+  std::optional<Changed> changed_element(std::size_t tensor) const;
 
   Arena& arena_;
   const Problem& problem_;

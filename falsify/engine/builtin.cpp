@@ -138,7 +138,7 @@ Outcome exact(Trial& trial) {
 Outcome nonfinite(Trial& trial) {
   const Problem problem = trial.problem();
   const Run run = trial.run(problem);
-  return trial.against_oracle(trial.strictest(), problem, run);
+  return trial.against_oracle(trial.strictest(), problem, run) &= trial.against_copies(problem, run);
 }
 
 Outcome determinism(Trial& trial) {

@@ -35,9 +35,6 @@ double as_stored(DType dtype, double x) {
   return dtype == DType::f16 || dtype == DType::bf16 ? stored(dtype, static_cast<float>(x)) : x;
 }
 
-/// True for unjudged(): an empty sum never overflows, so no oracle sets both.
-bool is_unjudged(const Bounded& want) { return want.empty && want.may_overflow; }
-
 struct Limit {
   double bound = 0;
   bool any_class = false;
@@ -83,12 +80,6 @@ double error_of(Tier tier, float got, double want, const Limit& limit) {
 
 }  // namespace
 
-Bounded unjudged() {
-  Bounded nothing(0, INFINITY, INFINITY, true);
-  nothing.empty = true;
-  return nothing;
-}
-
 std::vector<double> widened(const std::vector<float>& values) { return {values.begin(), values.end()}; }
 
 std::vector<double> bounds_of(const std::vector<Bounded>& want) {
@@ -128,21 +119,26 @@ Outcome& Outcome::operator&=(const Outcome& other) {
   return *this;
 }
 
-Outcome compare(Tier tier, std::string_view tensor, const Shape& shape, std::span<const float> got,
-                std::span<const Bounded> want, DType dtype) {
+namespace {
+
+/// The tier is a constant in the loop over elements.
+template <Tier tier>
+Outcome compare_in(std::string_view tensor, const Shape& shape, std::span<const float> got, std::span<const Bounded> want, DType dtype,
+                   std::span<const std::size_t> places) {
   Outcome outcome;
-  if (got.size() != want.size())
-    return Outcome::falsify({Finding::Kind::shape, fmt::format("{} has {} elements where {} are expected", tensor, got.size(),
-                                                  want.size()), std::string(tensor), {}, 0, 0, 0});
+  const std::size_t size = static_cast<std::size_t>(shape.size()), expected_size = places.empty() ? want.size() : size;
+  if (got.size() != expected_size)
+    return Outcome::falsify({Finding::Kind::shape, fmt::format("{} has {} elements where {} are expected", tensor, got.size(), expected_size),
+                             std::string(tensor), {}, 0, 0, 0});
   const bool exactly = tier == Tier::exact || tier == Tier::bits;
-  const auto expected = [&](std::size_t i) { return exactly ? as_stored(dtype, want[i].value) : want[i].value; };
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    if (is_unjudged(want[i])) continue;
+  const auto expected = [&](const Bounded& b) { return exactly ? as_stored(dtype, b.value) : b.value; };
+  for (std::size_t n = 0; n < want.size(); ++n) {
+    const std::size_t i = places.empty() ? n : places[n];
     ++outcome.elements;
-    outcome.nonzero += want[i].value != 0;
-    const double g = got[i], w = expected(i);
-    const Limit limit = limit_of(tier, want[i]);
-    outcome.zero_passes += want[i].value != 0 && std::fabs(w) <= limit.bound;
+    outcome.nonzero += want[n].value != 0;
+    const double g = got[i], w = expected(want[n]);
+    const Limit limit = limit_of(tier, want[n]);
+    outcome.zero_passes += want[n].value != 0 && std::fabs(w) <= limit.bound;
     if (outcome.finding) continue;
     const auto fail = [&](Finding::Kind kind, std::string message) {
       outcome.kind = Outcome::Kind::falsified;
@@ -176,11 +172,41 @@ Outcome compare(Tier tier, std::string_view tensor, const Shape& shape, std::spa
       outcome.worst = std::max(outcome.worst, difference / limit.bound);
     }
   }
-  if (outcome.finding)
-    outcome.finding->errors = error_map(tensor, shape, !exactly, [&](std::size_t i) {
-      return is_unjudged(want[i]) ? 0 : error_of(tier, got[i], expected(i), limit_of(tier, want[i]));
-    });
+  if (outcome.finding) {
+    std::vector<double> errors(got.size());
+    for (std::size_t n = 0; n < want.size(); ++n) {
+      const std::size_t i = places.empty() ? n : places[n];
+      errors[i] = error_of(tier, got[i], expected(want[n]), limit_of(tier, want[n]));
+    }
+    outcome.finding->errors = error_map(tensor, shape, !exactly, [&](std::size_t i) { return errors[i]; });
+  }
   return outcome;
+}
+
+}  // namespace
+
+Outcome compare(Tier tier, std::string_view tensor, const Shape& shape, std::span<const float> got, std::span<const Bounded> want,
+                DType dtype, std::span<const std::size_t> places) {
+  const auto in = [tier] {
+    if (tier == Tier::exact) return compare_in<Tier::exact>;
+    if (tier == Tier::bits) return compare_in<Tier::bits>;
+    return tier == Tier::worst_case ? compare_in<Tier::worst_case> : compare_in<Tier::statistical>;
+  };
+  return in()(tensor, shape, got, want, dtype, places);
+}
+
+Outcome compare_payloads(std::string_view tensor, const Shape& shape, std::span<const float> got, std::span<const float> want) {
+  const auto differ = [&](std::size_t i) {
+    return std::isnan(want[i]) && std::bit_cast<std::uint32_t>(got[i]) != std::bit_cast<std::uint32_t>(want[i]);
+  };
+  std::size_t i = 0;
+  while (i < want.size() && !differ(i)) ++i;
+  if (i == want.size()) return {};
+  Finding finding = element(Finding::Kind::bits, tensor, shape, i, got[i], want[i], 0,
+                            fmt::format("got {:#010x}, want the NaN {:#010x} of the input exactly", std::bit_cast<std::uint32_t>(got[i]),
+                                        std::bit_cast<std::uint32_t>(want[i])));
+  finding.errors = error_map(tensor, shape, false, [&](std::size_t at) { return differ(at) ? INFINITY : 0; });
+  return Outcome::falsify(std::move(finding));
 }
 
 Outcome compare_bits(std::string_view tensor, const Shape& shape, std::span<const float> got,

@@ -28,6 +28,7 @@ Index pick(const Index (&list)[N], Random& random) {
 }
 
 Index draw_dim(const DimInfo& info, Random& random) {
+  if (info.max - info.min == 1) return random.between(info.min, info.max);  // a choice
   if (!info.typical.empty() && random.chance(0.05)) return info.typical[random.below(info.typical.size())];
   const double p = random.uniform();
   const Index drawn = p < 0.03 ? 0 : p < 0.33 ? pick(kSmall, random) : p < 0.70 ? pick(kMedium, random)
@@ -219,6 +220,10 @@ Index any_extent(Index least, Index most, Random& random) {
 /// microsecond per term; the smallest fraction of the seconds that a case is drawn for; octaves of the product of its
 /// large dims, and of the largest dim.
 constexpr double kMostFilled = 0.15, kMostFilledInBlocks = 0.1, kMostTermsFilled = 0.25, kLeastFilled = 0.4, kOctavesFilled = 40, kLongestFilled = 18;
+/// Three of five are slender: one dim is long, the others have up to so many of its octaves, and they cost a part of that. One in sixteen
+/// has few lines, together more than 2^20 elements, of more than 2^16 each: counters of tiles wrap there.
+constexpr double kSlender = 0.6, kSlenderCost = 0.3, kSlenderOctaves = 0.45, kLines = 1.0 / 16;
+constexpr Index kLongLine = 1 << 16, kManyElements = 1 << 20;
 
 /// Returns the order of the dims of a filled case: the longest first, then the second longest, each pair of dims in
 /// turn; the others in random order. Batches and heads are independent: few of them are enough, so they are rarely
@@ -242,12 +247,29 @@ std::vector<std::size_t> in_order_of_turn(const OpDescriptor& op, const FarTurn&
   return order;
 }
 
+/// Few long lines: the first dim in order is the line, of any residue beyond kLongLine, and of the second there are as many as it takes
+/// for kManyElements, and up to eight more. False: the dims do not allow that, or a case does not afford it.
+bool fill_with_lines(const OpDescriptor& op, const DrawSpec& spec, const std::vector<std::size_t>& order, Random& random, Case& c) {
+  if (order.size() < 2 || op.dims[order[0]].max < 2 * kLongLine || op.dims[order[1]].max <= 2 * kManyElements / kLongLine) return false;
+  std::vector<Index> dims(op.dims.size());
+  for (std::size_t d = 0; d < dims.size(); ++d) dims[d] = few_of(op.dims[d], 1, random);
+  dims[order[0]] = kLongLine + random.between(1, 1024);
+  dims[order[1]] = std::max<Index>(kManyElements / dims[order[0]] + 1 + random.between(0, 8), op.dims[order[1]].min);
+  make_valid(op, dims);
+  if (case_cost(op, dims, spec.in_blocks, spec.oracle_use) > 2 * (spec.in_blocks ? kMostFilledInBlocks : kMostFilled)) return false;
+  c.dims = std::move(dims);
+  return true;
+}
+
 /// Makes two or three dims, in a third of the draws all dims, as large as a case can afford: kernels have special paths
 /// for many rows of many columns, and for many tiles of long sums.
 void fill(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
   Random random(derive(c.seed, "filled"));
   const std::size_t n = op.dims.size();
   const std::vector<std::size_t> order = in_order_of_turn(op, *spec.filled, random);
+  Random shape(derive(c.seed, "slender"));
+  if (shape.chance(kLines) && fill_with_lines(op, spec, order, shape, c)) return;
+  const bool slender = shape.chance(kSlender);
   std::size_t large = 2 + random.below(2);
   if (random.chance(1.0 / 3)) large = n;
   std::vector<Index> few(n), small(n);
@@ -258,11 +280,11 @@ void fill(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
     few[d] = small[d] = few_of(info, 3, random);
     if (!info.typical.empty() && random.chance(0.5)) few[d] = info.typical[random.below(info.typical.size())];
     const double least = place == 0 ? 0.5 : place == 1 ? 0.2 : 0.05;
-    if (place < large && info.max > 16) octaves[d] = least + (1 - least) * random.uniform();
+    if (place < large && info.max > 16) octaves[d] = (least + (1 - least) * random.uniform()) * (slender && place > 0 ? kSlenderOctaves : 1);
   }
   for (std::size_t d = 0; d < n; ++d)
     if (op.dims[d].multiple_of >= 0) few[d] = small[d] = small[static_cast<std::size_t>(op.dims[d].multiple_of)] * random.between(1, 4);
-  const double most = (spec.in_blocks ? kMostFilledInBlocks : kMostFilled) * std::pow(kLeastFilled, random.uniform());
+  const double most = (spec.in_blocks ? kMostFilledInBlocks : kMostFilled) * (slender ? kSlenderCost : 1) * std::pow(kLeastFilled, random.uniform());
   const auto scaled = [&](double scale) {
     std::vector<Index> dims = few;
     for (std::size_t d = 0; d < n; ++d)
@@ -304,6 +326,10 @@ bool is_counted(const OpDescriptor& op, std::size_t dim) {
 /// True if the dim determines the number of integers.
 bool has_integers_along(const OpDescriptor& op, std::size_t dim) {
   return std::ranges::any_of(op.tensors, [&](const TensorInfo& tensor) { return tensor.least && shape_depends_on(op, tensor, dim); });
+}
+
+bool decides_by_tail(const DrawSpec& spec) {
+  return std::ranges::any_of(spec.strategies, [](Strategy s) { return s == Strategy::dominant || s == Strategy::nonfinite; });
 }
 
 /// Sets one dim, each in turn, to any extent up to its maximum, and keeps all others small, or at 1 if the cost
@@ -352,6 +378,10 @@ void reach_any_extent(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
     least = std::min(limit + random.between(-1, 2), most);
     most = std::min(random.chance(0.5) ? least + random.between(0, kBeyond - 2) : 4 * limit, most);
   }
+  // Where the last places of a long dim decide (inputs.cpp), tails of such dims are looked for, too.
+  if (constexpr Index kLong = 2 * kLongTail; beyond.empty() && most > kLong && decides_by_tail(spec) && random.chance(0.5) &&
+      affordable(chosen, kLong, 1, 1))
+    least = kLong;
   const DimInfo& info = op.dims[chosen];
   for (Index extent = any_extent(least, most, random);; extent = any_extent(least, most, random)) {
     for (const auto& [few, integers] : {std::pair<Index, Index>{3, 9}, {1, 9}, {3, 3}, {1, 1}})
@@ -394,7 +424,7 @@ Case draw_case(const OpDescriptor& op, const DrawSpec& spec, Random& random) {
   // A single dominant element in each row, the last one included, shows a dropped tail of a long row.
   const bool long_rows = spec.far || spec.joint || spec.extent || spec.filled;
   if (long_rows && std::ranges::find(spec.strategies, Strategy::dominant) != spec.strategies.end() &&
-      Random(derive(c.seed, "dominant")).chance(0.125))
+      Random(derive(c.seed, "dominant")).chance(*std::ranges::max_element(c.dims) >= kLongTail ? 0.6 : 0.125))
     c.strategy = Strategy::dominant;
   if (!spec.dims.empty()) {
     Random random(derive(c.seed, "dims"));

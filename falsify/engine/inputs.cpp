@@ -124,7 +124,8 @@ void fill_runs(Matrix& v, const Extents& e, Random& random) {
 }
 
 void fill_scaled(Matrix& v, int exponent, Random& random) {
-  for (float& x : v) x = static_cast<float>(std::ldexp(random.gaussian(), exponent));
+  const double scale = std::ldexp(1.0, exponent);
+  for (float& x : v) x = static_cast<float>(random.gaussian() * scale);
 }
 
 }  // namespace
@@ -247,7 +248,66 @@ std::vector<float> make_integers(const Problem& problem, std::size_t tensor, Str
   return v;
 }
 
+/// The axis of a tensor along which this dim lies; -1: along none, or along several.
+int axis_of(const OpDescriptor& op, const TensorInfo& tensor, const std::vector<Index>& dims, std::size_t dim) {
+  if (!shape_depends_on(op, tensor, dim)) return -1;
+  const Shape shape = tensor.shape(dims);
+  int found = -1;
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    if (shape[axis] == dims[dim]) found = found < 0 ? axis : shape.rank();
+  return found < shape.rank() ? found : -1;
+}
+
+/// f at each element among the last `places` along the axis.
+template <class F>
+void for_each_in_tail(std::vector<float>& values, const Shape& shape, int axis, Index places, F f) {
+  Index behind = 1;
+  for (int inner = axis + 1; inner < shape.rank(); ++inner) behind *= shape[inner];
+  const Index block = behind * shape[axis], tail = behind * places;
+  for (Index end = block; block > 0 && end <= shape.size(); end += block)
+    for (Index at = end - tail; at < end; ++at) f(values[static_cast<std::size_t>(at)]);
+}
+
+/// Has the last 1 to 16 places of the longest dim decide, where it is long: a tail of a vector or a tile that a kernel leaves out, or takes
+/// twice, shows beside tens of thousands of other terms by nothing less.
+void decide_by_tail(Problem& problem, Strategy strategy, const std::vector<std::size_t>& reals, Random random) {
+  const auto longest = static_cast<std::size_t>(std::ranges::max_element(problem.dims) - problem.dims.begin());
+  if (problem.dims.empty() || problem.dims[longest] < kLongTail || random.chance(0.125)) return;
+  const Index places = random.chance(0.5) ? random.between(1, 3) : random.between(1, 16);
+  const bool negative = random.chance(0.25);
+  for (std::size_t t = 0; t < problem.values.size(); ++t) {  // ids and lengths reach the tail
+    const TensorInfo& tensor = problem.op->tensors[t];
+    if (tensor.role == Role::out || !tensor.most || !range_depends_on(*problem.op, tensor, longest)) continue;
+    for (float& x : problem.values[t])
+      if (random.chance(0.5)) x = static_cast<float>(tensor.most(problem.dims));
+  }
+  for (const std::size_t t : reals) {
+    const TensorInfo& tensor = problem.op->tensors[t];
+    const int axis = axis_of(*problem.op, tensor, problem.dims, longest);
+    if (axis < 0) continue;
+    const Shape shape = tensor.shape(problem.dims);
+    std::vector<float>& values = problem.values[t];
+    if (strategy == Strategy::dominant) {
+      for (float& x : values) x = static_cast<float>(random.gaussian());
+      for_each_in_tail(values, shape, axis, places, [&](float& x) { x = (negative ? -4096.0F : 4096.0F) * (1 + std::fabs(x)); });
+    } else {
+      Index left = random.between(1, 3);  // of those in the tail, from the first row on
+      for_each_in_tail(values, shape, axis, places, [&](float& x) {
+        if (left > 0 && random.chance(0.5)) x = planted(random), --left;
+      });
+    }
+  }
+}
+
+/// Whatever computes with a signalling NaN makes it a quiet one: what only moves it does not.
+void make_signalling(std::vector<float>& values) {
+  for (float& x : values)
+    if (std::isnan(x)) x = std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & ~0x400000u);
+}
+
 }  // namespace
+
+bool keeps_payloads(const OpDescriptor& op) { return std::ranges::find(op.pins, "nan_payload", &PinInfo::name) != op.pins.end(); }
 
 Problem make_problem(const OpDescriptor& op, const Case& c, const Arithmetic& arithmetic, DType storage) {
   Problem problem{&op, c.dims, c.params, {}, storage};
@@ -278,6 +338,11 @@ Problem make_problem(const OpDescriptor& op, const Case& c, const Arithmetic& ar
   if (c.strategy == Strategy::nonfinite)
     for (std::size_t t : reals)
       if (t != wide && Random(derive(c.seed + t, "all zeros")).chance(0.125)) std::ranges::fill(problem.values[t], 0.0F);
+  if (c.strategy == Strategy::dominant || c.strategy == Strategy::nonfinite)
+    decide_by_tail(problem, c.strategy, reals, Random(derive(c.seed, "tail")));
+  if (keeps_payloads(op) && Random(derive(c.seed, "signalling")).chance(0.5))
+    for (std::size_t t : reals)
+      if (problem.dtype(static_cast<int>(t)) == DType::f32) make_signalling(problem.values[t]);
   if (const InputHook hook = input_hook(op.name)) hook(problem, c.strategy, random);
   for (std::size_t t : inputs)
     if (op.tensors[t].storage)

@@ -28,9 +28,15 @@ struct Problem {
   }
 };
 
+/// True if the contract pins that NaNs are copied bit for bit: half of the cases then draw signalling ones.
+bool keeps_payloads(const OpDescriptor& op);
+
 /// Makes values by the case's strategy, or takes its explicit values. `arithmetic` and `storage` are the kernel's
 /// declarations: exact strategies use no more bits than its inputs hold, and inputs are representable in their format.
 Problem make_problem(const OpDescriptor& op, const Case& c, const Arithmetic& arithmetic, DType storage = DType::f32);
+
+/// From this extent on, the last places of a dim decide: dominant and non-finite values stand nowhere else.
+inline constexpr Index kLongTail = 4097;
 
 /// Makes one tensor of values by a strategy. `wide` marks the input that carries the information; the other inputs
 /// select from it (one-hot; -1, 0, 1).

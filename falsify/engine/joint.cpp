@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <set>
 
 #include "core/errors.hpp"
 #include "falsify/engine/case.hpp"
@@ -114,12 +113,23 @@ std::optional<Places> sample_of(const OpDescriptor& op, std::span<const Index> d
   const std::size_t dim = along[random.below(along.size())];
   const Index extent = dims[dim];
   const auto count = static_cast<std::size_t>(places_for(whole, extent));
-  std::set<Index> places{0, extent - 1};
-  for (bool corner = true; places.size() < count; corner = !corner) {
+  std::vector<bool> chosen(static_cast<std::size_t>(extent));
+  std::size_t places = 0;
+  const auto choose = [&](Index place) {
+    const auto at = static_cast<std::size_t>(place);
+    places += !chosen[at];
+    chosen[at] = true;
+  };
+  choose(0), choose(extent - 1);
+  for (bool corner = true; places < count; corner = !corner) {
     const auto anywhere = static_cast<Index>(random.below(static_cast<std::uint64_t>(extent)));
-    places.insert(corner && extent > 16 ? std::max<Index>((anywhere + 15) / 16 * 16 - random.between(0, 1), 0) % extent : anywhere);
+    choose(corner && extent > 16 ? std::max<Index>((anywhere + 15) / 16 * 16 - random.between(0, 1), 0) % extent : anywhere);
   }
-  return Places{dim, {places.begin(), places.end()}};
+  Places sample{dim, {}};
+  sample.at.reserve(places);
+  for (std::size_t at = 0; at < chosen.size(); ++at)
+    if (chosen[at]) sample.at.push_back(static_cast<Index>(at));
+  return sample;
 }
 
 std::vector<std::size_t> sampled_positions(const TensorInfo& tensor, std::span<const Index> dims, const Places& sample) {

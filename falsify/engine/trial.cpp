@@ -45,6 +45,9 @@ std::vector<int> tensors_without(const OpDescriptor& op, Role role) {
   return found;
 }
 
+/// False where every float32 is an input as it is.
+bool rounds_inputs(const Roundings& r) { return r.of.inputs != Format::f32 || r.of.flushes_subnormals || r.aligned_floor > 0; }
+
 /// True if both problems are the same call.
 bool same_bits_in(const Problem& a, const Problem& b) {
   const auto bits = [](float x) { return std::bit_cast<std::uint32_t>(x); };
@@ -172,11 +175,14 @@ std::vector<std::vector<Bounded>> Trial::oracle(const Problem& problem) const {
   const ArithmeticScope scope(kernel_.arithmetic);
   std::vector<std::vector<Bounded>> values(problem.values.size());
   std::vector<View<Bounded>> views;
+  const bool rounds = rounds_inputs(Roundings::current());
   for (std::size_t t = 0; t < values.size(); ++t) {
     const Shape shape = problem.shape(static_cast<int>(t));
     values[t].reserve(static_cast<std::size_t>(shape.size()));
-    const bool real = is_floating(problem.dtype(static_cast<int>(t)));
-    for (const float x : problem.values[t]) values[t].push_back(real ? Bounded::input(x) : Bounded(x, 0, 0, false));
+    if (rounds && is_floating(problem.dtype(static_cast<int>(t))))
+      for (const float x : problem.values[t]) values[t].push_back(Bounded::input(x));
+    else
+      for (const float x : problem.values[t]) values[t].emplace_back(x, 0, 0, false);
     values[t].resize(static_cast<std::size_t>(shape.size()));
     views.emplace_back(values[t].data(), shape);
   }
@@ -192,36 +198,56 @@ std::vector<std::vector<Bounded>> Trial::oracle(const Problem& problem) const {
   return outputs;
 }
 
-/// Returns the oracle of a call reduced to the sample's places, scattered back to their positions.
-std::vector<std::vector<Bounded>> Trial::affordable_oracle(const Problem& problem) const {
+/// Returns the oracle of a call reduced to the sample's places.
+std::vector<Trial::Judged> Trial::affordable_oracle(const Problem& problem) const {
+  std::vector<Judged> judged;
   const auto sample = sample_of(*problem.op, problem.dims, random("sample"));
-  if (!sample) return oracle(problem);
-  Problem part = problem;
+  if (!sample) {
+    for (std::vector<Bounded>& want : oracle(problem)) judged.push_back({std::move(want), {}});
+    return judged;
+  }
+  Problem part{problem.op, problem.dims, problem.params, {}, problem.storage, problem.exact, problem.integers_kept};
   part.dims[sample->dim] = static_cast<Index>(sample->at.size());
+  part.values.resize(problem.values.size());
   const auto positions = [&](int t) { return sampled_positions(problem.op->tensors[static_cast<std::size_t>(t)], problem.dims, *sample); };
   for (std::size_t t = 0; t < problem.values.size(); ++t) {
     if (problem.values[t].empty()) continue;
-    part.values[t].clear();
-    for (const std::size_t at : positions(static_cast<int>(t))) part.values[t].push_back(problem.values[t][at]);
+    const std::vector<std::size_t> places = positions(static_cast<int>(t));
+    part.values[t].resize(places.size());
+    std::ranges::transform(places, part.values[t].begin(), [&](std::size_t at) { return problem.values[t][at]; });
   }
-  const auto judged = oracle(part);
-  std::vector<std::vector<Bounded>> want;
   const std::vector<int> outputs = outputs_of(*problem.op);
-  for (std::size_t o = 0; o < outputs.size(); ++o) {
-    std::vector<Bounded>& all = want.emplace_back(static_cast<std::size_t>(problem.shape(outputs[o]).size()), unjudged());
-    const std::vector<std::size_t> places = positions(outputs[o]);
-    for (std::size_t i = 0; i < places.size(); ++i) all[places[i]] = judged[o][i];
-  }
-  return want;
+  std::vector<std::vector<Bounded>> wants = oracle(part);
+  for (std::size_t o = 0; o < outputs.size(); ++o) judged.push_back({std::move(wants[o]), positions(outputs[o])});
+  return judged;
 }
 
 Outcome Trial::against_oracle(Tier tier, const Problem& problem, const Run& run) const {
-  const auto want = affordable_oracle(problem);
+  const std::vector<Judged> judged = affordable_oracle(problem);
   Outcome outcome;
   const std::vector<int> outputs = outputs_of(op_);
   for (std::size_t o = 0; o < outputs.size(); ++o)
-    outcome &= compare(tier, op_.tensors[static_cast<std::size_t>(outputs[o])].name, problem.shape(outputs[o]),
-                       run.outputs[o], want[o], problem.dtype(outputs[o]));
+    outcome &= compare(tier, op_.tensors[static_cast<std::size_t>(outputs[o])].name, problem.shape(outputs[o]), run.outputs[o],
+                       judged[o].want, problem.dtype(outputs[o]), judged[o].places);
+  return outcome;
+}
+
+Outcome Trial::against_copies(const Problem& problem, const Run& run) const {
+  if (!keeps_payloads(op_) || strictest() != Tier::bits) return {};
+  std::vector<std::vector<float>> values = problem.values;
+  std::vector<View<float>> views;
+  for (std::size_t t = 0; t < values.size(); ++t) {
+    const Shape shape = problem.shape(static_cast<int>(t));
+    values[t].resize(static_cast<std::size_t>(shape.size()));
+    views.emplace_back(values[t].data(), shape);
+  }
+  falsify::oracle(op_.name).mirror(views, problem.params);
+  Outcome outcome;
+  const std::vector<int> outputs = outputs_of(op_);
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    const auto t = static_cast<std::size_t>(outputs[o]);
+    outcome &= compare_payloads(op_.tensors[t].name, problem.shape(outputs[o]), run.outputs[o], values[t]);
+  }
   return outcome;
 }
 

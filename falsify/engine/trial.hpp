@@ -93,6 +93,9 @@ class Trial {
   /// places.
   Outcome against_oracle(Tier tier, const Problem& problem, const Run& run) const;
 
+  /// Where the contract pins payloads of NaNs: each NaN of an output is the element of an input that the reference puts there, bit for bit.
+  Outcome against_copies(const Problem& problem, const Run& run) const;
+
   /// True if the kernel keeps every float32 and every pin, so that a sum of a single term has one right result.
   bool holds_floats() const {
     const Arithmetic& a = kernel_.arithmetic;
@@ -116,7 +119,12 @@ class Trial {
   void explain(Finding& finding);
 
  private:
-  std::vector<std::vector<Bounded>> affordable_oracle(const Problem& problem) const;
+  /// What the oracle says of one output: of all of its elements, or of those at these positions.
+  struct Judged {
+    std::vector<Bounded> want;
+    std::vector<std::size_t> places;
+  };
+  std::vector<Judged> affordable_oracle(const Problem& problem) const;
   Outcome within_bounds(std::initializer_list<Done> calls) const;
 
   /// A call, with its outputs if it returned.

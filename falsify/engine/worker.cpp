@@ -21,6 +21,7 @@
 #include "core/errors.hpp"
 #include "falsify/engine/load.hpp"
 #include "runtime/cuda_host/thread_order.hpp"
+#include "runtime/new_memory.hpp"
 #include "system/child_exit.hpp"
 #include "system/child_process.hpp"
 #include "system/sandbox.hpp"
@@ -63,6 +64,9 @@ void give_freed_memory_back(Backend backend) {
   mallopt(M_MMAP_MAX, 65536);
   mallopt(M_MMAP_THRESHOLD, host ? 128 << 10 : 32 << 20);
   mallopt(M_TRIM_THRESHOLD, host ? 128 << 10 : 64 << 20);
+  // What a kernel on the host allocates by itself holds floats near the largest, 0x7f7f7f7f, until it is written.
+  constexpr int kFreed = 0x80;  // what is freed is filled with this, what is allocated with its complement
+  if (host) mallopt(M_PERTURB, kFreed);
 }
 
 void protect(const Arena& arena, std::size_t begin, std::size_t end, int access) {
@@ -123,7 +127,10 @@ void run_on(Device& device, const Kernel& kernel, Call call, const Arena& arena,
     call.tensors[t] = {p.dtype, address, p.shape, p.strides};
   }
   if (const auto why = refuses(kernel, call)) throw Refused{*why};
-  kernel.run(call, device);
+  {
+    const PoisonNewMemory poison;
+    kernel.run(call, device);
+  }
   device.synchronize();
   for (std::size_t t = 0; t < buffers.size(); ++t)
     for (std::size_t i = 0; i < placed[t].pieces; ++i) {

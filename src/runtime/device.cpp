@@ -1,6 +1,8 @@
 #include "runtime/device.hpp"
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -9,6 +11,7 @@
 #include <utility>
 
 #include "runtime/host_memory.hpp"
+#include "runtime/new_memory.hpp"
 #include "runtime/registry.hpp"
 #include "runtime/span.hpp"
 
@@ -16,6 +19,9 @@ namespace assay {
 namespace {
 
 constexpr std::size_t kCount = std::size(kBackends);
+
+std::atomic<int> poisoned{0};  ///< PoisonNewMemory alive
+constexpr std::size_t kPoisonedAtOnce = std::size_t{1} << 20;
 
 std::array<DeviceFactory, kCount>& factories() {
   static std::array<DeviceFactory, kCount> table{};
@@ -123,6 +129,9 @@ Buffer::~Buffer() {
   device_->budget().refund(account_.get(), bytes_);
 }
 
+PoisonNewMemory::PoisonNewMemory() { ++poisoned; }
+PoisonNewMemory::~PoisonNewMemory() { --poisoned; }
+
 template <class Bytes>
 Buffer Device::accounted(std::size_t bytes, Bytes make) {
   if (bytes == 0) return {};
@@ -137,7 +146,13 @@ Buffer Device::accounted(std::size_t bytes, Bytes make) {
 }
 
 Buffer Device::allocate(std::size_t bytes) {
-  return accounted(bytes, [&] { return allocate_bytes(bytes); });
+  Buffer made = accounted(bytes, [&] { return allocate_bytes(bytes); });
+  if (poisoned > 0 && bytes > 0) {
+    const std::vector<std::byte> poison(std::min(bytes, kPoisonedAtOnce), std::byte{0xff});
+    for (std::size_t at = 0; at < bytes; at += poison.size())
+      upload_bytes(static_cast<std::byte*>(made.address()) + at, poison.data(), std::min(poison.size(), bytes - at));
+  }
+  return made;
 }
 
 Buffer Device::allocate(std::size_t bytes, Fence fence) {

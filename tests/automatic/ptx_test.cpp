@@ -164,6 +164,22 @@ TEST(Ptx, WhatDoesNotAssembleIsSaid) {
   EXPECT_NE(wrong.why, "");
 }
 
+TEST(Ptx, NamesOfUnnamedNamespacesAreThoseOfAnyBuild) {
+  const auto built = [](const char* hash, const char* process, int length) {
+    return fmt::format(".entry _ZN39_INTERNAL_{0}_9_norm_a_cu_8d5685025assay4cpu2{2}_GLOBAL__N__{0}_9_norm_a_cu_8d568502{1}1kILi3EEEPf_param_0", hash,
+                       process, length);
+  };
+  EXPECT_EQ(of_any_build(built("06e53b8b", "", 41)), ".entry _ZN_INTERNAL_9_norm_a_cu5assay4cpu2_GLOBAL__N__9_norm_a_cu1kILi3EEEPf_param_0");
+  for (const char* process : {"_1", "_12894"})
+    EXPECT_EQ(of_any_build(built("9f075d8a", process, 41 + static_cast<int>(std::string_view(process).size()))), of_any_build(built("06e53b8b", "", 41)));
+  const Instruction load{"", "ld.global.f32", {"%f1", "[_ZN39_INTERNAL_06e53b8b_9_norm_a_cu_8d5685021tE+4]"}};
+  Instruction again = load;
+  again.operands[1].replace(16, 8, "9f075d8a");
+  EXPECT_EQ((Mutant{"", {{7, {load}}}}.key()), (Mutant{"", {{7, {again}}}}.key()));
+  for (const char* other : {"", "add.s32 %r1, %r2, 41;", "3_GLOBAL__N_", "9_INTERNAL_", "41_GLOBAL__N__06e53b8b_9_norm", "40_GLOBAL__N__06e53b8b_9_norm_a_cu_8d568502"})
+    EXPECT_EQ(of_any_build(other), other);
+}
+
 TEST(Ptx, DumpsHoldOneFileAfterTheOther) {
   const std::string header = "\nFatbin ptx code:\n================\narch = sm_80\nhost = linux\ncompressed\n\n";
   const auto files = dumped(header + "\n\n.version 9.0\n.target sm_80\n" + "\nFatbin elf code:\n=====\narch = sm_90\n" + header + "//\n.version 9.0\n.target sm_80\nret;\n");

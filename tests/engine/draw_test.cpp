@@ -280,6 +280,60 @@ TEST(Draw, EverySpecialValueIsPlanted) {
   EXPECT_TRUE(nan && plus && minus && negative_nan);
 }
 
+/// Where contracts pin payloads, half of the calls with NaNs have signalling ones, and no other calls have any.
+TEST(Draw, NaNsAreSignallingWherePayloadsArePinned) {
+  const auto signalling = [](std::string_view name) {
+    int calls = 0;
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+      Case c;
+      c.dims.assign(operation(name).dims.size(), 6);
+      c.strategy = Strategy::nonfinite;
+      c.seed = seed;
+      bool any = false;
+      for (const auto& values : make_problem(operation(name), c, {}).values)
+        for (const float x : values) any = any || (std::isnan(x) && (std::bit_cast<std::uint32_t>(x) & 0x400000U) == 0);
+      calls += any;
+    }
+    return calls;
+  };
+  for (const char* pinned : {"transpose", "tensor_layout", "embedding"}) EXPECT_NEAR(signalling(pinned), 70, 30) << pinned;
+  for (const char* other : {"matmul", "softmax", "nf4_quantize"}) EXPECT_EQ(signalling(other), 0) << other;
+}
+
+/// The last places of a long dim decide: by large values or by ones that are not finite, and often by the very last.
+TEST(Draw, TheTailOfALongDimDecides) {
+  const OpDescriptor& op = operation("matmul");
+  for (const Index k : {Index{4096}, Index{8195}})
+    for (const Strategy strategy : {Strategy::dominant, Strategy::nonfinite}) {
+      int tails = 0, last = 0;
+      for (std::uint64_t seed = 0; seed < 100; ++seed) {
+        Case c;
+        c.dims = {2, k, 3};
+        c.strategy = strategy;
+        c.seed = seed;
+        const std::vector<float> b = make_problem(op, c, {}).values[1];
+        const auto decides = [&](Index from, Index to) {
+          return std::any_of(b.begin() + from * 3, b.begin() + to * 3, [](float x) { return !(std::fabs(x) < 4096); });
+        };
+        const bool tail = decides(k - 16, k) && (strategy == Strategy::nonfinite || !decides(0, k - 16));
+        tails += tail;
+        last += tail && decides(k - 1, k);
+      }
+      EXPECT_EQ(tails > 50, k > 4096) << k << ' ' << name(strategy);
+      EXPECT_EQ(last > 30, k > 4096) << k << ' ' << name(strategy);
+    }
+}
+
+/// A dim of two values has each as often: linear without inputs and without a bias is one case in some dozens.
+TEST(Draw, ADimOfTwoValuesHasBothAsOften) {
+  const OpDescriptor& op = operation("linear");
+  const auto d = static_cast<std::size_t>(std::ranges::find(op.dims, "biases", &DimInfo::name) - op.dims.begin());
+  int without = 0, all = 0;
+  for (const Obligation& o : obligations(op.name))
+    for (std::uint64_t n = 0; n < 100; ++n, ++all) without += draw(op, *o.info, 1, n).value().dims[d] == 0;
+  EXPECT_NEAR(without, all / 2, all / 10);
+}
+
 /// NaNs are quiet, of either sign, with distinct payloads: kernels must not depend on the payload.
 TEST(Draw, NaNsAreQuietWithPayloadsOfTheirOwn) {
   std::set<std::uint32_t> payloads;

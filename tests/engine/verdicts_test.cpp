@@ -249,6 +249,54 @@ TEST(Verdicts, CopiesKeepTheSignOfZero) {
   EXPECT_EQ(found(k, "differential", 60), "bits");
 }
 
+/// Each makes a signalling NaN a quiet one, or loses what a NaN carries.
+TEST(Verdicts, CopiesKeepNaNsBitForBit) {
+  const auto losing = [](std::string_view id, std::size_t output, auto lose) {
+    Kernel k = kernel(id);
+    k.run = [right = kernel(id).run, output, lose](const Call& call, Device& device) {
+      right(call, device);
+      const View<float> y = call.tensors[output].as<float>();
+      for (Index i = 0; i < y.dim(0); ++i)
+        for (Index j = 0; j < y.dim(1); ++j)
+          if (std::isnan(y(i, j))) y(i, j) = std::bit_cast<float>(lose(std::bit_cast<std::uint32_t>(y(i, j))));
+    };
+    return found(k, "nonfinite", 40);
+  };
+  for (const auto& [id, output] : {std::pair("transpose/cpu/naive", 1), {"tensor_layout/cpu/naive", 1}, {"embedding/cpu/naive", 2}}) {
+    EXPECT_EQ(losing(id, static_cast<std::size_t>(output), [](std::uint32_t x) { return x | 0x400000U; }), "bits") << id;
+    EXPECT_EQ(losing(id, static_cast<std::size_t>(output), [](std::uint32_t x) { return x & ~1U; }), "bits") << id;
+    EXPECT_EQ(losing(id, static_cast<std::size_t>(output), [](std::uint32_t x) { return x & 0x7fffffffU; }), "bits") << id;
+    EXPECT_EQ(losing(id, static_cast<std::size_t>(output), [](std::uint32_t x) { return x; }), "") << id;
+  }
+}
+
+/// Adds what new memory holds to its first output: right wherever that is zero, as pages from the system are.
+TEST(Verdicts, NewMemoryHoldsNothingOfUse) {
+  static constexpr std::size_t kBytes = std::size_t{1} << 20;
+  const Body from_malloc = [](const Call& call, Device& device) {
+    right(call, device);
+    auto* const memory = static_cast<volatile float*>(std::malloc(kBytes));
+    if (float* const c = first_of(call); c != nullptr) *c += memory[kBytes / 8];
+    std::free(const_cast<float*>(memory));
+  };
+  EXPECT_EQ(found(with("matmul/cpu/naive", from_malloc), "differential"), "value");
+  for (const char* const id : {"matmul/cpu/naive", "matmul/cuda-host/naive16", "matmul/vulkan/naive16"}) {
+    if (std::ranges::find(kernels(), id, &Kernel::id) == kernels().end()) continue;  // a build without Vulkan
+    Kernel k = kernel(id);
+    k.run = [run = k.run](const Call& call, Device& device) {
+      run(call, device);
+      const Buffer memory = device.allocate(kBytes);
+      float added = 0, c = 0;
+      device.download(&added, static_cast<const float*>(memory.address()) + kBytes / 8, sizeof added);
+      if (product_of(call).size() == 0) return;
+      device.download(&c, product_of(call).data(), sizeof c);
+      c += added;
+      device.upload(product_of(call).data(), &c, sizeof c);
+    };
+    EXPECT_EQ(found(k, "differential"), "class") << id;
+  }
+}
+
 TEST(Verdicts, NonfiniteInputsMustShow) {
   const Kernel k = with("matmul/cpu/naive", [](const Call& call, Device& device) {
     right(call, device);

@@ -58,6 +58,10 @@ struct Place {
 std::vector<Place> places(const Program& program);
 Mutant mutant(const Program& program, const Place& place);
 
+/// The text without what differs from one build of the same sources to the next: nvcc names an unnamed namespace, and what only its file
+/// sees, by hashes of the file and at times by a process ("41_GLOBAL__N__06e53b8b_9_norm_a_cu_8d568502"). The file's own name stays.
+std::string of_any_build(std::string_view text);
+
 /// FNV-1a: identifies content in reports.
 std::uint64_t hash(std::string_view text, std::uint64_t seed = 0xcbf29ce484222325u);
 

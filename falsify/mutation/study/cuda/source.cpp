@@ -63,7 +63,7 @@ json examine(std::span<const Kernel* const> kernels) {
 class Entry {
  public:
   Entry(const ptx::Module& module, const std::string& name, int capability)
-      : program_(module, name), places_(ptx::places(program_)), hash_(ptx::hash(program_.text())), capability_(capability) {}
+      : program_(module, name), places_(ptx::places(program_)), hash_(ptx::hash(ptx::of_any_build(program_.text()))), capability_(capability) {}
 
   const ptx::Program& program() const { return program_; }
   const std::vector<ptx::Place>& places() const { return places_; }
