@@ -54,6 +54,12 @@ class CommandOptions {
   CLI::App* app_;
 };
 
+/// How a command prints.
+struct Output {
+  bool json = false;   ///< one JSON document on standard output, and nothing else there
+  bool quiet = false;  ///< no progress on standard error
+};
+
 /// What is wrong with a command line, in one sentence without its end.
 struct WrongCommandLine : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -66,7 +72,8 @@ class Parser {
   Parser(const Parser&) = delete;
   Parser& operator=(const Parser&) = delete;
 
-  CommandOptions command(const std::string& name, const std::string& help);
+  /// A command with --json and --quiet: every command takes both.
+  CommandOptions command(const std::string& name, const std::string& help, Output& output);
 
   /// True where a command was chosen; false where help or the version was asked for, and printed. Throws WrongCommandLine.
   bool parse(int argc, char** argv);
