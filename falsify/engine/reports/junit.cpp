@@ -1,5 +1,5 @@
-// JUnit XML as Jenkins reads it (junit-4.xsd and junit-10.xsd): a `skipped` has no attributes in the older one, and
-// `testsuites` none of that name.
+// JUnit XML that every reader takes (tests/reports/junit.xsd): the oldest schema of Jenkins allows no attributes of `skipped`, and
+// no attribute of that name in `testsuites`.
 #include <fmt/format.h>
 
 #include <algorithm>
