@@ -16,6 +16,7 @@ struct ShardReport {
 /// What the whole run would have reported: verdicts, totals and clauses are those of all shards together, `seconds` is the longest
 /// shard's. Throws InputError naming the files where the reports are not the shards of one run, each once and none
 /// missing, or where a kernel of the whole is in none of them or in two.
+/// Clauses that were never evaluated are judged here alone: one shard may evaluate what another does not reach.
 nlohmann::json merge_reports(const std::vector<ShardReport>& shards);
 
 }  // namespace assay::falsify
