@@ -160,6 +160,7 @@ bool is_shipped(std::string_view build) {
   return build.starts_with("Release,") && build.find("sanitized") == std::string_view::npos;
 }
 
+// The gate runs all other kernels itself. It runs Vulkan kernels too, on lavapipe, which says nothing of a GPU.
 bool needs_evidence(Backend backend) { return !traits(backend).host; }
 
 std::string evidence_file(std::string_view kernel) {

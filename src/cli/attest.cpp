@@ -27,12 +27,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct Options : Output {
   std::vector<std::string> ops;
   std::string backend, kernel, root = ".", out, key, report, limit = "10s", seed = "1";
   int cases = 2 * falsify::kLeastDraws;
   int jobs = 0;
-  bool json = false, quiet = false;
 };
 
 /// Returns the registered kernels of this project that need evidence, by id.
@@ -172,9 +171,9 @@ int run(const Options& o) {
 
 Command add_attest(Parser& parser) {
   using namespace attest_command;
-  auto command =
-      parser.command("attest", "Write evidence of campaigns on this machine's devices, for `assay gate` elsewhere");
   auto o = std::make_shared<Options>();
+  auto command =
+      parser.command("attest", "Write evidence of campaigns on this machine's devices, for `assay gate` elsewhere", *o);
   command.option("OP", o->ops, "Operations (all of them by default)");
   command.option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");
   command.option("--kernel", o->kernel, "Only this kernel");
@@ -188,8 +187,6 @@ Command add_attest(Parser& parser) {
   command.option("--out", o->out, "Write to this folder instead of ROOT/ci/evidence");
   command.option("--report", o->report, "Write report.json, junit.xml and replay files to this folder");
   command.option("--jobs", o->jobs, "Campaigns at once (0: one per processor)").range(0, 1024);
-  command.flag("--json", o->json, "One JSON document on standard output");
-  command.flag("--quiet", o->quiet, "No progress");
   return {command, [o] { return run(*o); }};
 }
 

@@ -19,11 +19,10 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct Options : Output {
   std::vector<std::string> ops;
   std::string backend, kernel, report, limit = "10s";
   int jobs = 0;
-  bool json = false;
   ForeignOptions foreign;
 };
 
@@ -72,8 +71,8 @@ int run(const Options& o) {
 
 Command add_audit(Parser& parser) {
   using namespace audit_command;
-  auto command = parser.command("audit", "See from outside how kernels add and round, and compare it with what they declare");
   auto o = std::make_shared<Options>();
+  auto command = parser.command("audit", "See from outside how kernels add and round, and compare it with what they declare", *o);
   const auto ops = command.option("OP", o->ops, "Operations (all of them by default)");
   const auto backend = command.option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");
   const auto kernel = command.option("--kernel", o->kernel, "Only this kernel (an id of `assay list`, or a mutant's)");
@@ -82,7 +81,6 @@ Command add_audit(Parser& parser) {
   command.option("--limit", o->limit, kLimitHelp).with_default();
   command.option("--report", o->report, "Write audit.json and one <kernel>.audit.json each to this folder");
   command.option("--jobs", o->jobs, "Kernels at once (0: one per processor)").range(0, 1024);
-  command.flag("--json", o->json, "One JSON document on standard output");
   return {command, [o] { return run(*o); }};
 }
 

@@ -57,11 +57,11 @@ void print(const nlohmann::json& sandbox) {
   for (const auto& open : sandbox["not_contained"]) fmt::print("           not contained: {}\n", open.get<std::string>());
 }
 
-int run(bool as_json) {
+int run(const Output& output) {
   const nlohmann::json contained = sandbox();  // before a device is opened
   nlohmann::json backends = nlohmann::json::array();
   for (Backend backend : kBackends) backends.push_back(examine(backend));
-  if (as_json) {
+  if (output.json) {
     fmt::print("{}\n", nlohmann::json{{"schema", "assay-doctor/1"}, {"backends", backends}, {"sandbox", contained}}.dump(2));
     return kNothingFalsified;
   }
@@ -83,10 +83,9 @@ int run(bool as_json) {
 
 Command add_doctor(Parser& parser) {
   using namespace doctor_command;
-  auto command = parser.command("doctor", "What can run here, why the rest cannot, and what kernels are kept from");
-  auto as_json = std::make_shared<bool>(false);
-  command.flag("--json", *as_json, "One JSON document on standard output");
-  return {command, [as_json] { return run(*as_json); }};
+  auto output = std::make_shared<Output>();
+  auto command = parser.command("doctor", "What can run here, why the rest cannot, and what kernels are kept from", *output);
+  return {command, [output] { return run(*output); }};
 }
 
 }  // namespace assay::cli

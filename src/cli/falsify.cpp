@@ -26,14 +26,14 @@ namespace assay::cli {
 namespace falsify_command {
 namespace {
 
-struct Options {
+struct Options : Output {
   std::vector<std::string> ops;
   std::string backend, kernel, obligation, shard, time, kernel_time, report, journal, dims, limit = "10s";
   int cases = falsify::kDefaultCases;
   Index largest = 0;
   int jobs = 0;
   std::string seed = "1";
-  bool first = false, json = false, quiet = false;
+  bool first = false;
   ForeignOptions foreign;
 };
 
@@ -211,8 +211,8 @@ int run(const Options& o) {
 
 Command add_falsify(Parser& parser) {
   using namespace falsify_command;
-  auto command = parser.command("falsify", "Try to prove kernels wrong");
   auto o = std::make_shared<Options>();
+  auto command = parser.command("falsify", "Try to prove kernels wrong", *o);
   const auto ops = command.option("OP", o->ops, "Operations (all of them by default)");
   const auto backend = command.option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");
   const auto kernel = command.option("--kernel", o->kernel, "Only this kernel (an id of `assay list`, or a mutant's)");
@@ -234,8 +234,6 @@ Command add_falsify(Parser& parser) {
   command.option("--journal", o->journal, "Record what is finished in this file; started again with it, go on from there");
   command.option("--report", o->report, "Write report.html, report.json, junit.xml, assay.sarif and replay files to this folder");
   command.option("--jobs", o->jobs, "Campaigns at once (0: one per processor)").range(0, 1024);
-  command.flag("--json", o->json, "One JSON document on standard output");
-  command.flag("--quiet", o->quiet, "No progress");
   return {command, [o] { return run(*o); }};
 }
 

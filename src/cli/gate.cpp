@@ -37,11 +37,11 @@ constexpr milliseconds kTime{40'000}, kTimeOfEach{3'000};
 /// Maximum number of kernels named on a line of the summary.
 constexpr std::size_t kNamed = 6;
 
-struct Options {
+struct Options : Output {
   std::string base, root = ".", time, report, signers, seed, limit = "10s";
   std::vector<std::string> agreed;
   int jobs = 0;
-  bool all = false, lock = false, plan = false, json = false, quiet = false;
+  bool all = false, lock = false, plan = false;
 };
 
 /// State determined before any campaign runs.
@@ -289,7 +289,8 @@ int write_lock(const Options& o) {
   falsify::Environment lock = falsify::lock_of(tree);
   for (const auto& [name, value] : machine) lock[name] = value;
   files::write(path, falsify::lock_text(lock));
-  if (!o.quiet) fmt::print("{}", falsify::lock_text(lock));
+  if (o.json) fmt::print("{}\n", json{{"schema", "assay-lock/1"}, {"environment", lock}}.dump(1));
+  else if (!o.quiet) fmt::print("{}", falsify::lock_text(lock));
   return kNothingFalsified;
 }
 
@@ -323,9 +324,9 @@ int run(const Options& o) {
 
 Command add_gate(Parser& parser) {
   using namespace gate_command;
-  auto command =
-      parser.command("gate", "Try to prove wrong what a change touches; ask for evidence of what cannot run here");
   auto o = std::make_shared<Options>();
+  auto command =
+      parser.command("gate", "Try to prove wrong what a change touches; ask for evidence of what cannot run here", *o);
   const auto base = command.option("--base", o->base, "The revision that the change is to be merged into");
   command.flag("--all", o->all, "Every kernel, whatever changed").excludes(base);
   command.flag("--lock", o->lock, "Write what this machine has to ci/environment.lock, and run nothing").excludes(base);
@@ -341,8 +342,6 @@ Command add_gate(Parser& parser) {
   command.option("--jobs", o->jobs, "Campaigns at once (0: one per processor)").range(0, 1024);
   command.option("--agree", o->agreed, "This kernel may refuse more cases than its evidence says (may be given again)");
   command.flag("--plan", o->plan, "Say what is touched, and run nothing");
-  command.flag("--json", o->json, "One JSON document on standard output");
-  command.flag("--quiet", o->quiet, "No progress");
   return {command, [o] { return run(*o); }};
 }
 

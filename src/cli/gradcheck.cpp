@@ -20,11 +20,10 @@ using falsify::GradientCase;
 using falsify::GradientReport;
 using falsify::LinkResult;
 
-struct Options {
+struct Options : Output {
   std::vector<std::string> ops;
   std::string backend, seed = "1";
   int cases = 10;
-  bool json = false;
 };
 
 /// Runs kernels in one worker per back end, guarded as in a campaign.
@@ -143,13 +142,12 @@ int run(const Options& o) {
 
 Command add_gradcheck(Parser& parser) {
   using namespace gradcheck_command;
-  auto command = parser.command("gradcheck", "Every gradient of every contract: exact derivatives, differences, kernels");
   auto o = std::make_shared<Options>();
+  auto command = parser.command("gradcheck", "Every gradient of every contract: exact derivatives, differences, kernels", *o);
   command.option("OP", o->ops, "Operations (all of them by default)");
   command.option("--backend", o->backend, "Only kernels of this back end: cpu, cuda-host, vulkan, cuda");
   command.option("--cases", o->cases, "Random points for each gradient").with_default().range(1, 1'000'000);
   command.option("--seed", o->seed, "Seed of the points").with_default();
-  command.flag("--json", o->json, "One JSON document on standard output");
   return {command, [o] { return run(*o); }};
 }
 

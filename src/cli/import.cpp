@@ -19,9 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct Options : Output {
   std::string file, output;
-  bool force = false, json = false;
+  bool force = false;
 };
 
 /// Returns the path of the skeleton, which is named after the operation.
@@ -94,13 +94,12 @@ int run(const Options& o) {
 
 Command add_import(Parser& parser) {
   using namespace import_command;
-  auto command = parser.command("import", "Make a skeleton of a contract from a published provable-contracts YAML");
   auto o = std::make_shared<Options>();
+  auto command = parser.command("import", "Make a skeleton of a contract from a published provable-contracts YAML", *o);
   command.option("FILE", o->file, "The published contract").required();
   command.option("--output", o->output,
                  "Where to write the skeleton; its name is the operation's (./OP.yaml, from FILE's name)");
   command.flag("--force", o->force, "Overwrite a file that is there");
-  command.flag("--json", o->json, "One JSON document on standard output");
   return {command, [o] { return run(*o); }};
 }
 

@@ -113,19 +113,17 @@ int explain(const std::string& which, bool as_json) {
 }  // namespace
 
 Command add_list(Parser& parser) {
-  auto command = parser.command("list", "Operations and their kernels");
-  auto as_json = std::make_shared<bool>(false);
-  command.flag("--json", *as_json, "One JSON document on standard output");
-  return {command, [as_json] { return list(*as_json); }};
+  auto output = std::make_shared<Output>();
+  auto command = parser.command("list", "Operations and their kernels", *output);
+  return {command, [output] { return list(output->json); }};
 }
 
 Command add_explain(Parser& parser) {
-  auto command = parser.command("explain", "One contract in words");
+  auto output = std::make_shared<Output>();
+  auto command = parser.command("explain", "One contract in words", *output);
   auto which = std::make_shared<std::string>();
-  auto as_json = std::make_shared<bool>(false);
   command.option("OP", *which, "The operation").required();
-  command.flag("--json", *as_json, "One JSON document on standard output");
-  return {command, [which, as_json] { return explain(*which, *as_json); }};
+  return {command, [which, output] { return explain(*which, output->json); }};
 }
 
 }  // namespace assay::cli

@@ -11,10 +11,9 @@ namespace assay::cli {
 namespace merge_command {
 namespace {
 
-struct Options {
+struct Options : Output {
   std::vector<std::string> reports;
   std::string report;
-  bool json = false;
 };
 
 int run(const Options& o) {
@@ -32,11 +31,10 @@ int run(const Options& o) {
 
 Command add_merge(Parser& parser) {
   using namespace merge_command;
-  auto command = parser.command("merge", "Put the reports of all shards together; the verdict is that of the whole run");
   auto o = std::make_shared<Options>();
+  auto command = parser.command("merge", "Put the reports of all shards together; the verdict is that of the whole run", *o);
   command.option("REPORT", o->reports, "report.json of each shard of one `assay falsify --shard I/N`").required();
   command.option("--report", o->report, "Write report.html, report.json, junit.xml, assay.sarif and replay files to this folder");
-  command.flag("--json", o->json, "One JSON document on standard output");
   return {command, [o] { return run(*o); }};
 }
 

@@ -22,12 +22,12 @@ namespace assay::cli {
 namespace mutants_command {
 namespace {
 
-struct Options {
+struct Options : Output {
   std::vector<std::string> ops;
   std::string backend, report, limit = "2s", seed = "1";
   int cases = 50;
   int jobs = 0;
-  bool shrink = false, json = false, quiet = false;
+  bool shrink = false;
   bool automatic = false;
   std::string kernel, mutant, screened, judged, family;
   int sample = 0, attack_cases = 2000;
@@ -165,8 +165,8 @@ int run(const Options& o) {
 
 Command add_mutants(Parser& parser) {
   using namespace mutants_command;
-  auto command = parser.command("mutants", "Try the suites on wrong kernels: every one must be falsified");
   auto o = std::make_shared<Options>();
+  auto command = parser.command("mutants", "Try the suites on wrong kernels: every one must be falsified", *o);
   command.option("OP", o->ops, "Operations (all of them by default)");
   command.option("--backend", o->backend, "Only mutants of this back end: cpu, cuda-host, vulkan, cuda");
   command.option("--family", o->family, "Only mutants whose id begins so: adversarial are those that pass tests without computing");
@@ -180,8 +180,6 @@ Command add_mutants(Parser& parser) {
   command.option("--report", o->report, "Write mutants.html, mutants.json and junit.xml to this folder, and for hand-written mutants what `assay falsify` writes");
   command.option("--jobs", o->jobs, "Campaigns at once (0: one per processor)").range(0, 1024);
   const auto shrink = command.flag("--shrink", o->shrink, "Shrink each counterexample and print the smallest case");
-  command.flag("--json", o->json, "One JSON document on standard output");
-  command.flag("--quiet", o->quiet, "No progress");
   const auto automatic_flag = command.flag("--automatic", o->automatic,
                                            "Mutants of kernels' own code, one place at a time (15 cases by default)")
                              .excludes(shrink).excludes(faults);

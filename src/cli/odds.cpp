@@ -17,12 +17,11 @@ namespace assay::cli {
 namespace odds_command {
 namespace {
 
-struct Options {
+struct Options : Output {
   std::string record = "ci/clean-runs.jsonl";
   std::vector<std::string> add;
   int kernels = 2;
   int cases = 0;
-  bool json = false;
 };
 
 nlohmann::json read_report(const std::string& path) {
@@ -86,9 +85,9 @@ int run(const Options& o) {
 
 Command add_odds(Parser& parser) {
   using namespace odds_command;
-  auto command =
-      parser.command("odds", "How likely a false alarm is, at most, by the record of runs against right kernels");
   auto o = std::make_shared<Options>();
+  auto command =
+      parser.command("odds", "How likely a false alarm is, at most, by the record of runs against right kernels", *o);
   command.option("--record", o->record, "The record: campaigns against kernels believed right").with_default();
   command.option("--add", o->add, "Add the campaigns of these reports (report.json) to the record first");
   command.option("--kernels", o->kernels, "Kernels that the gate run falsifies")
@@ -97,7 +96,6 @@ Command add_odds(Parser& parser) {
   command.option("--cases", o->cases,
                  "Cases against each of them (0: as many as the gate runs where time does not end it)")
       .range(0, 1'000'000'000);
-  command.flag("--json", o->json, "One JSON document on standard output");
   return {command, [o] { return run(*o); }};
 }
 

@@ -44,8 +44,11 @@ Parser::Parser(const std::string& description, const std::string& version) : app
 
 Parser::~Parser() = default;
 
-CommandOptions Parser::command(const std::string& name, const std::string& help) {
-  return CommandOptions(app_->add_subcommand(name, help));
+CommandOptions Parser::command(const std::string& name, const std::string& help, Output& output) {
+  CommandOptions options(app_->add_subcommand(name, help));
+  options.flag("--json", output.json, "One JSON document on standard output");
+  options.flag("--quiet", output.quiet, "No progress");
+  return options;
 }
 
 bool Parser::parse(int argc, char** argv) {

@@ -53,6 +53,12 @@ class CommandOptions {
   CLI::App* app_;
 };
 
+/// How a command prints.
+struct Output {
+  bool json = false;   ///< one JSON document on standard output, and nothing else there
+  bool quiet = false;  ///< no progress on standard error
+};
+
 /// An error of the command line, as one sentence without its final period.
 struct WrongCommandLine : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -65,7 +71,8 @@ class Parser {
   Parser(const Parser&) = delete;
   Parser& operator=(const Parser&) = delete;
 
-  CommandOptions command(const std::string& name, const std::string& help);
+  /// A command with --json and --quiet: every command takes both.
+  CommandOptions command(const std::string& name, const std::string& help, Output& output);
 
   /// Returns true if a command was chosen, false if help or the version was printed. Throws WrongCommandLine.
   bool parse(int argc, char** argv);

@@ -78,16 +78,15 @@ int run(const std::string& file, const std::string& library, const std::string& 
 
 Command add_replay(Parser& parser) {
   using namespace replay_command;
-  auto command = parser.command("replay", "Run one stored case again");
+  auto output = std::make_shared<Output>();
+  auto command = parser.command("replay", "Run one stored case again", *output);
   auto file = std::make_shared<std::string>();
   auto library = std::make_shared<std::string>();
   auto limit = std::make_shared<std::string>("10s");
-  auto as_json = std::make_shared<bool>(false);
   command.option("FILE", *file, "A file written by `assay falsify`").required();
   command.option("--lib", *library, "Where the shared library of a foreign kernel is now");
   command.option("--limit", *limit, kLimitHelp).with_default();
-  command.flag("--json", *as_json, "One JSON document on standard output");
-  return {command, [file, library, limit, as_json] { return run(*file, *library, *limit, *as_json); }};
+  return {command, [file, library, limit, output] { return run(*file, *library, *limit, output->json); }};
 }
 
 }  // namespace assay::cli

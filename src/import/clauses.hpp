@@ -21,6 +21,7 @@ struct Key {
 };
 
 /// One value: a scalar, or a map or list without entries.
+/// Values are counted, not keys, and an alias once for each path to it: what is carried over and what is not add up.
 struct Clause {
   std::vector<Key> keys;  ///< outermost first: equations, softmax, invariants, 0
   contract::model::Place at;

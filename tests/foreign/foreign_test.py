@@ -121,7 +121,7 @@ def examples():
     # explain lists all keys of declarations; the documents must name each of them.
     keys = [row["key"] for row in json.loads(run("explain", "matmul", "--json")[1])["declare"]]
     check(len(keys) > 10, f"explain names {len(keys)} keys")
-    for page in (sources.parents[1] / "README.md", sources.parents[1] / "src/plugin/assay/plugin.h"):
+    for page in (sources.parents[1] / "src/plugin/README.md", sources.parents[1] / "src/plugin/assay/plugin.h"):
         missing = [key for key in keys if not re.search(rf"\b{key}\b", page.read_text())]
         check(not missing, f"{page.name} does not name {missing}")
 

@@ -11,14 +11,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree as xml_tree
 
 import jsonschema
 
 assay, libraries, top = (pathlib.Path(a).resolve() for a in sys.argv[1:4])
 folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-formats-"))
-schemas = top / "tests/reports/schemas"
+schemas = top / "tests/reports"
 REPORT = jsonschema.Draft7Validator(json.loads((top / "falsify/report.schema.json").read_text()))
-SARIF = jsonschema.Draft4Validator(json.loads((schemas / "sarif-2.1.0-rtm.5.json").read_text()), format_checker=jsonschema.FormatChecker())
+SARIF = jsonschema.Draft7Validator(json.loads((schemas / "sarif.schema.json").read_text()))
 passed, failed = 0, 0
 
 
@@ -38,7 +39,7 @@ def run(*arguments, **more):
 
 
 def xml_valid(text):
-    return subprocess.run(["xmllint", "--noout", "--schema", schemas / "junit-4.xsd", "-"], input=text, text=True, capture_output=True).returncode == 0
+    return subprocess.run(["xmllint", "--noout", "--schema", schemas / "junit.xsd", "-"], input=text, text=True, capture_output=True).returncode == 0
 
 
 # name: (exit code, status of the kernel, arguments)
@@ -106,15 +107,47 @@ def schemas_refuse():
     changed = copy.deepcopy(report)
     del changed["kernels"][0]["obligations"][wrong]["counterexample"]
     check(not REPORT.is_valid(changed), "falsified without a counterexample was accepted")
-    for change in (lambda s: s["runs"][0].pop("tool"), lambda s: s.update(version="2.0.0"), lambda s: s["runs"][0].update(planted=1),
-                   lambda s: s["runs"][0]["results"][0].update(level="fatal"),
+    for change in (lambda s: s.update(version="2.0.0"), lambda s: s["runs"][0]["results"][0].update(level="fatal"),
                    lambda s: s["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"].update(startLine=0)):
         changed = copy.deepcopy(sarif)
         change(changed)
         check(not SARIF.is_valid(changed), "a wrong SARIF log was accepted")
+    # Each property outside of property bags and fingerprints, whose names are free: removed, renamed, of another type, and one more.
+    driver = sarif["runs"][0]["tool"]["driver"]
+    driver["rules"] = driver["rules"][:1]
+    edits = 0
+    for path in objects(sarif):
+        if "properties" in path or "partialFingerprints" in path:
+            continue
+        for key, value in [*at(sarif, path).items(), ("planted", None)]:
+            for edit in ("removed", "renamed", "retyped") if key != "planted" else ("added",):
+                changed = copy.deepcopy(sarif)
+                within = at(changed, path)
+                within.pop(key, None)
+                within |= {"removed": {}, "renamed": {f"{key}_": value}, "retyped": {key: None}, "added": {key: 1}}[edit]
+                edits += 1
+                check(not SARIF.is_valid(changed), f"a SARIF log with {key} of {path} {edit} was accepted")
+    check(edits > 100, f"{edits} edits of a SARIF log")
     xml = (folder / "failing/junit.xml").read_text()
-    check(xml_valid(xml) and not xml_valid(xml.replace("<testsuites ", '<testsuites skipped="0" ', 1)) and not xml_valid(xml.replace("classname", "class")),
-          "wrong JUnit was accepted")
+    check(xml_valid(xml) and not xml_valid(xml.replace("<testsuites ", '<testsuites skipped="0" ', 1)), "testsuites with the attribute skipped")
+    root = xml_tree.fromstring(xml)
+    places = {element.tag: element for element in root.iter()}  # one of each tag
+    for tag, element in places.items():
+        for attribute, value in list(element.attrib.items()):
+            for name in ("", f"{attribute}_"):
+                element.attrib.pop(attribute)
+                element.attrib |= {name: value} if name else {}
+                check(not xml_valid(xml_tree.tostring(root, "unicode")), f"{tag} without {attribute} was accepted")
+                element.attrib.pop(name, None)
+                element.set(attribute, value)
+            if attribute in ("tests", "failures", "errors", "skipped", "time"):
+                element.set(attribute, "-1")
+                check(not xml_valid(xml_tree.tostring(root, "unicode")), f"{tag} with {attribute}=-1 was accepted")
+                element.set(attribute, value)
+        element.tag = f"{tag}_"
+        check(not xml_valid(xml_tree.tostring(root, "unicode")), f"an element {tag}_ was accepted")
+        element.tag = tag
+    check({"testsuites", "testsuite", "testcase", "failure"} <= places.keys(), f"elements of junit.xml: {sorted(places)}")
 
 
 def sarif_places_findings():

@@ -1,4 +1,4 @@
-// JUnit XML as Jenkins reads it (junit-4.xsd and junit-10.xsd): in the older schema `skipped` has no attributes, and
+// JUnit XML that every reader takes (tests/reports/junit.xsd): in the oldest schema of Jenkins `skipped` has no attributes, and
 // `testsuites` has none of that name.
 #include <fmt/format.h>
 

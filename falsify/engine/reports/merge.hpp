@@ -16,6 +16,7 @@ struct ShardReport {
 /// Returns the report of the whole run: verdicts, totals and clauses of all shards together; `seconds` is the longest
 /// shard's. Throws InputError naming the files if the reports are not the shards of one run, if a shard is missing or
 /// occurs twice, or if a kernel is in no shard or in two.
+/// Clauses that were never evaluated are judged here alone: one shard may evaluate what another does not reach.
 nlohmann::json merge_reports(const std::vector<ShardReport>& shards);
 
 }  // namespace assay::falsify

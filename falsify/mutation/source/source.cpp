@@ -38,6 +38,7 @@ constexpr std::uint64_t kCases = 60;
 constexpr std::chrono::seconds kCall{5};
 /// Comparisons and increments of a call, after which it counts as endless: about half a second, and a hundred times the
 /// largest cases.
+/// Not a time: the end must not depend on what else the machine does.
 constexpr std::int64_t kTurns = 1LL << 28;
 
 struct Place {

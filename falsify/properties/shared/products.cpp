@@ -74,6 +74,7 @@ Outcome product_scaling(Trial& trial, ProductForm form) {
   return trial.scales(problem, product_of(trial.op(), f.a, f.b, form), {s + t});
 }
 
+// Bits only on exact inputs: correct kernels evaluate edge rows in another order than inner rows (OpenBLAS does).
 Outcome product_row_permutation(Trial& trial, ProductForm form) {
   const Problem problem = trial.problem();
   const Factors f = factors_of(problem, form);

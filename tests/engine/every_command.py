@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Every command takes --quiet and --json: one JSON document with a schema on standard output, no progress on standard error.
+
+every_command.py ASSAY
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+assay, top = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(__file__).resolve().parents[2]
+folder = tempfile.TemporaryDirectory(prefix="assay-commands-")
+made = pathlib.Path(folder.name)
+failures = []
+
+# command: (exit code, arguments) of runs that end soon. A command without a row fails below.
+RUNS = {
+    "doctor": [(0, [])],
+    "list": [(0, [])],
+    "explain": [(0, ["scale"])],
+    "falsify": [(4, ["--kernel", "scale/cpu/naive", "--cases", 2, "--report", made / "thin"]),
+                (1, ["--kernel", "mutant/cpu/matmul/dropped_last_k", "--first", "--report", made / "wrong"])],
+    "replay": [(1, [made / "wrong.json"])],
+    "merge": [(4, [made / "thin/report.json"])],
+    "mutants": [(0, ["transpose", "--backend", "cpu"]), (0, ["transpose", "--backend", "cpu", "--policies", "--cases", 5])],
+    "gradcheck": [(0, ["transpose", "--backend", "cpu", "--cases", 1])],
+    "import": [(0, [top / "tests/import/published/squared-relu-kernel-v1.yaml", "--output", made / "squared_relu.yaml"])],
+    "audit": [(0, ["--kernel", "matmul/cpu/naive"])],
+    "gate": [(0, ["--all", "--plan", "--root", top])],
+    "attest": [(0, ["--kernel", "scale/vulkan/vectors", "--out", made / "evidence", "--root", top])],
+    "odds": [(0, ["--record", top / "ci/clean-runs.jsonl"])],
+}
+
+
+def run(*arguments):
+    return subprocess.run([assay, *map(str, arguments)], cwd=made, capture_output=True, text=True)
+
+
+def check(right, text):
+    if not right:
+        failures.append(text)
+        print("FAILED:", text, flush=True)
+
+
+listed = re.findall(r"^  (\w[\w-]*)  ", run("--help").stdout.split("Subcommands:")[1], re.MULTILINE)
+check(sorted(listed) == sorted(RUNS), f"commands of --help without a row here, or rows without a command: {sorted(set(listed) ^ set(RUNS))}")
+for command, runs in RUNS.items():
+    for code, arguments in runs:
+        done = run(command, *arguments, "--quiet", "--json")
+        name = " ".join(map(str, (command, *arguments)))
+        check(done.returncode == code, f"{name}: exit code {done.returncode}, not {code}: {done.stderr}")
+        try:
+            check("schema" in json.loads(done.stdout), f"{name}: the document names no schema")
+        except ValueError:
+            check(False, f"{name}: standard output is no JSON document: {done.stdout[:200]}")
+        check(done.stderr == "", f"{name}: --quiet leaves standard error empty, not: {done.stderr[:200]}")
+        for file in (made / "wrong/replay").glob("*.json"):
+            file.rename(made / "wrong.json")
+print(f"{sum(map(len, RUNS.values()))} runs of {len(RUNS)} commands, {len(failures)} failures")
+sys.exit(1 if failures else 0)
