@@ -9,7 +9,7 @@
 
 #include "core/errors.hpp"
 #include "core/files.hpp"
-#include "falsify/automatic/summary.hpp"
+#include "falsify/mutation/study/summary.hpp"
 
 namespace assay::falsify {
 namespace {

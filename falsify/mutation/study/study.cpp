@@ -9,7 +9,7 @@
 #include <functional>
 #include <numeric>
 
-#include "falsify/automatic/summary.hpp"
+#include "falsify/mutation/study/summary.hpp"
 #include "falsify/engine/draw.hpp"
 #include "falsify/engine/trial.hpp"
 
