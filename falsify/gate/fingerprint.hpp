@@ -31,8 +31,7 @@ std::vector<Subject> subjects();
 /// properties  falsify/<op>.cpp and what it includes
 /// kernel      the launcher that registers it, Kernel::source, and what they include
 /// engine      falsify/engine, falsify/audit, src/core, src/contract, src/contractgen, src/runtime of this back end,
-/// less the files that
-///             decide nothing (bystanders.hpp), and contracts/numerics.yaml
+///             less the files that decide nothing (bystanders.hpp), and contracts/numerics.yaml
 /// flags       CMakeLists.txt and CMake modules on the way to it, CMakePresets.json
 enum class Part { contract, reference, properties, kernel, engine, flags };
 inline constexpr std::array kParts = {Part::contract, Part::reference, Part::properties,
