@@ -19,11 +19,13 @@ std::map<std::string, std::set<std::string>> packages_of(const Tree& tree) {
   std::istringstream lines(text == nullptr ? "" : *text);
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line.substr(0, line.find('#')));
-    for (std::string word; words >> word;)
+    for (std::string word; words >> word;) {
+      if (word.starts_with("clang-format")) continue;  // compiles nothing
       for (const EnvironmentEntry& entry : environment_entries())
         if (std::ranges::any_of(entry.packages,
                                 [&](std::string_view part) { return word.find(part) != std::string::npos; }))
           found[std::string(entry.name)].insert(word);
+    }
   }
   return found;
 }

@@ -30,8 +30,8 @@ std::vector<Subject> subjects();
 /// reference   reference/<op>.hpp and its includes
 /// properties  falsify/properties/<op>.cpp and its includes
 /// kernel      the launcher that registers it, Kernel::source, and their includes
-/// engine      falsify/engine, falsify/audit, src/core, src/contract, src/contractgen, src/system, src/runtime of this back end,
-///             except the files of bystanders.hpp, and contracts/numerics.yaml
+/// engine      falsify/engine, falsify/audit, src/core, src/contract, src/contractgen, src/system, src/runtime of this
+///             back end, except the files of bystanders.hpp, and contracts/numerics.yaml
 /// flags       CMakeLists.txt and CMake modules on the way to it, CMakePresets.json
 enum class Part { contract, reference, properties, kernel, engine, flags };
 inline constexpr std::array kParts = {Part::contract, Part::reference, Part::properties,

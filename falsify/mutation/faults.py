@@ -19,10 +19,10 @@ entries of these keys:
     new     its replacement; or, for several places,
     edits   a list of {old, new}, with `file` if several files contain `old`
 `old` must occur exactly once in the file that registers the kernel and in the files of kernels/ that it includes,
-including shaders; spaces and line breaks match any others. Files that include an edited file are copied, too. A copy
-has a namespace of its own inside assay, in which KernelRegistration registers the faulty kernel; the file's other
-registrations are omitted. Compilers' messages name the file and line of the source. Exit code 1, and one sentence with
-the place, for an invalid list.
+including shaders. Tokens are compared: spaces and line breaks between them may differ. Files that include an edited
+file are copied, too. A copy has a namespace of its own inside assay, in which KernelRegistration registers the faulty
+kernel; the file's other registrations are omitted. Compilers' messages name the file and line of the source. Exit
+code 1, and one sentence with the place, for an invalid list.
 """
 import argparse
 import os
@@ -61,6 +61,8 @@ SHADER = re.compile(r'^#include "shaders/(\w+)\.hpp"$', re.M)  # made of a .comp
 GLSL = re.compile(r'^#include "(\w+\.glsl)"', re.M)
 VARIANTS = re.compile(r'^#pragma shaders (.*)$', re.M)
 REGISTRATION = re.compile(r'^const KernelRegistration \w+(\[\] = )?\{', re.M)
+TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|\w+|[^\w\s]')
+GAP = r'(?:\s|\\\n)'  # lines of a macro end in a backslash
 KEYS = {'id', 'kernel', 'scored', 'only', 'class', 'says', 'old', 'new', 'edits'}
 
 
@@ -212,8 +214,13 @@ def check(fault, place, sources, seen, op):
     return of, backend, 'scored' if 'scored' in fault else 'faults', files[0], edits
 
 
-def pattern_of(edit):
-    return re.compile(r'\s+'.join(re.escape(word) for word in edit['old'].split()))
+def pattern_of(text):
+    """Matches the tokens of the text, whatever space is between them."""
+    tokens, pattern = TOKEN.findall(text), ''
+    for before, token in zip(['', *tokens], tokens):
+        words = re.search(r'\w$', before) and re.match(r'\w', token)
+        pattern += (GAP + ('+' if words else '*') if before else '') + re.escape(token)
+    return re.compile(pattern)
 
 
 def located(edits, sources, graph, root_file, place):
@@ -223,7 +230,7 @@ def located(edits, sources, graph, root_file, place):
         if 'file' in edit and edit['file'] not in graph:
             raise Wrong(f'{place}: {root_file}, which registers the kernel, does not include {edit["file"]}')
         files = [edit['file']] if 'file' in edit else [name for name in graph if name not in sources.variants]
-        found = [name for name in files for _ in pattern_of(edit).finditer(sources.text(name))]
+        found = [name for name in files for _ in pattern_of(edit['old']).finditer(sources.text(name))]
         if len(found) != 1:
             times = 'does not occur' if not found else f'occurs {len(found)} times'
             where = edit.get('file') or (' and '.join(sorted(set(found))) if found else f'{root_file} and what it includes of kernels/')
@@ -236,7 +243,7 @@ def edited(text, name, edits, place):
     """Applies the edits; a #line after each keeps line numbers."""
     spans = []
     for edit in edits:
-        found = pattern_of(edit).search(text)
+        found = pattern_of(edit['old']).search(text)
         spans.append((found.start(), found.end(), edit['new'].rstrip('\n')))
     spans.sort()
     for (_, end, _), (begin, _, _) in zip(spans, spans[1:]):

@@ -91,6 +91,13 @@ with tempfile.TemporaryDirectory() as folder:
     refused(folder, [{**RIGHT, 'only': 'cuda'}], place + 'only is cuda or cuda-host, of a fault of cuda')
     refused(folder, [{**RIGHT, 'old': 'int'}], place + 'the old text occurs ')
 
+    # Space between tokens may differ, but not that between words.
+    spaced = [{**RIGHT, 'id': name, 'old': old} for name, old in (('no_space', 'a+b;'), ('one_line', 'const  int sum = a + b ;'), ('call', 'return doubled( sum )'))]
+    if (run := apply(folder, spaced)) != (0, ''):
+        sys.exit(f'texts that differ by space alone: {run}')
+    refused(folder, [{**RIGHT, 'old': 'intsum'}], place + 'the old text does not occur')
+    refused(folder, [{**RIGHT, 'old': '} } ;'}], place + 'the old text occurs 2 times in kernels/cpu/add.cpp')
+
     # Two faults of one file, one of which edits a header and two places; both copies are linked into one program.
     both = [RIGHT, only | {'id': 'two', 'edits': [{'file': 'kernels/cpu/shared.hpp', 'old': '2 * x', 'new': '3 * x'}, {'old': 'a + b;', 'new': 'a * b;'}]}]
     code, said = apply(folder, both)

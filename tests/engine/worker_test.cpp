@@ -129,7 +129,7 @@ TEST_F(WorkerTest, AnEndIsToldAsItWas) {
 
 /// A wait interrupted by a signal continues to its limit and no longer.
 TEST_F(WorkerTest, AnInterruptionProlongsNoWait) {
-  struct sigaction noted {}, before {};
+  struct sigaction noted = {}, before = {};
   noted.sa_handler = [](int) {};
   sigaction(SIGALRM, &noted, &before);
   const itimerval once{{0, 0}, {0, 100'000}};

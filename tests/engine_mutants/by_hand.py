@@ -1,6 +1,6 @@
 """Faults of the engine that no operator makes, each where it would hurt: name, file, what is there, what it becomes, in words.
 
-MUTANT is true while the mutant runs. What is there must occur once in the file, and the number of lines stays.
+MUTANT is true while the mutant runs. The tokens of what is there must occur once in the file; space between them may differ.
 """
 COMPARATOR, TRIAL, ARENA = 'falsify/engine/comparator.cpp', 'falsify/engine/trial.cpp', 'falsify/engine/arena.cpp'
 DRAW, INPUTS, CASE = 'falsify/engine/draw.cpp', 'falsify/engine/inputs.cpp', 'falsify/engine/case.cpp'

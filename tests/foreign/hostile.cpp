@@ -412,8 +412,24 @@ int faults_unasked(const float*) { *reinterpret_cast<volatile int*>(nowhere) = 1
 int counts_unasked(const float*) { return 12345; }
 /// These kernels declare that they take an assay_call, so that the outcome of their first call is a finding.
 #define SAYS_SO(name) const char* name##_declares() { return ""; }
-SAYS_SO(faults) SAYS_SO(loops) SAYS_SO(exits) SAYS_SO(exits_at_once) SAYS_SO(aborts) SAYS_SO(raises) SAYS_SO(stops) SAYS_SO(overflows_stack)
-SAYS_SO(throws_int) SAYS_SO(closes_all) SAYS_SO(closes_all_and_loops) SAYS_SO(jumps) SAYS_SO(overruns_1000000) SAYS_SO(leaks) SAYS_SO(forks_and_dies)
-SAYS_SO(forks_grandchildren) SAYS_SO(throws) SAYS_SO(fills_mailbox) SAYS_SO(claims_invalid)
+SAYS_SO(faults)
+SAYS_SO(loops)
+SAYS_SO(exits)
+SAYS_SO(exits_at_once)
+SAYS_SO(aborts)
+SAYS_SO(raises)
+SAYS_SO(stops)
+SAYS_SO(overflows_stack)
+SAYS_SO(throws_int)
+SAYS_SO(closes_all)
+SAYS_SO(closes_all_and_loops)
+SAYS_SO(jumps)
+SAYS_SO(overruns_1000000)
+SAYS_SO(leaks)
+SAYS_SO(forks_and_dies)
+SAYS_SO(forks_grandchildren)
+SAYS_SO(throws)
+SAYS_SO(fills_mailbox)
+SAYS_SO(claims_invalid)
 const char* wrong_declares() { return "accumulator=f99"; }
 }

@@ -292,6 +292,7 @@ def environment():
     touches("another BLAS in ci/setup", backend("cpu"), lambda: rewrite("ci/setup", "libopenblas-dev", "libblis-dev"))
     touches("another compiler in ci/setup", set(ALL), lambda: rewrite("ci/setup", "build-essential", "clang"))
     touches("another browser in ci/setup", set(), lambda: rewrite("ci/setup", "chromium-headless-shell", "firefox-esr"))
+    touches("another formatter in ci/setup", set(), lambda: rewrite("ci/setup", "clang-format-14", "clang-format-15"))
     # Base and change agree on the machine, but the machine differs.
     set_entry("blas", "OpenBLAS 0.1.0")
     set_entry("cuda", "CUDA 1.0")  # a library that the machine lacks is no difference

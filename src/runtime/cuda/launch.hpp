@@ -33,7 +33,8 @@
   name##_poison.declare(name, sizeof(name))
 #endif
 
-namespace assay::inline ASSAY_CUDA_LAUNCH {
+namespace assay {
+inline namespace ASSAY_CUDA_LAUNCH {
 
 #if defined(__CUDACC__)
 inline constexpr Backend kCudaBackend = Backend::cuda;
@@ -150,4 +151,5 @@ inline void await_previous() {}
 
 #endif
 
-}  // namespace assay::inline ASSAY_CUDA_LAUNCH
+}  // namespace ASSAY_CUDA_LAUNCH
+}  // namespace assay
