@@ -40,6 +40,9 @@ Session::Session(Program program, Device& device, SessionOptions options)
     device_.prepare(*kernels_.back(), call);
     calls_.push_back(std::move(call));
   }
+  recording_ = device_.record([&] {
+    for (std::size_t s = 0; s < calls_.size(); ++s) kernels_[s]->run(calls_[s], device_);
+  });
 }
 
 Tensor Session::tensor(Value v) const {
@@ -84,12 +87,23 @@ void Session::clear_gradients() {
   }
 }
 
-void Session::run() {
-  for (std::size_t s = 0; s < calls_.size(); ++s)
-    if (unchecked_) program_.steps[s].op->checked(calls_[s], *kernels_[s], device_);
-    else kernels_[s]->run(calls_[s], device_);
-  device_.synchronize();
+void Session::check() {
+  for (std::size_t s = 0; s < calls_.size(); ++s) {
+    Kernel idle = *kernels_[s];
+    idle.run = [](const Call&, Device&) {};
+    program_.steps[s].op->checked(calls_[s], idle, device_);
+  }
   unchecked_ = false;
+}
+
+void Session::run() {
+  if (unchecked_) check();
+  if (recording_) {
+    recording_->run();
+    return;
+  }
+  for (std::size_t s = 0; s < calls_.size(); ++s) kernels_[s]->run(calls_[s], device_);
+  device_.synchronize();
 }
 
 }  // namespace assay::program

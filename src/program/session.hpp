@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -50,6 +51,7 @@ class Session {
   const Call& call(std::size_t step) const { return calls_[step]; }
 
  private:
+  void check();
   Tensor tensor(Value v) const;
   void expect_readable(Value v, std::size_t bytes) const;
 
@@ -61,6 +63,7 @@ class Session {
   std::vector<const Kernel*> kernels_;
   std::vector<std::int32_t> last_user_;  ///< of each slot: the storage that holds it after a run
   std::vector<std::int32_t> versions_;   ///< of each storage: the last one
+  std::unique_ptr<Recording> recording_;  ///< all steps; null where the device runs kernels at once
   bool unchecked_ = true;                ///< inputs have changed since the preconditions were evaluated
 };
 

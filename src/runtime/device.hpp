@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -55,6 +56,14 @@ class Buffer {
   std::shared_ptr<Account> account_;  ///< the reservation it counts against
 };
 
+/// Work of a device, recorded once, that can be run again and again. Holds the memory that kernels allocated for themselves.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+  /// Submits all of it at once, behind what was submitted before, and waits. Throws DeviceError.
+  virtual void run() = 0;
+};
+
 class Device {
  public:
   Device() : Device(std::make_shared<Budget>()) {}
@@ -90,6 +99,12 @@ class Device {
   /// params and dense shapes are the call's, its tensors have no memory. Here, for host memory: runs the kernel on
   /// zeros. Throws what that run throws.
   virtual void prepare(const Kernel& kernel, const Call& call);
+  /// Records what kernels submit while `work` runs, without running it. Null where the device runs kernels at once, as host memory
+  /// does. Throws Unavailable where a kernel waits for results of its own.
+  virtual std::unique_ptr<Recording> record(const std::function<void()>& work) {
+    static_cast<void>(work);
+    return nullptr;
+  }
   /// What is promised to reservations.
   Budget& budget() { return *budget_; }
   /// True where memory may have fences.

@@ -73,6 +73,9 @@ class VulkanDevice final : public Device {
   bool owns(const void* address) const override;
   /// Compiles the pipelines that the kernel dispatches for dense tensors as allocate() gives them; runs nothing.
   void prepare(const Kernel& kernel, const Call& call) override;
+  /// Into one command buffer, which one submission runs. Memory that is freed meanwhile stays with the recording, and so must the
+  /// pipelines: do not forget them while it lives.
+  std::unique_ptr<Recording> record(const std::function<void()>& work) override;
 
   /// The allocation that holds [address, address + bytes). Throws DeviceError where none does, and Unavailable
   /// where the allocation is larger than a shader of this device can be given. Zero bytes: a null binding.
@@ -99,6 +102,7 @@ class VulkanDevice final : public Device {
 
  private:
   struct Impl;
+  struct Recorded;
   std::unique_ptr<Impl> impl_;
 };
 
