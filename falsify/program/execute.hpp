@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "falsify/engine/oracle.hpp"
+#include "falsify/engine/audit_oracle.hpp"
 #include "program/plan.hpp"
 
 namespace assay::falsify {
@@ -18,7 +18,19 @@ ReferenceFn<T> reference_in(const OpDescriptor& op) {
   else if constexpr (std::is_same_v<T, double>) return all.exact;
   else if constexpr (std::is_same_v<T, Bounded>) return all.bounded;
   else if constexpr (std::is_same_v<T, Dual<double>>) return all.dual;
+  else if constexpr (std::is_same_v<T, Digits50>) return all.digits50->run;
   else return all.complex_step;
+}
+
+/// Sets every element of a view.
+template <class T>
+void fill(View<T> view, const T& value) {
+  if (view.size() == 0) return;
+  for (Index n = 0; n < view.size(); ++n) {
+    Index rest = n, place = 0;
+    for (int axis = view.rank() - 1; axis >= 0; --axis) place += rest % view.dim(axis) * view.stride(axis), rest /= view.dim(axis);
+    view.data()[place] = value;
+  }
 }
 
 /// Memory of a program in a number type, laid out by a plan.

@@ -43,17 +43,17 @@ std::vector<T> feed_forward(const std::vector<T>& x, const std::vector<T>& norm,
   std::vector<T> y(x);
   for (Index i = 0; i < s; ++i) {
     T square(0);
-    for (Index j = 0; j < hidden; ++j) square += x[at(i, hidden, j)] * x[at(i, hidden, j)];
+    for (Index j = 0; j < hidden; ++j) square = square + x[at(i, hidden, j)] * x[at(i, hidden, j)];
     const T root = sqrt(square / T(static_cast<double>(hidden)) + T(1e-6));
     for (Index p = 0; p < inner; ++p) {
       T g(0), u(0);
       for (Index j = 0; j < hidden; ++j) {
         const T n = x[at(i, hidden, j)] / root * norm[static_cast<std::size_t>(j)];
-        g += gate[at(p, hidden, j)] * n;
-        u += up[at(p, hidden, j)] * n;
+        g = g + gate[at(p, hidden, j)] * n;
+        u = u + up[at(p, hidden, j)] * n;
       }
       const T h = g / (T(1) + exp(-g)) * u;
-      for (Index j = 0; j < hidden; ++j) y[at(i, hidden, j)] += down[at(j, inner, p)] * h;
+      for (Index j = 0; j < hidden; ++j) y[at(i, hidden, j)] = y[at(i, hidden, j)] + down[at(j, inner, p)] * h;
     }
   }
   return y;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/errors.hpp"
 #include "falsify/engine/random.hpp"
 #include "feed_forward.hpp"
@@ -86,13 +88,17 @@ TEST(Plans, LivesThatMeetShareNothing) {
     for (std::size_t t = 0; t < step.tensors.size(); ++t) {
       const ValueInfo& v = d.program[step.tensors[t]];
       std::int32_t& holds = holder[static_cast<std::size_t>(where.slot_of[static_cast<std::size_t>(v.storage)])];
-      if (step.op->tensors[t].role == Role::out) holds = v.storage;
-      else if (d.program.storages[static_cast<std::size_t>(v.storage)].kind == Kind::temporary) EXPECT_EQ(holds, v.storage) << describe(step);
+      if (step.op->tensors[t].role == Role::out) {
+        holds = v.storage;
+      } else if (d.program.storages[static_cast<std::size_t>(v.storage)].kind == Kind::temporary) {
+        EXPECT_EQ(holds, v.storage) << describe(step);
+      }
     }
     for (std::size_t t = 0; t < step.tensors.size(); ++t)
-      for (std::size_t u = 0; u < t; ++u)
-        if (d.program[step.tensors[t]].storage != d.program[step.tensors[u]].storage)
-          EXPECT_NE(where.slot_of[static_cast<std::size_t>(d.program[step.tensors[t]].storage)], where.slot_of[static_cast<std::size_t>(d.program[step.tensors[u]].storage)]);
+      for (std::size_t u = 0; u < t; ++u) {
+        const auto one = static_cast<std::size_t>(d.program[step.tensors[t]].storage), other = static_cast<std::size_t>(d.program[step.tensors[u]].storage);
+        EXPECT_TRUE(one == other || where.slot_of[one] != where.slot_of[other]) << describe(step);
+      }
   }
 }
 
