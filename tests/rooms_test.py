@@ -24,6 +24,7 @@ ARROWS = {
     "src/contractgen": "src/core src/contract",
     "src/import": "src/contract",
     "src/serve": "src/core src/runtime src/contract",
+    "src/program": "src/core src/runtime src/contract src/serve",
     "src/plugin": "src/core src/runtime src/runtime/cuda src/contract",
     "reference": "src/core",
     "kernels": "src/core src/runtime generated/ops",
@@ -45,6 +46,7 @@ ARROWS = {
     "falsify/mutation/source": "src/runtime falsify/engine falsify/mutation/study",
     "falsify/mutation/ptx": "src/core src/system",
     "falsify/mutation/spirv": "src/spirv",
+    "falsify/program": "src/core src/program falsify/engine",
     "falsify/policies": "src/core falsify/engine",
     "falsify/gate": "src/core src/system src/runtime src/contract falsify/engine",
     "src/cli": "*",
@@ -56,6 +58,7 @@ ARROWS = {
     "generated/obligations": "src/core falsify/engine falsify/audit",
     "generated/tests": "falsify/engine",
     "generated/kernels": "kernels/cpu",
+    "generated/program": "src/program",
     "generated/shaders": "src/runtime/vulkan",
 }
 CODE = re.compile(r"\.(cpp|hpp|cu|cuh|c|h|comp|glsl)$")

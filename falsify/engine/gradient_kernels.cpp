@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "contract/composition.hpp"
 #include "core/errors.hpp"
 #include "falsify/engine/arena.hpp"
 #include "falsify/engine/comparator.hpp"
@@ -11,28 +12,6 @@
 
 namespace assay::falsify {
 namespace {
-
-/// "matmul_nt(dc, b)": an operation and the names of its inputs.
-struct Composition {
-  std::string_view op;
-  std::vector<std::string_view> arguments;
-
-  explicit Composition(std::string_view text) : op(text.substr(0, text.find('('))) {
-    std::string_view rest = text.substr(op.size() + 1);
-    rest = rest.substr(0, rest.rfind(')'));
-    while (!rest.empty()) {
-      const std::size_t comma = std::min(rest.find(','), rest.size());
-      arguments.push_back(trimmed(rest.substr(0, comma)));
-      rest.remove_prefix(std::min(comma + 1, rest.size()));
-    }
-  }
-
- private:
-  static std::string_view trimmed(std::string_view s) {
-    const std::size_t first = s.find_first_not_of(' ');
-    return first == s.npos ? std::string_view() : s.substr(first, s.find_last_not_of(' ') - first + 1);
-  }
-};
 
 struct Argument {
   Shape shape;
@@ -56,21 +35,6 @@ Argument argument(const GradientPoint& at, const Values<double>& kept, const Val
                    "use the contract's own names");
 }
 
-/// Binds extents from a shape: "[m, k]" and the shape [3, 5] bind m and k.
-void bind_dims(const OpDescriptor& op, std::string_view shape_text, const Shape& shape, std::vector<Index>& dims) {
-  int axis = 0;
-  std::size_t at = 0;
-  while (axis < shape.rank()) {
-    at = shape_text.find_first_not_of("[], ", at);
-    if (at == shape_text.npos) break;
-    const std::string_view symbol = shape_text.substr(at, shape_text.find_first_of("[], ", at) - at);
-    for (std::size_t d = 0; d < op.dims.size(); ++d)
-      if (op.dims[d].name == symbol) dims[d] = shape[axis];
-    at += symbol.size();
-    ++axis;
-  }
-}
-
 template <class Infos, class Value>
 void by_name(const Infos& wanted, const Infos& given, const std::vector<Value>& values, std::vector<Value>& out) {
   for (std::size_t i = 0; i < wanted.size(); ++i)
@@ -78,33 +42,23 @@ void by_name(const Infos& wanted, const Infos& given, const std::vector<Value>& 
       if (wanted[i].name == given[j].name) out[i] = values[j];
 }
 
-/// Returns the output of the composed call that is the gradient: d<input>, or the only output.
-std::size_t gradient_output(const OpDescriptor& composed, std::string_view input) {
-  const std::vector<int> outputs = outputs_of(composed);
-  for (std::size_t o = 0; o < outputs.size(); ++o)
-    if (composed.tensors[static_cast<std::size_t>(outputs[o])].name == fmt::format("d{}", input)) return o;
-  return 0;
-}
-
-/// Makes the composed call. Dims and params of the same name carry over; other dims follow from the shapes of the
-/// arguments and of the gradient, which has the input's shape.
-Problem compose(const GradientPoint& at, const Composition& composition, const Values<double>& kept,
+/// The composed call. Params of the same name carry over.
+Problem compose(const GradientPoint& at, const contract::Composition& composition, const Values<double>& kept,
                 const Values<double>& upstream) {
   const OpDescriptor& op = operation(composition.op);
-  Problem problem{&op, std::vector<Index>(op.dims.size()), {}, std::vector<std::vector<float>>(op.tensors.size())};
+  Problem problem{&op, {}, {}, std::vector<std::vector<float>>(op.tensors.size())};
   for (const ParamInfo& param : op.params) problem.params.push_back(param.typical);
   by_name(op.params, at.c.op->params, at.c.params, problem.params);
-  const bool own_backward = composition.op == fmt::format("{}_backward", at.c.op->name);
-  if (own_backward) by_name(op.dims, at.c.op->dims, at.c.dims, problem.dims);
-  const auto gradient = static_cast<std::size_t>(outputs_of(op)[gradient_output(op, at.info(at.c.input).name)]);
-  if (!own_backward) bind_dims(op, op.tensors[gradient].shape_text, at.shape(at.c.input), problem.dims);
+  contract::DimBinding dims(op, std::string(at.c.op->file));
   const std::vector<int> inputs = inputs_of(op);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const auto t = static_cast<std::size_t>(inputs[i]);
     Argument value = argument(at, kept, upstream, composition.arguments.at(i));
-    if (!own_backward) bind_dims(op, op.tensors[t].shape_text, value.shape, problem.dims);
+    dims.shape(inputs[i], value.shape);
     problem.values[t] = std::move(value.values);
   }
+  for (const auto& [d, extent] : contract::free_dims(op, *at.c.op, at.c.dims, static_cast<std::size_t>(at.c.input))) dims.dim(op.dims[d].name, extent);
+  problem.dims = dims.dims();
   return problem;
 }
 
@@ -156,8 +110,10 @@ void check_kernels(GradientReport& report, const GradientCase& c, const Backward
                    std::span<const Kernel* const> kernels, const RunKernel& run) {
   const auto info = std::ranges::find(c.op->gradients, c.input, &GradientInfo::input);
   if (info == c.op->gradients.end() || info->by.empty()) return;
-  const Composition composition(info->by);
-  const std::size_t output = gradient_output(operation(composition.op), report.input);
+  const contract::Composition composition(info->by);
+  const std::vector<int> outputs = outputs_of(operation(composition.op));
+  const auto gradient = static_cast<int>(contract::gradient_output(operation(composition.op), report.input));
+  const auto output = static_cast<std::size_t>(std::ranges::find(outputs, gradient) - outputs.begin());
   const GradientPoint at(c);
   Values<double> kept;
   at.forward<double>(falsify::oracle(c.op->name).exact, at.x, &kept);

@@ -28,6 +28,8 @@ Source ops_calls(std::span<const Contract> contracts);
 Source ops_index(std::span<const Contract> contracts);
 Source oracle_index(std::span<const Contract> contracts);
 Source obligations_index(std::span<const Contract> contracts);
+/// program/operations.hpp: every operation as a function that appends a step to a program.
+Source builder_functions(std::span<const Contract> contracts);
 /// docs/<op>.md: the contract in words.
 std::string documentation(const Contract& contract);
 

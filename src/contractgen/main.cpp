@@ -54,6 +54,7 @@ void generate(const fs::path& folder, const fs::path& root, const std::vector<st
   write(folder, ops_calls(contracts));
   write(folder, oracle_index(contracts));
   write(folder, obligations_index(contracts));
+  write(folder, builder_functions(contracts));
 }
 
 }  // namespace

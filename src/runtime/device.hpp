@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -75,6 +76,14 @@ class Buffer {
   std::shared_ptr<Account> account_;  ///< the reservation it is charged to
 };
 
+/// Work of a device, recorded once, that can be run again and again. Holds the memory that kernels allocated for themselves.
+class RecordedWork {
+ public:
+  virtual ~RecordedWork() = default;
+  /// Submits all of it at once, behind what was submitted before, and waits. Throws DeviceError.
+  virtual void run() = 0;
+};
+
 class Device {
  public:
   Device() : Device(std::make_shared<Budget>()) {}
@@ -111,6 +120,12 @@ class Device {
   /// shapes, but its tensors have no memory. The default, for host memory, runs the kernel on zeros and throws what
   /// this run throws.
   virtual void prepare(const Kernel& kernel, const Call& call);
+  /// Records what kernels submit while `work` runs, without running it. Null where the device runs kernels at once, as host memory
+  /// does. Throws Unavailable where a kernel waits for results of its own.
+  virtual std::unique_ptr<RecordedWork> record(const std::function<void()>& work) {
+    static_cast<void>(work);
+    return nullptr;
+  }
   /// Returns the budget from which reservations are made.
   Budget& budget() { return *budget_; }
   /// Returns whether memory may have inaccessible sides.

@@ -5,7 +5,7 @@
 namespace assay::trace {
 
 std::atomic<Sink*> current_sink{nullptr};
-/// A Recording that ends takes its sink away first and then waits for them: both sides use
+/// The end of a Recording first removes its sink and then waits for them: both sides use
 /// sequentially consistent operations, so that a span which this count misses sees that the sink is gone.
 std::atomic<int> open_spans{0};
 

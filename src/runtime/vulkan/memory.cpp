@@ -134,6 +134,14 @@ const Allocation& Memory::allocate(std::size_t bytes) {
   return allocations_.emplace(made.address, std::move(made)).first->second;
 }
 
+Allocation Memory::take(const void* address) noexcept {
+  const auto found = allocations_.find(reinterpret_cast<std::uintptr_t>(address));
+  if (found == allocations_.end()) return {};
+  Allocation taken = std::move(found->second);
+  allocations_.erase(found);
+  return taken;
+}
+
 void Memory::free(const void* address) noexcept {
   const auto found = allocations_.find(reinterpret_cast<std::uintptr_t>(address));
   if (found == allocations_.end()) return;

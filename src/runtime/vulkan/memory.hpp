@@ -24,6 +24,8 @@ class Memory {
 
   /// Throws Unavailable if `bytes` exceeds the device's budget or its largest allocation.
   const Allocation& allocate(std::size_t bytes);
+  /// Gives an allocation to the caller, who frees it: its address is no longer known.
+  Allocation take(const void* address) noexcept;
   void free(const void* address) noexcept;
   /// Returns the allocation that contains [address, address + bytes). Throws DeviceError if there is none.
   const Allocation& find(const void* address, std::size_t bytes) const;

@@ -74,6 +74,9 @@ class VulkanDevice final : public Device {
   bool owns(const void* address) const override;
   /// Compiles the pipelines that the kernel dispatches for dense tensors from allocate(); runs nothing.
   void prepare(const Kernel& kernel, const Call& call) override;
+  /// Into one command buffer, which one submission runs. Memory that is freed meanwhile stays with the recording, and so must the
+  /// pipelines: do not forget them while it lives.
+  std::unique_ptr<RecordedWork> record(const std::function<void()>& work) override;
 
   /// Returns the allocation that contains [address, address + bytes). Throws DeviceError if there is none, and
   /// Unavailable if the allocation is too large for a shader of this device. Zero bytes give a null binding.
@@ -101,6 +104,7 @@ class VulkanDevice final : public Device {
 
  private:
   struct Impl;
+  struct Recorded;
   std::unique_ptr<Impl> impl_;
 };
 
