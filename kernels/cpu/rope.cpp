@@ -7,8 +7,9 @@
 #include "ops/rope_backward.hpp"
 #include "runtime/registry.hpp"
 
-#undef HWY_TARGET_INCLUDE
+#ifndef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/rope.cpp"
+#endif
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/storage-inl.hpp"
