@@ -1,7 +1,6 @@
 // dst = dst + alpha src on the CPU.
 #include "ops/accumulate.hpp"
 
-#include "kernels/cpu/elementwise.hpp"
 #include "runtime/registry.hpp"
 
 #ifndef HWY_TARGET_INCLUDE
@@ -25,8 +24,9 @@ struct Fused {
   }
 };
 
-void accumulate_rows(Index m, Index n, float alpha, Rows<float> dst, Rows<const float> src) {
-  map_rows(m, n, Fused{alpha}, dst, dst, src);
+/// The naive kernel in SIMD: one pass, tails by masks.
+void rows(const ops::AccumulateArgs& args) {
+  map_rows(args.m, args.n, Fused{static_cast<float>(args.alpha)}, args.dst, args.dst, args.src);
 }
 
 }  // namespace
@@ -37,20 +37,12 @@ HWY_AFTER_NAMESPACE();
 namespace assay::cpu::of_accumulate {
 namespace {
 
-HWY_EXPORT(accumulate_rows);
-
-using ops::AccumulateArgs;
-
-/// The naive kernel in SIMD: one pass, tails by masks.
-void highway(const AccumulateArgs& args, Device&) {
-  HWY_DYNAMIC_DISPATCH(accumulate_rows)
-  (args.m, args.n, static_cast<float>(args.alpha), rows_of(args.dst),
-   Rows<const float>{args.src.data(), rows_of(args.src).ld});
-}
+HWY_EXPORT(rows);
+void highway(const ops::AccumulateArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(rows)(args); }
 
 const KernelRegistration highway_kernel{{.id = "accumulate/cpu/highway",
                                          .summary = "SIMD, one pass over the rows",
-                                         .run = &run_typed<AccumulateArgs, &highway>,
+                                         .run = &run_typed<ops::AccumulateArgs, &highway>,
                                          .priority = 1}};
 
 }  // namespace

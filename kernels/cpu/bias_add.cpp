@@ -1,7 +1,6 @@
 // y = x + bias on the CPU.
 #include "ops/bias_add.hpp"
 
-#include "kernels/cpu/elementwise.hpp"
 #include "runtime/registry.hpp"
 
 #ifndef HWY_TARGET_INCLUDE
@@ -23,9 +22,8 @@ struct Sum {
   }
 };
 
-void bias_add_rows(Index m, Index n, Rows<float> y, Rows<const float> x, Rows<const float> bias) {
-  map_rows(m, n, Sum{}, y, x, bias);
-}
+/// The naive kernel in SIMD: one pass, tails by masks.
+void rows(const ops::BiasAddArgs& args) { map_rows(args.m, args.n, Sum{}, args.y, args.x, args.bias); }
 
 }  // namespace
 }  // namespace assay::cpu::of_bias_add::HWY_NAMESPACE
@@ -35,20 +33,12 @@ HWY_AFTER_NAMESPACE();
 namespace assay::cpu::of_bias_add {
 namespace {
 
-HWY_EXPORT(bias_add_rows);
-
-using ops::BiasAddArgs;
-
-/// The naive kernel in SIMD: one pass, tails by masks.
-void highway(const BiasAddArgs& args, Device&) {
-  HWY_DYNAMIC_DISPATCH(bias_add_rows)
-  (args.m, args.n, rows_of(args.y), Rows<const float>{args.x.data(), rows_of(args.x).ld},
-   Rows<const float>{args.bias.data(), 0});
-}
+HWY_EXPORT(rows);
+void highway(const ops::BiasAddArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(rows)(args); }
 
 const KernelRegistration highway_kernel{{.id = "bias_add/cpu/highway",
                                          .summary = "SIMD, one pass over the rows",
-                                         .run = &run_typed<BiasAddArgs, &highway>,
+                                         .run = &run_typed<ops::BiasAddArgs, &highway>,
                                          .priority = 1}};
 
 }  // namespace

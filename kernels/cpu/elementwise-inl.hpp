@@ -53,6 +53,10 @@ HWY_INLINE void map_rows(Index m, Index n, const F& f, Rows<float> out, In... in
   for (Index i = 0; i < m; ++i) map_row(n, stream, f, out.data + i * out.ld, in.data + i * in.ld...);
   if (stream) hwy::FlushStream();
 }
+template <class F, class... In>
+HWY_INLINE void map_rows(Index m, Index n, const F& f, const View<float>& out, const View<In>&... in) {
+  map_rows(m, n, f, rows_of(out), rows_of(in)...);
+}
 
 }  // namespace assay::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

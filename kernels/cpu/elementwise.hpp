@@ -12,9 +12,10 @@ struct Rows {
   Index ld;
 };
 
-/// A row-major matrix.
+/// A row-major matrix, or a vector that is every row.
 template <class T>
 Rows<T> rows_of(const View<T>& matrix) {
+  if (matrix.shape().rank() == 1) return {matrix.data(), 0};
   return {matrix.data(), matrix.dim(0) > 1 ? matrix.stride(0) : matrix.dim(1)};
 }
 

@@ -1,7 +1,6 @@
 // y = x + alpha r on the CPU.
 #include "ops/residual_add.hpp"
 
-#include "kernels/cpu/elementwise.hpp"
 #include "runtime/registry.hpp"
 
 #ifndef HWY_TARGET_INCLUDE
@@ -25,8 +24,9 @@ struct Fused {
   }
 };
 
-void residual_add_rows(Index m, Index n, float alpha, Rows<float> y, Rows<const float> x, Rows<const float> r) {
-  map_rows(m, n, Fused{alpha}, y, x, r);
+/// The naive kernel in SIMD: one pass, tails by masks.
+void rows(const ops::ResidualAddArgs& args) {
+  map_rows(args.m, args.n, Fused{static_cast<float>(args.alpha)}, args.y, args.x, args.r);
 }
 
 }  // namespace
@@ -37,20 +37,12 @@ HWY_AFTER_NAMESPACE();
 namespace assay::cpu::of_residual_add {
 namespace {
 
-HWY_EXPORT(residual_add_rows);
-
-using ops::ResidualAddArgs;
-
-/// The naive kernel in SIMD: one pass, tails by masks.
-void highway(const ResidualAddArgs& args, Device&) {
-  HWY_DYNAMIC_DISPATCH(residual_add_rows)
-  (args.m, args.n, static_cast<float>(args.alpha), rows_of(args.y),
-   Rows<const float>{args.x.data(), rows_of(args.x).ld}, Rows<const float>{args.r.data(), rows_of(args.r).ld});
-}
+HWY_EXPORT(rows);
+void highway(const ops::ResidualAddArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(rows)(args); }
 
 const KernelRegistration highway_kernel{{.id = "residual_add/cpu/highway",
                                          .summary = "SIMD, one pass over the rows",
-                                         .run = &run_typed<ResidualAddArgs, &highway>,
+                                         .run = &run_typed<ops::ResidualAddArgs, &highway>,
                                          .priority = 1}};
 
 }  // namespace

@@ -1,7 +1,6 @@
 // y = alpha x on the CPU.
 #include "ops/scale.hpp"
 
-#include "kernels/cpu/elementwise.hpp"
 #include "runtime/registry.hpp"
 
 #ifndef HWY_TARGET_INCLUDE
@@ -24,9 +23,8 @@ struct Multiply {
   }
 };
 
-void scale_rows(Index m, Index n, float alpha, Rows<float> y, Rows<const float> x) {
-  map_rows(m, n, Multiply{alpha}, y, x);
-}
+/// The naive kernel in SIMD: one pass, tails by masks.
+void rows(const ops::ScaleArgs& args) { map_rows(args.m, args.n, Multiply{static_cast<float>(args.alpha)}, args.y, args.x); }
 
 }  // namespace
 }  // namespace assay::cpu::of_scale::HWY_NAMESPACE
@@ -36,21 +34,11 @@ HWY_AFTER_NAMESPACE();
 namespace assay::cpu::of_scale {
 namespace {
 
-HWY_EXPORT(scale_rows);
+HWY_EXPORT(rows);
+void highway(const ops::ScaleArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(rows)(args); }
 
-using ops::ScaleArgs;
-
-/// The naive kernel in SIMD: one pass, tails by masks.
-void highway(const ScaleArgs& args, Device&) {
-  HWY_DYNAMIC_DISPATCH(scale_rows)
-  (args.m, args.n, static_cast<float>(args.alpha), rows_of(args.y),
-   Rows<const float>{args.x.data(), rows_of(args.x).ld});
-}
-
-const KernelRegistration highway_kernel{{.id = "scale/cpu/highway",
-                                         .summary = "SIMD, one pass over the rows",
-                                         .run = &run_typed<ScaleArgs, &highway>,
-                                         .priority = 1}};
+const KernelRegistration highway_kernel{{.id = "scale/cpu/highway", .summary = "SIMD, one pass over the rows",
+                                         .run = &run_typed<ops::ScaleArgs, &highway>, .priority = 1}};
 
 }  // namespace
 }  // namespace assay::cpu::of_scale

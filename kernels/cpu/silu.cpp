@@ -3,7 +3,6 @@
 
 #include <cmath>
 
-#include "kernels/cpu/elementwise.hpp"
 #include "runtime/registry.hpp"
 
 #ifndef HWY_TARGET_INCLUDE
@@ -29,9 +28,8 @@ struct Silu {
   }
 };
 
-void silu_rows(Index m, Index n, Rows<float> y, Rows<const float> x) {
-  map_rows(m, n, Silu{}, y, x);
-}
+/// The naive kernel in SIMD: one pass, tails by masks.
+void rows(const ops::SiluArgs& args) { map_rows(args.m, args.n, Silu{}, args.y, args.x); }
 
 }  // namespace
 }  // namespace assay::cpu::of_silu::HWY_NAMESPACE
@@ -41,20 +39,13 @@ HWY_AFTER_NAMESPACE();
 namespace assay::cpu::of_silu {
 namespace {
 
-HWY_EXPORT(silu_rows);
-
-using ops::SiluArgs;
-
-/// The naive kernel in SIMD: one pass, tails by masks.
-void highway(const SiluArgs& args, Device&) {
-  HWY_DYNAMIC_DISPATCH(silu_rows)
-  (args.m, args.n, rows_of(args.y), Rows<const float>{args.x.data(), rows_of(args.x).ld});
-}
+HWY_EXPORT(rows);
+void highway(const ops::SiluArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(rows)(args); }
 
 const KernelRegistration highway_kernel{{.id = "silu/cpu/highway",
                                          .arithmetic = {.functions = FunctionLibrary::highway},
                                          .summary = "SIMD, one pass over the rows",
-                                         .run = &run_typed<SiluArgs, &highway>,
+                                         .run = &run_typed<ops::SiluArgs, &highway>,
                                          .priority = 1}};
 
 }  // namespace

@@ -3,7 +3,6 @@
 
 #include <cmath>
 
-#include "kernels/cpu/elementwise.hpp"
 #include "runtime/registry.hpp"
 
 #ifndef HWY_TARGET_INCLUDE
@@ -31,9 +30,8 @@ struct Slope {
   }
 };
 
-void silu_backward_rows(Index m, Index n, Rows<float> dx, Rows<const float> x, Rows<const float> dy) {
-  map_rows(m, n, Slope{}, dx, x, dy);
-}
+/// The naive kernel in SIMD: one pass, tails by masks.
+void rows(const ops::SiluBackwardArgs& args) { map_rows(args.m, args.n, Slope{}, args.dx, args.x, args.dy); }
 
 }  // namespace
 }  // namespace assay::cpu::of_silu_backward::HWY_NAMESPACE
@@ -43,21 +41,13 @@ HWY_AFTER_NAMESPACE();
 namespace assay::cpu::of_silu_backward {
 namespace {
 
-HWY_EXPORT(silu_backward_rows);
-
-using ops::SiluBackwardArgs;
-
-/// The naive kernel in SIMD: one pass, tails by masks.
-void highway(const SiluBackwardArgs& args, Device&) {
-  HWY_DYNAMIC_DISPATCH(silu_backward_rows)
-  (args.m, args.n, rows_of(args.dx), Rows<const float>{args.x.data(), rows_of(args.x).ld},
-   Rows<const float>{args.dy.data(), rows_of(args.dy).ld});
-}
+HWY_EXPORT(rows);
+void highway(const ops::SiluBackwardArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(rows)(args); }
 
 const KernelRegistration highway_kernel{{.id = "silu_backward/cpu/highway",
                                          .arithmetic = {.functions = FunctionLibrary::highway},
                                          .summary = "SIMD, one pass over the rows",
-                                         .run = &run_typed<SiluBackwardArgs, &highway>,
+                                         .run = &run_typed<ops::SiluBackwardArgs, &highway>,
                                          .priority = 1}};
 
 }  // namespace

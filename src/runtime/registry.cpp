@@ -23,7 +23,7 @@ void identify(Kernel& kernel) {
   const auto is_name = [](std::string_view part) {
     return !part.empty() && std::ranges::all_of(part, [](char c) { return ('a' <= c && c <= 'z') || ('0' <= c && c <= '9') || c == '_' || c == '-'; });
   };
-  const bool mutant = parts.front() == kMutant;
+  const bool mutant = !parts.empty() && parts.front() == kMutant;
   if (parts.size() != (mutant ? 4 : 3) || !std::ranges::all_of(parts, is_name))
     throw InputError("kernel id '" + std::string(id) + "'", "is neither op/backend/algorithm nor mutant/backend/op/fault",
                      "write lower-case letters, digits, '_' and '-' between the slashes");

@@ -36,6 +36,14 @@ foreach(file reference/copy.hpp falsify/properties/copy.cpp kernels/cpu/naive/co
   file(REMOVE ${tree}/${file})
   expect("${file} is missing: contracts/copy.yaml makes copy an operation, so add that file or remove the contract.")
 endforeach()
+# A gradient may stand in the files of its operation, which name it.
+lay_out()
+file(WRITE ${tree}/contracts/copy_backward.yaml "op: copy_backward\n")
+expect("reference/copy_backward.hpp is missing")
+foreach(file reference/copy.hpp falsify/copy.cpp kernels/cpu/naive/copy.cpp kernels/cuda/copy.cu kernels/vulkan/copy.cpp kernels/vulkan/copy.comp)
+  file(APPEND ${tree}/${file} "copy_backward\n")
+endforeach()
+expect("")
 foreach(file falsify/properties/copy.cpp kernels/cpu/copy.cpp kernels/cpu/naive/copy.cpp kernels/cuda/copy.cu
              kernels/vulkan/copy.cpp kernels/vulkan/copy.comp)
   lay_out()
