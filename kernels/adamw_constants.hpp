@@ -1,5 +1,5 @@
-// The constants of a step of AdamW, as its contract pins them: formed in double from the float32 parameters, rounded
-// once.
+// The constants of an AdamW step, as its contract pins them: computed in double from the float32 parameters, then
+// rounded once.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// The product of which linear layers and LoRA are made, in words that belong to no back end.
+// The matrix product that linear layers and LoRA are built from, described independently of any back end.
 #pragma once
 
 #include <algorithm>
@@ -16,14 +16,14 @@ struct AffineProduct {
   bool b_transposed = false;  ///< B is stored [n,k]
   View<float> c;
   float scale = 1;
-  /// [m,n], C itself among them; [1,n]: added to every row; no rows, or none given: 0.
+  /// Shape [m,n] (may be C itself) or [1,n] (broadcast to every row). A default or empty view stands for 0.
   View<const float> addend{};
 
   Index m() const { return c.dim(0); }
   Index n() const { return c.dim(1); }
   Index k() const { return a.dim(a_transposed ? 0 : 1); }
   bool adds() const { return addend.rank() == 2 && addend.dim(0) > 0; }
-  /// From row to row of what is added.
+  /// Returns the row stride of the addend; 0 broadcasts its only row.
   Index addend_step() const { return addend.dim(0) == 1 ? 0 : addend.stride(0); }
 };
 
@@ -31,7 +31,7 @@ struct ProductExtents {
   Index m, k, n;
 };
 
-/// The largest of the products that a call of linear, or of an operation of LoRA, is made of (linear.hpp, lora.hpp).
+/// Returns the extents of the largest product in a call of linear or of a LoRA operation (linear.hpp, lora.hpp).
 template <class Args>
 ProductExtents largest_products(const Args& args) {
   if constexpr (!requires { args.s; }) return {args.out, args.r, args.in};

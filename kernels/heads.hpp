@@ -1,4 +1,4 @@
-// Tensors of [batch, position, head, element] as kernels address them, and the causal mask.
+// Kernel-side addressing of [batch, position, head, element] tensors, and the causal mask.
 #pragma once
 
 #include "core/view.hpp"
@@ -11,7 +11,7 @@
 
 namespace assay {
 
-/// Rows of d elements at inner stride 1, in any order of memory. Offsets take 64 bits.
+/// Rows of d elements at inner stride 1; the outer axes may lie in any order of memory. Offsets take 64 bits.
 template <class S>
 struct HeadRows {
   S* data;
@@ -20,14 +20,14 @@ struct HeadRows {
   ASSAY_HOST_DEVICE S* at(Index b, Index i, Index h) const { return data + b * per_batch + i * per_position + h * per_head; }
 };
 
-/// Strides of axes with a single index mean nothing and are taken as 0.
+/// Strides of axes of extent 1 are meaningless and taken as 0.
 template <class S>
 HeadRows<S> head_rows(const StorageView& v) {
   const auto step = [&](int axis) { return v.dim(axis) > 1 ? v.stride(axis) : 0; };
   return {static_cast<S*>(v.data()), step(0), step(1), step(2)};
 }
 
-/// How many keys query i of a sequence sees: the first so many.
+/// Returns the number of leading keys that query i of a sequence sees.
 ASSAY_HOST_DEVICE inline Index keys_seen(bool causal, Index length, Index start, Index i) {
   if (!causal) return length;
   const Index seen = start + i + 1;

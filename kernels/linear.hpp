@@ -1,4 +1,4 @@
-// y = x · Wᵀ + bias as one product; a back end gives the product.
+// y = x · Wᵀ + bias as one product; the back end supplies the product.
 #pragma once
 
 #include "kernels/affine_product.hpp"

@@ -1,4 +1,4 @@
-// Linear layers with low-rank adapters as sequences of products; a back end gives the product.
+// Linear layers with low-rank adapters as sequences of products; the back end supplies the product.
 #pragma once
 
 #include "kernels/affine_product.hpp"
@@ -10,7 +10,7 @@
 
 namespace assay {
 
-/// alpha / r, one division rounded to nearest; r >= 1.
+/// Returns alpha / r by one division, rounded to nearest; r >= 1.
 inline float lora_scale(double alpha, Index r) { return static_cast<float>(alpha / static_cast<double>(r)); }
 
 /// t = x · Aᵀ, y = x · Wᵀ + bias, y += alpha / r t · Bᵀ
@@ -50,7 +50,7 @@ void lora_merge_by(const ops::LoraMergeArgs& args, Device& device) {
   multiply({.a = args.b, .b = args.a, .c = args.merged, .scale = scale, .addend = args.weight}, device);
 }
 
-/// weight = merged - alpha / r B · A, as lora_merge_by.
+/// weight = merged - alpha / r B · A; shapes and cost as for lora_merge_by.
 template <void (*multiply)(const AffineProduct&, Device&)>
 void lora_unmerge_by(const ops::LoraUnmergeArgs& args, Device& device) {
   const float scale = lora_scale(args.alpha, args.r);

@@ -1,4 +1,5 @@
-// Shared by kernels of rope and its gradient on every processor: the exact phase, its cosine and its sine.
+// The exact phase of a rotary angle, its cosine and its sine, shared by the kernels of rope and its gradient on every
+// back end.
 #pragma once
 
 #include <bit>
@@ -15,7 +16,7 @@
 
 namespace assay {
 
-/// A call of rope or, with `inverse`, of its gradient.
+/// A call of rope, or of its gradient if `inverse` is set.
 struct Rotary {
   Index rows, heads, d;
   double theta;
@@ -29,8 +30,8 @@ struct CosSin {
   float cos, sin;
 };
 
-/// Bits 64..127 of multiplier * fraction: with a fraction of a turn in units of 2^-128, the phase of so many of it in units
-/// of 2^-64 turns; whole turns fall off.
+/// Returns bits 64..127 of multiplier * fraction. If the fraction is in units of 2^-128 turns, the result is the phase
+/// of multiplier * fraction in units of 2^-64 turns; whole turns overflow and vanish.
 ASSAY_EVERYWHERE inline std::uint64_t phase_of(std::uint64_t multiplier, std::uint64_t upper, std::uint64_t lower) {
 #if defined(__CUDA_ARCH__)
   return multiplier * upper + __umul64hi(multiplier, lower);
@@ -55,8 +56,8 @@ ASSAY_EVERYWHERE inline CosSin octant_cos_sin(float r, unsigned quarters) {
   }
 }
 
-/// Cosine and sine of a phase in units of 2^-64 turns. What is left of it after quarter turns becomes a float with all of
-/// its digits.
+/// Cosine and sine of a phase in units of 2^-64 turns. Quarter turns are removed first, so that the remainder converts
+/// to float at full precision.
 ASSAY_EVERYWHERE inline CosSin phase_cos_sin(std::uint64_t phase) {
   const std::uint64_t quarters = (phase + (std::uint64_t{1} << 61)) >> 62;
   const auto rest = static_cast<std::int64_t>(phase - (quarters << 62));
@@ -66,12 +67,12 @@ ASSAY_EVERYWHERE inline CosSin phase_cos_sin(std::uint64_t phase) {
 /// Cosine and sine of a float in [0, 2^21].
 ASSAY_EVERYWHERE inline CosSin float_cos_sin(float angle) {
   if (angle <= 0.785398185f) return octant_cos_sin(angle, 0);  // pi/4
-  // From 1/2 on a float is a multiple of 2^-24; 2^-24 / (2 pi) turns in units of 2^-128 are its bits.
+  // A float from 1/2 on is a multiple of 2^-24; the constants are the bits of 2^-24 / (2 pi) turns in units of 2^-128.
   const auto units = static_cast<std::uint64_t>(angle * 16777216.0f);
   return phase_cos_sin(phase_of(units, 0x00000028be60db93u, 0x91054a7f09d5f47du));
 }
 
-/// Of pair i's angle at a position of up to 2^21. word[0..3] as in core/rotary.hpp.
+/// Cosine and sine of pair i's angle at a position of up to 2^21. word[0..3] as in core/rotary.hpp.
 ASSAY_EVERYWHERE inline CosSin rotary_cos_sin(const RotaryFrequency& f, Index position, bool float32_angle) {
   if (!float32_angle)
     return phase_cos_sin(phase_of(static_cast<std::uint64_t>(position), static_cast<std::uint64_t>(f.word[3]) << 32 | f.word[2],
@@ -83,7 +84,7 @@ ASSAY_EVERYWHERE inline CosSin rotary_cos_sin(const RotaryFrequency& f, Index po
 #endif
 }
 
-/// The call of RopeArgs, or of RopeBackwardArgs.
+/// Builds the call from RopeArgs or RopeBackwardArgs.
 template <class Args>
 Rotary rotary_of(const Args& args) {
   Rotary r{args.rows, args.heads, args.d, args.theta, args.interleaved != 0, args.float32_angle != 0,

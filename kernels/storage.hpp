@@ -1,4 +1,4 @@
-// The formats in which tensors are stored, as host code reads and writes single elements, and calls by them.
+// Host-side reads and writes of single elements by storage format, and dispatch over the formats.
 #pragma once
 
 #include "core/half.hpp"
@@ -9,7 +9,7 @@ namespace assay {
 
 constexpr float widen(float x) { return x; }
 
-/// x rounded to nearest as an S holds it.
+/// Rounds x to nearest in the format S.
 template <class S>
 constexpr S narrow(float x) {
   if constexpr (std::is_same_v<S, Half>) return to_half(x);
@@ -17,7 +17,7 @@ constexpr S narrow(float x) {
   else return x;
 }
 
-/// f(S{}) for the C++ type S of a storage format.
+/// Calls f(S{}) with the C++ type S of a storage format.
 template <class F>
 void with_storage(DType dtype, F f) {
   switch (dtype) {
@@ -27,7 +27,8 @@ void with_storage(DType dtype, F f) {
   }
 }
 
-/// Distance between the rows of a matrix, in elements; that of fewer than two rows says nothing, and is their width.
+/// Returns the distance between rows of a matrix in elements; the width if there are fewer than two rows, whose stride
+/// is meaningless.
 template <AnyView V>
 constexpr Index row_stride(const V& v) {
   return v.dim(0) > 1 ? v.stride(0) : v.size();

@@ -6,7 +6,7 @@
 
 namespace assay::reference {
 
-/// dst[i,j] = dst[i,j] + alpha src[i,j] for dst, src [m, n] that share nothing. O(m n).
+/// dst[i,j] = dst[i,j] + alpha src[i,j] for disjoint dst, src [m, n]. O(m n).
 /// Source: Lawson et al., ACM TOMS 5, 1979 (SAXPY).
 template <class T>
 void accumulate(View<T> dst, View<const T> src, double alpha) {

@@ -11,11 +11,12 @@
 namespace assay::reference {
 
 /// m' = beta1 m + (1 - beta1) g, v' = beta2 v + (1 - beta2) g^2,
-/// p' = (1 - lr weight_decay) p - lr / (1 - beta1^step) m' / (sqrt(v') / sqrt(1 - beta2^step) + eps); all [n], p, m and
-/// v in place. Constants are formed in double from float32 parameters, and rounded once, or quotients and roots of those in float32. Bounds are also those of means as
-/// weighted_mean lists them, of lr m^ / (sqrt(v^) + eps) with m^ = m' / (1 - beta1^step) and v^ = v' / (1 - beta2^step), of
-/// lr sqrt(1 - beta2^step) / (1 - beta1^step) m' / (sqrt(v') + eps sqrt(1 - beta2^step)), and of a decay that is subtracted: p - lr weight_decay p,
-/// or p - lr (m^ / (sqrt(v^) + eps) + weight_decay p).
+/// p' = (1 - lr weight_decay) p - lr / (1 - beta1^step) m' / (sqrt(v') / sqrt(1 - beta2^step) + eps); all [n]; p, m and
+/// v in place. Constants are formed in double from float32 parameters and rounded once, or as quotients and roots in
+/// float32. Bounds also hold for means in any order of weighted_mean, for lr m^ / (sqrt(v^) + eps) with m^ = m' / (1 -
+/// beta1^step) and v^ = v' / (1 - beta2^step), for lr sqrt(1 - beta2^step) / (1 - beta1^step) m' / (sqrt(v') + eps
+/// sqrt(1 - beta2^step)), and for a decay that is subtracted: p - lr weight_decay p, or p - lr (m^ / (sqrt(v^) + eps) +
+/// weight_decay p).
 /// Source: Loshchilov & Hutter, ICLR 2019, algorithm 2; Kingma & Ba, ICLR 2015, section 2 (the third of these updates).
 template <class T>
 void adamw_step(View<T> p, View<T> m, View<T> v, View<const T> g, double lr, double beta1, double beta2, double eps,

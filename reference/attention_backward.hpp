@@ -6,8 +6,9 @@
 namespace assay::reference {
 
 /// With p_ij = exp(scale q_i · k_j - logsumexp_i) for visible j, D_i = dy_i · y_i and ds_ij = p_ij (dy_i · v_j - D_i):
-/// dq_i = scale sum_j ds_ij k_j, dk_j = scale sum_i ds_ij q_i, dv_j = sum_i p_ij dy_i, the last two also over the heads that
-/// share a key-value head. Shapes as in attention; dq, dk, dv are overwritten; null data: not wanted. A row whose logsumexp
+/// dq_i = scale sum_j ds_ij k_j, dk_j = scale sum_i ds_ij q_i, dv_j = sum_i p_ij dy_i; dk and dv also sum over the
+/// heads that share a key-value head. Shapes as in attention; dq, dk, dv are overwritten; a gradient with null data is
+/// not wanted. Rows whose logsumexp is -inf are skipped. O(batch heads s t d).
 /// is -inf takes no part. O(batch heads s t d).
 /// Source: Dao et al., FlashAttention, NeurIPS 2022, appendix B.2.
 template <class T>
@@ -15,7 +16,7 @@ void attention_backward(View<const T> q, View<const T> k, View<const T> v, View<
                         View<const T> y, View<const T> logsumexp, View<const T> dy, View<T> dq, View<T> dk, View<T> dv,
                         double scale, double causal) {
   const Index batch = q.dim(0), s = q.dim(1), heads = q.dim(2), d = q.dim(3), t = k.dim(1), kv_heads = k.dim(2);
-  const Index rows = heads / kv_heads * s;  // queries that a key-value head serves: s of each of its heads
+  const Index rows = heads / kv_heads * s;  // queries per key-value head: s for each of its heads
   std::vector<T> ps(static_cast<std::size_t>(rows * t)), dss = ps;
   const View<T> p(ps.data(), Shape{rows, t}), ds(dss.data(), Shape{rows, t});
   for (Index b = 0; b < batch; ++b)

@@ -5,10 +5,12 @@
 
 namespace assay::reference {
 
-/// Writes k[b] and v[b] to place lengths[b] of the caches, then y[b,h] = sum_j p_j v_cache[b,j,g] over the places j <=
-/// lengths[b], p = softmax(scale q[b,h] · k_cache[b,j,g]), g = h / (heads / kv_heads). q, y [batch, heads, d], k, v [batch,
-/// kv_heads, d], caches [batch, capacity, kv_heads, d], lengths [batch]; y is overwritten. O(batch heads capacity d).
-/// Source: Vaswani et al., 2017, equation 1; Shazeer, Fast Transformer Decoding, 2019, section 2.4 (incremental decoding).
+/// Writes k[b] and v[b] to position lengths[b] of the caches, then y[b,h] = sum_j p_j v_cache[b,j,g] over positions j
+/// <= lengths[b], p = softmax(scale q[b,h] · k_cache[b,j,g]), g = h / (heads / kv_heads). q, y [batch, heads, d], k, v
+/// [batch, kv_heads, d], caches [batch, capacity, kv_heads, d], lengths [batch]; y is overwritten. O(batch heads
+/// capacity d).
+/// Source: Vaswani et al., 2017, equation 1; Shazeer, Fast Transformer Decoding, 2019, section 2.4 (incremental
+/// decoding).
 template <class T>
 void attention_decode(View<const T> q, View<const T> k, View<const T> v, View<const T> lengths, View<T> k_cache, View<T> v_cache,
                       View<T> y, double scale) {

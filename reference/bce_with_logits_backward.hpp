@@ -8,8 +8,8 @@
 namespace assay::reference {
 
 /// dlogits[i,j] = dloss[i] / classes ((1 - t) sigmoid(x) - pos_weight[j] t (1 - sigmoid(x))), x = logits[i,j] and
-/// t = targets[i,j]; logits, targets, dlogits [rows, classes], pos_weight [classes], dloss [rows]. Overwritten; nothing
-/// where dlogits has no memory. Source: Bishop, Pattern Recognition and Machine Learning (2006), equation 4.91.
+/// t = targets[i,j]; logits, targets, dlogits [rows, classes], pos_weight [classes], dloss [rows]. dlogits is
+/// overwritten; null data: not wanted. Source: Bishop, Pattern Recognition and Machine Learning (2006), equation 4.91.
 template <class T>
 void bce_with_logits_backward(View<const T> logits, View<const T> targets, View<const T> pos_weight,
                               View<const T> dloss, View<T> dlogits) {

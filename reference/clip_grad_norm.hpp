@@ -7,8 +7,9 @@
 
 namespace assay::reference {
 
-/// norm[0] = sqrt(sum_i g[i]^2) and g'[i] = g[i] min(1, max_norm / norm); g [n] in place, norm [1]. min by the larger
-/// of the negatives, which keeps a NaN norm. Source: Pascanu, Mikolov & Bengio, ICML 2013, algorithm 1.
+/// norm[0] = sqrt(sum_i g[i]^2) and g'[i] = g[i] min(1, max_norm / norm); g [n] in place, norm [1]. min is computed as
+/// the negated maximum of the negatives, which keeps a NaN norm. Source: Pascanu, Mikolov & Bengio, ICML 2013,
+/// algorithm 1.
 template <class T>
 void clip_grad_norm(View<T> g, View<T> norm, double max_norm) {
   Sum<T> squares;

@@ -9,8 +9,9 @@ namespace assay::reference {
 
 /// dlogits[i,j] = weights[y] (exp(logits[i,j] - logsumexp[i]) - [j = y]) (dloss[i] + dtotal / normalizer), y =
 /// targets[i]; logits, dlogits [rows, classes], targets, logsumexp, dloss [rows], weights [classes], normalizer, dtotal
-/// [1]. Overwritten; nothing where dlogits has no memory. O(rows classes). Source: Bishop, Pattern Recognition and
-/// Machine Learning (2006), equation 4.109. The bound of the target's own element holds for the difference of two products too.
+/// [1]. dlogits is overwritten; null data: not wanted. O(rows classes). Source: Bishop, Pattern Recognition and Machine
+/// Learning (2006), equation 4.109. The bound of the target's own element also holds for the difference of two
+/// products.
 template <class T>
 void cross_entropy_backward(View<const T> logits, View<const T> targets, View<const T> weights, View<const T> logsumexp,
                             View<const T> normalizer, View<const T> dloss, View<const T> dtotal, View<T> dlogits) {

@@ -6,8 +6,8 @@
 
 namespace assay::reference {
 
-/// y[i,o] = sum_p x[i,p] weight[o,p] + bias[o] for x [s, in], weight [out, in], bias [1, out], or [0, out] where there
-/// is none, y [s, out]; y is overwritten. O(s in out). Source: Goodfellow, Bengio & Courville, Deep Learning
+/// y[i,o] = sum_p x[i,p] weight[o,p] + bias[o] for x [s, in], weight [out, in], bias [1, out], or [0, out] without a
+/// bias, y [s, out]; y is overwritten. O(s in out). Source: Goodfellow, Bengio & Courville, Deep Learning
 /// (2016), 6.1.
 template <class T>
 void linear(View<const T> x, View<const T> weight, View<const T> bias, View<T> y) {

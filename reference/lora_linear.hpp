@@ -7,7 +7,7 @@
 namespace assay::reference {
 
 /// t[i,q] = sum_p x[i,p] a[q,p] and y[i,o] = sum_p x[i,p] weight[o,p] + bias[o] + alpha / r sum_q t[i,q] b[o,q] for x
-/// [s, in], weight [out, in], bias [1, out] or, where there is none, [0, out], a [r, in], b [out, r]; y [s, out] and t
+/// [s, in], weight [out, in], bias [1, out] or, without a bias, [0, out], a [r, in], b [out, r]; y [s, out] and t
 /// [s, r] are overwritten. O(s (in + r) out). Source: Hu et al., LoRA, ICLR 2022, section 4.1.
 template <class T>
 void lora_linear(View<const T> x, View<const T> weight, View<const T> bias, View<const T> a, View<const T> b, View<T> y,

@@ -17,7 +17,7 @@ void lora_linear_backward(View<const T> x, View<const T> weight, View<const T> a
                           View<const T> dy, View<T> dx, View<T> da, View<T> db, double alpha) {
   const Index s = dy.dim(0), in = weight.dim(1), out = weight.dim(0), r = a.dim(0);
   const T scale = T(alpha) / T(static_cast<double>(r));
-  // g, to be scaled later, or scaled on its way.
+  // g, and g scaled while it is summed.
   std::vector<T> later_values(static_cast<std::size_t>(s * r)), before_values = later_values;
   const View<T> g(later_values.data(), {s, r}), scaled_g(before_values.data(), {s, r});
   for (Index i = 0; i < s; ++i)
@@ -54,8 +54,7 @@ void lora_linear_backward(View<const T> x, View<const T> weight, View<const T> a
       }
 }
 
-/// All of them: those above, and dweight[o,p] = sum_i dy[i,o] x[i,p] and dbias[0,o] = sum_i dy[i,o] of the frozen
-/// layer.
+/// Adds the gradients of the frozen layer: dweight[o,p] = sum_i dy[i,o] x[i,p] and dbias[0,o] = sum_i dy[i,o].
 template <class T>
 void lora_linear_backward(View<const T> x, View<const T> weight, View<const T> bias, View<const T> a, View<const T> b,
                           View<const T> t, View<const T> dy, View<T> dx, View<T> dweight, View<T> dbias, View<T> da,

@@ -1,4 +1,4 @@
-// The adapter taken out of the weight.
+// The adapter subtracted from the weight.
 #pragma once
 
 #include "core/scaled_sum.hpp"

@@ -1,4 +1,4 @@
-// What the references of NF4 share: numbers of every type as the floats that they stand for.
+// Shared by the references of NF4: the float values of elements of every number type.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace assay::reference {
 
-/// The float that an element of an input is.
+/// Value of an input element as float, without its error or derivative.
 template <class T>
 float held(const T& x) {
   return static_cast<float>(x);
@@ -26,7 +26,7 @@ float held(const std::complex<T>& x) {
   return held(x.real());
 }
 
-/// A float as if it were an element of an input.
+/// Converts a float to the number type of an input element.
 template <class T>
 struct Given {
   static T value(float x) { return T(x); }
@@ -40,14 +40,14 @@ struct Given<Dual<T>> {
   static Dual<T> value(float x) { return Given<T>::value(x); }
 };
 
-/// The entry of the codebook that stands for element (j, p) of codes [n, 32 blocks].
+/// Returns the codebook entry of element (j, p) of codes [n, 32 blocks].
 template <class T>
 float nf4_entry(View<const T> codes, Index j, Index p) {
   const Index pair = whole(codes(j, p / 2));
   return kNf4[static_cast<std::size_t>(p % 2 == 0 ? pair / 16 : pair % 16)];
 }
 
-/// The scale of element (j, p).
+/// Returns the scale of element (j, p).
 template <class T>
 T nf4_block_scale(View<const T> absmax, Index j, Index p) {
   const float scale = held(absmax(j, p / kNf4Block));
@@ -55,8 +55,8 @@ T nf4_block_scale(View<const T> absmax, Index j, Index p) {
   return lost<T>(Loss::small_scale) ? either(counted, Given<T>::value(scale)) : counted;
 }
 
-/// Element (j, p) of the matrix that codes [n, 32 blocks] and absmax [n, blocks] stand for: an entry of the codebook times
-/// the scale of its block, rounded once to float.
+/// Returns element (j, p) of the matrix encoded by codes [n, 32 blocks] and absmax [n, blocks]: an entry of the
+/// codebook times the scale of its block, rounded once to float.
 template <class T>
 T nf4_weight(View<const T> codes, View<const T> absmax, Index j, Index p) {
   const float entry = nf4_entry(codes, j, p), scale = held(absmax(j, p / kNf4Block));
@@ -64,8 +64,9 @@ T nf4_weight(View<const T> codes, View<const T> absmax, Index j, Index p) {
   return lost<T>(Loss::small_scale) ? either(weight, Given<T>::value(entry * scale)) : weight;
 }
 
-/// sum_p x(p) w[j,p] over the k elements of row j. Kernels may also multiply entries of the codebook with x first and scale these
-/// products, or sums of them within a block: of three factors instead of two, and with what overflows before it is scaled.
+/// Returns sum_p x(p) w[j,p] over the k elements of row j. Kernels may also multiply entries of the codebook by x first
+/// and scale these products, or their sums within a block: products of three factors instead of two, which may overflow
+/// before scaling.
 template <class T, class X>
 T nf4_dot(View<const T> codes, View<const T> absmax, Index j, Index k, X x) {
   Sum<T> sum, scaled, by_blocks;

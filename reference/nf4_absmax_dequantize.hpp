@@ -1,4 +1,4 @@
-// The scales of NF4 blocks from their codes of 8 bits.
+// NF4 block scales decoded from 8-bit codes.
 #pragma once
 
 #include "core/nf4_absmax.hpp"
@@ -7,7 +7,7 @@
 namespace assay::reference {
 
 /// absmax[j,c] = code[codes[i]] absmax2[i / 256] + offset, i = j b + c, for absmax [n, b], codes [256 groups], absmax2
-/// [groups], offset [1]; the product rounded on its own or fused. O(n b). Source: Dettmers et al., QLoRA, 2023,
+/// [groups], offset [1]; the product is rounded separately or fused. O(n b). Source: Dettmers et al., QLoRA, 2023,
 /// section 3.
 template <class T>
 void nf4_absmax_dequantize(View<const T> codes, View<const T> absmax2, View<const T> offset, View<T> absmax) {

@@ -1,4 +1,4 @@
-// The scales of NF4 blocks in codes of 8 bits.
+// NF4 block scales encoded in 8-bit codes.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace assay::reference {
 
-/// The sum of consecutive groups of 256 terms, then of those sums in groups of 256, until one is left. Within a group,
-/// filled up with zeros, term i takes term i + 128, then i + 64, ..., i + 1: a tree, each sum rounded to float.
+/// Sums consecutive groups of 256 terms, then these sums in groups of 256, until one is left. Within a group, padded
+/// with zeros, term i + 128 is added to term i, then i + 64, ..., i + 1: a tree, each sum rounded to float.
 inline float nf4_absmax_sum(std::vector<float> terms) {
   while (terms.size() > 1) {
     std::vector<float> sums;
@@ -28,9 +28,9 @@ inline float nf4_absmax_sum(std::vector<float> terms) {
   return terms.empty() ? 0.0F : terms[0];
 }
 
-/// For absmax [n, b], N = n b values a[i] counted row by row: offset[0] = their mean, as fl(sum fl(1/N)); for every
-/// group g of 256, absmax2[g] = max |fl(a[i] - offset)|, and codes[i] = how many midpoints m of the codebook have
-/// fl(a[i] - offset) > fl(m absmax2[g]). Code 127 where absmax2 is 0 or NaN, and behind the last value. An a below
+/// For absmax [n, b], N = n b values a[i] in row-major order: offset[0] = their mean, as fl(sum fl(1/N)); for every
+/// group g of 256, absmax2[g] = max |fl(a[i] - offset)|, and codes[i] = the number of midpoints m of the codebook with
+/// fl(a[i] - offset) > fl(m absmax2[g]). The code is 127 if absmax2 is 0 or NaN, and after the last value. An a below
 /// 2^-120 counts as 0, an absmax2 below 2^-100 is 0; a NaN, an infinity or a negative a makes offset and absmax2 NaN.
 /// codes [256 groups], absmax2 [groups], offset [1]. O(N). Source: Dettmers et al., QLoRA, 2023, section 3 (double
 /// quantization).

@@ -6,9 +6,9 @@
 
 namespace assay::reference {
 
-/// dx[i,p] = sum_j dy[i,j] w[j,p] for dy [m, n], dx [m, k] and w [n, k] in codes [n, 32 b] and absmax [n, b], b = ceil(k /
-/// 64); dx is overwritten and shares nothing with them. Kernels may also scale dy first. O(m n k). Source: Dettmers et al., QLoRA, 2023,
-/// section 3.
+/// dx[i,p] = sum_j dy[i,j] w[j,p] for dy [m, n], dx [m, k] and w [n, k] in codes [n, 32 b] and absmax [n, b], b =
+/// ceil(k / 64); dx is overwritten and shares nothing with the inputs. Kernels may also scale dy first. O(m n k).
+/// Source: Dettmers et al., QLoRA, 2023, section 3.
 template <class T>
 void nf4_matmul(View<const T> dy, View<const T> codes, View<const T> absmax, View<T> dx) {
   for (Index p = 0; p < dx.dim(1); ++p)
@@ -22,7 +22,8 @@ void nf4_matmul(View<const T> dy, View<const T> codes, View<const T> absmax, Vie
     }
 }
 
-/// ddy[i,j] = sum_p ddx[i,p] w[j,p], overwritten; null data: not wanted. Source: dx is linear in dy; the transposed map.
+/// ddy[i,j] = sum_p ddx[i,p] w[j,p], overwritten; null data: not wanted. Source: dx is linear in dy; the transposed
+/// map.
 template <class T>
 void nf4_matmul_backward(View<const T> /*dy*/, View<const T> codes, View<const T> absmax, View<const T> ddx, View<T> ddy) {
   if (ddy.data() == nullptr) return;

@@ -1,4 +1,4 @@
-// A matrix in NF4 codes.
+// A matrix encoded in NF4.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 
 namespace assay::reference {
 
-/// For x [n, k], block by block of 64 elements of a row: absmax[j,b] = max |x[j,p]|, 0 where that is below 2^-120, NaN where
-/// an element is not finite; q[j,p] = how many midpoints m have x[j,p] > fl(m absmax), 7 where absmax is 0 or NaN. codes
-/// [n, 32 b] hold two q a byte, the earlier one in the high bits, 7 behind the row's end. O(n k).
+/// For x [n, k], in blocks of 64 elements of a row: absmax[j,b] = max |x[j,p]|, 0 if that is below 2^-120, NaN if an
+/// element is not finite; q[j,p] = the number of midpoints m with x[j,p] > fl(m absmax), 7 if absmax is 0 or NaN. codes
+/// [n, 32 b] hold two q per byte, the earlier one in the high bits, 7 after the row's end. O(n k).
 /// Source: Dettmers et al., QLoRA, 2023, section 3, equation 1.
 template <class T>
 void nf4_quantize(View<const T> x, View<T> codes, View<T> absmax) {

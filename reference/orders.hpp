@@ -1,4 +1,4 @@
-// Bounds for the orders in which correct kernels evaluate the same number.
+// Bounds for the different orders in which correct kernels evaluate the same number.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace assay::reference {
 
-/// x where y is the same number evaluated in another order, the bounds being those of both. Infinite inputs may give an infinity in
-/// one order and NaN in the other (inf - inf): whatever is not finite is right then.
+/// Returns x; y is the same number evaluated in another order. For Bounded, the bound holds for both. Infinite inputs
+/// may give an infinity in one order and NaN in the other (inf - inf): any non-finite value is then correct.
 template <class T>
 T either_order(const T& x, const T& /*y*/) {
   return x;
@@ -23,20 +23,21 @@ inline Bounded either_order(const Bounded& x, const Bounded& y) {
   return both;
 }
 
-/// a b c d, in any order.
+/// Returns a b c d, multiplied in any order.
 template <class T>
 T product_of_four(const T& a, const T& b, const T& c, const T& d) {
   return a * b * c * d;
 }
-/// Three roundings whatever the order. What a product of two lost by underflow is scaled by the two others, and what one of three
-/// lost by the fourth.
+/// Three roundings in any order. The underflow loss of a product of two factors is scaled by the two others, that of a
+/// product of three by the fourth.
 inline Bounded product_of_four(const Bounded& a, const Bounded& b, const Bounded& c, const Bounded& d) {
   const Roundings& r = Roundings::current();
   double reach[] = {std::fabs(a.value) + a.error, std::fabs(b.value) + b.error, std::fabs(c.value) + c.error, std::fabs(d.value) + d.error};
   std::ranges::sort(reach);
   Bounded all(product(a, b, c) * d);
   if (!(std::fabs(all.value) <= DBL_MAX)) {
-    all.may_overflow |= !std::isnan(all.value) && reach[0] * reach[1] * std::min(reach[2], 1.0) < FLT_MIN;  // infinity times what vanished
+    // Infinity times a product that vanished.
+    all.may_overflow |= !std::isnan(all.value) && reach[0] * reach[1] * std::min(reach[2], 1.0) < FLT_MIN;
     return all;
   }
   const double pair = reach[3] * reach[2], triple = pair * reach[1];
@@ -47,8 +48,8 @@ inline Bounded product_of_four(const Bounded& a, const Bounded& b, const Bounded
   return all;
 }
 
-/// keep a + take b, keep + take = 1; correct kernels also evaluate a + take (b - a) and, where take is not below 1/2, b - keep (b - a), or
-/// (b - keep b) + keep a with the difference fused, which rounds as a product does.
+/// Returns keep a + take b, keep + take = 1. Correct kernels also evaluate a + take (b - a) and, if take is at least
+/// 1/2, b - keep (b - a), or (b - keep b) + keep a with the difference fused, which rounds as a product does.
 template <class T>
 T weighted_mean(const T& keep, const T& a, const T& take, const T& b) {
   Sum<T> sum;
@@ -56,13 +57,14 @@ T weighted_mean(const T& keep, const T& a, const T& take, const T& b) {
   sum += take * b;
   return sum.value();
 }
-/// In the first of the other orders a counts twice, but its own error e only keep times: what that order adds are its roundings, of numbers that
-/// are off by their errors e and f of b. The difference is rounded with u (e + f) more, take times that difference likewise and the
-/// sum with u (e + (e + f)) at most, take <= 1: together below 4 u (1 + 4 u) (e + f). In the second b and f are what a and e are in the
-/// first; keep is formed as 1 - take there, which is off by half a unit of it.
+/// In the first of the other orders a occurs twice, but its error e contributes only keep times. That order adds only
+/// its roundings, of numbers with the errors e of a and f of b: the difference is rounded with u (e + f) more, take
+/// times that difference likewise, and the sum with u (e + (e + f)) at most, take <= 1: together below 4 u (1 + 4 u) (e
+/// + f). In the second order b and f have the roles of a and e. It forms keep as 1 - take, which errs by half a unit of
+/// keep.
 inline Bounded weighted_mean(const Bounded& keep, const Bounded& a, const Bounded& take, const Bounded& b) {
   const Bounded first = weighted_mean<Bounded>(keep, a, take, b);
-  const auto without_error = [](const Bounded& x) {  // but for what says that it is no float
+  const auto without_error = [](const Bounded& x) {  // a tiny error remains for values that are not floats
     const double none = x.error > 0 ? 0x1p-1000 : 0;
     return Bounded(x.value, none, none, x.may_overflow);
   };
@@ -77,11 +79,11 @@ inline Bounded weighted_mean(const Bounded& keep, const Bounded& a, const Bounde
     return Bounded(other.value, with(a.error, b.error), with(a.statistical, b.statistical), other.may_overflow);
   };
   Bounded all = either_order(first, with_errors(below));
-  all.may_overflow |= std::isinf(b.value);  // less itself
+  all.may_overflow |= std::isinf(b.value);  // b minus itself
   return from_above ? either_order(all, with_errors(above)) : all;
 }
 
-/// a x / y: the product first, or the quotient.
+/// Returns a x / y: the product first, or the quotient.
 template <class T>
 T scaled_quotient(const T& a, const T& x, const T& y) {
   return either_order(T(a * quotient(x, y)), quotient(T(a * x), y));

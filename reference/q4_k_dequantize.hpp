@@ -7,8 +7,8 @@
 
 namespace assay::reference {
 
-/// What value p of a row of super-blocks is made of: step · code - offset, step = d sc and offset = dmin m. Both products are
-/// floats, so that one rounding is all there is. Source: ggml, block_q4_K and get_scale_min_k4.
+/// Parts of value p of a row of super-blocks: step · code - offset, step = d sc and offset = dmin m. Both products are
+/// exact floats, so the value has a single rounding. Source: ggml, block_q4_K and get_scale_min_k4.
 struct Q4KParts {
   float step, code, offset;
   float d, scale, dmin, minimum;

@@ -10,9 +10,10 @@
 
 namespace assay::reference {
 
-/// y[i] = sum_p w[i,p] x[p] for blocks [rows, ceil(k / 256) 144] of which w [rows, k] are the values, x [k], y [rows]; y
-/// is overwritten and shares nothing with blocks, x. Kernels may also sum codes times x, and x, by sub-blocks, and apply the scales
-/// to these sums, d and dmin last: a rounding for each; d and dmin also to the sums of a super-block. O(rows k).
+/// y[i] = sum_p w[i,p] x[p] for w [rows, k] decoded from blocks [rows, ceil(k / 256) 144], x [k], y [rows]; y is
+/// overwritten and shares nothing with blocks, x. Kernels may also sum codes times x, and x, by sub-blocks, and scale
+/// these sums, d and dmin last: one rounding each. d and dmin may also be applied to the sums of a super-block. O(rows
+/// k).
 template <class T>
 void q4_k_gemv(View<const T> blocks, View<const T> x, View<T> y) {
   for (Index i = 0; i < y.dim(0); ++i) {
@@ -22,7 +23,7 @@ void q4_k_gemv(View<const T> blocks, View<const T> x, View<T> y) {
       const Q4KParts whole = q4_k_parts(blocks, i, super);
       for (Index first = super; first < std::min<Index>(super + 256, x.dim(0)); first += 32) {
         Sum<T> codes, elements;
-        const Q4KParts of = q4_k_parts(blocks, i, first);  // all 32 have one step and one offset
+        const Q4KParts of = q4_k_parts(blocks, i, first);  // all 32 share one step and one offset
         for (Index p = first; p < std::min<Index>(first + 32, x.dim(0)); ++p) {
           sum += T(q4_k_value(blocks, i, p)) * x(p);
           codes += T(q4_k_parts(blocks, i, p).code) * x(p);

@@ -1,4 +1,4 @@
-// Q4_K super-blocks of values.
+// Values encoded in Q4_K super-blocks.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace assay::reference {
 
-// The codec computes in float, whatever type carries its operands.
+// The codec computes in float for every number type.
 template <class T>
 float q4_k_single(const T& x) {
   return static_cast<float>(x);
@@ -27,7 +27,8 @@ float q4_k_single(const std::complex<T>& x) {
   return q4_k_single(x.real());
 }
 
-/// The smallest binary16 h >= 0 with factor h >= reach, or infinity. Positive halves are ordered as their bits are.
+/// Returns the smallest binary16 h >= 0 with factor h >= reach, or infinity. Positive halves are ordered like their
+/// bits.
 inline Half q4_k_smallest_half(float factor, float reach) {
   unsigned least = 0, most = 0x7c00;
   while (least < most) {
@@ -38,14 +39,14 @@ inline Half q4_k_smallest_half(float factor, float reach) {
   return {static_cast<std::uint16_t>(most)};
 }
 
-/// The smallest s with s step >= reach.
+/// Returns the smallest s with s step >= reach.
 inline unsigned q4_k_smallest_code(float step, float reach) {
   unsigned s = 0;
   while (static_cast<float>(s) * step < reach) ++s;
   return s;
 }
 
-/// One super-block; bytes were 0.
+/// Encodes one super-block into bytes that were 0.
 inline void q4_k_encode(const float (&x)[256], unsigned (&bytes)[144]) {
   const auto undefined = [&] { bytes[0] = 0, bytes[1] = 0x7e; };
   for (const float value : x)
@@ -77,8 +78,8 @@ inline void q4_k_encode(const float (&x)[256], unsigned (&bytes)[144]) {
   for (Index i = 0; i < 128; ++i) bytes[16 + i] = code[i / 32 * 64 + i % 32] | code[i / 32 * 64 + 32 + i % 32] << 4U;
 }
 
-/// blocks [rows, ceil(k / 256) 144] of x [rows, k], as the contract's equations and pins say; computed in float, subnormal
-/// x as 0, rows as if they went on with their last value. O(rows k).
+/// Encodes x [rows, k] as blocks [rows, ceil(k / 256) 144] by the contract's equations and pins, in float. Subnormal x
+/// count as 0; rows are padded with their last value. O(rows k).
 template <class T>
 void q4_k_quantize(View<const T> x, View<T> blocks) {
   for (Index i = 0; i < x.dim(0); ++i)

@@ -14,7 +14,7 @@ void residual_add(View<const T> x, View<const T> r, View<T> y, double alpha) {
     for (Index j = 0; j < y.dim(1); ++j) y(i, j) = x(i, j) + T(alpha) * r(i, j);
 }
 
-/// dx = dy and dr = alpha dy, overwritten; null data: not wanted. x and r do not matter: the map is linear.
+/// dx = dy and dr = alpha dy, overwritten; null data: not wanted. The map is linear, so x and r are not used.
 template <class T>
 void residual_add_backward(View<const T> /*x*/, View<const T> /*r*/, View<const T> dy, View<T> dx, View<T> dr,
                            double alpha) {

@@ -9,8 +9,8 @@
 namespace assay::reference {
 
 /// With a = dy * weight and xn = x * rrms: dx[i,j] = rrms[i] (a[i,j] - xn[i,j] sum_k a[i,k] xn[i,k] / n) and
-/// dweight[j] = sum_i dy[i,j] xn[i,j], overwritten; a gradient with null data is not wanted. O(rows n). The bound of dx holds for
-/// rrms / n (n a - xn sum_k a_k xn_k) too, and for sums of a x that are multiplied by rrms² afterwards.
+/// dweight[j] = sum_i dy[i,j] xn[i,j], overwritten; a gradient with null data is not wanted. O(rows n). The bound of dx
+/// also holds for rrms / n (n a - xn sum_k a_k xn_k), and for sums of a x that are multiplied by rrms² afterwards.
 /// Source: the derivative of rrms is -rrms³ x / n; Zhang & Sennrich, NeurIPS 2019, section 4.2.
 template <class T>
 void rmsnorm_backward(View<const T> x, View<const T> weight, View<const T> rrms, View<const T> dy, View<T> dx,

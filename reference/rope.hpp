@@ -1,4 +1,4 @@
-// Rotary position embedding.
+// Rotary position embedding and its gradient: rotations are orthogonal, so it is the rotation back.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace assay::reference {
 
-/// The angle of pair i at a position: position theta^(-2i/d), or where angles are float32, the float nearest to the
+/// Returns the angle of pair i at a position: position theta^(-2i/d), or for float32 angles the float nearest to the
 /// product of the position and the float nearest to the power.
 inline Digits50 rope_angle(double position, double theta, Index i, Index d, bool float32_angle) {
   thread_local struct {
@@ -26,7 +26,7 @@ inline Digits50 rope_angle(double position, double theta, Index i, Index d, bool
   return Digits50(static_cast<float>(position) * static_cast<float>(frequency));
 }
 
-/// Rotates every pair of every head by its angle at position + row, or back where `direction` is -1:
+/// Rotates every pair of every head by its angle at position + row, or by the opposite angle if `direction` is -1:
 /// y1 = x1 cos - x2 sin, y2 = x2 cos + x1 sin for x, y [rows, heads, d]. Pairs are (2i, 2i+1) or (i, i + d/2).
 template <class T>
 void rotate_pairs(View<const T> x, View<T> y, double theta, double interleaved, double float32_angle, double position,
@@ -46,11 +46,18 @@ void rotate_pairs(View<const T> x, View<T> y, double theta, double interleaved, 
     }
 }
 
-/// y is x rotated by position; overwritten, shares nothing with x. O(rows heads d).
+/// y is x rotated by position; y is overwritten and shares nothing with x. O(rows heads d).
 /// Source: Su et al., RoFormer, arXiv:2104.09864, equation 34.
 template <class T>
 void rope(View<const T> x, View<T> y, double theta, double interleaved, double float32_angle, double position) {
   rotate_pairs<T>(x, y, theta, interleaved, float32_angle, position, 1);
+}
+
+/// dx is dy rotated by minus its angles; overwritten, shares nothing with dy; null data: not wanted. O(rows heads d).
+template <class T>
+void rope_backward(View<const T> dy, View<T> dx, double theta, double interleaved, double float32_angle, double position) {
+  if (dx.data() == nullptr) return;
+  rotate_pairs<T>(dy, dx, theta, interleaved, float32_angle, position, -1);
 }
 
 }  // namespace assay::reference

@@ -14,7 +14,7 @@ void scale(View<const T> x, View<T> y, double alpha) {
     for (Index j = 0; j < y.dim(1); ++j) y(i, j) = T(alpha) * x(i, j);
 }
 
-/// dx = alpha dy, overwritten; null data: not wanted. x itself does not matter: the map is linear.
+/// dx = alpha dy, overwritten; null data: not wanted. The map is linear, so x is not used.
 template <class T>
 void scale_backward(View<const T> /*x*/, View<const T> dy, View<T> dx, double alpha) {
   if (dx.data() != nullptr) scale<T>(dy, dx, alpha);

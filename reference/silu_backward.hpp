@@ -8,8 +8,8 @@
 namespace assay::reference {
 
 /// dx = dy (s + x s (1 - s)) with s = sigmoid(x), for x, dy, dx [m, n]; dx is overwritten and shares nothing with x,
-/// dy; null data: not wanted. O(m n). The bound holds for dy s (1 + x (1 - s)) in any order too. Source: Elfwing, Uchibe &
-/// Doya, 2017, equation 5.
+/// dy; null data: not wanted. O(m n). The bound also holds for dy s (1 + x (1 - s)) in any order. Source: Elfwing,
+/// Uchibe & Doya, 2017, equation 5.
 template <class T>
 void silu_backward(View<const T> x, View<const T> dy, View<T> dx) {
   if (dx.data() == nullptr) return;

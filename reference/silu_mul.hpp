@@ -6,8 +6,8 @@
 
 namespace assay::reference {
 
-/// y[i,j] = gate[i,j] sigmoid(gate[i,j]) up[i,j] for gate, up, y [rows, n]; y is overwritten and shares nothing with gate
-/// and up. O(rows n).
+/// y[i,j] = gate[i,j] sigmoid(gate[i,j]) up[i,j] for gate, up, y [rows, n]; y is overwritten and shares nothing with
+/// gate and up. O(rows n).
 /// Source: Shazeer, arXiv:2002.05202, equation 6.
 template <class T>
 void silu_mul(View<const T> gate, View<const T> up, View<T> y) {

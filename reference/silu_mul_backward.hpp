@@ -7,8 +7,8 @@
 
 namespace assay::reference {
 
-/// With s = sigmoid(gate): dgate = dy up (s + gate s (1 - s)) and dup = dy gate s, for all of them [rows, n]; overwritten;
-/// a gradient with null data is not wanted. O(rows n). The bound holds for dy up s (1 + gate (1 - s)) in any order too.
+/// With s = sigmoid(gate): dgate = dy up (s + gate s (1 - s)) and dup = dy gate s, all [rows, n], overwritten; a
+/// gradient with null data is not wanted. O(rows n). The bound also holds for dy up s (1 + gate (1 - s)) in any order.
 /// Source: Elfwing, Uchibe & Doya, arXiv:1702.03118, equation 5.
 template <class T>
 void silu_mul_backward(View<const T> gate, View<const T> up, View<const T> dy, View<T> dgate, View<T> dup) {

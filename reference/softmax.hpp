@@ -10,7 +10,7 @@
 namespace assay::reference {
 
 /// y[i,j] = exp(x[i,j] - m) / sum_k exp(x[i,k] - m), m = max_k x[i,k], for x, y [rows, n]; y is overwritten and shares
-/// nothing with x. A row of nothing but -inf gives zeros: its shift is 0, and so is the sum. O(rows n).
+/// nothing with x. A row of -inf only gives zeros: its shift and its sum are 0. O(rows n).
 /// Source: Blanchard, Higham & Higham, IMA J. Numer. Anal. 41 (2021), equation 1.4.
 template <class T>
 void softmax(View<const T> x, View<T> y) {
@@ -23,7 +23,7 @@ void softmax(View<const T> x, View<T> y) {
     Sum<T> sum;
     for (Index j = 0; j < n; ++j) sum += softmax_term(x(i, j), shift, rescalings.of(x(i, j)));
     const T total = sum.value();
-    const bool nothing = less(total, T(0.5));  // the maximum's own term is 1
+    const bool nothing = less(total, T(0.5));  // the term of the maximum is 1
     for (Index j = 0; j < n; ++j)
       y(i, j) = nothing ? T(0) : quotient(softmax_term(x(i, j), shift, rescalings.of(x(i, j))), total);
   }

@@ -7,8 +7,9 @@
 
 namespace assay::reference {
 
-/// dx[i,j] = y[i,j] (dy[i,j] - sum_k y[i,k] dy[i,k]) for y, dy, dx [rows, n], overwritten; null data: not wanted. O(rows n).
-/// Source: dy_j / dx_k = y_j (1 - y_k) where j = k, else -y_j y_k.
+/// dx[i,j] = y[i,j] (dy[i,j] - sum_k y[i,k] dy[i,k]) for y, dy, dx [rows, n], overwritten; null data: not wanted.
+/// O(rows n).
+/// Source: dy_j / dx_k = y_j (1 - y_k) for j = k, else -y_j y_k.
 template <class T>
 void softmax_backward(View<const T> y, View<const T> dy, View<T> dx) {
   if (dx.data() == nullptr) return;

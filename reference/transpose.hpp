@@ -13,7 +13,7 @@ void transpose(View<const T> src, View<T> dst) {
     for (Index j = 0; j < src.dim(1); ++j) dst(j, i) = src(i, j);
 }
 
-/// dsrc[i,j] = ddst[j,i], overwritten; null data: not wanted. src itself does not matter: the map is linear.
+/// dsrc[i,j] = ddst[j,i], overwritten; null data: not wanted. The map is linear, so src is not used.
 template <class T>
 void transpose_backward(View<const T> /*src*/, View<const T> ddst, View<T> dsrc) {
   if (dsrc.data() == nullptr) return;

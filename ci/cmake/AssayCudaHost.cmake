@@ -1,4 +1,4 @@
-# CUDA kernels without a GPU: a .cu file of your own, compiled for Assay's model of a CUDA device on the CPU.
+# CUDA kernels without a GPU: compiles a .cu file for Assay's model of a CUDA device on the CPU.
 #
 #   assay_cuda_host_library(mine mine.cu)
 #   assay falsify --lib libmine.so --symbol my_softmax --contract softmax --declare backend=cuda-host

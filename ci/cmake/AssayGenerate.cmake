@@ -1,21 +1,22 @@
-# What contractgen makes of contracts: used by this repository's build and, installed, by that of projects that have
-# contracts of their own.
+# Runs contractgen on contracts, in this repository's build and, once installed, in the builds of other projects.
 
-# assay_generate(FOLDER ROOT CONTRACTS...): writes the sources of these contracts into FOLDER while building; messages name
-# the files relative to ROOT. Sets in the caller
-#   generated_files        everything that is written
-#   generated_ops          checked entry points and descriptors
+# assay_generate(FOLDER ROOT CONTRACTS...): writes the sources of these contracts into FOLDER during the build; messages
+# name the files relative to ROOT. Sets in the caller
+#   generated_files        all generated files
+#   generated_ops          checked calls and descriptors
+#   generated_calls        entry points for callers: src/serve chooses their kernels
 #   generated_oracles      references instantiated for every number type
-#   generated_obligations  checks linked to the ids they belong to
-#   generated_tests        GoogleTest: each requires clause broken in each way it names
+#   generated_obligations  links from obligation ids to checks
+#   generated_tests        GoogleTest: each requires clause violated in each way it names
 function(assay_generate folder root)
-  set(files ops/index.cpp oracles.cpp obligations.cpp)
+  set(files ops/index.cpp ops/calls.cpp oracles.cpp obligations.cpp)
   set(ops ${folder}/ops/index.cpp)
+  set(calls ${folder}/ops/calls.cpp)
   set(oracles ${folder}/oracles.cpp)
   set(obligations ${folder}/obligations.cpp)
   foreach(contract ${ARGN})
     cmake_path(GET contract STEM op)
-    if(op STREQUAL "numerics")  # how accurate functions are; no operation
+    if(op STREQUAL "numerics")  # accuracy of functions, not an operation
       list(APPEND files numerics.cpp)
       continue()
     endif()
@@ -34,7 +35,7 @@ function(assay_generate folder root)
     COMMENT "Generating operations from contracts"
     VERBATIM)
   set(generated_files ${files} PARENT_SCOPE)
-  foreach(list ops oracles obligations tests)
+  foreach(list ops calls oracles obligations tests)
     set(generated_${list} ${${list}} PARENT_SCOPE)
   endforeach()
 endfunction()

@@ -1,13 +1,14 @@
-# `cmake --install`: everything that a project with contracts and kernels of its own needs, found by find_package(assay).
-# The operations of this repository and their kernels are in the command; a project's command has its own instead.
+# `cmake --install`: installs everything that a project with its own contracts and kernels needs, for
+# find_package(assay). This repository's operations and kernels are in the installed command; a project's command has
+# the project's instead.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 set(layers ${CMAKE_INSTALL_INCLUDEDIR}/assay)  # the include root of "core/...", "contract/...", "falsify/engine/..."
 set(data ${CMAKE_INSTALL_DATADIR}/assay)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/assay)
 
-set(exported assay_core assay_bounds assay_runtime assay_contract assay_contract_model assay_plugin assay_reference
-             assay_falsify assay_import assay_cli assay_cuda_host assay contractgen)
+set(exported assay_core assay_system assay_bounds assay_runtime assay_contract assay_serve assay_contract_model assay_plugin assay_reference
+             assay_engine assay_audit assay_properties assay_foreign assay_study assay_gate assay_falsify assay_import assay_cli assay_cuda_host assay contractgen)
 if(ASSAY_CUDA)
   list(APPEND exported assay_cuda)
 endif()
@@ -24,16 +25,16 @@ install(TARGETS ${exported} EXPORT assayTargets
         RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         OBJECTS DESTINATION ${CMAKE_INSTALL_LIBDIR}/assay)
 install(EXPORT assayTargets NAMESPACE assay:: DESTINATION ${package})
-# The tests of a project's own operations, where those objects were built: `ci/falsify` builds the command alone.
+# Tests of a project's own operations, if their objects were built: `ci/falsify` builds only the command.
 if(ASSAY_TESTS)
   set_target_properties(assay_tests PROPERTIES EXPORT_NAME tests)
   install(TARGETS assay_tests EXPORT assayTestsTargets OBJECTS DESTINATION ${CMAKE_INSTALL_LIBDIR}/assay OPTIONAL)
   install(EXPORT assayTestsTargets NAMESPACE assay:: DESTINATION ${package})
 endif()
 install(DIRECTORY src/ DESTINATION ${layers} FILES_MATCHING PATTERN "*.hpp" PATTERN cli EXCLUDE PATTERN contractgen EXCLUDE
-        PATTERN assay EXCLUDE)
+        PATTERN assay EXCLUDE PATTERN spirv EXCLUDE)
 install(DIRECTORY src/runtime/cuda_host/shim DESTINATION ${layers}/runtime/cuda_host)
-install(DIRECTORY falsify/ DESTINATION ${layers}/falsify FILES_MATCHING PATTERN "*.hpp" PATTERN mutants EXCLUDE
+install(DIRECTORY falsify/ DESTINATION ${layers}/falsify FILES_MATCHING PATTERN "*.hpp" PATTERN adversarial EXCLUDE
         PATTERN spirv EXCLUDE)
 install(DIRECTORY reference/ DESTINATION ${layers}/reference FILES_MATCHING PATTERN "*.hpp")
 install(FILES src/plugin/assay/plugin.h DESTINATION ${layers})

@@ -1,12 +1,13 @@
-# Contracts of a project's own: one YAML, one reference header, kernels.
+# Operations of other projects: one YAML, one reference header, kernels.
 #
 #   find_package(assay REQUIRED)
 #   assay_add_operations(operations CONTRACTS layer_norm.yaml REFERENCES layer_norm.hpp KERNELS layer_norm.cpp)
 #   assay_add_command(myassay operations)  # the `assay` command for these operations
-#   assay_add_tests(mytests operations)    # every obligation x kernel, and each contract's edge, as GoogleTest; ctest
+#   assay_add_tests(mytests operations)    # every obligation x kernel, and each contract's violations, as GoogleTest;
+#   ctest
 include(${CMAKE_CURRENT_LIST_DIR}/AssayGenerate.cmake)
 
-# Absolute paths of the files, in `result`; stops where one is not there.
+# Returns the absolute paths of the files in `result`. Stops if a file does not exist.
 function(assay_find_files result name)
   set(found "")
   foreach(file ${ARGN})
@@ -21,8 +22,8 @@ endfunction()
 
 # assay_add_operations(NAME CONTRACTS <op>.yaml... REFERENCES <op>.hpp... KERNELS file... [PROPERTIES file...])
 # Defines the object library NAME: entry points (#include "ops/<op>.hpp"), oracles, obligations and kernels of these
-# operations. Contracts and references are matched by file name. PROPERTIES are the functions that obligations and `inputs`
-# name (#include "<op>_obligations.hpp"). Contracts may be Assay's own: ${ASSAY_CONTRACTS_DIR}/<op>.yaml.
+# operations. Contracts and references are matched by file name. PROPERTIES are the functions that obligations and
+# `inputs` name (#include "<op>_obligations.hpp"). Contracts may be Assay's own: ${ASSAY_CONTRACTS_DIR}/<op>.yaml.
 function(assay_add_operations name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "CONTRACTS;REFERENCES;KERNELS;PROPERTIES")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_CONTRACTS)
@@ -38,7 +39,8 @@ function(assay_add_operations name)
     set(own ${arg_REFERENCES})
     list(FILTER own INCLUDE REGEX "/${op}\\.hpp$")
     get_target_property(roots assay::core INTERFACE_INCLUDE_DIRECTORIES)
-    find_file(shipped reference/${op}.hpp PATHS ${roots} NO_DEFAULT_PATH NO_CACHE)
+    string(REGEX REPLACE "_backward$" "" forward ${op})
+    find_file(shipped NAMES reference/${op}.hpp reference/${forward}.hpp PATHS ${roots} NO_DEFAULT_PATH NO_CACHE)
     if(NOT own AND NOT shipped)
       message(FATAL_ERROR "assay_add_operations(${name}): no reference of ${op}: add ${op}.hpp to REFERENCES.")
     endif()
@@ -49,13 +51,13 @@ function(assay_add_operations name)
   endforeach()
 
   assay_generate(${folder} ${CMAKE_CURRENT_SOURCE_DIR} ${arg_CONTRACTS})
-  add_library(${name} OBJECT ${generated_ops} ${generated_oracles} ${generated_obligations} ${arg_KERNELS} ${arg_PROPERTIES})
-  # GCC 12 takes the unused extents of a temporary Shape for read where it inlines == of four axes.
+  add_library(${name} OBJECT ${generated_ops} ${generated_calls} ${generated_oracles} ${generated_obligations} ${arg_KERNELS} ${arg_PROPERTIES})
+  # GCC 12 wrongly reports reads of a temporary Shape's unused extents when it inlines == of four axes.
   set_source_files_properties(${generated_ops} PROPERTIES COMPILE_OPTIONS "$<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>")
   set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF ASSAY_GENERATED_TESTS "${generated_tests}")
   target_include_directories(${name} BEFORE PUBLIC ${folder} ${CMAKE_CURRENT_SOURCE_DIR})
-  target_link_libraries(${name} PUBLIC assay::falsify)
-  # Contraction would fuse a*b+c where a kernel or reference writes two roundings.
+  target_link_libraries(${name} PUBLIC assay::falsify assay::serve)
+  # Contraction would fuse a*b+c although the kernel or reference has two roundings.
   target_compile_options(${name} PRIVATE -ffp-contract=off)
 endfunction()
 
@@ -65,7 +67,7 @@ function(assay_add_command name operations)
   target_link_libraries(${name} PRIVATE assay::main)
 endfunction()
 
-# assay_add_tests(NAME OPERATIONS): the executable NAME, and one ctest entry for each of its tests.
+# assay_add_tests(NAME OPERATIONS): the executable NAME, and a ctest entry for each of its tests.
 function(assay_add_tests name operations)
   if(NOT TARGET assay::tests)
     message(FATAL_ERROR "assay_add_tests(${name}): this Assay was installed without its test objects: build all of it with ASSAY_TESTS before `cmake --install`.")

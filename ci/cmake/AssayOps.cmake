@@ -1,29 +1,35 @@
-# contracts/*.yaml is the only list of operations. From it come the generated sources and the check that every
-# layer has its file of each operation, and no file of an operation that does not exist.
+# contracts/*.yaml is the only list of operations. This file generates their sources and checks that every layer has its
+# file for each operation, and no file without an operation.
 include(${CMAKE_CURRENT_LIST_DIR}/AssayGenerate.cmake)
 file(GLOB ASSAY_CONTRACT_FILES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/contracts/*.yaml)
 set(ASSAY_OPS "")
 foreach(file ${ASSAY_CONTRACT_FILES})
   cmake_path(GET file STEM op)
-  if(NOT op STREQUAL "numerics")  # how accurate functions are; no operation
+  if(NOT op STREQUAL "numerics")  # accuracy of functions, not an operation
     list(APPEND ASSAY_OPS ${op})
   endif()
 endforeach()
 set(ASSAY_GENERATED ${PROJECT_BINARY_DIR}/generated)
 
-# Stops where an operation lacks the file that a layer must have of it.
+# Stops if an operation lacks a file that the layer requires. A gradient may stand in the file of its operation, which
+# names it.
 function(assay_require_layer folder extension)
   foreach(op ${ASSAY_OPS})
-    if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${folder}/${op}.${extension})
+    string(REGEX REPLACE "_backward$" "" forward ${op})
+    set(named "")
+    if(EXISTS ${PROJECT_SOURCE_DIR}/${folder}/${forward}.${extension})
+      file(STRINGS ${PROJECT_SOURCE_DIR}/${folder}/${forward}.${extension} named REGEX "${op}" LIMIT_COUNT 1)
+    endif()
+    if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${folder}/${op}.${extension} AND NOT named)
       message(FATAL_ERROR "${folder}/${op}.${extension} is missing: contracts/${op}.yaml makes ${op} an "
                           "operation, so add that file or remove the contract.")
     endif()
   endforeach()
 endfunction()
 
-# Stops where a file is of an operation that has no contract. Helpers may lie beside operations: a file claims to
-# be of the operation it is named after only where a line matches `pattern` (<name>: the file's own name). With
-# VARIANTS, <op>_<algorithm> is of <op> too.
+# Stops if a file belongs to an operation without a contract. Helper files may be in the same folder: a file counts as
+# an operation's only if a line matches `pattern` (<name>: the file's own name). With VARIANTS, <op>_<algorithm> belongs
+# to <op>, too.
 function(assay_forbid_orphans glob pattern)
   file(GLOB files RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${glob})
   foreach(file ${files})
@@ -44,12 +50,12 @@ function(assay_forbid_orphans glob pattern)
 endfunction()
 
 assay_require_layer(reference hpp)
-assay_require_layer(falsify cpp)
+assay_require_layer(falsify/properties cpp)
 assay_require_layer(kernels/cpu/naive cpp)
 assay_require_layer(kernels/cuda cu)
 assay_require_layer(kernels/vulkan cpp)
 assay_require_layer(kernels/vulkan comp)
-assay_forbid_orphans(falsify/*.cpp "_obligations\\.hpp\"")
+assay_forbid_orphans(falsify/properties/*.cpp "_obligations\\.hpp\"")
 assay_forbid_orphans(kernels/cpu/*.cpp "KernelRegistration ")
 assay_forbid_orphans(kernels/cpu/naive/*.cpp "KernelRegistration ")
 assay_forbid_orphans(kernels/cuda/*.cu "KernelRegistration ")
@@ -57,11 +63,12 @@ assay_forbid_orphans(kernels/vulkan/*.cpp "KernelRegistration ")
 assay_forbid_orphans(kernels/vulkan/*.comp "void main\\(" VARIANTS)
 assay_forbid_orphans(reference/*.hpp "^void <name>\\(")
 
-# assay_operations(): generates, and defines
-#   assay_generated    what must be built before a generated header is included
-#   assay_ops          checked entry points and descriptors
+# assay_operations(): generates the sources, and defines
+#   assay_generated    target to build before a generated header is included
+#   assay_ops          checked calls and descriptors
+#   assay_calls        entry points for callers
 #   assay_oracles      references instantiated for every number type
-#   assay_obligations  checks linked to the ids they belong to
+#   assay_obligations  links from obligation ids to checks
 function(assay_operations)
   assay_generate(${ASSAY_GENERATED} ${PROJECT_SOURCE_DIR} ${ASSAY_CONTRACT_FILES})
   add_custom_target(assay_generated DEPENDS ${generated_files})
@@ -71,25 +78,27 @@ function(assay_operations)
   add_dependencies(assay_bounds assay_generated)
 
   add_library(assay_ops STATIC ${generated_ops})
-  # GCC 12 takes the unused extents of a temporary Shape for read where it inlines == of four axes.
+  # GCC 12 wrongly reports reads of a temporary Shape's unused extents when it inlines == of four axes.
   target_compile_options(assay_ops PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   target_link_libraries(assay_ops PUBLIC assay_contract)
+  add_library(assay_calls STATIC ${generated_calls})
+  target_link_libraries(assay_calls PUBLIC assay_ops assay_serve)
   add_library(assay_oracles STATIC ${generated_oracles})
   set_source_files_properties(${ASSAY_GENERATED}/oracles.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_link_libraries(assay_oracles PUBLIC assay_reference)
-  # The scalar mirror stays scalar: vectorized, or made a memcpy, it would be one more kernel of the compiler's making.
+  # The scalar mirror must stay scalar: vectorized or replaced by memcpy, it would be another kernel, made by the
+  # compiler.
   target_compile_options(assay_oracles PRIVATE -fno-tree-vectorize -fno-tree-loop-distribute-patterns)
-  # The tables name checks defined in assay_falsify, which in turn asks for the tables: as often as a linker may have to go round.
-  add_library(assay_obligations STATIC ${generated_obligations})
-  target_link_libraries(assay_obligations PUBLIC assay_ops assay_falsify)
-  set_target_properties(assay_obligations PROPERTIES LINK_INTERFACE_MULTIPLICITY 4)
-  foreach(library assay_ops assay_oracles assay_obligations)
+  # Objects, so that the tables' registration is never dropped by the linker. What they name is in assay_properties (falsify/CMakeLists.txt).
+  add_library(assay_obligations OBJECT ${generated_obligations})
+  target_link_libraries(assay_obligations PUBLIC assay_ops)
+  foreach(library assay_ops assay_calls assay_oracles assay_obligations)
     add_dependencies(${library} assay_generated)
     assay_compile_together(${library})
   endforeach()
 endfunction()
 
-# assay_negative_tests(TARGET): adds the generated tests that break each requires clause.
+# assay_negative_tests(TARGET): adds the generated tests that violate each requires clause.
 function(assay_negative_tests target)
   foreach(op ${ASSAY_OPS})
     target_sources(${target} PRIVATE ${ASSAY_GENERATED}/${op}_negative_test.cpp)

@@ -22,7 +22,7 @@ if(ASSAY_CUDA)
     message(FATAL_ERROR "nvcc was not found: install the CUDA Toolkit, or configure without ASSAY_CUDA.")
   endif()
   set(CMAKE_CUDA_COMPILER ${ASSAY_NVCC})
-  # Machine code for Hopper, and PTX that drivers compile for every GPU since Ampere (TF32 begins there).
+  # Machine code for Hopper, and PTX that drivers compile for every GPU since Ampere, the first with TF32.
   set(CMAKE_CUDA_ARCHITECTURES 80-virtual 90-real)
   enable_language(CUDA)
   # CMake 3.25 does not know nvcc 13's flags for this standard.
@@ -30,7 +30,7 @@ if(ASSAY_CUDA)
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
 endif()
 
-# Contraction would fuse a*b+c where a kernel or reference writes two roundings.
+# Contraction would fuse a*b+c although the kernel or reference has two roundings.
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wall> $<$<COMPILE_LANGUAGE:CXX>:-Wextra>
                     $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
 if(ASSAY_WERROR)
@@ -48,7 +48,7 @@ if(ASSAY_COVERAGE)
   add_link_options(--coverage)
 endif()
 
-# assay_compile_quickly(TARGET [LEVEL]): what compiles for longer than it runs is optimized little.
+# assay_compile_quickly(TARGET [LEVEL]): lower optimization for targets whose build time exceeds their run time.
 function(assay_compile_quickly target)
   set(level -O1)
   if(ARGN)
@@ -57,9 +57,10 @@ function(assay_compile_quickly target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:${level}>)
 endfunction()
 
-# assay_compile_together(TARGET [LIST...]): fourteen sources at a time, which takes half the time or less: what templates of headers
-# become is the most of it, and the same in each. Names of their unnamed namespaces are therefore unlike. With names of LISTs of
-# sources, none with one of another list or of none: programs that replace sources (tests/engine_mutants) replace whole objects.
+# assay_compile_together(TARGET [LIST...]): compiles fourteen sources as one unit. This at least halves the build time,
+# since most of it is instantiating the same templates from headers. Names in unnamed namespaces must therefore differ
+# between sources. Given the names of LISTs of sources, a unit only combines sources of one list, because programs that
+# replace sources (tests/engine_mutants) replace whole objects.
 function(assay_compile_together target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 14)
   foreach(list ${ARGN})
@@ -73,8 +74,9 @@ function(assay_compile_together target)
   endforeach()
 endfunction()
 
-# assay_vectorize_together(VARIABLE SOURCE...): what to compile in the place of these Highway kernels. Highway is parsed once for each
-# instruction set, which is most of what a kernel takes; those whose names stand in a namespace of_<kernel> share that, seven at a time.
+# assay_vectorize_together(VARIABLE SOURCE...): returns the files to compile instead of these Highway kernels. Parsing
+# Highway once per instruction set takes most of a kernel's build time. Kernels with their names in a namespace
+# of_<kernel> share it, seven per unit.
 function(assay_vectorize_together variable)
   set(batches)
   foreach(source ${ARGN})
@@ -102,10 +104,33 @@ function(assay_vectorize_together variable)
   set(${variable} ${batches} PARENT_SCOPE)
 endfunction()
 
+# assay_write_links(FILE): a line each library or program of the build, with what it links: NAME:LIBRARY...  (tests/rooms_test.py)
+function(assay_write_links file)
+  set(lines "")
+  set(folders ${CMAKE_SOURCE_DIR})
+  while(folders)
+    list(POP_FRONT folders folder)
+    get_property(below DIRECTORY ${folder} PROPERTY SUBDIRECTORIES)
+    get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
+    list(APPEND folders ${below})
+    foreach(target ${targets})
+      set(links "")
+      foreach(property LINK_LIBRARIES INTERFACE_LINK_LIBRARIES)
+        get_target_property(own ${target} ${property})
+        if(own)
+          list(APPEND links ${own})
+        endif()
+      endforeach()
+      string(APPEND lines "${target}:${links}\n")
+    endforeach()
+  endwhile()
+  file(CONFIGURE OUTPUT ${file} CONTENT "@lines@" @ONLY)
+endfunction()
+
 find_program(ASSAY_CCACHE ccache)
 if(ASSAY_CCACHE)
-  # Paths relative to the checkout, so that presets and clones share what they compile alike. What nobody has compiled before is not
-  # preprocessed first (depend mode).
+  # Paths relative to the checkout let presets and clones share compilations. Depend mode skips preprocessing on a cache
+  # miss.
   set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1 ${ASSAY_CCACHE})
 endif()
 

@@ -1,12 +1,13 @@
-# cmake -DSOURCE=... -DOUTPUT=... -DBUILD=... [-DCOMPILER=... -DFLAGS=... -DHIGHWAY=... -DCUDA=... -DGLSLC=...] -P BuiltFrom.cmake: writes
-# what the program is built from, as a table of paths and digests: `assay gate` and `assay attest` speak of these sources and no
-# others. And what it is built with: GLSLC is the program.
+# cmake -DSOURCE=... -DOUTPUT=... -DBUILD=... [-DCOMPILER=... -DFLAGS=... -DHIGHWAY=... -DCUDA=... -DGLSLC=...] -P
+# BuiltFrom.cmake: writes the sources of the program as a table of paths and digests, for `assay gate` and `assay
+# attest`, whose verdicts hold for these sources only. Also writes the tools of the build; GLSLC is the path of the
+# program.
 file(GLOB_RECURSE files LIST_DIRECTORIES FALSE RELATIVE ${SOURCE} ${SOURCE}/ci/cmake/* ${SOURCE}/contracts/* ${SOURCE}/falsify/*
      ${SOURCE}/kernels/* ${SOURCE}/reference/* ${SOURCE}/src/*)
 file(GLOB top RELATIVE ${SOURCE} ${SOURCE}/CMakeLists.txt ${SOURCE}/CMakePresets.json)  # these two alone: builds hold others of the name
 list(APPEND files ${top})
 list(SORT files)
-list(FILTER files EXCLUDE REGEX "^(src/cli|falsify/(mutants|automatic|policies|ptx|schemata|spirv|gate))/")
+list(FILTER files EXCLUDE REGEX "^(src/(cli|spirv)|falsify/(adversarial|mutation/(study|source|ptx|spirv)|policies|gate))/")
 set(glslc "")
 if(GLSLC)
   execute_process(COMMAND ${GLSLC} --version OUTPUT_VARIABLE glslc)

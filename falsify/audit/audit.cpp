@@ -49,7 +49,7 @@ json to_json(const Sum& sum, const Measured& m) {
           {"flushes", {{"inputs", property(m.flushes_inputs)}, {"products", property(m.flushes_products)}, {"results", property(m.flushes_results)}}}};
 }
 
-/// Dims at which rows are compared: the sums', and as many columns as no tile divides.
+/// Returns the dims at which rows are compared: those of the sums, and one set with column counts that no tile divides.
 std::vector<std::vector<Index>> row_dims(const OpDescriptor& op, const Kernel& kernel, const Subject& subject) {
   std::vector<std::vector<Index>> list;
   const auto add = [&](std::vector<Index> dims) {
@@ -104,7 +104,7 @@ class Audit {
   }
 
  private:
-  /// What the kernel refuses is said, and what it does wrong fails the audit.
+  /// Runs f; a refusal is reported, and a failure of the kernel fails the audit.
   template <class F>
   void attempt(F f, std::string_view what) {
     try {
@@ -119,14 +119,14 @@ class Audit {
     }
   }
 
-  /// False: no result shows such a sum at the dims that the kernel takes.
+  /// Returns false if no result shows this sum at the dims that the kernel takes.
   bool at_admitted_dims(const Sum& sum) {
     const std::optional<Sum> taken = fitted(op_, kernel_, sum);
     if (taken) attempt([&] { one_sum(*taken); }, sum.says);
     return taken.has_value();
   }
 
-  /// The call holds what the oracle gives in its place (Limits::absent).
+  /// True if the kernel does not write the tensor, so that the oracle's values stand in (Limits::absent).
   bool is_absent(int tensor) const { return kernel_.limits != nullptr && !kernel_.limits->gives(tensor); }
 
   void disagree(std::string_view property, std::string_view says) {
@@ -168,7 +168,7 @@ class Audit {
     if (kernel_.deterministic && runs.value == false) disagree("determinism", "declares the same bits in every run: " + runs.probe);
   }
 
-  /// What every sum holds more of than is declared.
+  /// Reports a property as a disagreement if every sum holds more of it than declared.
   void weakest_sum() {
     for (const Disagreement& d : holds_more_)
       if (!as_declared_.contains(d.property)) disagree(d.property, d.says);
@@ -183,7 +183,7 @@ class Audit {
   Worker worker_;
   json report_;
   std::vector<Disagreement> holds_more_;
-  std::set<std::string> as_declared_;  ///< properties that some sum has just as declared
+  std::set<std::string> as_declared_;  ///< properties that some sum has exactly as declared
   bool failed_ = false, justified_ = true;
 };
 
@@ -193,7 +193,7 @@ std::string cell(const json& property, std::string_view yes = "yes", std::string
   return value.is_boolean() ? std::string(value.get<bool>() ? yes : no) : value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-/// What is flushed of inputs, products and results.
+/// Lists the flushed ones among inputs, products and results.
 std::string flushed(const json& flushes) {
   std::string text;
   bool known = false;

@@ -1,4 +1,4 @@
-// What the statistical bound rests on, looked at before it is used.
+// Checks the premise of the statistical bound before it is used.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,11 @@
 
 namespace assay::falsify::audit {
 
-/// Why the kernel's additions do not round to nearest in the accumulator that it declares, by at most four calls; empty where
-/// they do, or where no sum of the operation shows it.
+/// Returns evidence that the kernel's additions do not round to nearest in the declared accumulator; empty if they do,
+/// or if no sum of the operation shows it. Takes at most four calls for a kernel that rounds to nearest.
 std::optional<std::string> contradicts_nearest(Trial& trial);
+
+/// `by: statistical`: every operation gets this check by naming it (falsify/engine/obligation.hpp).
+Outcome statistical(Trial& trial);
 
 }  // namespace assay::falsify::audit

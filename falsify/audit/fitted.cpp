@@ -11,7 +11,7 @@
 namespace assay::falsify::audit {
 namespace {
 
-/// An order is measured by a call for every two terms.
+/// Limit on terms: measuring an order takes a call for every two terms.
 constexpr Index kMostTerms = 512;
 
 Index stride_of(const Shape& shape, int axis) {
@@ -20,14 +20,14 @@ Index stride_of(const Shape& shape, int axis) {
   return stride;
 }
 
-/// The axis of a tensor along which terms lie, at the sum's own dims and at others.
+/// Extent of the axis along which a tensor's terms lie, at the sum's own dims and at others.
 struct Extents {
   Index before = 1, after = 1;
   bool operator==(const Extents&) const = default;
 };
 
-/// Moves a place to the same index at other dims; an end of an axis stays its end. Empty: the terms lie along no axis of the tensor, or the
-/// index does not exist at the other dims.
+/// Moves a place to the same index at other dims; the end of an axis stays its end. Returns empty if the terms lie
+/// along no axis of the tensor, or if the index does not exist at the other dims.
 std::optional<Extents> move(Place& place, Index count, const OpDescriptor& op, const std::vector<Index>& from, const std::vector<Index>& to) {
   const TensorInfo& tensor = op.tensors[static_cast<std::size_t>(place.tensor)];
   const Shape before = tensor.shape(from), after = tensor.shape(to);
@@ -47,12 +47,12 @@ std::optional<Extents> move(Place& place, Index count, const OpDescriptor& op, c
   return Extents{before[*along], after[*along]};
 }
 
-/// The contract admits the inputs, and the oracle's result is a power of two times the sum of their terms, which becomes the sum's scale; of
-/// squares and exponentials, the result changes with the last one.
+/// True if the contract admits the inputs and the oracle's result is a power of two times the sum of the terms; this
+/// power becomes the sum's scale. For squares and exponentials, the result must change with the last term.
 bool is_shown(const OpDescriptor& op, const Kernel& kernel, Sum& sum) {
   Case c;
   c.dims = sum.dims;
-  Worker idle(std::chrono::seconds(1), std::size_t{1} << 20);  // never asked to run anything
+  Worker idle(std::chrono::seconds(1), std::size_t{1} << 20);  // runs nothing
   bool admitted = true;
   const auto oracle = [&](const Problem& problem) {
     for (const int t : inputs_of(op))
@@ -69,7 +69,7 @@ bool is_shown(const OpDescriptor& op, const Kernel& kernel, Sum& sum) {
   };
   Prober probe(op, kernel, sum, oracle);
   const Index last = sum.count - 1;
-  constexpr float kUnit = 1024;  // powers of two: the oracle's sums of them are exact
+  constexpr float kUnit = 1024;  // a power of two: the oracle sums these exactly
   if (sum.terms != Terms::products && sum.terms != Terms::values)
     return (sum.count == 1 || probe.shown({{0, 1}}) != probe.shown({{0, 1}, {last, 0.5F}})) && admitted;
   sum.scale = 1;
@@ -98,13 +98,13 @@ std::optional<Sum> fitted(const OpDescriptor& op, const Kernel& kernel, const Su
   if (moved.dims.empty()) return std::nullopt;
   if (moved.dims == sum.dims) return sum;
   const auto moves = [&](Place& place, Index count) { return move(place, count, op, sum.dims, moved.dims); };
-  const Index along = sum.second.tensor >= 0 ? 1 : sum.count;  // of two tensors, an element of each
+  const Index along = sum.second.tensor >= 0 ? 1 : sum.count;  // with two tensors, one element of each
   const std::optional<Extents> terms = moves(moved.left, along);
   if (!terms || !moves(moved.result, 1)) return std::nullopt;
   if (sum.right.tensor >= 0 && moves(moved.right, along) != terms) return std::nullopt;
   if (sum.second.tensor >= 0 && !moves(moved.second, 1)) return std::nullopt;
   moved.count = sum.count + terms->after - terms->before;
-  if (moved.count > kMostTerms && sum.terms == Terms::exponentials) return std::nullopt;  // those left out are zeros, and an exponential is not
+  if (moved.count > kMostTerms && sum.terms == Terms::exponentials) return std::nullopt;  // an omitted exponential is not zero
   moved.count = std::min(moved.count, kMostTerms);
   if (moved.count < std::min<Index>(sum.count, 2)) return std::nullopt;
   return is_shown(op, kernel, moved) ? std::optional(moved) : std::nullopt;

@@ -51,7 +51,7 @@ class Judge {
     const Rounding promised = declared_.block > 1 && sum_.count > 2 ? Rounding::toward_zero : declared_.accumulation;
     if (sum_.count < 3 && promised != Rounding::nearest) return;  // no accumulation
     const SeenRounding seen = *m_.rounding.value;
-    // Such a result shows that the sum has changed: by rounding up, or because more bits are held than are declared.
+    // Such a result shows only a change of the sum: by rounding up, or because more bits are held than declared.
     const bool shows_changes = sum_.terms != Terms::products && sum_.terms != Terms::values;
     if (shows_changes && seen == SeenRounding::away) return;
     if (promised == Rounding::nearest ? !is_nearest(seen) : seen != SeenRounding::toward_zero)
@@ -75,7 +75,7 @@ class Judge {
              m_.input_rounding.probe);
   }
 
-  /// Block operations are seen as nodes of more than two children.
+  /// Compares block operations, which appear as nodes of more than two children.
   void at_once() {
     if (!m_.order.value) return;
     const Index most = widest(*m_.order.value);

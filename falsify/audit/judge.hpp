@@ -1,4 +1,4 @@
-// What a kernel declares against what was measured.
+// Compares a kernel's declaration with the measurement.
 #pragma once
 
 #include <string>
@@ -10,16 +10,17 @@ namespace assay::falsify::audit {
 
 struct Disagreement {
   std::string property, says;
-  bool holds_more = false;  ///< than is declared: no disagreement of a kernel with another sum that holds just that
+  bool holds_more = false;  ///< more than declared: no disagreement if another sum of the kernel holds exactly the declared
 };
 
-/// Of one sum. A declaration is a promise for the kernel's weakest sum: a kernel of ours that holds more than it promises disagrees
-/// too, since its bounds are then wider than they need be; but what it declares it may do (flush, fuse), or a library may do for it, it need not do.
+/// Compares one sum. A declaration is a promise for the kernel's weakest sum. A kernel of ours that holds more than it
+/// declares disagrees too, since its bounds are wider than necessary; but declared permissions (flush, fuse) need not
+/// be used, by the kernel or by a library.
 std::vector<Disagreement> compare(const Kernel& kernel, const Sum& sum, const Measured& measured);
 
-/// The engine holds the kernel to the statistical bound: it declares what that rests on.
+/// True if the declaration makes the engine use the statistical bound.
 bool statistical_tier_used(const Arithmetic& arithmetic);
-/// What the statistical bound rests on was not seen to be false: additions round to nearest.
+/// True if no measurement contradicts the premise of the statistical bound: additions round to nearest.
 bool statistical_tier_justified(const Measured& measured);
 
 }  // namespace assay::falsify::audit

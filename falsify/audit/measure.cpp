@@ -1,5 +1,5 @@
-// Terms are powers of two and short sums of them, so that what comes out names the one rounding that was meant.
-// Magnitudes fit every storage format: B = 2^10, masks of 2^15, and units down to 2^-24, the least of f16.
+// Terms are powers of two and short sums of them, so that the result identifies the one rounding under test. Magnitudes
+// fit every storage format: B = 2^10, masks of 2^15, and units down to 2^-24, the least of f16.
 #include "falsify/audit/measure.hpp"
 
 #include <fmt/format.h>
@@ -31,14 +31,14 @@ void none(Property<T>& property, std::string_view why) {
   if (!property.value && property.why_not.empty()) property.why_not = why;
 }
 
-/// Whatever has not been measured is so for this reason.
+/// Gives this reason to every property that has not been measured.
 void none(Measured& m, std::string_view why) {
   none(m.order, why), none(m.accumulator_bits, why), none(m.rounding, why), none(m.input_bits, why);
   none(m.input_rounding, why), none(m.fused, why), none(m.flushes_inputs, why), none(m.flushes_products, why);
   none(m.flushes_results, why);
 }
 
-/// What an addition made of B plus 3/4, 1/4 and 1/2 of the last place of B, and of the same with the other sign.
+/// Classifies the rounding from B plus 3/4, 1/4 and 1/2 of the last place of B, and from the same with the other sign.
 SeenRounding rounding_of(double three_quarters, double quarter, double half, double mirrored, double odd_half) {
   if (three_quarters == 0 && mirrored == 0) return SeenRounding::toward_zero;
   if (three_quarters == 1 && quarter == 1 && mirrored == 1) return SeenRounding::away;
@@ -46,7 +46,7 @@ SeenRounding rounding_of(double three_quarters, double quarter, double half, dou
   return half == 0 && odd_half == 2 ? SeenRounding::nearest_even : SeenRounding::nearest;
 }
 
-/// Sums of terms of either sign, whose values can be read from the result.
+/// Measures sums of signed terms, whose values can be read from the result.
 class Signed {
  public:
   explicit Signed(Prober& probe) : probe_(probe), n_(probe.sum().count), two_factors_(probe.sum().right.tensor >= 0) {}
@@ -64,7 +64,7 @@ class Signed {
   }
 
  private:
-  /// Whether the result shows a sum at all.
+  /// True if the result shows a sum at all.
   bool readable() {
     for (Index p : {Index{0}, n_ - 1}) {
       const double seen = probe_({{p, kBase}});
@@ -75,8 +75,8 @@ class Signed {
     return true;
   }
 
-  /// Partial results are multiplied on the way, by what is no power of two: a term of few bits comes back as another number. No single
-  /// rounding is seen then, of additions or inputs: what is lost may have been lost by a product.
+  /// True if partial results are multiplied by a factor that is no power of two: a term of few bits comes back as
+  /// another number. The rounding of additions or inputs cannot be isolated then, since a product may round too.
   bool rescaled() {
     for (int k = 0; k < kMantissas; ++k) {
       const Index p = k * (n_ / 3 + 1) % n_;
@@ -89,7 +89,7 @@ class Signed {
     return false;
   }
 
-  /// B + e - B for every order of the three.
+  /// Evaluates B + e - B for several orders of the three.
   bool holds(int bits) {
     const float e = std::ldexp(kBase, -bits);
     const std::array<std::array<Index, 3>, 3> places{{{0, 1, 2}, {0, n_ / 2, n_ - 1}, {n_ - 1, n_ - 2, 0}}};
@@ -134,8 +134,8 @@ class Signed {
     else none(m_.order, "the counts are those of no tree: the order depends on the values, or on the run");
   }
 
-  /// Toward zero, -M plus a unit is no longer -M. But two terms beside a third, of which they are 5/8 of the last place each, show
-  /// only where they were added to each other first.
+  /// Under rounding toward zero masking fails (-M + unit != -M). Instead adds two terms of 5/8 ulp(B): B changes only
+  /// if they were added to each other first.
   void order_toward_zero(const std::string& strange) {
     const int bits = *m_.accumulator_bits.value;
     if (bits > bits_of(probe_.stored_as(probe_.sum().result))) return none(m_.order, "no count of terms: " + strange);
@@ -149,15 +149,15 @@ class Signed {
     else none(m_.order, "no count of terms: " + strange);
   }
 
-  /// Terms i and j that are added before k.
+  /// Returns terms i and j that are added before k.
   std::array<Index, 3> pair_before() const {
     for (Index j = 1; j < n_; ++j)
       for (Index k = 1; k < n_; ++k)
         if (k != j && under(*m_.order.value, 0, j) < under(*m_.order.value, 0, k)) return {0, j, k};
-    return {0, 1, 2};  // all at once
+    return {0, 1, 2};  // all added at once
   }
 
-  /// What x adds to a of B's size, in units of B's last place; `bits` are the accumulator's.
+  /// Returns the change of a (of B's magnitude) by x, in units of B's last place; `last` is the accumulator's.
   double added(float a, float x, float last) {
     if (n_ == 1) return 0;
     if (n_ == 2) return (probe_({{0, a}, {1, x}}) - static_cast<double>(std::copysign(kBase, a))) / static_cast<double>(last);
@@ -174,14 +174,14 @@ class Signed {
     const float last = std::ldexp(kBase, 1 - bits);
     const double up = added(kBase, 0.75F * last, last), down = added(kBase, 0.25F * last, last);
     const double half = added(kBase, 0.5F * last, last), mirrored = -added(-kBase, -0.75F * last, last);
-    // Only inputs of as many bits hold B and its last place.
+    // Only inputs with enough bits hold B plus its last place.
     const bool held = bits <= bits_of(probe_.stored_as(probe_.sum().left)) && probe_({{0, kBase + last}}) == kBase + last;
     const double odd = held ? added(kBase + last, 0.5F * last, last) : 0;
     m_.rounding.value = rounding_of(up, down, half, mirrored, odd);
     m_.rounding.probe = fmt::format("{} plus 3/4, 1/4, 1/2 of its last place {} gave {}, {}, {} of it", kBase, last, up, down, half);
   }
 
-  /// (1 + 2^-12)(1 + 3 2^-13) ends with 3/4 of a last place.
+  /// The product (1 + 2^-12)(1 + 3 2^-13) ends with 3/4 of a last place.
   void product_rounding() {
     if (bits_of(probe_.stored_as(probe_.sum().left)) < kFloatBits) return none(m_.rounding, "products of its inputs are exact");
     const float size = power(probe_.sum().lift);
@@ -192,7 +192,7 @@ class Signed {
     m_.rounding.probe = shown_as({{0, a, b}}, seen);
   }
 
-  /// What is left of v beyond B, v of B's size.
+  /// Returns the part of v beyond B; v has B's magnitude.
   double beyond(float v, bool right) {
     const Term term = right ? Term{0, std::ldexp(1.0F, probe_.sum().lift), v / std::ldexp(1.0F, probe_.sum().lift)} : Term{0, v, 1};
     const float base = std::exp2(std::floor(std::log2(v)));
@@ -230,7 +230,7 @@ class Signed {
     m_.input_rounding.probe = fmt::format("3/4 of the last place became {} of it", up);
   }
 
-  /// x x - fl(x x), which is zero where the product was rounded first.
+  /// Measures x x - fl(x x), which is zero if the product was rounded first.
   void fused() {
     const bool by_param = probe_.sum().param >= 0;
     if (!two_factors_ && !by_param) return none(m_.fused, "terms are no products");
@@ -295,8 +295,8 @@ class Signed {
   Measured m_;
 };
 
-/// Sums of terms that are not negative, and of which the result shows only whether they have changed. Two terms that are
-/// added to each other before a third, much larger one count beside it; one by one they do not.
+/// Measures sums of nonnegative terms, whose result shows only whether the sum has changed. Two small terms change a
+/// much larger third if they are added to each other first; one by one they do not.
 class Unsigned {
  public:
   explicit Unsigned(Prober& probe) : probe_(probe), n_(probe.sum().count) {}
@@ -317,7 +317,7 @@ class Unsigned {
     return std::bit_cast<std::uint32_t>(probe_.shown(terms)) != std::bit_cast<std::uint32_t>(probe_.shown({{at, large}}));
   }
 
-  /// The large term: 1 of exponentials; of squares, one whose last place shows in the result.
+  /// Candidates for the large term: 1 for exponentials; for squares, a value whose last place shows in the result.
   std::vector<float> candidates() const {
     if (probe_.sum().terms == Terms::exponentials) return {1.0F};
     std::vector<float> list;
@@ -347,7 +347,8 @@ class Unsigned {
     if (*m_.accumulator_bits.value < kFloatBits) return none(m_.rounding, "the result is too short to show it");
     const bool most = visible({{0, large_}, {1, 0.75F * last()}}, large_, 0);
     const bool few = visible({{0, large_}, {1, 0.25F * last()}}, large_, 0);
-    // Away from zero whatever there is shows; of a wider sum, what the last rounding of the result lets through.
+    // Rounding away from zero shows any nonzero term; a wider sum shows a term if the final rounding of the result
+    // does.
     if (few && !visible({{0, large_}, {1, 0x1p-10F * last()}}, large_, 0)) return none(m_.rounding, "the sum holds more bits than the result shows");
     m_.rounding.value = few ? SeenRounding::away : most ? SeenRounding::nearest : SeenRounding::toward_zero;
     m_.rounding.probe = fmt::format("{} plus 3/4 of its last place {}", large_, most ? "shows" : "does not show");

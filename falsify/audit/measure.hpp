@@ -1,4 +1,4 @@
-// What probes reveal of one sum of a kernel: NUMERICS.md's black-box audit, property by property.
+// Probes of one sum of a kernel: NUMERICS.md's black-box audit, property by property.
 #pragma once
 
 #include <optional>
@@ -9,33 +9,33 @@
 
 namespace assay::falsify::audit {
 
-/// A property as measured, with the probe that shows it; or why it does not apply.
+/// A measured property with the probe that shows it, or the reason why it does not apply.
 template <class T>
 struct Property {
   std::optional<T> value{};
-  std::string probe{};    ///< what was computed and came out
-  std::string why_not{};  ///< set where there is no value
+  std::string probe{};    ///< the computed expression and its result
+  std::string why_not{};  ///< set if there is no value
 };
 
-/// How a sum of two numbers that is no float is rounded.
+/// Observed rounding of a sum of two numbers that is no float.
 enum class SeenRounding { nearest_even, nearest, toward_zero, away, other };
 std::string_view name(SeenRounding rounding);
 
 struct Measured {
   Property<Tree> order;
-  Property<int> accumulator_bits;       ///< at least: as many as can be seen
-  Property<SeenRounding> rounding;      ///< of additions; of a single product where there is no sum
+  Property<int> accumulator_bits;       ///< a lower bound: the visible bits
+  Property<SeenRounding> rounding;      ///< of additions; of a single product if there is no sum
   Property<int> input_bits;             ///< of the narrower factor
   Property<SeenRounding> input_rounding;
   Property<bool> fused;                 ///< a product is added before it is rounded
   Property<bool> flushes_inputs, flushes_products, flushes_results;
-  bool bits_limited = false;            ///< inputs hold as many bits as the accumulator or the storage lets through, or more
+  bool bits_limited = false;            ///< inputs hold at least as many bits as the accumulator or the storage can show
 };
 
-/// Numbers of a binade that every storage format holds.
+/// Number of tested mantissas in a binade that every storage format holds.
 inline constexpr int kMantissas = 128;
 
-/// Throws Interrupted and Unavailable as the prober does.
+/// Measures all properties. Throws Interrupted and Unavailable as the prober does.
 Measured measure(Prober& probe);
 
 }  // namespace assay::falsify::audit

@@ -6,7 +6,7 @@
 namespace assay::falsify::audit {
 namespace {
 
-/// A logit whose exponential is nothing beside that of 0.
+/// A logit with a negligible exponential compared to exp(0).
 constexpr float kNoExponential = -1e4F;
 
 float& element(Problem& problem, const Place& place, Index term) {

@@ -1,4 +1,4 @@
-// Runs a kernel on the calls of an audit: a few terms of one sum at a time.
+// Runs a kernel on the calls of an audit, each with a few terms of one sum.
 #pragma once
 
 #include <functional>
@@ -10,30 +10,30 @@
 
 namespace assay::falsify::audit {
 
-/// What stands in the factors of one term. Of squares and exponentials, `left` is the square or the exponential itself.
+/// Factors of one term. For squares and exponentials, `left` is the square or the exponential itself.
 struct Term {
   Index at = 0;
   float left = 0, right = 1;
 };
 
-/// Probes of one sum of one kernel. Every call throws Interrupted where the kernel refuses, crashes or damages memory, and
-/// Unavailable where its device is missing.
+/// Probes of one sum of one kernel. Every call throws Interrupted if the kernel refuses, crashes or damages memory, and
+/// Unavailable if its device is missing.
 class Prober {
  public:
   /// Runs the kernel on a call; throws as Trial::run does.
   using Runner = std::function<Run(const Problem&)>;
   Prober(const OpDescriptor& op, const Kernel& kernel, const Sum& sum, Runner run);
-  /// On dense tensors between sentinels.
+  /// Runs on dense tensors between sentinels.
   Prober(const OpDescriptor& op, const Kernel& kernel, const Sum& sum, Worker& worker);
 
   const Sum& sum() const { return sum_; }
-  /// Format of the tensor's elements.
+  /// Returns the format of the tensor's elements.
   DType stored_as(const Place& place) const;
 
-  /// The sum of these terms as the kernel has it, all others being `others` (times 1).
+  /// Returns the kernel's sum of these terms, all others being `others` (times 1).
   double operator()(std::span<const Term> terms, float others = 0);
   double operator()(std::initializer_list<Term> terms, float others = 0) { return (*this)({terms.begin(), terms.size()}, others); }
-  /// The element of the result, in which a sum of squares or exponentials shows; `raw`: left is the input itself.
+  /// Returns the result's element, which shows a sum of squares or exponentials; `raw`: left is the input itself.
   float shown(std::span<const Term> terms, bool raw = false);
   float shown(std::initializer_list<Term> terms, bool raw = false) { return shown({terms.begin(), terms.size()}, raw); }
 
@@ -43,11 +43,11 @@ class Prober {
 
   const Sum& sum_;
   Runner run_;
-  Problem base_;        ///< every term nothing, every right factor 1
+  Problem base_;        ///< every term negligible, every right factor 1
   std::size_t output_;  ///< the result's tensor among the outputs
 };
 
-/// All inputs zero, parameters typical.
+/// Makes a problem with all inputs zero and typical parameters.
 Problem blank(const OpDescriptor& op, const Kernel& kernel, const std::vector<Index>& dims);
 
 }  // namespace assay::falsify::audit

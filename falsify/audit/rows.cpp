@@ -16,7 +16,8 @@ Case gaussian(const OpDescriptor& op, const std::vector<Index>& dims) {
   return c;
 }
 
-/// The axis along which a tensor has one extent for each row; -1: it has none. Throws InputError where rows cannot be told apart.
+/// Returns the axis along which a tensor has one extent for each row; -1 if there is none. Throws InputError if rows
+/// cannot be distinguished.
 int row_axis(const OpDescriptor& op, int tensor, std::vector<Index> dims) {
   const auto shape = [&](Index rows) {
     dims[0] = rows;
@@ -31,7 +32,7 @@ int row_axis(const OpDescriptor& op, int tensor, std::vector<Index> dims) {
   return -1;
 }
 
-/// Elements of one row.
+/// Returns the elements of one row.
 std::vector<float> cut(const Shape& shape, int axis, const std::vector<float>& values, Index row) {
   Index outer = 1, inner = 1;
   for (int a = 0; a < axis; ++a) outer *= shape[a];
@@ -48,7 +49,7 @@ bool same_bits(const std::vector<float>& x, const std::vector<float>& y) {
   return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
 }
 
-/// The first row that differs, of `rows` rows.
+/// Describes the first of three rows that depends on the others; empty if none does.
 std::optional<std::string> dependence(const OpDescriptor& op, const Kernel& kernel, const Case& c, const std::vector<int>& axes,
                                       Worker& worker) {
   Trial trial(op, kernel, c, worker);

@@ -1,4 +1,4 @@
-// Does a row's result depend on the rows beside it, or on the run?
+// Checks whether a row's result depends on the other rows of the batch, or on the run.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace assay::falsify::audit {
 
-/// The first, a middle and the last row of 4 and of 37 have the bits that they have alone. Rows are along the first dim: tensors that
-/// have an axis of it are cut. `dims` are the others'.
+/// True if the first, a middle and the last row of 4 and of 37 have the same bits as alone. Rows lie along the first
+/// dim; tensors with an axis of it are cut. `dims` gives the other dims.
 Property<bool> batch_invariant(const OpDescriptor& op, const Kernel& kernel, const std::vector<Index>& dims, Worker& worker);
 
-/// Five runs on the same input, the last in a fresh process, give the same bits.
+/// True if five runs on the same input, the last in a fresh process, give the same bits.
 Property<bool> deterministic(const OpDescriptor& op, const Kernel& kernel, const std::vector<Index>& dims, Worker& worker);
 
 }  // namespace assay::falsify::audit

@@ -10,7 +10,7 @@
 namespace assay::falsify::audit {
 namespace {
 
-/// The terms under a node, in order.
+/// Collects the terms under a node, in order.
 void collect(const Tree& tree, std::vector<Index>& terms) {
   if (tree.leaf()) terms.push_back(tree.term);
   for (const Tree& child : tree.children) collect(child, terms);
@@ -29,14 +29,14 @@ Tree join(Tree left, Tree right) {
   return node;
 }
 
-/// A tree over some of the terms, and how many terms lie under its root in the whole.
+/// A tree over some of the terms, and the number of all terms under its root.
 struct Part {
   Tree tree;
   Index size = 1;
 };
 
-/// The first term's way to the root meets, at each node, the terms that share that node with it and no lower one. Those form a
-/// tree of their own; where its root is the same node, all of them are added at once.
+/// Groups the other terms by the lowest node that they share with the first term. Each group forms a tree of its own; a
+/// group whose root is that same node is added all at once.
 Part build(const std::vector<Index>& terms, const Under& under) {
   Part part{{terms.front(), {}}, 1};
   std::map<Index, std::vector<Index>> met;
@@ -54,7 +54,7 @@ Part build(const std::vector<Index>& terms, const Under& under) {
   return part;
 }
 
-/// Every node holds as many terms as was said.
+/// True if every node holds as many terms as measured.
 bool adds_up(const Tree& tree, const Under& measured) {
   if (tree.leaf()) return true;
   const auto count = static_cast<Index>(terms_of(tree).size());
@@ -63,14 +63,14 @@ bool adds_up(const Tree& tree, const Under& measured) {
          std::ranges::all_of(tree.children, [&](const Tree& child) { return adds_up(child, measured); });
 }
 
-/// Every node but the lowest adds single terms to one sum.
+/// True if every node but the lowest adds single terms to one sum.
 bool is_chain(const Tree& tree) {
   if (tree.leaf()) return true;
   const auto inner = std::ranges::count_if(tree.children, [](const Tree& child) { return !child.leaf(); });
   return inner <= 1 && std::ranges::all_of(tree.children, [](const Tree& child) { return is_chain(child); });
 }
 
-/// Terms of a chain from the lowest node up.
+/// Lists the terms of a chain from the lowest node up.
 void along(const Tree& tree, std::vector<Index>& order) {
   if (tree.leaf()) return order.push_back(tree.term);
   for (const Tree& child : tree.children)
@@ -86,7 +86,7 @@ bool is_balanced(const Tree& tree) {
   return std::max(left, right) - std::min(left, right) <= 1 && is_balanced(tree.children[0]) && is_balanced(tree.children[1]);
 }
 
-/// The largest subtrees that are chains, and the tree above them with them as its leaves.
+/// Returns the tree above the largest subtrees that are chains, with these as its leaves.
 Tree above_chains(const Tree& tree, std::vector<const Tree*>& chains) {
   if (is_chain(tree)) {
     chains.push_back(&tree);
@@ -102,7 +102,7 @@ std::string shape_of_chain(const Tree& chain) {
   along(chain, order);
   const std::string at_once = widest(chain) > 2 ? fmt::format(", {} at once", widest(chain)) : "";
   if (order.size() < 3) return "sequential" + at_once;
-  // The lowest two have no order.
+  // The lowest two terms have no order.
   if (std::is_sorted(order.begin() + 2, order.end()) && std::max(order[0], order[1]) < order[2]) return "sequential" + at_once;
   std::ranges::reverse(order);
   if (std::is_sorted(order.begin(), order.end() - 2) && *(order.end() - 3) < std::min(*(order.end() - 2), *(order.end() - 1)))
@@ -110,7 +110,7 @@ std::string shape_of_chain(const Tree& chain) {
   return "sequential in another order" + at_once;
 }
 
-/// The step between neighbouring terms where it is the same for all, otherwise 0.
+/// Returns the step between neighbouring terms if it is constant, otherwise 0.
 Index step_of(const std::vector<Index>& terms) {
   const Index step = terms.size() < 2 ? 1 : terms[1] - terms[0];
   for (std::size_t i = 1; i < terms.size(); ++i)
@@ -118,7 +118,7 @@ Index step_of(const std::vector<Index>& terms) {
   return step;
 }
 
-/// Where a chain is the running sum of blocks: one inner child is the sum so far and the other a chain.
+/// True if the tree is a running sum of blocks: one inner child is the sum so far and the other a chain.
 bool runs_over_blocks(const Tree& tree) {
   if (is_chain(tree)) return true;
   const auto is_sum = [](const Tree& t) { return !is_chain(t); };

@@ -1,4 +1,5 @@
-// The order in which a kernel adds: a tree over its terms, found from outside (after Xie et al., FPRev, USENIX ATC 2025).
+// The order of a kernel's additions as a tree over its terms, revealed by black-box probes (after Xie et al., FPRev,
+// USENIX ATC 2025).
 #pragma once
 
 #include <functional>
@@ -10,7 +11,7 @@
 
 namespace assay::falsify::audit {
 
-/// A leaf (term >= 0), or a node at which its children are added: two of them, or more at once (tensor cores).
+/// A leaf (term >= 0), or a node that adds its children: two, or more at once (tensor cores).
 struct Tree {
   Index term = -1;
   std::vector<Tree> children{};
@@ -18,24 +19,24 @@ struct Tree {
   bool leaf() const { return children.empty(); }
 };
 
-/// How many of all n terms lie under the lowest node that terms i and j share: 2 to n.
+/// Returns the number of terms, out of n, under the lowest node that terms i and j share: 2 to n.
 using Under = std::function<Index(Index i, Index j)>;
 
-/// The tree over n terms, from n - 1 questions where they are added one by one to about n log n. Empty where the answers are
-/// those of no tree: further ones, about pairs drawn at random, must agree with it.
+/// Returns the tree over n terms, with n - 1 queries if they are added one by one and about n log n at most. Empty if
+/// the answers fit no tree: further queries for random pairs must agree with it.
 std::optional<Tree> reveal(Index n, const Under& under);
 
-/// Additions on the longest way from a term to the sum.
+/// Returns the number of additions on the longest path from a term to the sum.
 Index depth(const Tree& tree);
-/// Most children of any node.
+/// Returns the largest number of children of any node.
 Index widest(const Tree& tree);
-/// Terms under the lowest node that i and j share.
+/// Returns the number of terms under the lowest node that i and j share.
 Index under(const Tree& tree, Index i, Index j);
-/// "((0 1) 2)": children in the order of their first terms.
+/// Returns "((0 1) 2)": children in the order of their first terms.
 std::string canonical(const Tree& tree);
-/// Eight hexadecimal digits of the canonical form.
+/// Returns eight hexadecimal digits of the canonical form's hash.
 std::string hash(const Tree& tree);
-/// "sequential", "pairwise", "4 interleaved sums, sequential, added pairwise", "blocks of 16, ...".
+/// Returns "sequential", "pairwise", "4 interleaved sums, sequential, added pairwise", "blocks of 16, ...".
 std::string words(const Tree& tree);
 
 }  // namespace assay::falsify::audit

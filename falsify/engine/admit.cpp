@@ -12,9 +12,9 @@
 namespace assay::falsify {
 namespace {
 
-/// Up to this product of dims a case costs no more than many others.
+/// Product of dims up to which a case costs no more than an average one.
 constexpr double kUsualProduct = 1 << 15;
-/// Repairs tried, each with another seed, until one leaves the given dims alone.
+/// Attempts at a repair, each with another seed, until a repair leaves the given dims unchanged.
 constexpr int kAttempts = 8;
 
 double product_of(const std::vector<Index>& dims) {
@@ -23,7 +23,8 @@ double product_of(const std::vector<Index>& dims) {
   return product;
 }
 
-/// Halves dims, the largest first, as long as the kernel takes what comes of it. Those that are `kept` stay.
+/// Halves the largest dim until the product is at most `most`, as far as the kernel takes the smaller case. Leaves the
+/// dims in `kept` unchanged.
 void reduce(const OpDescriptor& op, const Kernel& kernel, Case& c, double most, const std::vector<int>& kept) {
   std::vector<bool> stuck(c.dims.size(), false);
   for (const int d : kept) stuck[static_cast<std::size_t>(d)] = true;
@@ -94,7 +95,7 @@ Problem keep_to(const OpDescriptor& op, const Kernel& kernel, Problem problem) {
   for (const Limits::Fixed& fixed : kernel.limits->fixed) {
     const auto t = static_cast<std::size_t>(fixed.tensor);
     const double value = fixed.value(problem.dims, problem.params);
-    // A value that the contract forbids at these dims is not written: outside() refuses such a call.
+    // Do not write a value that the contract forbids at these dims: outside() refuses such a call.
     if (!admits_integer(op.tensors[t], problem.dims, value)) continue;
     const std::vector<float> drawn = std::exchange(problem.values[t], std::vector(problem.values[t].size(), static_cast<float>(value)));
     problem.integers_kept = problem.integers_kept || !problem.exact || problem.values[t] != drawn;

@@ -1,5 +1,4 @@
-// Keeps cases and calls to what a kernel takes (Limits, runtime/registry.hpp): they are changed instead of being
-// refused.
+// Changes cases and calls to fit a kernel's Limits (runtime/registry.hpp), so that the kernel does not refuse them.
 #pragma once
 
 #include <rapidcheck/Shrinkable.h>
@@ -14,17 +13,18 @@
 
 namespace assay::falsify {
 
-/// The case, changed as little as the kernel's limits ask for; a pure function of the case. It multiplies out to no
-/// more than before, or than a usual case does. Dims stay that are `given` (CampaignOptions::dims). One that cannot be
-/// changed so stays, and is refused. Case::region is left where the case is still of it and is taken.
+/// Returns the case with the fewest changes that the kernel's limits ask for; a pure function of the case. The product
+/// of the dims does not grow beyond the original product or that of an average case. Dims that are `given`
+/// (CampaignOptions::dims) stay. A case that cannot be repaired is returned unchanged, and the kernel refuses it.
+/// Case::region is kept if the new dims lie in the region and the kernel takes them.
 Case admitted(const OpDescriptor& op, const Kernel& kernel, Case c, std::span<const Index> given = {});
-/// The same for a case and all that it shrinks to.
+/// The same for a case and all its shrinks.
 rc::Shrinkable<Case> admitted(const OpDescriptor& op, const Kernel& kernel, rc::Shrinkable<Case> c);
 
-/// The problem with the integers that the kernel asks for.
+/// Returns the problem with the integers that the kernel requires.
 Problem keep_to(const OpDescriptor& op, const Kernel& kernel, Problem problem);
 
-/// Why the kernel's limits exclude this call.
+/// Returns the reason why the kernel's limits exclude this call; empty if they admit the call.
 std::optional<std::string> outside(const Kernel& kernel, const Problem& problem);
 
 }  // namespace assay::falsify

@@ -16,7 +16,7 @@ constexpr std::size_t kPage = 4096;
 constexpr std::size_t kWord = sizeof(float);
 constexpr std::size_t kAlignment = 64;
 
-/// Groups of rows of one tensor that may lie far apart: each is a mapping of its own in the worker.
+/// Largest number of row groups of one tensor with far rows: each group is a mapping of its own in the worker.
 constexpr Index kMostPieces = 64;
 
 constexpr std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
@@ -24,9 +24,14 @@ constexpr std::size_t round_up(std::size_t n, std::size_t unit) { return (n + un
 /// Alignment in bytes of a tensor and of its padded rows. Devices read packed bytes as words.
 std::size_t unit_of(DType dtype) { return dtype == DType::u8 ? kWord : size_of(dtype); }
 
-/// Calls f(offset in elements from element 0, position in dense row-major order).
+/// A row: the innermost axis. Its first element's offset from element 0 and position in dense row-major order, how many elements it has, and
+/// how far apart they lie.
+struct Row {
+  Index offset, dense, width, step;
+};
+
 template <class F>
-void for_each_element(const Shape& shape, const Shape& strides, F f) {
+void for_each_row(const Shape& shape, const Shape& strides, F f) {
   const Index n = shape.size();
   if (n == 0) return;
   const int inner = shape.rank() - 1;
@@ -36,13 +41,23 @@ void for_each_element(const Shape& shape, const Shape& strides, F f) {
   for (Index dense = 0; dense < n; dense += width) {
     Index base = 0;
     for (int axis = 0; axis < inner; ++axis) base += index[axis] * strides[axis];
-    for (Index j = 0; j < width; ++j) f(base + j * step, dense + j);
+    f(Row{base, dense, width, step});
     for (int axis = inner - 1; axis >= 0 && ++index[axis] == shape[axis]; --axis) index[axis] = 0;
   }
 }
 
-/// Strides of a layout; with `any_strides`, inner strides above 1 and transposed storage too. Padded rows are multiples of
-/// `unit` elements, pitched ones of `line`. Of three axes and more any but the first may have the gaps.
+/// Calls f(offset, position in dense order).
+template <class F>
+void for_each_element(const Row& row, F f) {
+  if (row.step == 1)
+    for (Index j = 0; j < row.width; ++j) f(row.offset + j, row.dense + j);
+  else
+    for (Index j = 0; j < row.width; ++j) f(row.offset + j * row.step, row.dense + j);
+}
+
+/// Returns the strides of a layout; with `any_strides`, inner strides above 1 and transposed storage too. Padded rows
+/// are multiples of `unit` elements, pitched rows multiples of `line`. With three or more axes, any axis but the first
+/// may have the gaps.
 Shape draw_strides(const Shape& shape, Layout layout, bool any_strides, Index unit, Index line, Random& random) {
   Shape strides = row_major_strides(shape);
   if (layout == Layout::tight || layout == Layout::offset || layout == Layout::far_rows || shape.rank() == 0) return strides;
@@ -62,7 +77,7 @@ Shape draw_strides(const Shape& shape, Layout layout, bool any_strides, Index un
   return strides;
 }
 
-/// The bits that an element of this type stores for a value it can hold.
+/// Returns the bits that an element of this type stores for a representable value.
 std::uint32_t bits_of(DType dtype, float x) {
   switch (dtype) {
     case DType::f32: return std::bit_cast<std::uint32_t>(x);
@@ -85,7 +100,7 @@ float value_of(DType dtype, std::uint32_t bits) {
   return 0;
 }
 
-/// A NaN of its own for each element; where there is none, bits that differ from the sentinels'.
+/// Returns a distinct NaN for each element; for types without NaN, bits that differ from the sentinels'.
 std::uint32_t poison_bits(DType dtype, Index dense) {
   const auto i = static_cast<std::uint32_t>(dense);
   switch (dtype) {
@@ -98,14 +113,23 @@ std::uint32_t poison_bits(DType dtype, Index dense) {
   return 0;
 }
 
-/// f with an unsigned integer as wide as the elements.
+template <DType type, class Unsigned>
+struct Elements {
+  static constexpr DType dtype = type;
+  using Word = Unsigned;  ///< as wide as an element
+};
+
+/// Calls f with the elements' type as a constant, so that the loop over elements does not test it.
 template <class F>
-void with_width(DType dtype, F f) {
-  switch (size_of(dtype)) {
-    case 1: return f(std::uint8_t{});
-    case 2: return f(std::uint16_t{});
-    default: return f(std::uint32_t{});
+auto with_elements(DType dtype, F f) {
+  switch (dtype) {
+    case DType::f16: return f(Elements<DType::f16, std::uint16_t>{});
+    case DType::bf16: return f(Elements<DType::bf16, std::uint16_t>{});
+    case DType::i32: return f(Elements<DType::i32, std::uint32_t>{});
+    case DType::u8: return f(Elements<DType::u8, std::uint8_t>{});
+    case DType::f32: break;
   }
+  return f(Elements<DType::f32, std::uint32_t>{});
 }
 
 template <class Word>
@@ -120,17 +144,43 @@ std::uint32_t get(const std::byte* data, Index offset) {
   return bits;
 }
 
-/// A float near 2^100 whose low bits are this word's own.
+/// Returns the bits of a float near 2^100; the low bits depend on the word's index.
 inline std::uint32_t sentinel(std::uint64_t key, std::size_t word) {
   return 0x71800000u | ((static_cast<std::uint32_t>(word) * 0x9e3779b1u ^ static_cast<std::uint32_t>(key)) >> 9);
 }
 
 static_assert(std::endian::native == std::endian::little);
 
+/// The bits of a sentinel where an element of this width begins at `byte`: elements are aligned to their size, so that none lies across two
+/// words.
+template <class Word>
+Word sentinel_at(std::uint64_t key, std::size_t byte) {
+  return static_cast<Word>(sentinel(key, byte / kWord) >> 8 * (byte % kWord));
+}
+
+template <class Word>
+void put_sentinels(std::byte* base, std::size_t data, std::uint64_t key, const Row& row) {
+  const std::size_t first = data + static_cast<std::size_t>(row.offset) * sizeof(Word);
+  if (row.step == 1 && sizeof(Word) == kWord) {
+    const auto word = static_cast<std::uint32_t>(first / kWord), count = static_cast<std::uint32_t>(row.width);
+    auto* const words = reinterpret_cast<std::uint32_t*>(base + first);
+    constexpr std::uint32_t kVector = 16;  // so many at once: the compiler takes vectors where it knows how many
+    std::uint32_t j = 0;
+    for (; j + kVector <= count; j += kVector)
+      for (std::uint32_t k = 0; k < kVector; ++k) words[j + k] = sentinel(key, word + j + k);
+    for (; j < count; ++j) words[j] = sentinel(key, word + j);
+    return;
+  }
+  for (Index j = 0; j < row.width; ++j) {
+    const std::size_t byte = first + static_cast<std::size_t>(j * row.step) * sizeof(Word);
+    put<Word>(base + byte, 0, sentinel_at<Word>(key, byte));
+  }
+}
+
 }  // namespace
 
 namespace {
-/// The values that a tensor holds before the call; null: poison.
+/// Returns the values that a tensor holds before the call; null for poison.
 const std::vector<float>* values_of(const Problem& problem, const Preset& preset, std::size_t tensor) {
   if (problem.op->tensors[tensor].role != Role::out) return &problem.values[tensor];
   return preset.values.empty() || preset.values[tensor].empty() ? nullptr : &preset.values[tensor];
@@ -171,19 +221,17 @@ Stage::Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison,
     const bool far = c.layout == Layout::far_rows && (!only_far || *only_far == t);
     if (!far || !place_far(placed, most_bytes, random, cursor)) place(placed, info, c, random, cursor);
     placed_.push_back(placed);
-    auto* words = reinterpret_cast<std::uint32_t*>(arena_.base());
     for (std::size_t i = 0; i < placed.pieces; ++i) {
       const Placed::Piece piece = placed.piece(i);
-      for (std::size_t w = piece.begin / kWord; w < piece.end / kWord; ++w) words[w] = sentinel(key_, w);
+      put_sentinels<std::uint32_t>(arena_.base(), piece.begin, key_, {0, 0, static_cast<Index>(piece.size() / kWord), 1});
     }
-    if (const std::vector<float>* values = values_of(problem, preset_, t))
-      fill(placed, [&](Index dense) { return bits_of(placed.dtype, (*values)[static_cast<std::size_t>(dense)]); });
-    else if (poison == Poison::nan) fill(placed, [&](Index dense) { return poison_bits(placed.dtype, dense); });
+    if (const std::vector<float>* values = values_of(problem, preset_, t)) fill(placed, *values);
+    else if (poison == Poison::nan) poison_all(placed);
   }
 }
 
 Stage::~Stage() {
-  // Pages of far rows are given back: other cases will not touch them again.
+  // Release the pages of far rows: later cases do not use them again.
   for (const Placed& placed : placed_)
     for (std::size_t i = 0; placed.pieces > 1 && i < placed.pieces; ++i) {
       const Placed::Piece piece = placed.piece(i);
@@ -195,7 +243,7 @@ bool Stage::place_far(Placed& placed, std::size_t most_bytes, Random& random, st
   const Shape& shape = placed.shape;
   const std::size_t size = size_of(placed.dtype);
   const auto unit = static_cast<Index>(unit_of(placed.dtype) / size);
-  std::vector<int> axes;  // that can be far: there are two or more groups of rows, and not too many
+  std::vector<int> axes;  // candidates: two or more groups of rows, and at most kMostPieces
   Index groups = 1;
   for (int axis = 0; axis + 1 < shape.rank() && shape.size() > 0; ++axis) {
     groups *= shape[axis];
@@ -206,12 +254,12 @@ bool Stage::place_far(Placed& placed, std::size_t most_bytes, Random& random, st
   const int far = axes[random.below(axes.size())];
   groups = 1;
   for (int axis = 0; axis <= far; ++axis) groups *= shape[axis];
-  // Beyond what 32 bits count, with a sign or without one.
+  // Row distance beyond the range of signed or unsigned 32-bit indices.
   const Index reach = (Index{1} << (random.chance(0.5) ? 31 : 32)) + random.between(0, 4096);
   Shape strides = row_major_strides(shape);
   const Index inside = strides[far];
   strides[far] = (reach / (groups - 1) / unit + 1 + random.between(0, 64)) * unit;
-  // Shaders index 2^30 elements at most; pages of sentinels lie on both sides.
+  // Shaders index at most 2^30 elements; sentinel pages lie on both sides.
   const Index most = most_bytes == SIZE_MAX ? reach * 2 : std::min(Index{1} << 30, static_cast<Index>((most_bytes - std::min(most_bytes, 4 * kPage)) / size));
   strides[far] = std::min(strides[far], std::max<Index>(most - inside, 0) / (groups - 1) / unit * unit);
   const auto apart = static_cast<std::size_t>(strides[far] - inside) * size;
@@ -232,10 +280,21 @@ bool Stage::place_far(Placed& placed, std::size_t most_bytes, Random& random, st
   return true;
 }
 
-template <class Bits>
-void Stage::fill(const Placed& placed, Bits bits) {
-  with_width(placed.dtype, [&]<class Word>(Word) {
-    for_each_element(placed.shape, placed.strides, [&](Index offset, Index dense) { put<Word>(at(placed), offset, bits(dense)); });
+void Stage::fill(const Placed& placed, const std::vector<float>& values) {
+  with_elements(placed.dtype, [&]<class E>(E) {
+    for_each_row(placed.shape, placed.strides, [&, data = at(placed)](const Row& row) {
+      for_each_element(row, [&](Index offset, Index dense) {
+        put<typename E::Word>(data, offset, bits_of(E::dtype, values[static_cast<std::size_t>(dense)]));
+      });
+    });
+  });
+}
+
+void Stage::poison_all(const Placed& placed) {
+  with_elements(placed.dtype, [&]<class E>(E) {
+    for_each_row(placed.shape, placed.strides, [&, data = at(placed)](const Row& row) {
+      for_each_element(row, [&](Index offset, Index dense) { put<typename E::Word>(data, offset, poison_bits(E::dtype, dense)); });
+    });
   });
 }
 
@@ -250,7 +309,7 @@ void Stage::place(Placed& placed, const TensorInfo& info, const Case& c, Random&
   const std::size_t shift = offset ? static_cast<std::size_t>(random.between(1, 15)) * unit : 0;
   placed.fence_before = c.placement == Placement::page_start;
   placed.fence_after = c.placement == Placement::page_end;
-  placed.region = cursor + kPage;  // the page before stays free for a fence
+  placed.region = cursor + kPage;  // keep the preceding page free as a guard page
   if (c.placement == Placement::page_end) {
     placed.region_bytes = round_up(extent + kPage, kPage);
     placed.data = placed.region + placed.region_bytes - round_up(extent, unit);
@@ -269,13 +328,23 @@ void Stage::place(Placed& placed, const TensorInfo& info, const Case& c, Random&
 std::vector<float> Stage::read(int tensor) const {
   const Placed& placed = placed_[static_cast<std::size_t>(tensor)];
   std::vector<float> values(static_cast<std::size_t>(placed.shape.size()));
-  const std::byte* data = at(placed);
-  with_width(placed.dtype, [&]<class Word>(Word) {
-    for_each_element(placed.shape, placed.strides, [&](Index offset, Index dense) {
-      values[static_cast<std::size_t>(dense)] = value_of(placed.dtype, get<Word>(data, offset));
+  with_elements(placed.dtype, [&]<class E>(E) {
+    for_each_row(placed.shape, placed.strides, [&, data = at(placed)](const Row& row) {
+      for_each_element(row, [&](Index offset, Index dense) {
+        values[static_cast<std::size_t>(dense)] = value_of(E::dtype, get<typename E::Word>(data, offset));
+      });
     });
   });
   return values;
+}
+
+template <class E>
+std::uint32_t Stage::held_bits(std::size_t tensor, Index offset, Index dense) const {
+  const Placed& placed = placed_[tensor];
+  if (const std::vector<float>* values = values_of(problem_, preset_, tensor))
+    return bits_of(E::dtype, (*values)[static_cast<std::size_t>(dense)]);
+  if (poison_ == Poison::nan) return static_cast<typename E::Word>(poison_bits(E::dtype, dense));
+  return sentinel_at<typename E::Word>(key_, placed.data + static_cast<std::size_t>(offset) * sizeof(typename E::Word));
 }
 
 std::optional<std::string> Stage::damage() const {
@@ -283,23 +352,15 @@ std::optional<std::string> Stage::damage() const {
     const Placed& placed = placed_[t];
     const std::string_view name = problem_.op->tensors[t].name;
     const std::size_t size = size_of(placed.dtype);
-    std::byte* data = at(placed);
-    std::optional<std::string> found;
-    with_width(placed.dtype, [&]<class Word>(Word) {
-      for_each_element(placed.shape, placed.strides, [&](Index offset, Index dense) {
-        if (!placed.output && !found) {
-          const std::uint32_t held = held_bits(t, offset, dense), now = get<Word>(data, offset);
-          if (now != held)
-            found = fmt::format("{} {} was changed: element {} of its storage was {} and is now {}",
-                                op_.tensors[t].role == Role::in ? "input" : "untouchable", name, offset, value_of(placed.dtype, held),
-                                value_of(placed.dtype, now));
-        }
-        // The sentinel's bytes where the element lay: elements are aligned to their size, so that none lies across two words.
-        const std::size_t byte = placed.data + static_cast<std::size_t>(offset) * sizeof(Word);
-        put<Word>(data, offset, sentinel(key_, byte / kWord) >> 8 * (byte % kWord));
-      });
+    if (!placed.output)
+      if (const auto changed = changed_element(t))
+        return fmt::format("{} {} was changed: element {} of its storage was {} and is now {}",
+                           op_.tensors[t].role == Role::in ? "input" : "untouchable", name, changed->offset,
+                           value_of(placed.dtype, changed->held), value_of(placed.dtype, changed->now));
+    with_elements(placed.dtype, [&]<class E>(E) {
+      for_each_row(placed.shape, placed.strides,
+                   [&](const Row& row) { put_sentinels<typename E::Word>(arena_.base(), placed.data, key_, row); });
     });
-    if (found) return found;
     if (const auto w = written_word(placed)) {
       const auto distance = (static_cast<std::ptrdiff_t>(*w * kWord) - static_cast<std::ptrdiff_t>(placed.data)) /
                             static_cast<std::ptrdiff_t>(size);
@@ -312,38 +373,48 @@ std::optional<std::string> Stage::damage() const {
   return std::nullopt;
 }
 
-std::uint32_t Stage::held_bits(std::size_t tensor, Index offset, Index dense) const {
+std::optional<Stage::Changed> Stage::changed_element(std::size_t tensor) const {
   const Placed& placed = placed_[tensor];
-  if (const std::vector<float>* values = values_of(problem_, preset_, tensor))
-    return bits_of(placed.dtype, (*values)[static_cast<std::size_t>(dense)]);
-  if (poison_ == Poison::nan) return poison_bits(placed.dtype, dense);
-  const std::size_t size = size_of(placed.dtype), byte = placed.data + static_cast<std::size_t>(offset) * size;
-  const std::uint32_t word = sentinel(key_, byte / kWord) >> 8 * (byte % kWord);
-  return size == kWord ? word : word & ((1u << 8 * size) - 1);
+  std::optional<Changed> found;
+  const std::vector<float>* const values = values_of(problem_, preset_, tensor);
+  with_elements(placed.dtype, [&]<class E>(E) {
+    for_each_row(placed.shape, placed.strides, [&, data = at(placed)](const Row& row) {
+      if (found) return;
+      if (values != nullptr) {
+        std::uint32_t differ = 0;
+        for_each_element(row, [&](Index offset, Index dense) {
+          differ |= get<typename E::Word>(data, offset) ^ bits_of(E::dtype, (*values)[static_cast<std::size_t>(dense)]);
+        });
+        if (differ == 0) return;
+      }
+      for_each_element(row, [&](Index offset, Index dense) {
+        const std::uint32_t held = held_bits<E>(tensor, offset, dense), now = get<typename E::Word>(data, offset);
+        if (!found && now != held) found = Changed{offset, held, now};
+      });
+    });
+  });
+  return found;
 }
 
 bool Stage::untouched() const {
-  bool same = true, any = false;
+  bool any = false;
   for (std::size_t t = 0; t < placed_.size(); ++t) {
-    if (!placed_[t].output) continue;
-    with_width(placed_[t].dtype, [&]<class Word>(Word) {
-      for_each_element(placed_[t].shape, placed_[t].strides, [&](Index offset, Index dense) {
-        any = true;
-        same = same && get<Word>(at(placed_[t]), offset) == held_bits(t, offset, dense);
-      });
-    });
+    if (!placed_[t].output || placed_[t].shape.size() == 0) continue;
+    any = true;
+    if (changed_element(t)) return false;
   }
-  return any && same;
+  return any;
 }
 
 std::optional<std::size_t> Stage::written_word(const Placed& placed) const {
   const auto* words = reinterpret_cast<const std::uint32_t*>(arena_.base());
-  constexpr std::size_t kBlock = 256;  // pieces are pages
+  constexpr std::uint32_t kBlock = 256;  // pieces are pages
   for (std::size_t i = 0; i < placed.pieces; ++i) {
     const Placed::Piece piece = placed.piece(i);
     for (std::size_t block = piece.begin / kWord; block < piece.end / kWord; block += kBlock) {
       std::uint32_t differ = 0;
-      for (std::size_t w = block; w < block + kBlock; ++w) differ |= words[w] ^ sentinel(key_, w);
+      const auto first = static_cast<std::uint32_t>(block);
+      for (std::uint32_t w = 0; w < kBlock; ++w) differ |= words[block + w] ^ sentinel(key_, first + w);
       for (std::size_t w = block; differ != 0 && w < block + kBlock; ++w)
         if (words[w] != sentinel(key_, w)) return w;
     }

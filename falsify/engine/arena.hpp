@@ -1,6 +1,6 @@
-// Shared memory in which tensors meet a kernel: written by the driver, used by the worker, checked by the
-// driver again. Around every tensor stand sentinels (unique finite values: a NaN guard would hide a NaN
-// written over it) or inaccessible pages.
+// Shared memory for the tensors of a call: the driver writes it, the worker's kernel uses it, the driver checks it
+// afterwards. Every tensor is surrounded by sentinels or inaccessible pages. Sentinels are unique finite values: a NaN
+// sentinel would hide a NaN written over it.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@
 
 namespace assay::falsify {
 
-/// What outputs hold before the kernel runs; each element differs from its neighbours.
+/// Contents of outputs before the kernel runs; each element differs from its neighbours.
 enum class Poison { finite, nan };
 
-/// Values of outputs before the call in place of poison, and which outputs may not change.
+/// Initial values of outputs in place of poison, and the outputs that may not change.
 struct Preset {
   std::vector<std::vector<float>> values{};  ///< by tensor, dense; empty: poison
-  std::vector<bool> frozen{};                ///< by tensor: the kernel must not touch it; empty: none is
+  std::vector<bool> frozen{};                ///< by tensor: the kernel must not write it; empty: no tensor is frozen
 };
 
 /// One tensor in the arena. All offsets and sizes in bytes from the arena's base.
@@ -43,7 +43,7 @@ struct Placed {
   bool output = false;           ///< its elements may change
   bool fence_before = false;     ///< the page before the region is inaccessible while the kernel runs
   bool fence_after = false;
-  std::size_t pieces = 1;        ///< above 1: only pages around so many groups of rows belong to the tensor (far_rows)
+  std::size_t pieces = 1;        ///< above 1: the tensor owns only the pages around this number of row groups (far_rows)
   std::size_t piece_step = 0;    ///< bytes from one group of rows to the next
   std::size_t piece_bytes = 0;   ///< from the first to the last byte of a group's elements
 
@@ -54,7 +54,7 @@ struct Placed {
 /// A mapping shared with workers forked later. Pages cost memory once touched.
 class Arena {
  public:
-  /// Maps `at_best` bytes where the system grants that many addresses, else `bytes`.
+  /// Maps `at_best` bytes where the system grants that much address space, else `bytes`.
   explicit Arena(std::size_t bytes, std::size_t at_best = 0);
   ~Arena();
   Arena(const Arena&) = delete;
@@ -71,37 +71,46 @@ class Arena {
 /// The tensors of one call laid out in an arena.
 class Stage {
  public:
-  /// Lays out the problem and fills it; throws Unavailable if the arena cannot hold it. With `only_far`, far_rows lays out that
-  /// tensor so, and the others tight. `most_bytes`: of a region with far rows, which are as far apart as that allows.
+  /// Lays out and fills the problem; throws Unavailable if the arena cannot hold it. With `only_far`, far_rows applies
+  /// to that tensor alone and the others are tight. `most_bytes` limits a region with far rows; rows lie as far apart
+  /// as the limit allows.
   Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison, Preset preset = {},
         std::optional<std::size_t> only_far = {}, std::size_t most_bytes = SIZE_MAX);
   ~Stage();
   Stage(Stage&&) = default;
 
   std::span<const Placed> tensors() const { return placed_; }
-  /// Values of a tensor now, dense and row-major.
+  /// Returns the current values of a tensor, dense and row-major.
   std::vector<float> read(int tensor) const;
-  /// One sentence if anything outside the outputs changed: a sentinel, a gap between rows, an input.
-  /// Overwrites the tensors: read outputs before, and ask once.
+  /// Returns one sentence if anything outside the outputs changed: a sentinel, a gap between rows, an input. Overwrites
+  /// the tensors: read outputs first, and call it once.
   std::optional<std::string> damage() const;
-  /// No output has an element that changed; there are such elements.
+  /// True if the outputs have elements and none of these changed.
   bool untouched() const;
-  /// One sentence if anything was written since damage() found nothing. Needs no problem any more.
+  /// Returns one sentence if anything was written after damage() found nothing. Does not use the problem.
   std::optional<std::string> late_damage() const;
 
  private:
   std::byte* at(const Placed& placed) const { return arena_.base() + placed.data; }
-  /// Every element gets bits(its position in dense row-major order).
-  template <class Bits>
-  void fill(const Placed& placed, Bits bits);
-  /// The first word of a tensor's region that is not its sentinel.
+  /// Stores the values, in dense row-major order, or a poison of its own in every element.
+  void fill(const Placed& placed, const std::vector<float>& values);
+  void poison_all(const Placed& placed);
+  /// Returns the index of the first word in a tensor's region that differs from its sentinel.
   std::optional<std::size_t> written_word(const Placed& placed) const;
   void place(Placed& placed, const TensorInfo& info, const Case& c, Random& random, std::size_t& cursor);
-  /// Lays the tensor out with rows far apart, behind `cursor`. False: it has too few rows or too many, or there is no room.
+  /// Lays the tensor out behind `cursor` with rows far apart. Returns false if it has too few or too many rows, or if
+  /// the arena has no room.
   bool place_far(Placed& placed, std::size_t most_bytes, Random& random, std::size_t& cursor) const;
 
-  /// The bits of an element before the call.
+  /// An element, by its offset from element 0, whose bits differ from those before the call.
+  struct Changed {
+    Index offset;
+    std::uint32_t held, now;
+  };
+  /// Returns the bits of an element before the call; E: Elements of its type.
+  template <class E>
   std::uint32_t held_bits(std::size_t tensor, Index offset, Index dense) const;
+  std::optional<Changed> changed_element(std::size_t tensor) const;
 
   Arena& arena_;
   const Problem& problem_;

@@ -1,4 +1,4 @@
-// The reference in fifty digits. A header of its own, because what defines such numbers takes seconds to compile.
+// The reference in fifty digits. A header of its own because the number type takes seconds to compile.
 #pragma once
 
 #include "core/digits.hpp"

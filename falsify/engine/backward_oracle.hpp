@@ -1,14 +1,14 @@
-// The backward reference of each operation, instantiated for the number types that gradient checks need. Filled by
-// generated code beside the forward oracle, for every operation whose contract has gradients.
+// The backward reference of each operation, instantiated for the number types of the gradient checks. Generated code
+// fills it, as it fills the forward oracle, for every operation whose contract has gradients.
 #pragma once
 
 #include "falsify/engine/oracle.hpp"
 
 namespace assay::falsify {
 
-/// Tensors of a backward reference, each group in contract order: inputs, saved outputs, upstream gradients of the other
-/// outputs, gradients of the differentiable inputs (overwritten; null data: not wanted), the other outputs. Params are those of the forward
-/// reference.
+/// Tensors of a backward reference, each group in contract order: inputs, saved outputs, upstream gradients of the
+/// other outputs, gradients of the differentiable inputs (overwritten; null data: not computed), the other outputs.
+/// Params are those of the forward reference.
 struct BackwardOracle {
   ReferenceFn<double> exact = nullptr;
   ReferenceFn<Bounded> bounded = nullptr;

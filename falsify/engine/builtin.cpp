@@ -1,11 +1,10 @@
-// The checks that every operation gets: `by: frame`, `differential`, `exact`, `statistical`, `nonfinite`,
+// The engine's own checks, available to every operation: `by: frame`, `differential`, `exact`, `nonfinite`,
 // `determinism`, `postconditions`.
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "falsify/audit/confirm.hpp"
-#include "falsify/audit/judge.hpp"
+#include "falsify/engine/draw.hpp"
 #include "falsify/engine/joint.hpp"
 #include "falsify/engine/obligation.hpp"
 #include "falsify/engine/trial.hpp"
@@ -14,8 +13,9 @@
 namespace assay::falsify::builtin {
 namespace {
 
-/// Another shape of the same operation: every dim changed where its range allows it. One of a joint shape is smaller, and so is one beside
-/// which the larger costs more than a whole oracle may: a few more of all dims are many times as much where one is long.
+/// Returns other dims of the same operation: every dim changed where its range allows it. The new shape is smaller if
+/// the case has a joint shape, or if the oracle of a larger shape costs more than kAffordable: with one long dim, a
+/// small increase of all dims multiplies the cost.
 std::vector<Index> other_dims(const Trial& trial) {
   const std::vector<Index>& own = trial.the_case().dims;
   const auto changed = [&](bool smaller) {
@@ -45,7 +45,8 @@ Outcome same_bits(const Trial& trial, const Problem& problem, const Run& got, co
   return outcome;
 }
 
-/// Calls with one value that the contract forbids, of each kind that the kernel says it rejects, until one goes wrong.
+/// For each kind of call that the kernel declares to reject: makes calls with one forbidden value until one is not
+/// rejected.
 Outcome rejections(Trial& trial, const Problem& problem) {
   Outcome outcome;
   Random random = trial.random("forbidden");
@@ -83,13 +84,14 @@ Outcome rejections(Trial& trial, const Problem& problem) {
   return outcome;
 }
 
-/// Of the further runs, those beside work that takes processors from the kernel's threads.
+/// Number of the further runs that run under load (threads that compete for the processors).
 constexpr int kLoadedRuns = 4;
 
-/// Runs of the same input beyond two: the order in which threads come to add shows in few of them. As many as cost about the same for
-/// every size. Threads of a device are taken in turn on cuda-host, in an order that the case decides.
+/// Returns the number of runs of the same input beyond two. Only some runs reveal a varying order of additions; the
+/// number keeps the cost about equal for all sizes. None on Vulkan, nor on cuda-host, which runs a device's threads
+/// sequentially in an order that the case decides.
 int further_runs(const Trial& trial, const Problem& problem) {
-  if (trial.kernel().backend == Backend::cuda_host || trial.kernel().backend == Backend::vulkan) return 0;
+  if (traits(trial.kernel().backend).same_order) return 0;
   double work = 1;
   for (const Index dim : problem.dims) work *= static_cast<double>(std::max<Index>(dim, 1));
   for (std::size_t t = 0; t < problem.values.size(); ++t) work += 4 * static_cast<double>(problem.shape(static_cast<int>(t)).size());
@@ -98,7 +100,7 @@ int further_runs(const Trial& trial, const Problem& problem) {
   return std::clamp(static_cast<int>(kWork / work), 1, kMost);
 }
 
-/// A clause that holds on return reads elements of this tensor.
+/// True if an ensures clause or certificate reads elements of this tensor.
 bool read_on_return(const OpDescriptor& op, int tensor) {
   return std::ranges::any_of(op.clauses, [&](const ClauseInfo& clause) {
     return clause.kind != ClauseKind::requires_clause && std::ranges::count(clause.reads, tensor) > 0;
@@ -128,24 +130,15 @@ Outcome differential(Trial& trial) {
 Outcome exact(Trial& trial) {
   const Problem problem = trial.problem();
   const Run run = trial.run(problem);
-  // Values that were made simpler have no strategy: they stay exact in float32, and may not in less.
+  // Shrunk values have no strategy: they remain exact in float32 but may not be exact in narrower formats.
   const bool drawn = problem.exact || problem.integers_kept || trial.op().copies;
   return trial.against_oracle(drawn ? trial.tier(problem) : trial.exact_tier(), problem, run);
-}
-
-Outcome statistical(Trial& trial) {
-  if (!audit::statistical_tier_used(trial.kernel().arithmetic))
-    return Outcome::not_applicable("the kernel declares accumulation that does not round to nearest");
-  if (const auto why = audit::contradicts_nearest(trial)) return Outcome::falsify({"rounding", *why, "", {}, 0, 0, 0});
-  const Problem problem = trial.problem();
-  const Run run = trial.run(problem);
-  return trial.against_oracle(Tier::statistical, problem, run);
 }
 
 Outcome nonfinite(Trial& trial) {
   const Problem problem = trial.problem();
   const Run run = trial.run(problem);
-  return trial.against_oracle(trial.strictest(), problem, run);
+  return trial.against_oracle(trial.strictest(), problem, run) &= trial.against_copies(problem, run);
 }
 
 Outcome determinism(Trial& trial) {
@@ -164,7 +157,7 @@ Outcome determinism(Trial& trial) {
     const Run again = trial.run(problem, loaded ? Beside::load : Beside::nothing);
     Outcome same = same_bits(trial, problem, again, first,
                              loaded ? "two runs on the same input differ, one of them beside other work" : "two runs on the same input differ");
-    if (same.kind == Outcome::Kind::falsified) outcome &= same;  // the same elements are not counted again
+    if (same.kind == Outcome::Kind::falsified) outcome &= same;  // do not count the same elements again
   }
   return outcome;
 }
@@ -173,7 +166,7 @@ Outcome determinism(Trial& trial) {
 Outcome postconditions(Trial& trial) {
   const Problem problem = trial.problem();
   const Run run = trial.run(problem, Poison::finite, contract::Level::full);
-  // The certificates hold, or `run` would have thrown: the outputs that they read are compared.
+  // The certificates hold, or `run` would have thrown: the outputs that they read count as compared.
   Outcome outcome;
   const std::vector<int> outputs = outputs_of(trial.op());
   for (std::size_t o = 0; o < outputs.size(); ++o)
@@ -181,5 +174,34 @@ Outcome postconditions(Trial& trial) {
       for (float x : run.outputs[o]) ++outcome.elements, outcome.nonzero += x != 0;
   return outcome;
 }
+
+namespace {
+
+using enum Strategy;
+
+const CheckDraws kDraws[] = {
+    {"frame", {.directed = true, .oracle_use = OracleUse::sample}},
+    {"differential",
+     {.strategies = {one_hot, distinct_index, exact_integers, gaussian, same_sign, cancellation, graded, dominant, subnormal, huge, signed_zeros},
+      .directed = true,
+      .often_shapes_of_heads = true,
+      .fills = Turn{4, 2},
+      .oracle_use = OracleUse::sample}},
+    // Sums of integers are exact however long they are, and cost little.
+    {"exact",
+     {.strategies = {one_hot, distinct_index, exact_integers},
+      .far_every = 4,
+      .far_strategy = exact_integers,
+      .fills = Turn{4, 2},
+      .oracle_use = OracleUse::sample}},
+    {"nonfinite", {.strategies = {Strategy::nonfinite}, .fills = Turn{16, 6}, .oracle_use = OracleUse::sample}},
+    {"determinism", {.directed = true, .oracle_use = OracleUse::sample}},
+    {"postconditions",
+     {.strategies = {one_hot, exact_integers, gaussian, same_sign, cancellation, graded, dominant, subnormal, huge, signed_zeros, Strategy::nonfinite},
+      .directed = true,
+      .oracle_use = OracleUse::none}},
+};
+
+}  // namespace
 
 }  // namespace assay::falsify::builtin

@@ -19,22 +19,24 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Expected values for which zero would be wrong, below which agreement says little: a kernel that is wrong in a quarter of them
-/// passes them all by chance once in a hundred times (0.75^16). A number and no share: of a large table a call may fill few rows.
+/// Minimum number of expected values that a zero would fail: a kernel that is wrong in a quarter of all values passes
+/// 16 of them by chance once in a hundred times (0.75^16). A number, not a share: a call may write few rows of a large
+/// table.
 constexpr double kLeastEvidence = 16;
-/// Campaigns of few elements have fewer; a quarter of what they compared is enough.
+/// Minimum share instead, for campaigns that compare fewer elements.
 constexpr double kLeastShare = 0.25;
 
-/// Rounds within which an obligation finds a case that is evidence, whatever the time.
+/// Rounds within which an obligation must find a case with evidence, regardless of the time limit.
 constexpr int kRoundsForEvidence = 20;
 
-/// Orders of threads that are tried beside the usual one.
+/// Number of thread orders tried in addition to the default order.
 constexpr std::uint64_t kOrders = 8;
 
-/// Further runs of a failing call, which show whether it gives the same again.
+/// Repeated runs of a failing call, to see whether the failure is reproducible.
 constexpr int kFurtherRuns = 5;
 
-/// Each hang costs several times the limit of a call; a kernel that hangs under one obligation does so under most.
+/// Limit on hangs: each costs several times the limit of a call, and a kernel that hangs under one obligation hangs
+/// under most.
 constexpr int kMostHangs = 2;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
@@ -97,7 +99,7 @@ class Campaign {
     for (const auto& ratios : ratios_) saved_.push_back(ratios.size());
   }
 
-  /// The result as of now, with what an earlier process of the campaign had counted.
+  /// Returns the result so far, including the counts of an earlier process of the campaign.
   KernelResult so_far() const {
     KernelResult result = result_;
     const std::string& device = worker_.device();
@@ -110,7 +112,7 @@ class Campaign {
     return result;
   }
 
-  /// What comes next begins in a fresh process, with nothing but what the checkpoint holds.
+  /// Starts a fresh worker process with no state but the checkpoint's.
   void end_stretch(int number) {
     worker_.restart();
     previous_.clear();
@@ -125,14 +127,15 @@ class Campaign {
     save_(checkpoint);
   }
 
-  /// For cases. Half of the time that is left when something has failed is for its explanation.
+  /// True once the time for drawing cases is over. After a failure, half of the remaining time is reserved for its
+  /// explanation.
   bool time_is_up() const { return deadline_ && Clock::now() > cases_until_.value_or(*deadline_); }
   bool time_is_over() const { return time_is_up() && (!options_.to_floor || floor_reached_ || result_.falsified()); }
-  /// Once the time is up, nothing is run but what the floor lacks.
+  /// True if the case adds to the floor: the only cases drawn after the time limit.
   bool reaches_for_floor(std::size_t o, int number) {
     return !time_is_over() && number < kDefaultCases && floor().adds(o, drawn(o, number), towards_floor(), applicable());
   }
-  /// The obligation compared nothing, or hardly anything but zeros.
+  /// True if the obligation compared nothing, or almost only zeros.
   static bool lacks_evidence(const ObligationResult& record) {
     return record.verdict == Verdict::passed && record.cases > record.refused && (record.elements == 0 || mostly_zeros(record));
   }
@@ -140,8 +143,9 @@ class Campaign {
     return record.evidence < std::min(kLeastEvidence, kLeastShare * static_cast<double>(record.elements));
   }
 
-  /// Stops once the time has passed, though not before every obligation has been tried, or one has failed; those that lack
-  /// evidence have a few rounds more. From then on calls are given up a second after the end.
+  /// Stops once the time has passed, but not before every obligation has been tried or one has failed; obligations
+  /// without evidence get up to kRoundsForEvidence rounds. After that, calls are abandoned one second past the
+  /// deadline.
   void end_in_time(int number) {
     if (!deadline_) return;
     const bool early = number == 0 || (options_.to_floor && !floor_reached_) || (number < kRoundsForEvidence && std::ranges::any_of(result_.obligations, lacks_evidence));
@@ -161,20 +165,21 @@ class Campaign {
     for (const ObligationResult& o : result_.obligations) list.push_back(o.*which);
     return list;
   }
-  /// A refused case has shown its strategy, but its elements were not compared: others make up for them.
+  /// Returns the coverage toward the floor. A refused case counts for its strategy, but not for elements, since nothing
+  /// was compared.
   std::vector<Coverage> towards_floor() const {
     std::vector<Coverage> list = covered(&ObligationResult::tried);
     for (std::size_t o = 0; o < list.size(); ++o) list[o].elements = result_.obligations[o].accepted.elements;
     return list;
   }
-  /// Obligations of which no case applies to the kernel say nothing about its depth.
+  /// Marks the obligations with an applicable case; the others say nothing about the depth.
   std::vector<bool> applicable() const {
     std::vector<bool> list;
     for (const ObligationResult& o : result_.obligations) list.push_back(o.cases > 0 || o.tried.cases == 0);
     return list;
   }
 
-  /// What was tried is enough, or the campaign was thin; what the kernel accepted of it is enough, or it refuses.
+  /// Sets the shortfall: `thin` if the tried cases miss the floor, `refused` if the accepted ones do.
   void measure_depth() {
     const bool whole = rounds_ >= kDefaultCases && !skipped_ && std::ranges::all_of(result_.obligations, [](const auto& o) { return o.refused == 0; });
     if (whole) return;
@@ -195,12 +200,12 @@ class Campaign {
       result_.shortfall = {refused, fmt::format("{}: {}", refusing->info->id, refusing->reason)};
   }
 
-  DrawnFor drawn_for() const { return {.largest = options_.largest, .in_blocks = runs_blocks(kernel_.backend), .dims = options_.dims}; }
+  DrawnFor drawn_for() const { return {.largest = options_.largest, .in_blocks = traits(kernel_.backend).blocks, .dims = options_.dims}; }
   Case drawn(std::size_t o, int number) const {
     return admitted(op_, kernel_, draw(op_, *obligations_[o]->info, options_.seed, static_cast<std::uint64_t>(number), drawn_for()).value(), options_.dims);
   }
 
-  /// Something that every case needs is not here.
+  /// Ends the campaign because something that every case needs is unavailable.
   void give_up(const std::string& why) {
     stop_ = true;
     for (ObligationResult& o : result_.obligations)
@@ -218,7 +223,7 @@ class Campaign {
       outcome = try_obligation(obligation.check, op_, kernel_, c, worker_, Explain::yes);
     } catch (const Unavailable& e) {
       return give_up(e.why);
-    } catch (const std::bad_alloc&) {  // of the oracle or its inputs: no kernel has a part in it
+    } catch (const std::bad_alloc&) {  // in the oracle or its inputs: not the kernel's fault
       return give_up(fmt::format("there is no memory to judge the case {}", describe_extents(op_, c.dims, c.params)));
     } catch (const TimeIsUp&) {
       stop_ = true;
@@ -238,13 +243,13 @@ class Campaign {
         break;
       case Outcome::Kind::refused: ++record.refused; record.reason = outcome.reason; break;
       case Outcome::Kind::not_applicable:
-        --record.cases;  // of this case nothing was learnt; others may apply
+        --record.cases;  // this case taught nothing; others may apply
         record.inapplicable = outcome.reason;
         break;
       case Outcome::Kind::falsified:
         record.verdict = Verdict::falsified;
         record.worst = std::max(record.worst, outcome.worst);
-        hangs_ += outcome.finding->kind == "hang";
+        hangs_ += outcome.finding->kind == Finding::Kind::hang;
         record.counterexample = confirm(obligation, c, *outcome.finding);
         stop_ = stop_ || options_.stop_at_first || hangs_ == kMostHangs;
         break;
@@ -253,7 +258,7 @@ class Campaign {
     record.seconds += seconds_since(begin);
   }
 
-  /// Fails in this worker, whatever it ran before.
+  /// Returns the failure in the current worker, after any earlier calls.
   std::optional<Finding> failure(const Obligation& obligation, const Case& c, Explain explain = Explain::no) {
     const std::optional<Outcome> outcome = outcome_of(obligation, c, explain);
     return outcome && outcome->kind == Outcome::Kind::falsified ? outcome->finding : std::nullopt;
@@ -262,7 +267,8 @@ class Campaign {
     worker_.restart();
     return failure(obligation, c, explain);
   }
-  /// Empty where there is none: the case is simpler than the contract admits, its process does not start again, or the time is up.
+  /// Returns nothing if there is no outcome: the shrunk case violates the contract, its process does not restart, or
+  /// the time is up.
   std::optional<Outcome> outcome_of(const Obligation& obligation, const Case& c, Explain explain) {
     try {
       return try_obligation(obligation.check, op_, kernel_, c, worker_, explain);
@@ -274,7 +280,7 @@ class Campaign {
     return std::nullopt;
   }
 
-  /// Confirms the failure in a fresh process: alone, under another order of threads, or after another call.
+  /// Confirms the failure in a fresh process: alone, under another thread order, or after another call.
   Counterexample confirm(const Obligation& obligation, const Case& drawn, const Finding& finding) {
     Counterexample example{.first = drawn, .smallest = drawn, .finding = finding, .first_errors = finding.errors, .reproduction = {},
                            .number = total_};
@@ -290,7 +296,7 @@ class Campaign {
     };
     if (fails(drawn, "in a fresh process")) return example;
     Case again = drawn;
-    for (again.order = 1; kernel_.backend == Backend::cuda_host && again.order <= kOrders; ++again.order)
+    for (again.order = 1; traits(kernel_.backend).chosen_order && again.order <= kOrders; ++again.order)
       if (fails(again, "in a fresh process under this order of threads")) return example;
     again.order = 0;
     again.prelude = previous_.empty() ? drawn.dims : previous_;
@@ -304,8 +310,8 @@ class Campaign {
     return example;
   }
 
-  /// Shrinks the failure that says most, and looks for a race in it. Where its smallest case no longer is what the relation is about,
-  /// another says more, and is shrunk in its place.
+  /// Shrinks the most informative failure and looks for a race in it. If the shrunk case no longer fails in the
+  /// relation itself, another failure becomes the most informative, and is shrunk instead.
   void explain() {
     if (options_.shrink && shrink_budget().count() > 0)
       for (std::size_t o = 0; o < obligations_.size(); ++o) compare_bits_of(o), look_for_race(o);
@@ -325,7 +331,7 @@ class Campaign {
 
   static bool compares_with_oracle(const Obligation& o) { return o.info->by == "differential" || o.info->by == "exact"; }
 
-  /// In what an oracle says is wrong: where threads race, no relation means anything.
+  /// Looks for a race only in oracle failures: if threads race, a relation has no meaning.
   void look_for_race(std::size_t number) {
     std::optional<Counterexample>& example = result_.obligations[number].counterexample;
     if (example && example->fails_again && compares_with_oracle(*obligations_[number])) {
@@ -334,21 +340,21 @@ class Campaign {
     }
   }
 
-  /// Of a check that makes several calls: whether those fail to agree in bits.
+  /// For a check that makes several calls: records whether calls that must agree in bits do not.
   void compare_bits_of(std::size_t number) {
     std::optional<Counterexample>& example = result_.obligations[number].counterexample;
     if (!example || !example->fails_again || !example->finding.call || example->finding.call->of < 2) return;
     stop_ = false;
     const std::optional<Finding> check = failure_afresh(*obligations_[number], example->smallest);
-    example->of_bits = check && (check->kind == "bits" || (check->kind == "value" && check->bound == 0));
+    example->of_bits = check && (check->kind == Finding::Kind::bits || (check->kind == Finding::Kind::value && check->bound == 0));
   }
 
   void shrink_example(const Obligation& obligation, Counterexample& example) {
     stop_ = false;
     if (!compares_with_oracle(obligation)) example.race = race(obligation, example.smallest, example.finding);  // else look_for_race did
-    if (example.race && example.race->order == example.race->other) return;  // what fails by chance shrinks to anything
+    if (example.race && example.race->order == example.race->other) return;  // shrinking a random failure means nothing
     const std::optional<std::uint64_t> other = example.race ? std::optional(example.race->other) : std::nullopt;
-    // With state kept between calls every candidate needs a process of its own; so does an order of threads.
+    // A kernel that keeps state between calls needs a process for every candidate; so does a thread order.
     const bool fresh_each = other || example.smallest.order != 0 || !example.smallest.prelude.empty();
     const Fails fails = [&](const Case& c) {
       if (stop_) return false;
@@ -360,7 +366,7 @@ class Campaign {
       return rc::seq::fromContainer(simpler(op_, spec, x));
     }));
     const Shrunk shrunk = shrink(op_, *obligation.info, failing, kernel_, fails, shrink_budget(), options_.dims);
-    // What is reported must fail on its own: shrinking in a used worker could have led elsewhere.
+    // The reported case must fail on its own: shrinking in a used worker could have followed another failure.
     if (const auto confirmed = failure_afresh(obligation, shrunk.smallest, Explain::yes)) {
       example.smallest = shrunk.smallest;
       example.finding = *confirmed;
@@ -371,28 +377,30 @@ class Campaign {
     example.shrink_complete = shrunk.complete;
   }
 
-  /// What the case comes to under another order of threads, where that is not what was found; empty: it is.
+  /// Returns the outcome of the case under another thread order if it differs from `found`; empty if it is the same.
   std::optional<std::string> differs_under(const Obligation& obligation, Case c, const Finding& found, std::uint64_t order) {
     c.order = order;
     worker_.restart();
     const std::optional<Outcome> outcome = outcome_of(obligation, c, Explain::yes);
     if (!outcome || outcome->kind == Outcome::Kind::refused || outcome->kind == Outcome::Kind::not_applicable) return std::nullopt;
     if (outcome->kind == Outcome::Kind::passed) return "it passes";
-    // Where sums may be taken in any order, other bits are no race.
+    // Different bits are no race if the kernel declares that it may sum in any order.
     if (!kernel_.deterministic || outcome->finding->outputs == found.outputs) return std::nullopt;
     return outcome->finding->message;
   }
   std::optional<Race> race(const Obligation& obligation, const Case& c, const Finding& found) {
-    if (found.kind == "hang") return std::nullopt;
-    if (kernel_.backend == Backend::cpu) return two_runs(obligation, c, found);
-    if (kernel_.backend != Backend::cuda_host) return std::nullopt;
+    if (found.kind == Finding::Kind::hang) return std::nullopt;
+    const BackendTraits backend = traits(kernel_.backend);
+    if (backend.host && !backend.same_order) return two_runs(obligation, c, found);
+    if (!backend.chosen_order) return std::nullopt;
     for (std::uint64_t order = 0; order <= kOrders && !stop_; ++order)
       if (order != c.order)
         if (auto gives = differs_under(obligation, c, found, order)) return Race{c.order, order, std::move(*gives)};
     return std::nullopt;
   }
 
-  /// Threads that race on a processor do so in an order that nobody draws: the same call, again in fresh processes.
+  /// Repeats the same call in fresh processes, since threads on a real processor race in an order that no seed
+  /// controls.
   std::optional<Race> two_runs(const Obligation& obligation, const Case& c, const Finding& found) {
     for (int run = 0; run < kFurtherRuns && !stop_; ++run)
       if (auto gives = differs_under(obligation, c, found, c.order)) return Race{c.order, c.order, std::move(*gives)};
@@ -419,7 +427,7 @@ class Campaign {
     } else if (record.cases > 0 && record.refused == record.cases) {
       record.verdict = Verdict::refused;
     } else if (const int least = record.refused > 0 ? floor().least_cases(number) : 0;
-               record.cases >= least && record.cases - record.refused < std::min(least, (record.cases + 2) / 3)) {  // of few cases, too few are thin
+               record.cases >= least && record.cases - record.refused < std::min(least, (record.cases + 2) / 3)) {  // too few accepted cases are thin
       record.verdict = Verdict::refused;
       record.reason = fmt::format("{} of {} cases refused, of which {} are the least to be left: {}", record.refused, record.cases, least, record.reason);
     } else if (record.elements == 0) {
@@ -432,8 +440,8 @@ class Campaign {
     }
   }
 
-  /// A relation may have little to compare within what a kernel takes (splitting k where only multiples of 256 are taken), or nothing but
-  /// zeros (the bias alone where none is taken). Of a kernel that most obligations speak for, that is no reason for mistrust.
+  /// The kernel's limits may leave a relation little to compare (splitting k where only multiples of 256 are taken), or
+  /// only zeros (bias alone where the kernel takes no bias). If most obligations pass, this is no reason for mistrust.
   void set_aside() {
     if (kernel_.limits == nullptr || !kernel_.limits->restricts()) return;
     const auto passed = std::ranges::count(result_.obligations, Verdict::passed, &ObligationResult::verdict);
@@ -450,16 +458,16 @@ class Campaign {
   Worker worker_;
   Clock::time_point begin_;
   struct Stretch {
-    int rounds = 0, total = 0;       ///< at its begin
+    int rounds = 0, total = 0;       ///< at its start
   } stretch_;
-  std::vector<std::size_t> saved_;   ///< by obligation: of `ratios_`, those that checkpoints hold
+  std::vector<std::size_t> saved_;   ///< by obligation: number of `ratios_` that are in checkpoints
   std::vector<const Obligation*> obligations_;
   KernelResult result_;
   std::vector<std::vector<double>> ratios_;  ///< by obligation: largest error / bound of each passed case
   std::vector<Index> previous_;
   std::optional<Floor> floor_;
   bool floor_reached_ = false, skipped_ = false;
-  int rounds_ = 0;   ///< that were run to their end
+  int rounds_ = 0;   ///< completed
   std::optional<Clock::time_point> deadline_, cases_until_;
   int total_ = 0;
   int hangs_ = 0;

@@ -16,9 +16,9 @@
 namespace assay::falsify {
 
 struct CampaignOptions {
-  int cases = kDefaultCases;                     ///< of each obligation
-  std::chrono::milliseconds time{0};             ///< stop then, if all were tried or one failed; 0: no limit
-  bool to_floor = false;                         ///< but not before the floor (depth.hpp) is reached, or one failed
+  int cases = kDefaultCases;                     ///< per obligation
+  std::chrono::milliseconds time{0};             ///< stop after this time, once all obligations were tried or one failed; 0: no limit
+  bool to_floor = false;                         ///< but not before the floor (depth.hpp) is reached or an obligation fails
   std::uint64_t seed = 1;
   std::chrono::milliseconds limit{10'000};       ///< a case that takes longer is a hang
   std::chrono::milliseconds shrink_budget{10'000};
@@ -26,39 +26,39 @@ struct CampaignOptions {
   bool shrink = true;
   std::string only;                              ///< one obligation id; empty: all
   Index largest = 0;                             ///< dims of `by: large` cases, as DrawSpec::largest
-  std::vector<Index> dims{};                     ///< of every case: an extent for each dim, kDrawnSmall for one drawn small; empty: any
+  std::vector<Index> dims{};                     ///< fixed extents, or kDrawnSmall; empty: all drawn
 };
 
 enum class Verdict {
   passed,
   falsified,
-  mistrusted,      ///< nothing was compared, or hardly anything but zeros: not evidence
+  mistrusted,      ///< nothing was compared, or almost only zeros: no evidence
   not_applicable,  ///< with the reason
   not_run,         ///< the campaign ended before its first case
-  refused,         ///< the kernel refused every case, or left fewer than it takes to draw each strategy and placement once
-  unavailable,     ///< its device is not here
+  refused,         ///< the kernel refused all cases, or too many to run every strategy and placement once
+  unavailable,     ///< its device is missing
 };
 std::string_view name(Verdict verdict);
 
-/// Two orders of threads under which the same call gives different results (Case::order). The same order twice: two runs that differ,
-/// each in a process of its own.
+/// Two thread orders under which the same call gives different results (Case::order). Equal orders: two runs, each in a
+/// process of its own, differ.
 struct Race {
   std::uint64_t order = 0, other = 0;
-  std::string other_gives;  ///< "passes", or what is wrong there
+  std::string other_gives;  ///< "passes", or the finding under the other order
 };
 
 struct Counterexample {
   Case first;               ///< as drawn
-  Case smallest;            ///< as shrunk, where it explains the kernel's failures (explanation); with what it takes to fail again
-  Finding finding;          ///< of the smallest
-  std::optional<ErrorMap> first_errors{};  ///< of the first, as Finding::errors
+  Case smallest;            ///< as shrunk, if it was (explanation), with prelude and thread order
+  Finding finding;          ///< of `smallest`
+  std::optional<ErrorMap> first_errors{};  ///< of `first`, as Finding::errors
   std::string reproduction; ///< "in a fresh process", "after a call with other dims", or how often it failed
   int number = 0;           ///< cases run by the campaign up to and including the failing one
   int shrink_tried = 0;
   double shrink_seconds = 0;
   bool shrink_complete = true;
-  bool fails_again = false;  ///< `smallest` does in a fresh process
-  bool of_bits = false;      ///< calls that must agree bit for bit do not: what the check itself says, before a call is blamed
+  bool fails_again = false;  ///< `smallest` fails again in a fresh process
+  bool of_bits = false;      ///< calls that must agree bit for bit do not: the check's own finding, before a call is blamed
   std::optional<Race> race{};
 };
 
@@ -66,21 +66,21 @@ struct ObligationResult {
   const ObligationInfo* info = nullptr;
   Verdict verdict = Verdict::passed;
   std::string reason;       ///< why not applicable, not run, refused, mistrusted or unavailable
-  std::string inapplicable{}; ///< why its last case that did not apply did not
+  std::string inapplicable{}; ///< reason why its last inapplicable case was inapplicable
   int cases = 0;            ///< run to the end
-  int refused = 0;          ///< of them, refused by the kernel
+  int refused = 0;          ///< number of these refused by the kernel
   std::int64_t elements = 0;
-  std::int64_t nonzero = 0; ///< of them, those whose expected value is not zero
-  double evidence = 0;      ///< expected values for which zero would be wrong
+  std::int64_t nonzero = 0; ///< number of these whose expected value is not zero
+  double evidence = 0;      ///< expected values that a zero would fail
   int compared = 0;         ///< cases in which at least one element was compared
   double worst = 0;         ///< largest error / bound
   double typical = 0;       ///< median over the passed cases of the largest error / bound in each
   double seconds = 0;
-  Coverage tried{}, accepted{};  ///< by all cases, and by those that the kernel did not refuse
+  Coverage tried{}, accepted{};  ///< by all cases, and by those not refused
   std::optional<Counterexample> counterexample;
 };
 
-/// What a kernel as a whole lacks to pass, where each of its obligations may have.
+/// Reason why a kernel as a whole does not pass although each obligation may have passed.
 struct Shortfall {
   enum class Kind { none, thin, refused } kind = Kind::none;
   std::string reason;
@@ -92,41 +92,41 @@ struct KernelResult {
   std::vector<ObligationResult> obligations;
   std::vector<std::uint64_t> clause_counts;  ///< evaluations by clause of the contract
   double seconds = 0;
-  double depth = 1;                          ///< elements as a part of the default campaign's, 1 at most
-  double floor_seconds = 0;                  ///< until a timed campaign reached its floor; 0: it did not, or was not timed
+  double depth = 1;                          ///< elements as a fraction of the default campaign's, at most 1
+  double floor_seconds = 0;                  ///< time until a timed campaign reached its floor; 0: not reached, or not timed
   Shortfall shortfall{};
 
   bool falsified() const;
-  /// The falsified obligation that says most about the fault, which alone is shrunk; null where none was falsified.
+  /// The falsified obligation that says most about the fault, the only one that is shrunk; null if none was falsified.
   const ObligationResult* explanation() const;
-  /// Everything ran and nothing was falsified or mistrusted, whatever the depth.
+  /// True if everything ran and nothing was falsified or mistrusted, at any depth.
   bool clean() const;
-  /// The kernel's device is not here.
+  /// True if the kernel's device is missing.
   bool unavailable() const;
 };
 
-/// Called after each case, for progress; `done` counts from the first case of the campaign, wherever it was taken up.
+/// Called after each case, for progress; `done` counts from the campaign's first case, even after a resumption.
 using Progress = std::function<void(const Kernel&, std::int64_t done, std::int64_t planned)>;
 
-/// Cases after which a campaign goes on in a fresh worker process, once the round of obligations is complete. A campaign that is
-/// taken up between two such stretches goes on exactly as one that was never interrupted. More than a campaign has by default, and
-/// enough calls for a kernel to fall over what earlier ones have left behind.
+/// Cases per worker process, rounded up to a complete round of obligations. Restarting at fixed points makes a resumed
+/// campaign identical to an uninterrupted one. Larger than a default campaign, and large enough for a kernel to fail on
+/// state that earlier calls left.
 inline constexpr int kStretch = 2000;
 
-/// What a campaign has come to after a stretch.
+/// State of a campaign after a stretch of cases in one worker process.
 struct Checkpoint {
-  int rounds = 0;        ///< a round is a case of each obligation
-  int after = 0;         ///< rounds of the checkpoint before this one; 0: it is the first
+  int rounds = 0;        ///< a round is one case of each obligation
+  int after = 0;         ///< rounds of the previous checkpoint; 0: this is the first
   int total = 0;         ///< cases tried, as Counterexample::number counts them
   int hangs = 0;
-  KernelResult so_far;   ///< not judged yet
+  KernelResult so_far;   ///< verdicts not yet decided
   std::vector<std::vector<double>> ratios;  ///< by obligation: largest error / bound of each passed case
 };
 
-/// How a campaign goes on after an interruption.
+/// Resumption of a campaign after an interruption.
 struct Continuation {
-  std::optional<Checkpoint> from{};  ///< empty: from the first case
-  /// Called after each stretch but the last. `ratios` are those of that stretch alone.
+  std::optional<Checkpoint> from{};  ///< empty: start with the first case
+  /// Called after each stretch but the last. `ratios` holds the values of that stretch alone.
   std::function<void(const Checkpoint&)> save{};
 };
 

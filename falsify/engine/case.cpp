@@ -24,7 +24,7 @@ static_assert(std::size(kLayoutNames) == kLayouts);
 constexpr std::string_view kPlacementNames[] = {"sentinels", "page_end", "page_start"};
 static_assert(std::size(kPlacementNames) == kPlacements);
 
-/// What the extent of a dim must be a multiple of, given those before it.
+/// Returns the divisor that the contract requires of a dim, given the dims before it.
 Index step_of(const OpDescriptor& op, std::size_t dim, const std::vector<Index>& dims) {
   const DimInfo& info = op.dims[dim];
   return info.multiple_of < 0 ? info.multiple : std::max<Index>(1, dims[static_cast<std::size_t>(info.multiple_of)]);
@@ -136,7 +136,7 @@ std::string describe_extents(const OpDescriptor& op, const std::vector<Index>& d
   std::string text;
   const auto add = [&](std::string_view name, auto value) { text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value); };
   for (std::size_t d = 0; d < dims.size(); ++d) add(op.dims[d].name, dims[d]);
-  const auto shortest = [](double x) {  // of a float32, its own digits
+  const auto shortest = [](double x) {  // a float32 prints with its own shortest digits
     const auto narrow = static_cast<float>(x);
     return narrow == x ? fmt::to_string(narrow) : fmt::to_string(x);
   };

@@ -35,7 +35,7 @@ ErrorMap errors_from(const json& j) {
 json finding_json(const OpDescriptor& op, const Finding& f) {
   json index = json::array();
   for (int axis = 0; axis < f.index.rank(); ++axis) index.push_back(f.index[axis]);
-  json j{{"kind", f.kind}, {"message", f.message}, {"tensor", f.tensor}, {"index", index}, {"got", number(f.got)},
+  json j{{"kind", name(f.kind)}, {"message", f.message}, {"tensor", f.tensor}, {"index", index}, {"got", number(f.got)},
          {"want", number(f.want)}, {"bound", number(f.bound)}, {"outputs", f.outputs}};
   for (const Integers& i : f.integers) j["integers"].push_back({i.tensor, i.count, i.values});
   if (f.errors) j["errors"] = errors_json(*f.errors);
@@ -45,7 +45,7 @@ json finding_json(const OpDescriptor& op, const Finding& f) {
 }
 
 Finding finding_from(const OpDescriptor& op, const json& j, const std::string& where) {
-  Finding f{j.at("kind"), j.at("message"), j.at("tensor"), {}, number_from(j.at("got")), number_from(j.at("want")),
+  Finding f{kind_from(j.at("kind").get<std::string>(), where), j.at("message"), j.at("tensor"), {}, number_from(j.at("got")), number_from(j.at("want")),
             number_from(j.at("bound"))};
   for (const json& extent : j.at("index")) f.index.push_back(extent.get<Index>());
   f.outputs = j.at("outputs");

@@ -1,5 +1,5 @@
-// Checkpoints of campaigns as JSON, without loss: a campaign that is taken up from one gives the report, to the last
-// digit, of one that was never interrupted.
+// Lossless JSON checkpoints of campaigns: a campaign resumed from a checkpoint gives the same report, to the last
+// digit, as an uninterrupted one.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,7 +11,8 @@ namespace assay::falsify {
 
 nlohmann::json to_json(const OpDescriptor& op, const Checkpoint& checkpoint);
 
-/// A campaign's checkpoint, whose obligations must be those of `options`. Throws InputError, naming `where`, if it is not one.
+/// Parses a campaign's checkpoint, whose obligations must be those of `options`. Throws InputError, naming `where`, if
+/// the document is no such checkpoint.
 Checkpoint checkpoint_from_json(const OpDescriptor& op, const CampaignOptions& options, const nlohmann::json& json, const std::string& where);
 
 }  // namespace assay::falsify

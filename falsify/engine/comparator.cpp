@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 
+#include "core/errors.hpp"
 #include "core/half.hpp"
 
 namespace assay::falsify {
@@ -19,18 +21,19 @@ Class class_of(double x) {
   return Class::finite;
 }
 
-Finding element(std::string kind, std::string_view tensor, const Shape& shape, std::size_t at, double got,
+constexpr std::string_view kKindNames[] = {"value",      "class", "bits", "sign",  "shape",    "not written", "out of bounds",
+                                           "late write", "crash", "hang", "error", "contract", "rounding"};
+static_assert(std::size(kKindNames) == static_cast<std::size_t>(Finding::Kind::rounding) + 1);
+
+Finding element(Finding::Kind kind, std::string_view tensor, const Shape& shape, std::size_t at, double got,
                 double want, double bound, std::string message) {
-  return {std::move(kind), std::move(message), std::string(tensor), index_of(shape, at), got, want, bound};
+  return {kind, std::move(message), std::string(tensor), index_of(shape, at), got, want, bound};
 }
 
-/// What an output of 16 bits holds of an exact value.
+/// Returns an exact value rounded to a 16-bit output format.
 double as_stored(DType dtype, double x) {
   return dtype == DType::f16 || dtype == DType::bf16 ? stored(dtype, static_cast<float>(x)) : x;
 }
-
-/// An empty sum never overflows: no oracle gives both.
-bool is_unjudged(const Bounded& want) { return want.empty && want.may_overflow; }
 
 struct Limit {
   double bound = 0;
@@ -50,7 +53,7 @@ Limit limit_of(Tier tier, const Bounded& want) {
   return {};
 }
 
-/// How far apart two floats are that should hold the same bits; never 0 where they do not.
+/// Returns the difference of two floats that should hold the same bits; never 0 if the bits differ.
 double distance(float got, float want) {
   if (std::bit_cast<std::uint32_t>(got) == std::bit_cast<std::uint32_t>(want)) return 0;
   if (std::isnan(got) || std::isnan(want)) return std::isnan(got) && std::isnan(want) ? 0 : INFINITY;
@@ -58,12 +61,13 @@ double distance(float got, float want) {
 }
 
 double over(double difference, double bound) {
-  if (bound == INFINITY) return 0;  // of what may overflow anything is right
+  if (bound == INFINITY) return 0;  // if the reference may overflow, any result is right
   if (bound > 0) return difference / bound;
   return difference <= bound ? 0 : INFINITY;
 }
 
-/// The error of one element as a cell of an ErrorMap: above 0 (exact tiers) or 1 (others) exactly where compare() fails.
+/// Returns the error of one element as a cell of an ErrorMap: above 0 (exact tiers) or 1 (others) exactly where
+/// compare() fails.
 double error_of(Tier tier, float got, double want, const Limit& limit) {
   if (tier == Tier::bits) return distance(got, static_cast<float>(want));
   if (limit.any_class && class_of(got) != Class::finite) return 0;
@@ -75,12 +79,6 @@ double error_of(Tier tier, float got, double want, const Limit& limit) {
 }
 
 }  // namespace
-
-Bounded unjudged() {
-  Bounded nothing(0, INFINITY, INFINITY, true);
-  nothing.empty = true;
-  return nothing;
-}
 
 std::vector<double> widened(const std::vector<float>& values) { return {values.begin(), values.end()}; }
 
@@ -100,6 +98,14 @@ Shape index_of(const Shape& shape, std::size_t position) {
   return index;
 }
 
+std::string_view name(Finding::Kind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
+
+Finding::Kind kind_from(std::string_view name, const std::string& where) {
+  const auto at = std::ranges::find(kKindNames, name);
+  if (at == std::end(kKindNames)) throw InputError(where, fmt::format("has '{}', which is no kind of finding", name), "write it anew");
+  return static_cast<Finding::Kind>(at - std::begin(kKindNames));
+}
+
 Outcome& Outcome::operator&=(const Outcome& other) {
   if (kind != Kind::falsified && other.kind != Kind::passed) {
     kind = other.kind;
@@ -113,47 +119,52 @@ Outcome& Outcome::operator&=(const Outcome& other) {
   return *this;
 }
 
-Outcome compare(Tier tier, std::string_view tensor, const Shape& shape, std::span<const float> got,
-                std::span<const Bounded> want, DType dtype) {
+namespace {
+
+/// The tier is a constant in the loop over elements.
+template <Tier tier>
+Outcome compare_in(std::string_view tensor, const Shape& shape, std::span<const float> got, std::span<const Bounded> want, DType dtype,
+                   std::span<const std::size_t> places) {
   Outcome outcome;
-  if (got.size() != want.size())
-    return Outcome::falsify({"shape", fmt::format("{} has {} elements where {} are expected", tensor, got.size(),
-                                                  want.size()), std::string(tensor), {}, 0, 0, 0});
+  const std::size_t size = static_cast<std::size_t>(shape.size()), expected_size = places.empty() ? want.size() : size;
+  if (got.size() != expected_size)
+    return Outcome::falsify({Finding::Kind::shape, fmt::format("{} has {} elements where {} are expected", tensor, got.size(), expected_size),
+                             std::string(tensor), {}, 0, 0, 0});
   const bool exactly = tier == Tier::exact || tier == Tier::bits;
-  const auto expected = [&](std::size_t i) { return exactly ? as_stored(dtype, want[i].value) : want[i].value; };
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    if (is_unjudged(want[i])) continue;
+  const auto expected = [&](const Bounded& b) { return exactly ? as_stored(dtype, b.value) : b.value; };
+  for (std::size_t n = 0; n < want.size(); ++n) {
+    const std::size_t i = places.empty() ? n : places[n];
     ++outcome.elements;
-    outcome.nonzero += want[i].value != 0;
-    const double g = got[i], w = expected(i);
-    const Limit limit = limit_of(tier, want[i]);
-    outcome.zero_passes += want[i].value != 0 && std::fabs(w) <= limit.bound;
+    outcome.nonzero += want[n].value != 0;
+    const double g = got[i], w = expected(want[n]);
+    const Limit limit = limit_of(tier, want[n]);
+    outcome.zero_passes += want[n].value != 0 && std::fabs(w) <= limit.bound;
     if (outcome.finding) continue;
-    const auto fail = [&](std::string kind, std::string message) {
+    const auto fail = [&](Finding::Kind kind, std::string message) {
       outcome.kind = Outcome::Kind::falsified;
-      outcome.finding = element(std::move(kind), tensor, shape, i, g, w, limit.bound, std::move(message));
+      outcome.finding = element(kind, tensor, shape, i, g, w, limit.bound, std::move(message));
     };
     if (tier == Tier::bits) {
       const auto got_bits = std::bit_cast<std::uint32_t>(got[i]);
       const auto want_bits = std::bit_cast<std::uint32_t>(static_cast<float>(w));
       const bool same = std::isnan(w) ? std::isnan(got[i]) : got_bits == want_bits;
-      if (!same) fail("bits", fmt::format("got {} ({:#010x}), want {} ({:#010x}) exactly", g, got_bits, w, want_bits));
+      if (!same) fail(Finding::Kind::bits, fmt::format("got {} ({:#010x}), want {} ({:#010x}) exactly", g, got_bits, w, want_bits));
       continue;
     }
     if (limit.any_class && class_of(g) != Class::finite) continue;
     if (class_of(g) != class_of(w)) {
-      fail("class", limit.any_class && class_of(w) != Class::finite ? fmt::format("got {}, want an infinity or NaN", g)
+      fail(Finding::Kind::other_class, limit.any_class && class_of(w) != Class::finite ? fmt::format("got {}, want an infinity or NaN", g)
                                                                     : fmt::format("got {}, want {}: not of the same class", g, w));
       continue;
     }
     if (class_of(w) != Class::finite) continue;
     if (limit.wrong_sign(g)) {
-      fail("sign", "got -0 where nothing is summed, want +0 (IEEE 754-2019, 9.4)");
+      fail(Finding::Kind::sign, "got -0 where nothing is summed, want +0 (IEEE 754-2019, 9.4)");
       continue;
     }
     const double difference = std::fabs(g - w);
     if (!(difference <= limit.bound)) {
-      fail("value", limit.bound > 0 ? fmt::format("got {}, want {}: off by {:.6g}, {:.4g} times the bound {:.6g}", g, w,
+      fail(Finding::Kind::value, limit.bound > 0 ? fmt::format("got {}, want {}: off by {:.6g}, {:.4g} times the bound {:.6g}", g, w,
                                                   difference, difference / limit.bound, limit.bound)
                                     : fmt::format("got {}, want {} exactly", g, w));
       outcome.worst = std::max(outcome.worst, limit.bound > 0 ? difference / limit.bound : INFINITY);
@@ -161,11 +172,41 @@ Outcome compare(Tier tier, std::string_view tensor, const Shape& shape, std::spa
       outcome.worst = std::max(outcome.worst, difference / limit.bound);
     }
   }
-  if (outcome.finding)
-    outcome.finding->errors = error_map(tensor, shape, !exactly, [&](std::size_t i) {
-      return is_unjudged(want[i]) ? 0 : error_of(tier, got[i], expected(i), limit_of(tier, want[i]));
-    });
+  if (outcome.finding) {
+    std::vector<double> errors(got.size());
+    for (std::size_t n = 0; n < want.size(); ++n) {
+      const std::size_t i = places.empty() ? n : places[n];
+      errors[i] = error_of(tier, got[i], expected(want[n]), limit_of(tier, want[n]));
+    }
+    outcome.finding->errors = error_map(tensor, shape, !exactly, [&](std::size_t i) { return errors[i]; });
+  }
   return outcome;
+}
+
+}  // namespace
+
+Outcome compare(Tier tier, std::string_view tensor, const Shape& shape, std::span<const float> got, std::span<const Bounded> want,
+                DType dtype, std::span<const std::size_t> places) {
+  const auto in = [tier] {
+    if (tier == Tier::exact) return compare_in<Tier::exact>;
+    if (tier == Tier::bits) return compare_in<Tier::bits>;
+    return tier == Tier::worst_case ? compare_in<Tier::worst_case> : compare_in<Tier::statistical>;
+  };
+  return in()(tensor, shape, got, want, dtype, places);
+}
+
+Outcome compare_payloads(std::string_view tensor, const Shape& shape, std::span<const float> got, std::span<const float> want) {
+  const auto differ = [&](std::size_t i) {
+    return std::isnan(want[i]) && std::bit_cast<std::uint32_t>(got[i]) != std::bit_cast<std::uint32_t>(want[i]);
+  };
+  std::size_t i = 0;
+  while (i < want.size() && !differ(i)) ++i;
+  if (i == want.size()) return {};
+  Finding finding = element(Finding::Kind::bits, tensor, shape, i, got[i], want[i], 0,
+                            fmt::format("got {:#010x}, want the NaN {:#010x} of the input exactly", std::bit_cast<std::uint32_t>(got[i]),
+                                        std::bit_cast<std::uint32_t>(want[i])));
+  finding.errors = error_map(tensor, shape, false, [&](std::size_t at) { return differ(at) ? INFINITY : 0; });
+  return Outcome::falsify(std::move(finding));
 }
 
 Outcome compare_bits(std::string_view tensor, const Shape& shape, std::span<const float> got,
@@ -176,9 +217,9 @@ Outcome compare_bits(std::string_view tensor, const Shape& shape, std::span<cons
     outcome.nonzero += want[i] != 0;
     const auto g = std::bit_cast<std::uint32_t>(got[i]), w = std::bit_cast<std::uint32_t>(want[i]);
     if (g == w || outcome.finding) continue;
-    if (std::isnan(got[i]) && std::isnan(want[i])) continue;  // payloads of computed NaNs are not promised
+    if (std::isnan(got[i]) && std::isnan(want[i])) continue;  // the payload of a computed NaN is unspecified
     outcome.kind = Outcome::Kind::falsified;
-    outcome.finding = element("bits", tensor, shape, i, got[i], want[i], 0,
+    outcome.finding = element(Finding::Kind::bits, tensor, shape, i, got[i], want[i], 0,
                               fmt::format("{}: got {} ({:#010x}), want {} ({:#010x})", meaning, got[i], g, want[i], w));
   }
   if (outcome.finding)
@@ -188,7 +229,7 @@ Outcome compare_bits(std::string_view tensor, const Shape& shape, std::span<cons
 
 namespace {
 
-/// NaN is as far as can be from anything but NaN; equal infinities are 0 apart.
+/// Distance with NaN infinitely far from all but NaN; equal infinities are 0 apart.
 double apart(double x, double y) {
   if (x == y || (std::isnan(x) && std::isnan(y))) return 0;
   const double difference = std::fabs(x - y);
@@ -208,7 +249,7 @@ Outcome compare_within(std::string_view tensor, const Shape& shape, std::span<co
     if (bound[i] > 0) outcome.worst = std::max(outcome.worst, over(difference, bound[i]));
     if (difference <= bound[i]) continue;
     outcome.kind = Outcome::Kind::falsified;
-    outcome.finding = element("value", tensor, shape, i, got[i], want[i], bound[i],
+    outcome.finding = element(Finding::Kind::value, tensor, shape, i, got[i], want[i], bound[i],
                               fmt::format("one side {}, the other {}: {:.6g} apart, the bound is {:.6g}", got[i],
                                           want[i], difference, bound[i]));
   }

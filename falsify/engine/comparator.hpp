@@ -13,36 +13,37 @@ namespace assay::falsify {
 
 /// Tiers of DESIGN: bits (T0), worst case (T2), statistical (T1).
 enum class Tier {
-  exact,       ///< got == want as numbers (a zero may have either sign unless it is an empty sum); the want is a float
-  bits,        ///< the same bits; where a NaN is expected, any NaN
+  exact,       ///< got == want as numbers (either sign of zero unless the sum is empty); want is a float
+  bits,        ///< equal bits; any NaN matches an expected NaN
   worst_case,  ///< |got - want| <= bound
   statistical, ///< |got - want| <= statistical bound
 };
 
 /// Compares the elements of one output. `want` is the bounded oracle's output, dense like `got`.
-/// First the class (finite, +inf, -inf, NaN) must agree; where a float32 evaluation may overflow in some
+/// First the class (finite, +inf, -inf, NaN) must agree; if a float32 evaluation may overflow in some
 /// order, +inf, -inf and NaN are accepted as well. Then the difference must satisfy the tier (written so that NaN fails).
-/// Where an exact value is wanted of an output of 16 bits, it is the value rounded to them. An empty sum is +0.
+/// For a 16-bit output, an expected exact value is rounded to the format. An empty sum is +0. With `places`, ascending,
+/// the oracle evaluated only those positions, and want[i] belongs to the element at places[i].
 Outcome compare(Tier tier, std::string_view tensor, const Shape& shape, std::span<const float> got,
-                std::span<const Bounded> want, DType dtype = DType::f32);
+                std::span<const Bounded> want, DType dtype = DType::f32, std::span<const std::size_t> places = {});
 
-/// In place of what the oracle did not evaluate: compare() passes over it, and every other difference is within its bound.
-Bounded unjudged();
+/// Requires every NaN of `want` bit for bit in `got`. Counts no elements: compare() has counted them.
+Outcome compare_payloads(std::string_view tensor, const Shape& shape, std::span<const float> got, std::span<const float> want);
 
-/// Bits of two runs.
+/// Compares the bits of two runs.
 Outcome compare_bits(std::string_view tensor, const Shape& shape, std::span<const float> got,
                      std::span<const float> want, std::string_view meaning);
 
-/// |got[i] - want[i]| <= bound[i]; used by relations whose both sides come from kernels.
+/// Checks |got[i] - want[i]| <= bound[i]; for relations with kernel results on both sides.
 Outcome compare_within(std::string_view tensor, const Shape& shape, std::span<const double> got,
                        std::span<const double> want, std::span<const double> bound);
 
-/// Values of an output in double.
+/// Returns the values of an output in double.
 std::vector<double> widened(const std::vector<float>& values);
-/// The worst-case bounds of one output; infinite where a kernel may overflow.
+/// Returns the worst-case bounds of one output; infinite where a kernel may overflow.
 std::vector<double> bounds_of(const std::vector<Bounded>& want);
 
-/// Index of a dense row-major position.
+/// Returns the index of a dense row-major position.
 Shape index_of(const Shape& shape, std::size_t position);
 
 }  // namespace assay::falsify

@@ -10,13 +10,13 @@
 namespace assay::falsify {
 namespace {
 
-/// The engine's own checks compare with an oracle, or evaluate certificates.
+/// True for the engine's own checks, which compare with an oracle or evaluate certificates.
 bool judges_by_oracle(std::string_view by) {
   constexpr std::string_view kThese[] = {"frame", "differential", "exact", "statistical", "nonfinite", "determinism", "postconditions", "large"};
   return std::ranges::find(kThese, by) != std::end(kThese);
 }
 
-/// "dominant, subnormal": the names of the lowest bits that are set.
+/// Returns "dominant, subnormal": the names of the three lowest set bits.
 template <class E>
 std::string names_of(std::uint32_t bits) {
   std::string text;

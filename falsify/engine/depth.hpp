@@ -1,4 +1,4 @@
-// How deep a campaign went: what it ran, beside what a campaign of the default length draws.
+// Depth of a campaign: the share of a default campaign's cases and elements that it covered.
 #pragma once
 
 #include <algorithm>
@@ -13,43 +13,45 @@
 
 namespace assay::falsify {
 
-/// Of each obligation, by default.
+/// Default number of cases per obligation.
 inline constexpr int kDefaultCases = 100;
-/// Part of the default campaign's elements without which a verdict is thin.
+/// Fraction of the default campaign's elements below which a verdict is thin.
 inline constexpr double kLeastDepth = 1.0 / 3;
 
-/// What some cases of one obligation have covered, as a pure function of what was drawn: no kernel and no check has a part in it.
+/// Coverage of the cases of one obligation: a pure function of the drawn cases, independent of kernels and checks.
 struct Coverage {
-  std::uint32_t strategies = 0, placements = 0;  ///< a bit each
-  std::uint64_t regions = 0;                     ///< joint shapes: a bit for each region of the contract
-  double elements = 0;                           ///< of the outputs in the dims of the cases
+  std::uint32_t strategies = 0, placements = 0;  ///< one bit each
+  std::uint64_t regions = 0;                     ///< joint shapes: one bit for each region of the contract
+  double elements = 0;                           ///< output elements at the dims of the cases
   int cases = 0;
 
   void add(const OpDescriptor& op, const Case& c);
 };
 
-/// The least that a campaign must cover for its verdict to stand for a campaign of the default length. The default campaign with the
-/// same seed reaches it, since it is computed from that campaign's draws: of each obligation every strategy and placement; every joint
-/// region under two obligations, one of which compares with an oracle or a certificate; and a third of all elements.
+/// Minimum coverage for a verdict to be worth that of a default campaign. Computed from the draws of the default
+/// campaign with the same seed, which therefore reaches it: every strategy and placement of each obligation; every
+/// joint region under two obligations, one of which compares with an oracle or a certificate; and a third of all
+/// elements.
 class Floor {
  public:
-  /// Of a kernel, if given, nothing is asked that its limits exclude: its cases are the admitted ones (admit.hpp).
+  /// With a kernel, requires nothing that its limits exclude: the cases are the admitted ones (admit.hpp).
   Floor(const OpDescriptor& op, std::span<const Obligation* const> obligations, std::uint64_t seed, const DrawnFor& drawn_for = {},
         const Kernel* kernel = nullptr);
 
-  /// What is missing, in a few words; empty: nothing. `counts` leaves out obligations that are not applicable.
+  /// Returns the missing coverage in a few words; empty if none is missing. `counts` excludes obligations that are not
+  /// applicable.
   std::string lacks(std::span<const Coverage> covered, const std::vector<bool>& counts) const;
-  /// The case covers something that is missing.
+  /// True if the case covers something that is missing.
   bool adds(std::size_t obligation, const Case& c, std::span<const Coverage> covered, const std::vector<bool>& counts) const;
-  /// Cases of an obligation that it takes at least to cover every strategy and placement.
+  /// Returns the minimum number of cases that cover every strategy and placement of an obligation.
   int least_cases(std::size_t obligation) const;
-  /// Elements covered as a part of those of the default campaign.
+  /// Returns the covered elements as a fraction of the default campaign's.
   double depth(std::span<const Coverage> covered, const std::vector<bool>& counts) const;
 
  private:
-  /// What a region lacks: obligations, or one of them that has an oracle.
+  /// Missing coverage of a region: obligations, or an obligation with an oracle.
   struct Lack {
-    int drawn = 0, had = 0;  ///< obligations that had a case of it: of the default campaign, and of this one
+    int drawn = 0, had = 0;  ///< obligations with a case in the region: in the default campaign, and in this one
     bool oracle = false;
 
     bool few() const { return had < std::min(drawn, 2); }

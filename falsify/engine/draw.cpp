@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <numeric>
 
 namespace assay::falsify {
@@ -18,8 +19,7 @@ constexpr Index kLarge[] = {63, 64, 65, 100, 127, 128, 129, 130};
 constexpr Index kHuge[] = {kLeastLarge, 516, 577, 640, 769, 1000, 1021, 1024, 1025};
 constexpr Index kLong[] = {191, 255, 256, 257, 300, 509, 512, 513, 1021, 1024, 1025};
 
-/// Where a dim counts groups of another (heads), the first counts problems that stand alone, each of which costs a tile or more for each
-/// head. Of more than so many, the other dims are at most this.
+/// Each problem of a batch costs a tile or more per head. Above kMany problems, all other dims are at most kOfMany.
 constexpr Index kMany = 300, kOfMany = 2;
 
 template <std::size_t N>
@@ -28,16 +28,17 @@ Index pick(const Index (&list)[N], Random& random) {
 }
 
 Index draw_dim(const DimInfo& info, Random& random) {
+  if (info.max - info.min == 1) return random.between(info.min, info.max);  // a choice
   if (!info.typical.empty() && random.chance(0.05)) return info.typical[random.below(info.typical.size())];
   const double p = random.uniform();
   const Index drawn = p < 0.03 ? 0 : p < 0.33 ? pick(kSmall, random) : p < 0.70 ? pick(kMedium, random)
                     : p < 0.95 ? pick(kLarge, random) : pick(kLong, random);
-  // A dim of blocks: as many of them as rows would have groups of 16.
+  // For a dim of blocks, draw as many blocks as a dim of single elements would have groups of 16.
   const Index scaled = info.multiple > 1 ? (drawn + 15) / 16 * info.multiple : drawn;
   return std::clamp(scaled, info.min, info.max);
 }
 
-/// The float32 that is nearest to x inside of the range: kernels take parameters as such.
+/// Returns the float32 in the range that is nearest to x: kernels take parameters as float32.
 double float_inside(const ParamInfo& info, double x) {
   auto nearest = static_cast<float>(x);
   if (nearest < info.min) nearest = std::nextafter(nearest, INFINITY);
@@ -45,8 +46,8 @@ double float_inside(const ParamInfo& info, double x) {
   return nearest;
 }
 
-/// A value at which kernels branch: an end of the range or, where they lie inside, -1, 0 and 1, and of integers what 8, 15 or
-/// 16 bits just hold or do not.
+/// Draws a value at which kernels branch: an end of the range; -1, 0 or 1 if inside the range; for integers also values
+/// at the limits of 8, 15 and 16 bits.
 double special_value(const ParamInfo& info, Random& random) {
   std::vector<double> list{info.min, info.max};
   for (const double x : {-1.0, 0.0, 1.0, 255.0, 256.0, 32767.0, 32768.0, 65535.0, 65536.0})
@@ -59,11 +60,11 @@ double draw_param(const ParamInfo& info, Random& random) {
   const double p = random.uniform();
   if (p < 0.4) return info.usual.size() < 2 || random.chance(0.5) ? info.typical : info.usual[random.below(info.usual.size())];
   if (p < 0.7) return special_value(info, random);
-  // A factor is a power of two in a few draws.
+  // Draw a factor as a power of two in a few draws.
   if (!info.integer && info.min <= -4 && info.max >= 4 && random.chance(0.25)) return std::ldexp(random.either_sign(1), static_cast<int>(random.between(-4, 2)));
-  // Over several orders of magnitude each of them is as likely.
+  // For a range of several orders of magnitude, draw the logarithm uniformly.
   const bool by_magnitude = info.min > 0 && info.max / info.min >= 100;
-  // Of a decay just below 1 the distance from 1 is what counts.
+  // For a decay just below 1, draw the distance from 1 by magnitude.
   const bool below_one = 0.9 <= info.max && info.max < 1 && random.chance(0.5);
   const double drawn = below_one      ? 1 - (1 - info.max) * std::pow((1 - info.min) / (1 - info.max), random.uniform())
                        : by_magnitude ? info.min * std::pow(info.max / info.min, random.uniform())
@@ -77,8 +78,8 @@ double volume(const std::vector<Index>& dims) {
   return product;
 }
 
-/// More outputs, or longer sums, than obligations can afford whose oracles cost as much as the kernel: the dims of the outputs are large, in
-/// every third turn any two.
+/// Draws more outputs or longer sums than an obligation can afford whose oracle costs as much as the kernel. The dims
+/// of the outputs are large; with `any_two`, two random dims.
 std::vector<Index> draw_large_dims(const OpDescriptor& op, const DrawSpec& spec, Random& random) {
   std::vector<bool> large;
   for (std::size_t d = 0; d < op.dims.size(); ++d) large.push_back(in_outputs(op, d));
@@ -110,16 +111,17 @@ std::vector<Index> draw_dims(const OpDescriptor& op, const DrawSpec& spec, Rando
     const std::size_t d = random.below(dims.size());
     dims[d] = std::clamp(pick(kLong, random), op.dims[d].min, op.dims[d].max);
   }
-  // Square shapes hide some faults and alone show others.
+  // Square shapes hide some faults and are the only shapes to show others.
   if (!spec.long_reductions && random.chance(0.15))
     for (std::size_t d = 1; d < dims.size(); ++d) dims[d] = std::clamp(dims[0], op.dims[d].min, op.dims[d].max);
-  // One case in fifty may be eight times as large; in the others the largest dims give way, but for one that half of the cases
-  // keep: of many dims one is long at times.
-  // Where five dims and more multiply, every term costs several bounded operations (attention): an eighth of the volume.
-  const double limit = static_cast<double>(spec.volume) * (random.chance(0.02) ? 8 : 1) / (dims.size() >= 5 ? 8 : 1);
+  // One case in fifty may have eight times the volume. In the others the largest dims shrink; in half of the cases one
+  // random dim is kept, so that operations with many dims get a long one at times. Every term of an operation with a
+  // batch (attention) costs several bounded operations: use an eighth of the volume.
+  const std::optional<std::size_t> batch = batch_of(op);
+  const double limit = static_cast<double>(spec.volume) * (random.chance(0.02) ? 8 : 1) / (batch ? 8 : 1);
   const std::size_t kept = random.chance(0.5) && !dims.empty() ? random.below(dims.size()) : dims.size();
-  // There the first counts problems that stand alone: a few show whether they do.
-  if (dims.size() >= 5 && kept != 0) dims[0] = std::clamp(std::min(dims[0], pick(kSmall, random)), op.dims[0].min, op.dims[0].max);
+  // A few independent problems are enough to show a dependence.
+  if (batch && kept != *batch) dims[*batch] = std::clamp(std::min(dims[*batch], pick(kSmall, random)), op.dims[*batch].min, op.dims[*batch].max);
   while (volume(dims) > limit) {
     std::size_t largest = dims.size();
     for (std::size_t d = 0; d < dims.size(); ++d) {
@@ -131,24 +133,27 @@ std::vector<Index> draw_dims(const OpDescriptor& op, const DrawSpec& spec, Rando
     const Index drawn = random.chance(0.5) ? pick(kSmall, random) : pick(kMedium, random);
     dims[largest] = std::min(dims[largest], std::clamp(drawn, op.dims[largest].min, op.dims[largest].max));
   }
-  if (has_heads(op) && dims[0] > kMany)
-    for (std::size_t d = 1; d < dims.size(); ++d) dims[d] = std::max(op.dims[d].min, std::min(dims[d], kOfMany));
+  if (has_heads(op) && batch && dims[*batch] > kMany)
+    for (std::size_t d = 0; d < dims.size(); ++d)
+      if (d != *batch) dims[d] = std::max(op.dims[d].min, std::min(dims[d], kOfMany));
   make_valid(op, dims);
   return dims;
 }
 
-/// Seconds of a case in a joint shape: usually, and usually of heads, whose other cases take as long. Where a region has none that takes so
-/// little, its cheapest may take more, if whole oracles judge it only of heads and in blocks; without them any may in one case of ten.
+/// Limits in seconds on a case in a joint shape: usual; usual with heads, whose other cases cost as much. If a region
+/// has no shape within the limit, its cheapest may cost more: kMostOfWhole with a whole oracle (only with heads or in
+/// blocks), else kMostOfSampled. One case in ten without a whole oracle takes any shape within kMostOfSampled.
 constexpr double kUsualJoint = 0.015, kUsualHeads = 0.04, kMostOfWhole = 0.04, kMostOfSampled = 0.2, kSampledShare = 0.1;
 
 bool whole_tiles(const std::vector<Index>& dims) {
   return std::ranges::all_of(dims, [](Index n) { return n < 4 || n % (n < 16 ? 4 : 16) == 0; });
 }
 
-/// Seconds of a case of an operation with heads where kernels run in blocks: batches and heads beyond a thousand wait for the turn of extents.
+/// Limit in seconds on a case of an operation with heads when kernels run in blocks: larger numbers of batches and
+/// heads are left to reach_any_extent().
 constexpr double kMostOfHeads = 0.1;
 
-/// Halves the largest dim until a case takes no more.
+/// Halves the largest dim until the case costs at most kMostOfHeads.
 void keep_few_tiles(const OpDescriptor& op, const DrawSpec& spec, std::vector<Index>& dims) {
   while (case_cost(op, dims, true, spec.oracle_use) > kMostOfHeads) {
     const std::size_t largest = static_cast<std::size_t>(std::ranges::max_element(dims) - dims.begin());
@@ -162,26 +167,28 @@ void keep_few_tiles(const OpDescriptor& op, const DrawSpec& spec, std::vector<In
 
 constexpr Index kFarDims[] = {1030, 4160, 2049, 8200};
 
-/// One dim beyond what other cases draw, where 1024, 4096 or 8192 may be a kernel's limit, and few of all others, so that it costs
-/// no more than they do. At most half of the largest: obligations may join two. Which dim and how far is each one's turn.
+/// Sets one dim beyond the range of other cases, just above a possible kernel limit of 1024, 2048, 4096 or 8192, and
+/// keeps all others small, so that the case costs no more than average. Uses at most half of a dim's maximum, since an
+/// obligation may concatenate two inputs. The turn selects the dim and the extent.
 void reach_far(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
   const FarTurn& turn = *spec.far;
   std::vector<std::size_t> long_dims;
   for (std::size_t d = 0; d < op.dims.size(); ++d)
     if (op.dims[d].max / 2 > kFarDims[0]) long_dims.push_back(d);
   if (long_dims.empty()) return;
-  // Each dim goes through all of them, whatever the number of dims.
+  // Each dim goes through all of kFarDims, for any number of dims.
   const std::size_t n = long_dims.size();
   const Index wanted = kFarDims[(turn.obligation / n + turn.round / n + turn.round % n) % std::size(kFarDims)];
   Random random(derive(c.seed, "far"));
   const bool whole = random.chance(1.0 / 3);  // a whole number of wide tiles
   const bool bounded = spec.in_blocks && has_heads(op);
+  const std::optional<std::size_t> batch = batch_of(op);
   double least = INFINITY;
   for (std::size_t next = 0; next < n && least > kMostOfHeads; ++next) {
     const std::size_t chosen = long_dims[(turn.obligation + turn.round + next) % n];
-    // The first of five counts problems that stand alone: a thousand are enough.
-    const Index far = op.dims.size() >= 5 && chosen == 0 ? kFarDims[0] : wanted, extent = whole ? (far + 255) / 256 * 256 : far;
-    for (const Index most : {c.dims.size() < 5 ? Index{5} : chosen == 0 && has_heads(op) ? kOfMany : Index{3}, Index{1}}) {
+    const bool of_batch = chosen == batch;  // a thousand problems are enough
+    const Index far = of_batch ? kFarDims[0] : wanted, extent = whole ? (far + 255) / 256 * 256 : far;
+    for (const Index most : {!batch ? Index{5} : of_batch && has_heads(op) ? kOfMany : Index{3}, Index{1}}) {
       std::vector<Index> dims;
       for (std::size_t d = 0; d < op.dims.size(); ++d)
         dims.push_back(d == chosen ? std::clamp(extent, op.dims[d].min, op.dims[d].max / 2) : few_of(op.dims[d], most, random));
@@ -193,8 +200,8 @@ void reach_far(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
   }
 }
 
-/// About as large as `drawn`: a power of two or a neighbour in a quarter of the draws, a multiple of 16 to 512 or a neighbour in another,
-/// in half of them any residue modulo 64.
+/// Draws an extent near `drawn`: a power of two or a neighbour in a quarter of the draws, a multiple of 16 to 512 or a
+/// neighbour in another quarter, any residue modulo 64 in the other half.
 Index beside_edge(Index drawn, Index least, Index most, Random& random) {
   const auto kind = random.below(4);
   if (kind > 1) return std::clamp<Index>(drawn / 64 * 64 + random.between(0, 63), least, most);
@@ -203,18 +210,24 @@ Index beside_edge(Index drawn, Index least, Index most, Random& random) {
   return std::clamp<Index>(edge + (random.chance(0.5) ? 0 : random.between(-1, 1)), least, most);
 }
 
-/// Anything up to `most`, every octave as likely.
+/// Draws an extent up to `most`, uniform in its octave.
 Index any_extent(Index least, Index most, Random& random) {
   const double octaves = std::log2(static_cast<double>(most) / static_cast<double>(least));
   return beside_edge(static_cast<Index>(static_cast<double>(least) * std::exp2(octaves * random.uniform())), least, most, random);
 }
 
-/// Of a filled case: seconds, and those of a whole oracle, as a plain kernel may take a fifth of a microsecond for a term; the part of
-/// the seconds that the cheapest case takes; octaves of the product of its large dims, and of the largest of them.
+/// Limits of a filled case: its seconds; the seconds of a whole oracle, since a plain kernel may take a fifth of a
+/// microsecond per term; the smallest fraction of the seconds that a case is drawn for; octaves of the product of its
+/// large dims, and of the largest dim.
 constexpr double kMostFilled = 0.15, kMostFilledInBlocks = 0.1, kMostTermsFilled = 0.25, kLeastFilled = 0.4, kOctavesFilled = 40, kLongestFilled = 18;
+/// Three of five are slender: one dim is long, the others have up to so many of its octaves, and they cost a part of that. One in sixteen
+/// has few lines, together more than 2^20 elements, of more than 2^16 each: counters of tiles wrap there.
+constexpr double kSlender = 0.6, kSlenderCost = 0.3, kSlenderOctaves = 0.45, kLines = 1.0 / 16;
+constexpr Index kLongLine = 1 << 16, kManyElements = 1 << 20;
 
-/// Dims of a filled case, the first of them its longest, the second one of which there are many, each two in turn; the others in any order.
-/// Batches and heads stand alone: few of them show whether they do, and they seldom have a turn.
+/// Returns the order of the dims of a filled case: the longest first, then the second longest, each pair of dims in
+/// turn; the others in random order. Batches and heads are independent: few of them are enough, so they are rarely
+/// among the large dims.
 std::vector<std::size_t> in_order_of_turn(const OpDescriptor& op, const FarTurn& turn, Random& random) {
   const auto alone = [&](std::size_t d) {
     const auto counts = [&](const DimInfo& other) { return other.multiple_of == static_cast<int>(d); };
@@ -234,12 +247,29 @@ std::vector<std::size_t> in_order_of_turn(const OpDescriptor& op, const FarTurn&
   return order;
 }
 
-/// Two or three dims, in a third of the draws all of them, are large at once, as far as a case can afford: kernels have paths of their own for
-/// many rows of many columns, and for many tiles of long sums.
+/// Few long lines: the first dim in order is the line, of any residue beyond kLongLine, and of the second there are as many as it takes
+/// for kManyElements, and up to eight more. False: the dims do not allow that, or a case does not afford it.
+bool fill_with_lines(const OpDescriptor& op, const DrawSpec& spec, const std::vector<std::size_t>& order, Random& random, Case& c) {
+  if (order.size() < 2 || op.dims[order[0]].max < 2 * kLongLine || op.dims[order[1]].max <= 2 * kManyElements / kLongLine) return false;
+  std::vector<Index> dims(op.dims.size());
+  for (std::size_t d = 0; d < dims.size(); ++d) dims[d] = few_of(op.dims[d], 1, random);
+  dims[order[0]] = kLongLine + random.between(1, 1024);
+  dims[order[1]] = std::max<Index>(kManyElements / dims[order[0]] + 1 + random.between(0, 8), op.dims[order[1]].min);
+  make_valid(op, dims);
+  if (case_cost(op, dims, spec.in_blocks, spec.oracle_use) > 2 * (spec.in_blocks ? kMostFilledInBlocks : kMostFilled)) return false;
+  c.dims = std::move(dims);
+  return true;
+}
+
+/// Makes two or three dims, in a third of the draws all dims, as large as a case can afford: kernels have special paths
+/// for many rows of many columns, and for many tiles of long sums.
 void fill(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
   Random random(derive(c.seed, "filled"));
   const std::size_t n = op.dims.size();
   const std::vector<std::size_t> order = in_order_of_turn(op, *spec.filled, random);
+  Random shape(derive(c.seed, "slender"));
+  if (shape.chance(kLines) && fill_with_lines(op, spec, order, shape, c)) return;
+  const bool slender = shape.chance(kSlender);
   std::size_t large = 2 + random.below(2);
   if (random.chance(1.0 / 3)) large = n;
   std::vector<Index> few(n), small(n);
@@ -250,11 +280,11 @@ void fill(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
     few[d] = small[d] = few_of(info, 3, random);
     if (!info.typical.empty() && random.chance(0.5)) few[d] = info.typical[random.below(info.typical.size())];
     const double least = place == 0 ? 0.5 : place == 1 ? 0.2 : 0.05;
-    if (place < large && info.max > 16) octaves[d] = least + (1 - least) * random.uniform();
+    if (place < large && info.max > 16) octaves[d] = (least + (1 - least) * random.uniform()) * (slender && place > 0 ? kSlenderOctaves : 1);
   }
   for (std::size_t d = 0; d < n; ++d)
     if (op.dims[d].multiple_of >= 0) few[d] = small[d] = small[static_cast<std::size_t>(op.dims[d].multiple_of)] * random.between(1, 4);
-  const double most = (spec.in_blocks ? kMostFilledInBlocks : kMostFilled) * std::pow(kLeastFilled, random.uniform());
+  const double most = (spec.in_blocks ? kMostFilledInBlocks : kMostFilled) * (slender ? kSlenderCost : 1) * std::pow(kLeastFilled, random.uniform());
   const auto scaled = [&](double scale) {
     std::vector<Index> dims = few;
     for (std::size_t d = 0; d < n; ++d)
@@ -267,7 +297,7 @@ void fill(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
     return case_cost(op, dims, spec.in_blocks, spec.oracle_use) <= part * most && oracle_cost(op, dims) <= part * kMostTermsFilled;
   };
   constexpr double kLeastScale = 0.2;
-  if (!affordable(kLeastScale, 0.5)) few = small;  // a vocabulary leaves room for nothing
+  if (!affordable(kLeastScale, 0.5)) few = small;  // a vocabulary uses the whole budget
   double scale = kOctavesFilled / std::accumulate(octaves.begin(), octaves.end(), 0.05);
   while (scale > kLeastScale && !affordable(scale, 1)) scale *= 0.95;
   c.dims = scaled(scale);
@@ -278,28 +308,34 @@ void fill(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
 }
 
 constexpr double kMostBlocks = 16384;
-/// Seconds that a case with one extent of any size may take: usually; at half of the turns where integers count places; and once in so
-/// many turns of a check that compares with an oracle, which is once in 64 cases, or in 384 where kernels run in blocks. Their
-/// other cases take longer, too.
+/// Limits in seconds on a case with one extent of any size: usual; in half of the cases if integers are positions along
+/// a dim; and, for a check with a sampled oracle, in one turn out of kSeldomEvery, which is one case in 64, or in 384
+/// for kernels in blocks, whose usual cases cost more too.
 constexpr double kUsual = 0.006, kOften = 0.012, kSeldom = 0.1, kUsualInBlocks = 0.02, kOftenInBlocks = 0.03, kSeldomInBlocks = 1.2;
 constexpr std::uint64_t kSeldomEvery = 4, kSeldomEveryInBlocks = 24;
-/// Extents beyond 15 bits, 16 bits and 512, 1024 and 4096 blocks of 256 threads. Half of the extents exceed their limit by less than kBeyond, where
-/// counters break; the others by up to three times itself, so that sums without what lies beyond are off by more than their bounds.
+/// Extents beyond 15 bits, 16 bits, and 512, 1024 and 4096 blocks of 256 threads. Half of the drawn extents exceed the
+/// limit by less than kBeyond, where counters break; the others by up to three times the limit, so that a sum without
+/// the elements beyond it is off by more than its bound.
 constexpr Index kLimits[] = {1 << 15, 1 << 16, 1 << 17, 1 << 18, 1 << 20}, kBeyond = 65;
 
-/// True where integers of the inputs count places along this dim.
+/// True if integers of the inputs are positions along this dim.
 bool is_counted(const OpDescriptor& op, std::size_t dim) {
   return std::ranges::any_of(op.tensors, [&](const TensorInfo& tensor) { return range_depends_on(op, tensor, dim); });
 }
 
-/// True where the dim says how many integers there are.
+/// True if the dim determines the number of integers.
 bool has_integers_along(const OpDescriptor& op, std::size_t dim) {
   return std::ranges::any_of(op.tensors, [&](const TensorInfo& tensor) { return tensor.least && shape_depends_on(op, tensor, dim); });
 }
 
-/// One dim of any extent up to its maximum, in turn, and few of all others, or 1 where that is needed for the cost. Seldom it is one of those
-/// that a case can afford beyond a limit, half of the time one that ids or lengths count, which is so at half of the other
-/// turns, too, where a case can afford it. Obligations of an operation's own may join two: half of the maximum is theirs.
+bool decides_by_tail(const DrawSpec& spec) {
+  return std::ranges::any_of(spec.strategies, [](Strategy s) { return s == Strategy::dominant || s == Strategy::nonfinite; });
+}
+
+/// Sets one dim, each in turn, to any extent up to its maximum, and keeps all others small, or at 1 if the cost
+/// requires it. Rarely, the dim goes beyond one of kLimits; half of these dims are indexed by ids or lengths. In half
+/// of the other turns, ids or lengths index a dim beyond a limit if the case can afford it. Checks with a whole oracle
+/// use half of a dim's maximum, since an operation's own obligations may concatenate two inputs.
 void reach_any_extent(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
   const FarTurn& turn = *spec.extent;
   std::vector<std::size_t> long_dims;
@@ -312,7 +348,7 @@ void reach_any_extent(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
                      Random(derive(c.seed, "counted")).chance(0.5);
   const double most_seconds = spec.in_blocks ? (seldom ? kSeldomInBlocks : often ? kOftenInBlocks : kUsualInBlocks)
                                              : (seldom ? kSeldom : often ? kOften : kUsual);
-  // Integers show by several of them that they were mixed up.
+  // Several integers are needed to detect mixed-up ones.
   const auto affordable = [&](std::size_t dim, Index extent, Index few, Index integers) {
     for (std::size_t d = 0; d < c.dims.size(); ++d)
       c.dims[d] = d == dim ? extent : few_of(op.dims[d], has_integers_along(op, d) ? integers : few, random);
@@ -321,7 +357,7 @@ void reach_any_extent(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
     return few_blocks && case_cost(op, c.dims, spec.in_blocks, spec.oracle_use) <= most_seconds;
   };
   const auto most_of = [&](std::size_t dim) { return spec.oracle_use != OracleUse::whole ? op.dims[dim].max : op.dims[dim].max / 2; };
-  std::vector<std::pair<std::size_t, Index>> beyond, counted;  // dims, and limits that they can go beyond
+  std::vector<std::pair<std::size_t, Index>> beyond, counted;  // dims, and limits that they can exceed
   for (const std::size_t dim : long_dims)
     for (const Index limit : kLimits) {
       const bool counts = is_counted(op, dim);
@@ -333,7 +369,7 @@ void reach_any_extent(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
   Index least = std::max<Index>(op.dims[chosen].min, 64), most = most_of(chosen);
   if (!beyond.empty()) {
     auto [dim, limit] = beyond[random.below(beyond.size())];
-    // Kernels that are wrong beyond a limit are mostly wrong beyond a higher one, too.
+    // Kernels that fail beyond a limit usually fail beyond a higher one, too.
     if (random.chance(0.6))
       for (const auto& [other, higher] : beyond)
         if (other == dim) limit = std::max(limit, higher);
@@ -342,6 +378,10 @@ void reach_any_extent(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
     least = std::min(limit + random.between(-1, 2), most);
     most = std::min(random.chance(0.5) ? least + random.between(0, kBeyond - 2) : 4 * limit, most);
   }
+  // Where the last places of a long dim decide (inputs.cpp), tails of such dims are looked for, too.
+  if (constexpr Index kLong = 2 * kLongTail; beyond.empty() && most > kLong && decides_by_tail(spec) && random.chance(0.5) &&
+      affordable(chosen, kLong, 1, 1))
+    least = kLong;
   const DimInfo& info = op.dims[chosen];
   for (Index extent = any_extent(least, most, random);; extent = any_extent(least, most, random)) {
     for (const auto& [few, integers] : {std::pair<Index, Index>{3, 9}, {1, 9}, {3, 3}, {1, 1}})
@@ -354,8 +394,8 @@ void reach_any_extent(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
   }
 }
 
-/// Whole tiles only: what kernels are tuned for, and often a path of its own (vector loads, no masks), which needs that of all
-/// dims and a dense layout, or an aligned one, at once.
+/// Rounds all dims to whole tiles. Kernels are tuned for these and often have a separate path (vector loads, no masks)
+/// that requires whole tiles in all dims at once, with a dense or aligned layout.
 void keep_whole_tiles(const OpDescriptor& op, Case& c) {
   for (std::size_t d = 0; d < c.dims.size(); ++d) {
     Index& n = c.dims[d];
@@ -381,10 +421,10 @@ Case draw_case(const OpDescriptor& op, const DrawSpec& spec, Random& random) {
   if (spec.joint) make_joint(op, spec, *spec.joint, c);
   if (spec.extent) reach_any_extent(op, spec, c);
   if (spec.filled) fill(op, spec, c);
-  // One place that decides each row, the last one among them, is what shows a tail left out of a long row.
+  // A single dominant element in each row, the last one included, shows a dropped tail of a long row.
   const bool long_rows = spec.far || spec.joint || spec.extent || spec.filled;
   if (long_rows && std::ranges::find(spec.strategies, Strategy::dominant) != spec.strategies.end() &&
-      Random(derive(c.seed, "dominant")).chance(0.125))
+      Random(derive(c.seed, "dominant")).chance(*std::ranges::max_element(c.dims) >= kLongTail ? 0.6 : 0.125))
     c.strategy = Strategy::dominant;
   if (!spec.dims.empty()) {
     Random random(derive(c.seed, "dims"));
@@ -395,7 +435,7 @@ Case draw_case(const OpDescriptor& op, const DrawSpec& spec, Random& random) {
   return c;
 }
 
-/// 0, 1 and halves on the way, smallest first.
+/// Returns 0, 1 and halves of the value, smallest first.
 std::vector<Index> smaller(Index value, Index least) {
   std::vector<Index> list;
   for (Index candidate : {least, Index{1}, Index{2}, Index{3}, value / 2, value - value / 4, value - 1})
@@ -414,7 +454,7 @@ void simplify_values(const OpDescriptor& op, const Case& c, std::vector<Case>& o
   for (std::size_t t = 0; t < c.values.size(); ++t)
     for (std::size_t i = 0; i < c.values[t].size(); ++i) {
       const float x = c.values[t][i];
-      if (!is_floating(op.tensors[t].dtype)) {  // packed bits have no simpler ones
+      if (!is_floating(op.tensors[t].dtype)) {  // packed bits cannot be simplified
         const float least = op.tensors[t].least ? static_cast<float>(op.tensors[t].least(c.dims)) : x;
         if (x != least) with(t, i, least);
         continue;
@@ -449,8 +489,8 @@ void make_joint(const OpDescriptor& op, const DrawSpec& spec, const FarTurn& tur
     if (seconds > most) continue;
     c.dims = std::move(dims);
     c.region = static_cast<int>(region);
-    // Each region comes with each choice; the last one, which turns something on, comes first and twice: few cases have a mask and a second
-    // tile.
+    // Each region is combined with each choice. The last choice, which enables an option, comes first and twice: few
+    // cases have both a mask and a second tile.
     std::uint64_t choice = turn.round + turn.round / regions;
     for (std::size_t p = 0; p < c.params.size(); ++p)
       if (const auto& choices = op.params[p].choices; !choices.empty()) {
@@ -463,25 +503,21 @@ void make_joint(const OpDescriptor& op, const DrawSpec& spec, const FarTurn& tur
   }
 }
 
-DrawSpec draw_spec(std::string_view by, Index largest) {
-  using enum Strategy;
-  if (by == "exact") return {.strategies = {one_hot, distinct_index, exact_integers}, .oracle_use = OracleUse::sample};
-  if (by == "large")
-    return {.strategies = {exact_integers}, .volume = 1 << 21, .large = true, .largest = largest, .every = 10, .oracle_use = OracleUse::none};
-  if (by == "statistical") return {.strategies = {gaussian}, .long_reductions = true, .oracle_use = OracleUse::sample};
-  if (by == "nonfinite") return {.strategies = {nonfinite}, .oracle_use = OracleUse::sample};
-  if (by == "postconditions")
-    return {.strategies = {one_hot, exact_integers, gaussian, same_sign, cancellation, graded, dominant, subnormal, huge,
-                           signed_zeros, nonfinite},
-            .directed = true,
-            .oracle_use = OracleUse::none};
-  if (by == "differential")
-    return {.strategies = {one_hot, distinct_index, exact_integers, gaussian, same_sign, cancellation, graded, dominant,
-                           subnormal, huge, signed_zeros},
-            .directed = true,
-            .oracle_use = OracleUse::sample};
-  const bool engines = by == "frame" || by == "determinism";
-  return {.strategies = {exact_integers, gaussian, graded}, .directed = true, .oracle_use = engines ? OracleUse::sample : OracleUse::whole};
+namespace {
+
+std::map<std::string_view, DrawSpec>& draws_by_name() {
+  static std::map<std::string_view, DrawSpec> by_name;
+  return by_name;
+}
+
+}  // namespace
+
+CheckDraws::CheckDraws(std::string_view by, DrawSpec spec) { draws_by_name().emplace(by, std::move(spec)); }
+
+const DrawSpec& draw_spec(std::string_view by) {
+  static const DrawSpec usual{.directed = true};
+  const auto at = draws_by_name().find(by);
+  return at == draws_by_name().end() ? usual : at->second;
 }
 
 std::vector<Case> simpler(const OpDescriptor& op, const DrawSpec& spec, const Case& c) {
@@ -549,33 +585,37 @@ rc::Gen<Case> case_gen(const OpDescriptor& op, const DrawSpec& spec) {
 
 namespace {
 
-/// Every strategy has its turn. In every twelfth round one dim is far: sums of integers are exact however long they are, and cost little,
-/// so there in every fourth. In every sixteenth the dims are a shape of the contract: in every eighth where kernels run in blocks, and for
-/// the differential of heads, whose shapes have six dims. In every sixteenth one dim is anything, of relations in every thirty-second. In
-/// three of sixteen of the differential and of `exact`, and one of other checks that call the kernel once, several dims are as large as a
-/// case affords. In every twenty-fourth, rows lie far apart. Each obligation has other rounds for these turns; modulo 4 they never meet.
+/// Assigns strategies and special dims to rounds. Strategies take turns. Out of every:
+///   12 rounds (or as the check says), one has a far dim;
+///   16 rounds (8 in blocks, and for the differential with heads, whose shapes have six dims), one has a shape of the
+///   contract;
+///   16 rounds (relations: 32), one has a dim of any extent;
+///   16 rounds, several dims are as large as a case affords: in three for the differential and `exact`, in one for
+///   `statistical` and `nonfinite`;
+///   24 rounds, one has far rows.
+/// Each obligation uses other rounds for these; modulo 4 they never coincide.
 void take_turns(const OpDescriptor& op, const ObligationInfo& obligation, std::uint64_t seed, std::uint64_t number, DrawSpec& spec) {
-  const bool exact = obligation.by == "exact";
   const std::uint64_t own = derive(seed, obligation.id), strategies = spec.strategies.size();
   const auto same = [&](const ObligationInfo& o) { return o.id == obligation.id; };
   const auto which = static_cast<std::uint64_t>(std::ranges::find_if(op.obligations, same) - op.obligations.begin());
   spec.turn = number + own % strategies;
-  const std::uint64_t round = number / static_cast<std::uint64_t>(spec.every);  // of those in which the obligation is tried
+  const std::uint64_t round = number / static_cast<std::uint64_t>(spec.every);  // counts only rounds in which the obligation is tried
   const auto turn_of = [&](std::uint64_t every, std::uint64_t at) {
     return (round + 5 * which) % every == at ? std::optional(FarTurn{round / every, which}) : std::nullopt;
   };
-  const std::uint64_t far = exact ? 4 : 12;
-  if (!spec.large) spec.far = turn_of(far, far - 1);
+  if (!spec.large) spec.far = turn_of(spec.far_every, spec.far_every - 1);
   if (!spec.large) spec.extent = turn_of(spec.oracle_use == OracleUse::whole ? 32 : 16, 10);
-  const std::uint64_t joint = spec.in_blocks || (has_heads(op) && obligation.by == "differential") ? 8 : 16;
+  const std::uint64_t joint = spec.in_blocks || (has_heads(op) && spec.often_shapes_of_heads) ? 8 : 16;
   if (spec.largest == 0 && !op.shapes.empty()) spec.joint = spec.large ? turn_of(4, 1) : turn_of(joint, 5);
   spec.any_two = turn_of(3, 2).has_value();
   spec.far_rows = !spec.large && turn_of(24, 8).has_value();
-  if (obligation.by == "differential" || exact) spec.filled = turn_of(4, 2);
-  else if (obligation.by == "statistical" || obligation.by == "nonfinite") spec.filled = turn_of(16, 6);
+  if (spec.fills) spec.filled = turn_of(spec.fills->every, spec.fills->at);
   if (spec.extent || spec.largest != 0) spec.filled = std::nullopt;
-  // Turns of strategies and dims must not keep step: three strategies would have the same one whenever a dim is far.
-  if (spec.far) spec.turn = exact ? strategies - 1 : derive(own ^ number, "far") % strategies;
+  // Decouple the strategy from the dims: three strategies in step with every twelfth round would always give the same
+  // one.
+  if (spec.far) spec.turn = derive(own ^ number, "far") % strategies;
+  if (spec.far && spec.far_strategy)
+    spec.turn = static_cast<std::uint64_t>(std::ranges::find(spec.strategies, *spec.far_strategy) - spec.strategies.begin());
   if (spec.joint || spec.extent || spec.filled) spec.turn = derive(own ^ number, "joint") % strategies;
 }
 
@@ -584,7 +624,8 @@ void take_turns(const OpDescriptor& op, const ObligationInfo& obligation, std::u
 rc::Shrinkable<Case> draw(const OpDescriptor& op, const ObligationInfo& obligation, std::uint64_t seed,
                           std::uint64_t number, const DrawnFor& drawn_for) {
   const std::uint64_t own = scramble(derive(seed, obligation.id) ^ number);
-  DrawSpec spec = draw_spec(obligation.by, drawn_for.largest);
+  DrawSpec spec = draw_spec(obligation.by);
+  if (spec.large) spec.largest = drawn_for.largest;
   spec.in_blocks = drawn_for.in_blocks;
   spec.dims = drawn_for.dims;
   take_turns(op, obligation, seed, number, spec);

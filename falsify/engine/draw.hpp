@@ -14,60 +14,74 @@
 
 namespace assay::falsify {
 
-/// The least extent that `by: large` draws on purpose.
+/// Least extent that `by: large` draws deliberately.
 inline constexpr Index kLeastLarge = 513;
 
-/// Whose turn it is: each obligation goes through the dims, or the regions, in another order than the others.
+/// Turn of an obligation: each obligation goes through the dims, or the regions, in another order.
 struct FarTurn {
   std::uint64_t round = 0, obligation = 0;
 };
 
-/// What cases are drawn for, beside their obligation.
+/// Settings of the draw besides the obligation.
 struct DrawnFor {
-  Index largest = 0;       ///< as CampaignOptions has it
-  bool in_blocks = false;  ///< the kernel runs as a grid of blocks (runs_blocks): an average case costs more there, and shapes come oftener
-  std::vector<Index> dims{};  ///< as CampaignOptions has them: an extent for each dim or kDrawnSmall; empty: any
+  Index largest = 0;       ///< as in CampaignOptions
+  bool in_blocks = false;  ///< the kernel runs as a grid of blocks (BackendTraits::blocks): cases cost more, and joint shapes come more often
+  std::vector<Index> dims{};  ///< as in CampaignOptions: an extent, or kDrawnSmall; empty: all drawn
 };
 
-/// What an obligation wants drawn.
+/// The round with this remainder out of every `every` rounds.
+struct Turn {
+  std::uint64_t every = 0, at = 0;
+};
+
+/// Kind of cases that an obligation requests: by default, those of an operation's own check.
 struct DrawSpec {
-  std::vector<Strategy> strategies;  ///< in order of preference for shrinking
+  std::vector<Strategy> strategies{Strategy::exact_integers, Strategy::gaussian, Strategy::graded};  ///< in order of preference for shrinking
   Index volume = 1 << 18;            ///< largest product of the dims in most cases
-  bool directed = false;             ///< the operation's own inputs too, where it makes some
+  bool directed = false;             ///< also the operation's own inputs, if it makes any
   bool long_reductions = false;      ///< favour one dim of several hundred (statistical tier)
-  bool large = false;                ///< dims of the outputs, or any two: 513 to 1025; others as `volume` allows
-  bool any_two = false;              ///< of large cases: any two dims, whether of the outputs or not
+  bool large = false;                ///< dims of the outputs, or any two: 513 to 1025; others as far as `volume` allows
+  bool any_two = false;              ///< of large cases: any two dims, not only those of the outputs
+  std::uint64_t far_every = 12;      ///< rounds from one far dim to the next
+  std::optional<Strategy> far_strategy{};  ///< of cases with a far dim; else any
+  bool often_shapes_of_heads = false;      ///< shapes of operations with heads come in every eighth round, as where kernels run in blocks
+  std::optional<Turn> fills{};             ///< when several dims are as large as a case affords
   Index largest = 0;                 ///< of large cases, if not 0: every dim is between half of this and this
-  int every = 1;                     ///< one case in so many rounds of a campaign
-  std::optional<std::uint64_t> turn{};  ///< of the strategies: the one with this number, modulo how many there are; else drawn
+  int every = 1;                     ///< one case in this number of rounds of a campaign
+  std::optional<std::uint64_t> turn{};  ///< number of the strategy, modulo their count; empty: drawn
   std::optional<FarTurn> far{};         ///< one dim is beyond 1024
   std::optional<FarTurn> joint{};       ///< the dims are a shape of the contract
-  std::optional<FarTurn> extent{};      ///< one dim is anything up to its maximum
+  std::optional<FarTurn> extent{};      ///< one dim has any extent up to its maximum
   std::optional<FarTurn> filled{};      ///< several dims are as large as a case affords
-  bool in_blocks = false;               ///< as DrawnFor has it
-  std::vector<Index> dims{};            ///< likewise
+  bool in_blocks = false;               ///< as in DrawnFor
+  std::vector<Index> dims{};            ///< as in DrawnFor
   OracleUse oracle_use = OracleUse::whole;       ///< how the check compares large shapes with the oracle
   bool far_rows = false;             ///< Layout::far_rows
 };
 
-/// The draw for an obligation's `by` name.
-DrawSpec draw_spec(std::string_view by, Index largest = 0);
+/// Registers the draw of a check by its `by` name. Defined next to the check's function.
+struct CheckDraws {
+  CheckDraws(std::string_view by, DrawSpec spec);
+};
+/// Returns the draw for an obligation's `by` name.
+const DrawSpec& draw_spec(std::string_view by);
 
-/// Parameters: typical ones, those where kernels have branches of their own, or any within their limits.
+/// Draws parameters: typical values, values at which kernels branch, or any within their limits.
 std::vector<double> draw_params(const OpDescriptor& op, Random& random);
 
-/// Cases of an operation. Dims favour 0 where allowed, 1, 2, odd sizes, tile sizes and their neighbours.
+/// Returns a generator of cases. Dims favour 0 where allowed, 1, 2, odd sizes, tile sizes and their neighbours.
 rc::Gen<Case> case_gen(const OpDescriptor& op, const DrawSpec& spec);
 
-/// The case number `number` of a campaign with this seed.
+/// Draws case number `number` of a campaign with this seed.
 rc::Shrinkable<Case> draw(const OpDescriptor& op, const ObligationInfo& obligation, std::uint64_t seed,
                           std::uint64_t number, const DrawnFor& drawn_for = {});
 
-/// Gives the case dims of the contract's region whose turn it is, or of the next one that has a shape a case can afford.
+/// Sets the case's dims to a shape of the contract's region whose turn it is, or of the next region with an affordable
+/// shape.
 void make_joint(const OpDescriptor& op, const DrawSpec& spec, const FarTurn& turn, Case& c);
 
-/// Simpler cases than this one, simplest first. Explicit values shrink toward 0, 1 and small integers with
-/// the dims fixed; otherwise dims, strategy and layout shrink.
+/// Returns simpler cases than this one, simplest first. Explicit values shrink toward 0, 1 and small integers with the
+/// dims fixed; otherwise dims, strategy and layout shrink.
 std::vector<Case> simpler(const OpDescriptor& op, const DrawSpec& spec, const Case& c);
 
 }  // namespace assay::falsify

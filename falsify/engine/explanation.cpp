@@ -1,4 +1,4 @@
-// One fault fails many obligations: the one that says most about it.
+// Picks the failed obligation that says most about a fault, since one fault fails many.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -8,7 +8,7 @@
 namespace assay::falsify {
 namespace {
 
-/// The engine's own checks, of which each contract has its own ids; all others are relations of the operation.
+/// Kinds of checks: the engine's own, whose ids differ between contracts, and the operation's relations.
 enum class Sort { relation, exact, differential, special, whole };
 Sort sort_of(std::string_view by) {
   if (by == "exact" || by == "large") return Sort::exact;
@@ -17,22 +17,23 @@ Sort sort_of(std::string_view by) {
   return by == "frame" || by == "determinism" || by == "postconditions" ? Sort::whole : Sort::relation;
 }
 
-/// What the process or its memory came to: the call itself, whatever it was made for.
+/// True if the call itself failed (process, memory), independent of the check that made it.
 bool of_the_call(const Finding& f) {
-  return f.tensor.empty() && f.kind != "contract" && f.kind != "rounding";
+  return f.tensor.empty() && f.kind != Finding::Kind::contract && f.kind != Finding::Kind::rounding;
 }
 
-/// The shrunk case still fails in the relation, between calls that differ: the same call twice is none of the relation's. A case that needs
-/// padding or an offset to fail blames strides instead.
+/// True if the shrunk case still violates the relation, and between calls that differ: a call compared with its own
+/// repetition shows nothing about the relation. A case that fails only with padding or an offset points to strides
+/// instead.
 bool is_of_the_relation(const Counterexample& x) {
   return x.of_bits && x.finding.call->differs && (x.shrink_tried == 0 || x.smallest.layout == Layout::tight);
 }
 
 /// Other failures of the campaign, which decide how much an obligation's failure says.
 struct FailsBeside {
-  bool oracle = false;    ///< a general comparison with one
-  bool usual = false;     ///< such a comparison, of usual sizes
-  bool unsteady = false;  ///< the same call gives other bits: so may any two, whatever they are to have in common
+  bool oracle = false;    ///< a comparison with an oracle
+  bool usual = false;     ///< such a comparison at usual sizes
+  bool unsteady = false;  ///< repeating a call gives other bits, so calls related in bits may differ too
 
   explicit FailsBeside(const std::vector<ObligationResult>& obligations) {
     for (const ObligationResult& o : obligations) {
@@ -45,19 +46,20 @@ struct FailsBeside {
   }
 };
 
-/// Smaller says more. A wrong value is first of all what the oracle says it is: most relations fail with it, whatever they are about.
-///  0  crashes, hangs, writes out of bounds, and elements not written: everything else may follow from them;
-///  1  calls that differ and are each within their bounds, where nothing else sees it; the same call, with other bits;
-///  2  calls that must agree in bits and do not: what the result depends on is a fact beside its value;
-///  3  inputs of one right result;
+/// Returns the rank of a failure; smaller says more. A wrong value is best explained by the oracle, since most
+/// relations fail with it.
+///  0  crashes, hangs, writes out of bounds, and elements not written: all other failures may follow from these;
+///  1  calls that differ although each is within its bounds and no oracle check fails; a repeated call with other bits;
+///  2  calls that must agree in bits and do not: a dependence that is independent of the values;
+///  3  inputs with a single right result;
 ///  4  a value beyond its bound;
-///  5  special inputs and tiers, where the general ones pass;
-///  6  a relation within bounds, or of a single call: it fails with any wrong value;
-///  7  the same value in special inputs, in a check that looks at everything, or at large sizes where usual ones fail as well.
+///  5  special inputs and tiers, if the general ones pass;
+///  6  a relation within bounds, or of a single call: any wrong value fails it;
+///  7  the same value in special inputs, in a check of everything, or at large sizes if usual ones fail too.
 int rank(const ObligationResult& o, const FailsBeside& fails) {
   const Finding& f = o.counterexample->finding;
   const Sort sort = sort_of(o.info->by);
-  if (of_the_call(f) || f.kind == "not written") return 0;
+  if (of_the_call(f) || f.kind == Finding::Kind::not_written) return 0;
   const bool each_is_right = f.call && f.call->of > 1 && !f.call->alone && sort != Sort::special;
   if (each_is_right && (!fails.oracle || o.info->by == "determinism")) return 1;
   if (sort == Sort::relation && !fails.unsteady && is_of_the_relation(*o.counterexample)) return 2;
@@ -68,7 +70,7 @@ int rank(const ObligationResult& o, const FailsBeside& fails) {
   return sort == Sort::relation ? 6 : 7;
 }
 
-/// Of equals: the check that is about the call as such first, and last the one that tells of clauses.
+/// Breaks ties: `frame`, the check of the call as such, comes first, and `postconditions` last.
 int order(const ObligationResult& o) { return o.info->by == "frame" ? 0 : o.info->by == "postconditions" ? 2 : 1; }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Of a check that makes several calls, the one that failed.
+// Finds the failed call of a check that makes several calls.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -12,10 +12,10 @@
 namespace assay::falsify {
 namespace {
 
-/// Other calls whose difference is told.
+/// Number of other calls whose difference is reported.
 constexpr std::size_t kMostTold = 3;
 
-/// Payloads of computed NaNs are not promised.
+/// Returns the bits with a fixed NaN: the payload of a computed NaN is unspecified.
 std::uint32_t plain_bits(float x) { return std::isnan(x) ? 0x7fc00000U : std::bit_cast<std::uint32_t>(x); }
 
 bool same(const std::vector<float>& a, const std::vector<float>& b) { return std::ranges::equal(a, b, {}, plain_bits, plain_bits); }
@@ -25,7 +25,7 @@ bool same(const Problem& a, const Problem& b) {
          std::ranges::equal(a.values, b.values, [](const auto& x, const auto& y) { return same(x, y); });
 }
 
-/// `other` is `values` times this power of two; 0: it is not.
+/// Returns p if `other` is `values` times 2^p; 0 if `other` is no such multiple.
 int power_between(const std::vector<float>& values, const std::vector<float>& other) {
   const auto one = std::ranges::find_if(values, [](float x) { return x != 0 && std::isfinite(x); });
   if (one == values.end()) return 0;
@@ -41,7 +41,7 @@ bool in_another_order(std::vector<float> a, std::vector<float> b) {
   return same(a, b);
 }
 
-/// "m=0, 2^4 times x": how `other` differs from `failed`; empty: not at all.
+/// Describes the difference of `other` from `failed`, as "m=0, 2^4 times x"; empty if there is none.
 std::string difference(const OpDescriptor& op, const Problem& other, const Problem& failed) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
@@ -51,7 +51,7 @@ std::string difference(const OpDescriptor& op, const Problem& other, const Probl
     if (other.params[p] != failed.params[p]) add(fmt::format("{}={}", op.params[p].name, other.params[p]));
   for (std::size_t t = 0; t < op.tensors.size(); ++t) {
     const std::vector<float>&there = other.values[t], &here = failed.values[t];
-    if (there.size() != here.size() || same(there, here)) continue;  // where the sizes differ dims have said so
+    if (there.size() != here.size() || same(there, here)) continue;  // different sizes were reported with the dims
     const std::string_view name = op.tensors[t].name;
     if (const int power = power_between(here, there); power != 0) add(fmt::format("2^{} times {}", power, name));
     else if (in_another_order(there, here)) add(fmt::format("{} in another order", name));
@@ -73,14 +73,14 @@ bool within(const Shape& index, const Shape& shape) {
   return true;
 }
 
-/// Number of the output with this name, as Run::outputs counts them; that of all outputs: none has it.
+/// Returns the index of the output with this name in Run::outputs; the number of outputs if there is none.
 std::size_t output_named(const OpDescriptor& op, std::string_view tensor) {
   const std::vector<int> outputs = outputs_of(op);
   const auto named = [&](int t) { return op.tensors[static_cast<std::size_t>(t)].name == tensor; };
   return static_cast<std::size_t>(std::ranges::find_if(outputs, named) - outputs.begin());
 }
 
-/// Bytes are packed numbers, whose values say nothing to a reader.
+/// Lists the integers of a problem except bytes, which are packed numbers without meaning to a reader.
 std::vector<Integers> integers_of(const Problem& problem) {
   std::vector<Integers> list;
   for (std::size_t t = 0; t < problem.values.size(); ++t) {
@@ -93,7 +93,7 @@ std::vector<Integers> integers_of(const Problem& problem) {
   return list;
 }
 
-/// Of an output that holds an input or zeros before the call nothing tells that it was not written.
+/// True if an unwritten output would show: not if it holds an input or zeros before the call.
 bool poisoned(const Kernel& kernel, int output) {
   if (kernel.limits == nullptr) return true;
   const Limits& limits = *kernel.limits;
@@ -101,7 +101,7 @@ bool poisoned(const Kernel& kernel, int output) {
          std::ranges::find(limits.starts_as, output, &std::pair<int, int>::first) == limits.starts_as.end();
 }
 
-/// A comparison of that call with the oracle gives the same finding.
+/// True if comparing that call with the oracle gives the same finding.
 bool is_the_oracles(const Finding& finding, const Outcome& compared) {
   return compared.finding && compared.finding->tensor == finding.tensor && compared.finding->index == finding.index && compared.finding->kind == finding.kind;
 }
@@ -111,7 +111,7 @@ bool is_the_oracles(const Finding& finding, const Outcome& compared) {
 std::size_t Trial::find_failed(Finding& finding, bool& alone) const {
   const std::size_t last = calls_.size() - 1;
   const std::size_t output = output_named(op_, finding.tensor);
-  alone = last == 0 || finding.tensor.empty() || !calls_[last].run;  // memory, crashes: the call during which it came
+  alone = last == 0 || finding.tensor.empty() || !calls_[last].run;  // memory, crashes: the last call, during which the failure occurred
   if (alone || output == outputs_of(op_).size()) return last;
   const auto holds = [&](const Made& made) {
     return within(finding.index, made.problem.shape(outputs_of(op_)[output]));
@@ -154,7 +154,7 @@ bool Trial::not_written(Made made, const Finding& finding) {
     return std::bit_cast<std::uint32_t>(stage(made.problem, poison).read(tensor)[at]) == std::bit_cast<std::uint32_t>(now);
   };
   if (!held(made.poison, made.run->outputs[output][at])) return false;
-  // Eight bits may agree by chance: over other contents they do not.
+  // With 8-bit elements a result may equal the poison by chance: confirm with the other poison.
   const Poison other = made.poison == Poison::nan ? Poison::finite : Poison::nan;
   try {
     const Run again = run(made.problem, other);
@@ -174,9 +174,9 @@ void Trial::explain(Finding& finding) {
   if (calls_.empty()) return;
   bool alone = false;
   const std::size_t failed = find_failed(finding, alone), of = calls_.size();
-  last_.reset();  // its tensors are about to be overwritten
+  last_.reset();  // its tensors will be overwritten
   if (not_written(calls_[failed], finding)) {
-    finding.kind = "not written";
+    finding.kind = Finding::Kind::not_written;
     finding.message = fmt::format("still holds what it held before the call, want {}", finding.want);
   }
   calls_.resize(of);
@@ -191,7 +191,7 @@ void Trial::explain(Finding& finding) {
   std::size_t count = 0;
   for (const auto& values : made.problem.values) count += values.size();
   call.call.values = count > 0 && count <= kMostValues ? made.problem.values : std::vector<std::vector<float>>{};
-  std::vector<std::pair<std::string, std::vector<std::size_t>>> told;  // what is said of which calls
+  std::vector<std::pair<std::string, std::vector<std::size_t>>> told;  // descriptions, with the calls each applies to
   for (std::size_t i = 0, count = 0; i < of && count < kMostTold; ++i) {
     if (i == failed) continue;
     ++count;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "contract/composition.hpp"
 #include "core/errors.hpp"
 #include "falsify/engine/arena.hpp"
 #include "falsify/engine/comparator.hpp"
@@ -12,28 +13,6 @@
 namespace assay::falsify {
 namespace {
 
-/// "matmul_nt(dc, b)": an operation and the names of its inputs.
-struct Composition {
-  std::string_view op;
-  std::vector<std::string_view> arguments;
-
-  explicit Composition(std::string_view text) : op(text.substr(0, text.find('('))) {
-    std::string_view rest = text.substr(op.size() + 1);
-    rest = rest.substr(0, rest.rfind(')'));
-    while (!rest.empty()) {
-      const std::size_t comma = std::min(rest.find(','), rest.size());
-      arguments.push_back(trimmed(rest.substr(0, comma)));
-      rest.remove_prefix(std::min(comma + 1, rest.size()));
-    }
-  }
-
- private:
-  static std::string_view trimmed(std::string_view s) {
-    const std::size_t first = s.find_first_not_of(' ');
-    return first == s.npos ? std::string_view() : s.substr(first, s.find_last_not_of(' ') - first + 1);
-  }
-};
-
 struct Argument {
   Shape shape;
   std::vector<float> values;
@@ -41,7 +20,7 @@ struct Argument {
 
 std::vector<float> floats(const std::vector<double>& v) { return {v.begin(), v.end()}; }
 
-/// The tensor that a composition calls by this name: an input or an output of the operation, or d<output>.
+/// Returns the tensor that a composition calls by this name: an input or an output of the operation, or d<output>.
 Argument argument(const GradientPoint& at, const Values<double>& kept, const Values<double>& upstream, std::string_view name) {
   const auto find = [&](const std::vector<int>& tensors, const Values<double>& values, std::string_view prefix) -> std::optional<Argument> {
     for (std::size_t i = 0; i < tensors.size(); ++i)
@@ -56,21 +35,6 @@ Argument argument(const GradientPoint& at, const Values<double>& kept, const Val
                    "use the contract's own names");
 }
 
-/// Extents from shapes: "[m, k]" beside [3, 5] binds m and k.
-void bind_dims(const OpDescriptor& op, std::string_view shape_text, const Shape& shape, std::vector<Index>& dims) {
-  int axis = 0;
-  std::size_t at = 0;
-  while (axis < shape.rank()) {
-    at = shape_text.find_first_not_of("[], ", at);
-    if (at == shape_text.npos) break;
-    const std::string_view symbol = shape_text.substr(at, shape_text.find_first_of("[], ", at) - at);
-    for (std::size_t d = 0; d < op.dims.size(); ++d)
-      if (op.dims[d].name == symbol) dims[d] = shape[axis];
-    at += symbol.size();
-    ++axis;
-  }
-}
-
 template <class Infos, class Value>
 void by_name(const Infos& wanted, const Infos& given, const std::vector<Value>& values, std::vector<Value>& out) {
   for (std::size_t i = 0; i < wanted.size(); ++i)
@@ -78,37 +42,28 @@ void by_name(const Infos& wanted, const Infos& given, const std::vector<Value>& 
       if (wanted[i].name == given[j].name) out[i] = values[j];
 }
 
-/// Which output of the composed call is the gradient: d<input>, or the only one.
-std::size_t gradient_output(const OpDescriptor& composed, std::string_view input) {
-  const std::vector<int> outputs = outputs_of(composed);
-  for (std::size_t o = 0; o < outputs.size(); ++o)
-    if (composed.tensors[static_cast<std::size_t>(outputs[o])].name == fmt::format("d{}", input)) return o;
-  return 0;
-}
-
-/// The composed call. Dims and params of the same name carry over; other dims follow from the shapes of arguments and of the
-/// gradient, which is the input's.
-Problem compose(const GradientPoint& at, const Composition& composition, const Values<double>& kept,
+/// The composed call. Params of the same name carry over.
+Problem compose(const GradientPoint& at, const contract::Composition& composition, const Values<double>& kept,
                 const Values<double>& upstream) {
   const OpDescriptor& op = operation(composition.op);
-  Problem problem{&op, std::vector<Index>(op.dims.size()), {}, std::vector<std::vector<float>>(op.tensors.size())};
+  Problem problem{&op, {}, {}, std::vector<std::vector<float>>(op.tensors.size())};
   for (const ParamInfo& param : op.params) problem.params.push_back(param.typical);
   by_name(op.params, at.c.op->params, at.c.params, problem.params);
-  const bool own_backward = composition.op == fmt::format("{}_backward", at.c.op->name);
-  if (own_backward) by_name(op.dims, at.c.op->dims, at.c.dims, problem.dims);
-  const auto gradient = static_cast<std::size_t>(outputs_of(op)[gradient_output(op, at.info(at.c.input).name)]);
-  if (!own_backward) bind_dims(op, op.tensors[gradient].shape_text, at.shape(at.c.input), problem.dims);
+  contract::DimBinding dims(op, std::string(at.c.op->file));
   const std::vector<int> inputs = inputs_of(op);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const auto t = static_cast<std::size_t>(inputs[i]);
     Argument value = argument(at, kept, upstream, composition.arguments.at(i));
-    if (!own_backward) bind_dims(op, op.tensors[t].shape_text, value.shape, problem.dims);
+    dims.shape(inputs[i], value.shape);
     problem.values[t] = std::move(value.values);
   }
+  for (const auto& [d, extent] : contract::free_dims(op, *at.c.op, at.c.dims, static_cast<std::size_t>(at.c.input))) dims.dim(op.dims[d].name, extent);
+  problem.dims = dims.dims();
   return problem;
 }
 
-/// Saved values reach the kernel rounded to float: the bound counts that rounding as an error of theirs.
+/// Returns the expected gradient. Saved values reach the kernel rounded to float: the bound counts this rounding as an
+/// input error.
 std::vector<Bounded> want(const GradientPoint& at, const BackwardOracle& backward, const Values<double>& kept,
                           const Values<double>& upstream) {
   const auto as_input = [](const Values<double>& tensors) {
@@ -128,7 +83,7 @@ std::vector<Bounded> want(const GradientPoint& at, const BackwardOracle& backwar
 void record(LinkResult& result, const Outcome& outcome, std::string_view kernel) {
   result.compared += outcome.elements;
   if (!(outcome.worst > result.worst) && !outcome.finding) return;
-  // Where bits are compared, or the bound is zero, a finding has no finite ratio.
+  // A finding has no finite ratio if bits are compared or the bound is zero.
   result.worst = outcome.finding ? std::max(outcome.worst, std::numeric_limits<double>::infinity()) : outcome.worst;
   result.detail = fmt::format("{}{}", kernel, outcome.finding ? ": " + outcome.finding->message : std::string());
 }
@@ -155,8 +110,10 @@ void check_kernels(GradientReport& report, const GradientCase& c, const Backward
                    std::span<const Kernel* const> kernels, const RunKernel& run) {
   const auto info = std::ranges::find(c.op->gradients, c.input, &GradientInfo::input);
   if (info == c.op->gradients.end() || info->by.empty()) return;
-  const Composition composition(info->by);
-  const std::size_t output = gradient_output(operation(composition.op), report.input);
+  const contract::Composition composition(info->by);
+  const std::vector<int> outputs = outputs_of(operation(composition.op));
+  const auto gradient = static_cast<int>(contract::gradient_output(operation(composition.op), report.input));
+  const auto output = static_cast<std::size_t>(std::ranges::find(outputs, gradient) - outputs.begin());
   const GradientPoint at(c);
   Values<double> kept;
   at.forward<double>(falsify::oracle(c.op->name).exact, at.x, &kept);

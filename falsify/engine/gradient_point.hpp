@@ -1,4 +1,4 @@
-// The random point at which a gradient is checked, and references run there in any number type.
+// A random point at which a gradient is checked, and evaluation of references there in any number type.
 #pragma once
 
 #include "falsify/engine/gradients.hpp"
@@ -9,7 +9,7 @@ namespace assay::falsify {
 template <class T>
 using Values = std::vector<std::vector<T>>;  ///< one dense tensor after another
 
-/// A double as it is, in a number type: no rounding to float.
+/// Lifts a double into a number type without rounding to float.
 template <class T>
 T exactly(double x) {
   if constexpr (std::is_same_v<T, Bounded>) return Bounded(x, 0, 0, false);
@@ -26,7 +26,7 @@ Values<T> exactly(const Values<double>& tensors) {
   return lifted;
 }
 
-/// Inputs that have a gradient, in contract order.
+/// Returns the inputs that have a gradient, in contract order.
 inline std::vector<int> differentiable(const OpDescriptor& op) {
   std::vector<int> found;
   for (int t : inputs_of(op))
@@ -37,9 +37,9 @@ inline std::vector<int> differentiable(const OpDescriptor& op) {
 
 struct GradientPoint {
   const GradientCase& c;
-  std::vector<int> inputs, outputs;  ///< tensors in contract order; outputs as a gradient flows into them
+  std::vector<int> inputs, outputs;  ///< tensors in contract order; outputs that a gradient flows into
   std::vector<int> saved;            ///< outputs kept for the backward pass alone
-  std::vector<int> kept;             ///< all outputs: the saved ones, then the others
+  std::vector<int> kept;             ///< all outputs: `saved`, then the others
   std::size_t position = 0;          ///< of the differentiated input among the inputs
   Values<double> x;                  ///< inputs, floats
   Values<double> w;                  ///< upstream gradients, floats
@@ -74,7 +74,8 @@ struct GradientPoint {
   const TensorInfo& info(int tensor) const { return c.op->tensors[static_cast<std::size_t>(tensor)]; }
   Shape shape(int tensor) const { return info(tensor).shape(c.dims); }
 
-  /// Outputs of a forward reference that a gradient flows into; in `all`, what `kept` lists.
+  /// Returns the outputs of a forward reference that a gradient flows into; stores the outputs that `kept` lists in
+  /// `all`.
   template <class T>
   Values<T> forward(ReferenceFn<T> reference, Values<T> at, Values<T>* all = nullptr) const {
     std::vector<View<T>> views(c.op->tensors.size());
@@ -97,7 +98,7 @@ struct GradientPoint {
     return out;
   }
 
-  /// The gradient of the differentiated input alone, from the results of the forward pass that `kept` lists.
+  /// Returns the gradient of the differentiated input alone, given the forward results that `kept` lists.
   template <class T>
   std::vector<T> backward(ReferenceFn<T> reference, Values<T> at, Values<T> forward_results, Values<T> upstream) const {
     std::vector<T> gradient(at[position].size());
@@ -111,7 +112,7 @@ struct GradientPoint {
     return gradient;
   }
 
-  /// The same, with a forward pass first.
+  /// The same, after a forward pass.
   template <class T>
   std::vector<T> gradient(ReferenceFn<T> forward_reference, ReferenceFn<T> backward_reference, Values<T> at,
                           Values<T> upstream) const {

@@ -13,7 +13,7 @@
 namespace assay::falsify {
 namespace {
 
-/// From the unit roundoff of float to that of double.
+/// Ratio of double's unit roundoff to float's.
 constexpr double kDouble = 0x1p-29;
 
 double tolerances(double difference, double tolerance) {
@@ -31,7 +31,7 @@ void record(LinkResult& result, double got, double want, double tolerance, std::
                               name(result.link), want, tolerance);
 }
 
-/// sum of x_i y_i over all tensors.
+/// Returns the sum of x_i y_i over all tensors.
 template <class T, class F>
 T inner(const Values<double>& weights, const Values<F>& values, T (*part)(const F&)) {
   Sum<T> sum;
@@ -60,7 +60,7 @@ class References {
         gradient_(at.gradient<double>(oracle.exact, backward.exact, at.x, at.w)),
         bounded_(at.gradient<Bounded>(oracle.bounded, backward.bounded, exactly<Bounded>(at.x), exactly<Bounded>(at.w))) {}
 
-  /// Every element of the gradient against the column of the Jacobian that belongs to it.
+  /// Compares every element of the gradient with its column of the Jacobian.
   void check_columns(LinkResult& dual, LinkResult& complex_step) const {
     std::vector<double> unit(gradient_.size());
     for (std::size_t p = 0; p < unit.size(); ++p) {
@@ -70,7 +70,7 @@ class References {
       const double by_complex =
           along<std::complex<double>, double>(oracle_.complex_step, unit, kStep, &complex_derivative);
       record(dual, gradient_[p], by_dual, kDouble * (bounded_[p].error + bound.error), "element", p);
-      // A complex product rounds as a dual one does; a quotient takes six roundings where a dual one takes four.
+      // A complex product rounds like a dual product; a complex quotient takes six roundings, a dual quotient four.
       record(complex_step, gradient_[p], by_complex, kDouble * (bounded_[p].error + 1.5 * bound.error), "element", p);
       unit[p] = 0;
     }
@@ -96,13 +96,13 @@ class References {
   void check_taylor(LinkResult& result) const {
     const Bounded start = loss(0), slope = this->slope();
     const auto remainder = [&](double h) { return loss(h) - start - exactly<Bounded>(h) * slope; };
-    // From steps that are small beside what a formula curves over: rmsnorm of a short row turns within |x|, and higher
-    // terms of a larger step may cancel the square.
+    // Start with steps that are small relative to the curvature: rmsnorm of a short row changes direction within |x|,
+    // and higher terms of a larger step may cancel the square.
     Bounded before = remainder(0x1p-14);
     for (int k = 15; k <= 23; ++k) {
       const Bounded now = remainder(std::ldexp(1, -k));
-      // A right gradient leaves h^2, a quarter at half the step; a wrong one leaves h, a half: between them lies
-      // 2^-1.5.
+      // Halving the step divides the remainder by four (h^2) if the gradient is right, by two (h) if it is wrong:
+      // 2^-1.5 lies between.
       const double limit = std::fabs(before.value) * std::exp2(-1.5) + kDouble * (before.error + now.error);
       record(result, std::fabs(now.value), 0, limit, "remainder at step 2 to the minus", static_cast<std::size_t>(k));
       before = now;
@@ -122,7 +122,7 @@ class References {
     return inner<D, T>(at_.w, at_.forward<T>(forward, std::move(x)), derivative);
   }
 
-  /// <v, g>, its value from the double reference.
+  /// Returns <v, g>; its value comes from the double reference.
   Bounded slope() const {
     const Values<double> v{at_.v};
     Bounded slope = inner<Bounded, Bounded>(v, Values<Bounded>{bounded_}, &itself<Bounded>);
@@ -130,7 +130,7 @@ class References {
     return slope;
   }
 
-  /// L(x + h v) = <w, op(x + h v)>.
+  /// Returns L(x + h v) = <w, op(x + h v)>.
   Bounded loss(double h) const {
     Values<double> x = at_.x;
     for (std::size_t p = 0; p < at_.v.size(); ++p) x[at_.position][p] += h * at_.v[p];
@@ -172,7 +172,7 @@ GradientCase draw_gradient_case(const OpDescriptor& op, int input, std::uint64_t
 
 GradientReport check_references(const GradientCase& c, const Oracle& oracle, const BackwardOracle& backward) {
   const Arithmetic plain{};
-  const ArithmeticScope scope(plain);  // bounds are scaled from it
+  const ArithmeticScope scope(plain);  // bounds are scaled from float's
   const GradientPoint at(c);
   const References references(at, oracle, backward);
   LinkResult dual{Link::dual, 0, 0, {}}, complex_step{Link::complex_step, 0, 0, {}}, adjoint{Link::adjoint, 0, 0, {}},

@@ -1,7 +1,7 @@
-// Gradients, in a chain with no weak link: (1) the backward reference in double against exact derivatives of the
-// forward reference, (2) the same against finite differences in double, (3) float32 kernels against the backward
-// reference by bounds. Float32 is never differenced, and upstream gradients are random: a sum of outputs hides
-// whatever is orthogonal to (1, ..., 1).
+// Gradient checks as a chain of links: (1) the backward reference in double against exact derivatives of the forward
+// reference, (2) the same against finite differences in double, (3) float32 kernels against the backward reference
+// within bounds. Float32 is never differenced. Upstream gradients are random: a plain sum of outputs would hide every
+// error orthogonal to (1, ..., 1).
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@
 
 namespace assay::falsify {
 
-/// What a gradient is checked against. Each tolerance is the bound that Bounded derives for the very evaluation,
-/// scaled from the roundoff of float to that of double: bounds are polynomials in the unit roundoff u without constant
-/// term and with coefficients >= 0, so bound(2^-53) <= 2^-29 bound(2^-24).
+/// Comparisons of a gradient. Each tolerance is the bound that Bounded derives for the same evaluation, scaled from
+/// float's roundoff to double's: bounds are polynomials in the unit roundoff u without constant term and with
+/// coefficients >= 0, so bound(2^-53) <= 2^-29 bound(2^-24).
 enum class Link {
   dual,               ///< every element: <w, J e_p> by dual numbers
   complex_step,       ///< every element: <w, J e_p> by complex step
@@ -28,7 +28,7 @@ enum class Link {
                       ///< roundings
   taylor,             ///< the remainder L(x + h v) - L(x) - h <g, v> falls faster than h^1.5 until roundings hide it
   kernel,             ///< the float32 kernels that the contract composes the gradient of
-  accumulation,       ///< two of their results added to a gradient that was not zero
+  accumulation,       ///< two results of these kernels added to a nonzero gradient
 };
 std::string_view name(Link link);
 
@@ -36,7 +36,7 @@ struct LinkResult {
   Link link;
   double worst = 0;           ///< largest difference over tolerance; NaN counts as infinite
   std::int64_t compared = 0;  ///< numbers compared
-  std::string detail;         ///< where and what the largest was; for a kernel link, which kernel
+  std::string detail;         ///< place and size of the largest; for a kernel link, also the kernel
 };
 
 struct GradientReport {
@@ -44,7 +44,7 @@ struct GradientReport {
   std::string_view input;  ///< the tensor whose gradient this is
   std::vector<LinkResult> links;
 
-  /// The first link that does not hold, or null. A link that compared nothing does not hold.
+  /// Returns the first link that does not hold, or null. A link that compared nothing does not hold.
   const LinkResult* broken() const;
   bool holds() const { return broken() == nullptr && !links.empty(); }
 };
@@ -58,24 +58,24 @@ struct GradientCase {
   std::uint64_t seed = 0;
 };
 
-/// Small dims and any params of the operation.
+/// Draws small dims and any params of the operation.
 GradientCase draw_gradient_case(const OpDescriptor& op, int input, std::uint64_t seed);
 
-/// Links 1 and 2. Costs (elements of the input + 40) forward references in each of three number types.
+/// Checks links 1 and 2. Costs (elements of the input + 40) forward references in each of three number types.
 GradientReport check_references(const GradientCase& c, const Oracle& oracle, const BackwardOracle& backward);
 
 /// Runs a kernel on a problem and returns its outputs.
 using RunKernel = std::function<std::vector<std::vector<float>>(const Kernel& kernel, const Problem& problem)>;
-/// Behind the contract, in this process: for kernels whose device sees host memory.
+/// Runs the kernel through its contract, in this process: for kernels whose device sees host memory.
 std::vector<std::vector<float>> run_here(const Kernel& kernel, const Problem& problem);
 
-/// Link 3: every given kernel of the operation that the contract's gradient names ("matmul_nt(dc, b)").
-/// Nothing is added where the contract composes the gradient of no call.
+/// Checks link 3: every given kernel of the operation that the contract's gradient names ("matmul_nt(dc, b)"). Adds
+/// nothing if the contract does not compose the gradient of calls.
 void check_kernels(GradientReport& report, const GradientCase& c, const BackwardOracle& backward,
                    std::span<const Kernel* const> kernels, const RunKernel& run);
 
-/// The whole chain with the CPU kernels registered in this process; without params, with the typical ones. Throws
-/// InputError for an unknown name.
+/// Checks the whole chain with the CPU kernels registered in this process; without params, with the typical ones.
+/// Throws InputError for an unknown name.
 GradientReport check_gradient(std::string_view op, std::string_view input, std::uint64_t seed, std::vector<Index> dims,
                               std::vector<double> params = {});
 

@@ -21,7 +21,7 @@ Extents extents_of(const Shape& shape) {
   return {columns == 0 ? 0 : shape.size() / columns, columns};
 }
 
-/// Odd, so that no bit below is spare, and with its top bit set, so that none above is.
+/// Draws an odd integer with its top bit set, so that it uses all bits.
 float odd_integer(int bits, Random& random) {
   const std::uint64_t top = std::uint64_t{1} << (bits - 1);
   return static_cast<float>(random.either_sign(static_cast<double>((top + random.below(top)) | 1)));
@@ -38,7 +38,7 @@ float planted(Random& random) {
   }
 }
 
-/// Positions where kernels treat an element specially: ends and tile edges.
+/// Draws a position that kernels treat specially: ends and tile edges.
 Index edge_position(Index length, Random& random) {
   static constexpr Index kEdges[] = {0, 7, 8, 15, 16, 31, 32, 63, 64, 127, 128};
   if (random.chance(0.4)) return random.chance(0.5) ? 0 : length - 1;
@@ -57,7 +57,7 @@ void for_each(const Extents& e, F f) {
     for (Index j = 0; j < e.columns; ++j) f(i, j, static_cast<std::size_t>(i * e.columns + j));
 }
 
-/// A single 1 in each row, or in each column. Sums of selected integers of 12 bits stay exact up to 4096 terms.
+/// Fills with a single 1 in each row, or in each column. Sums of selected 12-bit integers stay exact up to 4096 terms.
 void fill_one_hot(Matrix& v, const Extents& e, Random& random) {
   std::ranges::fill(v, 0.0f);
   if (v.empty()) return;
@@ -68,7 +68,7 @@ void fill_one_hot(Matrix& v, const Extents& e, Random& random) {
   }
 }
 
-/// At most one 1 in each row and each column, so that a product selects and never adds.
+/// Fills with at most one 1 in each row and each column, so that a product selects and never adds.
 void fill_selection(Matrix& v, const Extents& e, Random& random) {
   std::ranges::fill(v, 0.0f);
   const Index longer = std::max(e.rows, e.columns), shorter = std::min(e.rows, e.columns);
@@ -82,7 +82,7 @@ void fill_selection(Matrix& v, const Extents& e, Random& random) {
   }
 }
 
-/// -1, 0, 1, and at most 4096 of them in any row or column: 4096 * 4095 < 2^24.
+/// Fills with -1, 0, 1, at most 4096 of them nonzero in any row or column: 4096 * 4095 < 2^24.
 void fill_selectors(Matrix& v, const Extents& e, Index longest, Random& random) {
   const Index step = (longest + 4095) / 4096;
   for_each(e, [&](Index i, Index j, std::size_t at) {
@@ -112,8 +112,8 @@ void fill_dominant(Matrix& v, const Extents& e, Random& random) {
   }
 }
 
-/// Along each row what Runs says: zeros, or stretches 2^-20 of the rest, so that products of several stay far from subnormals and scale
-/// exactly.
+/// Scales each row by Runs: negligible elements are zero or 2^-20 of the rest, so that products of several stay far
+/// above subnormals and scale exactly.
 void fill_runs(Matrix& v, const Extents& e, Random& random) {
   for (Index i = 0; i < e.rows; ++i) {
     const Runs runs(e.columns, random);
@@ -124,7 +124,8 @@ void fill_runs(Matrix& v, const Extents& e, Random& random) {
 }
 
 void fill_scaled(Matrix& v, int exponent, Random& random) {
-  for (float& x : v) x = static_cast<float>(std::ldexp(random.gaussian(), exponent));
+  const double scale = std::ldexp(1.0, exponent);
+  for (float& x : v) x = static_cast<float>(random.gaussian() * scale);
 }
 
 }  // namespace
@@ -160,7 +161,7 @@ std::vector<float> make_values(const Shape& shape, Strategy strategy, bool wide,
       if (wide) for (float& x : v) x = odd_integer(exact_bits, random);
       else fill_selectors(v, e, longest, random);
       break;
-    case Strategy::directed:  // the operation's hook has the last word
+    case Strategy::directed:  // the operation's hook fills the values
     case Strategy::gaussian: fill_scaled(v, 0, random); break;
     case Strategy::same_sign:
       for (float& x : v) x = static_cast<float>(random.uniform());
@@ -173,7 +174,7 @@ std::vector<float> make_values(const Shape& shape, Strategy strategy, bool wide,
       break;
     case Strategy::graded: fill_graded(v, e, random); break;
     case Strategy::dominant: fill_dominant(v, e, random); break;
-    // Of one tensor the values, or their squares, are subnormal or overflow.
+    // Of one tensor, the values or their squares are subnormal or overflow.
     case Strategy::subnormal: fill_scaled(v, !wide ? static_cast<int>(random.between(-16, 4)) : random.chance(0.75) ? -130 : static_cast<int>(random.between(-76, -50)), random); break;
     case Strategy::huge: fill_scaled(v, !wide ? static_cast<int>(random.between(-12, 3)) : random.chance(0.75) ? 124 : static_cast<int>(random.between(48, 66)), random); break;
     case Strategy::signed_zeros:
@@ -200,9 +201,10 @@ std::vector<float> make_values(const Shape& shape, Strategy strategy, bool wide,
 
 namespace {
 
-/// Integers within the tensor's range, its ends among them, and many beyond 15 and 16 bits where it has few of them; counted up where every
-/// index is to be another. Of ten tensors one holds one number alone, one the ends alone, one a part of the range, one the ends of tiles,
-/// and one few numbers that are equal in their last 8 bits, or in their last 16: of tensors with more than 16 bits most are such.
+/// Draws integers in the tensor's range, its ends included; many near the limits of 15 and 16 bits if the range exceeds
+/// them; counted up for `distinct_index`. Of ten tensors, one holds a single number, one the ends alone, one a part of
+/// the range, one tile ends, and one numbers that agree in their low 8 or 16 bits. Tensors with a range of more than 16
+/// bits mostly use the last kind.
 std::vector<float> make_integers(const Problem& problem, std::size_t tensor, Strategy strategy, Random own, Random& random) {
   const TensorInfo& info = problem.op->tensors[tensor];
   std::vector<float> v(static_cast<std::size_t>(problem.shape(static_cast<int>(tensor)).size()));
@@ -246,7 +248,66 @@ std::vector<float> make_integers(const Problem& problem, std::size_t tensor, Str
   return v;
 }
 
+/// The axis of a tensor along which this dim lies; -1: along none, or along several.
+int axis_of(const OpDescriptor& op, const TensorInfo& tensor, const std::vector<Index>& dims, std::size_t dim) {
+  if (!shape_depends_on(op, tensor, dim)) return -1;
+  const Shape shape = tensor.shape(dims);
+  int found = -1;
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    if (shape[axis] == dims[dim]) found = found < 0 ? axis : shape.rank();
+  return found < shape.rank() ? found : -1;
+}
+
+/// f at each element among the last `places` along the axis.
+template <class F>
+void for_each_in_tail(std::vector<float>& values, const Shape& shape, int axis, Index places, F f) {
+  Index behind = 1;
+  for (int inner = axis + 1; inner < shape.rank(); ++inner) behind *= shape[inner];
+  const Index block = behind * shape[axis], tail = behind * places;
+  for (Index end = block; block > 0 && end <= shape.size(); end += block)
+    for (Index at = end - tail; at < end; ++at) f(values[static_cast<std::size_t>(at)]);
+}
+
+/// Has the last 1 to 16 places of the longest dim decide, where it is long: a tail of a vector or a tile that a kernel leaves out, or takes
+/// twice, shows beside tens of thousands of other terms by nothing less.
+void decide_by_tail(Problem& problem, Strategy strategy, const std::vector<std::size_t>& reals, Random random) {
+  const auto longest = static_cast<std::size_t>(std::ranges::max_element(problem.dims) - problem.dims.begin());
+  if (problem.dims.empty() || problem.dims[longest] < kLongTail || random.chance(0.125)) return;
+  const Index places = random.chance(0.5) ? random.between(1, 3) : random.between(1, 16);
+  const bool negative = random.chance(0.25);
+  for (std::size_t t = 0; t < problem.values.size(); ++t) {  // ids and lengths reach the tail
+    const TensorInfo& tensor = problem.op->tensors[t];
+    if (tensor.role == Role::out || !tensor.most || !range_depends_on(*problem.op, tensor, longest)) continue;
+    for (float& x : problem.values[t])
+      if (random.chance(0.5)) x = static_cast<float>(tensor.most(problem.dims));
+  }
+  for (const std::size_t t : reals) {
+    const TensorInfo& tensor = problem.op->tensors[t];
+    const int axis = axis_of(*problem.op, tensor, problem.dims, longest);
+    if (axis < 0) continue;
+    const Shape shape = tensor.shape(problem.dims);
+    std::vector<float>& values = problem.values[t];
+    if (strategy == Strategy::dominant) {
+      for (float& x : values) x = static_cast<float>(random.gaussian());
+      for_each_in_tail(values, shape, axis, places, [&](float& x) { x = (negative ? -4096.0F : 4096.0F) * (1 + std::fabs(x)); });
+    } else {
+      Index left = random.between(1, 3);  // of those in the tail, from the first row on
+      for_each_in_tail(values, shape, axis, places, [&](float& x) {
+        if (left > 0 && random.chance(0.5)) x = planted(random), --left;
+      });
+    }
+  }
+}
+
+/// Whatever computes with a signalling NaN makes it a quiet one: what only moves it does not.
+void make_signalling(std::vector<float>& values) {
+  for (float& x : values)
+    if (std::isnan(x)) x = std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & ~0x400000u);
+}
+
 }  // namespace
+
+bool keeps_payloads(const OpDescriptor& op) { return std::ranges::find(op.pins, "nan_payload", &PinInfo::name) != op.pins.end(); }
 
 Problem make_problem(const OpDescriptor& op, const Case& c, const Arithmetic& arithmetic, DType storage) {
   Problem problem{&op, c.dims, c.params, {}, storage};
@@ -273,10 +334,15 @@ Problem make_problem(const OpDescriptor& op, const Case& c, const Arithmetic& ar
     problem.values[t] = is_floating(op.tensors[t].dtype)
                             ? make_values(op.tensors[t].shape(c.dims), c.strategy, t == wide, bits, longest, random)
                             : make_integers(problem, t, c.strategy, Random(derive(c.seed + t, "integers")), random);
-  // A whole factor of zeros hides nothing of what the other one holds: 0 times NaN, or infinity, is NaN.
+  // A factor of zeros hides no nonfinite value of the other: 0 times NaN or infinity is NaN.
   if (c.strategy == Strategy::nonfinite)
     for (std::size_t t : reals)
       if (t != wide && Random(derive(c.seed + t, "all zeros")).chance(0.125)) std::ranges::fill(problem.values[t], 0.0F);
+  if (c.strategy == Strategy::dominant || c.strategy == Strategy::nonfinite)
+    decide_by_tail(problem, c.strategy, reals, Random(derive(c.seed, "tail")));
+  if (keeps_payloads(op) && Random(derive(c.seed, "signalling")).chance(0.5))
+    for (std::size_t t : reals)
+      if (problem.dtype(static_cast<int>(t)) == DType::f32) make_signalling(problem.values[t]);
   if (const InputHook hook = input_hook(op.name)) hook(problem, c.strategy, random);
   for (std::size_t t : inputs)
     if (op.tensors[t].storage)

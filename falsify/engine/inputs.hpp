@@ -1,4 +1,4 @@
-// From a case to the values of its tensors.
+// Makes the values of a case's tensors.
 #pragma once
 
 #include <vector>
@@ -9,17 +9,17 @@
 
 namespace assay::falsify {
 
-/// One call in logical terms: values are dense and row-major, whatever the layout they are run in.
+/// One call in logical terms: values are dense and row-major, in any layout of the run.
 struct Problem {
   const OpDescriptor* op = nullptr;
   std::vector<Index> dims;
   std::vector<double> params;
-  /// In contract order; outputs are empty. Every element type is held as the float of the same value: i32 within
+  /// In contract order; outputs are empty. Elements of every type are held as floats of the same value: i32 within
   /// +-2^24, u8, f16 and bf16 exactly.
   std::vector<std::vector<float>> values;
   DType storage = DType::f32;  ///< of the tensors whose format the contract leaves open
   bool exact = false;          ///< drawn so that every order of evaluation gives the same bits
-  bool integers_kept = false;  ///< a kernel's limits chose its integers (keep_to, admit.hpp): no order is promised the same bits
+  bool integers_kept = false;  ///< a kernel's limits chose its integers (keep_to, admit.hpp): evaluation orders may differ in bits
 
   Shape shape(int tensor) const { return op->tensors[static_cast<std::size_t>(tensor)].shape(dims); }
   DType dtype(int tensor) const {
@@ -28,17 +28,24 @@ struct Problem {
   }
 };
 
-/// Values by the case's strategy (or its explicit values). `arithmetic` and `storage` are what the kernel declares:
-/// exact strategies use no more bits than its inputs hold, and inputs are values that their format holds.
+/// True if the contract pins that NaNs are copied bit for bit: half of the cases then draw signalling ones.
+bool keeps_payloads(const OpDescriptor& op);
+
+/// Makes values by the case's strategy, or takes its explicit values. `arithmetic` and `storage` are the kernel's
+/// declarations: exact strategies use no more bits than its inputs hold, and inputs are representable in their format.
 Problem make_problem(const OpDescriptor& op, const Case& c, const Arithmetic& arithmetic, DType storage = DType::f32);
 
-/// One tensor of values by a strategy. `wide` says that this is the input which carries the information;
-/// the others select from it (one-hot; -1, 0, 1).
+/// From this extent on, the last places of a dim decide: dominant and non-finite values stand nowhere else.
+inline constexpr Index kLongTail = 4097;
+
+/// Makes one tensor of values by a strategy. `wide` marks the input that carries the information; the other inputs
+/// select from it (one-hot; -1, 0, 1).
 std::vector<float> make_values(const Shape& shape, Strategy strategy, bool wide, int exact_bits, Index longest,
                                Random& random);
 
-/// A stretch of 1 to 256 places among n, at the beginning, the end or in between, often whole tiles: mostly what lies in it counts for
-/// nothing, at times it alone counts. So a whole tile has nothing that does: the first, the last, or all but one.
+/// A stretch of 1 to 256 of n places, at the beginning, the end or in between, often of whole tiles. Usually the
+/// stretch is negligible, at times only the stretch counts. Thus whole tiles are negligible: the first, the last, or
+/// all but one.
 class Runs {
  public:
   Runs(Index n, Random& random);
@@ -49,12 +56,13 @@ class Runs {
   bool inside_;
 };
 
-/// True where at most one evaluation result exists: every sum is exact in any order.
+/// True if at most one result is right: every sum is exact in any order.
 constexpr bool is_exact(Strategy strategy) {
   return strategy == Strategy::one_hot || strategy == Strategy::distinct_index ||
          strategy == Strategy::exact_integers;
 }
-/// The same of the case in the kernel's accumulator: sums of several integers take all of float32's digits, one alone those of inputs.
+/// The same for the case in the kernel's accumulator: sums of several integers use all of float32's digits, a single
+/// integer those of the inputs.
 inline bool is_exact(const Case& c, const Arithmetic& arithmetic) {
   return c.values.empty() && is_exact(c.strategy) &&
          (c.strategy == Strategy::distinct_index || arithmetic.accumulator == Format::f32);

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <set>
 
 #include "core/errors.hpp"
 #include "falsify/engine/case.hpp"
@@ -15,13 +14,13 @@ namespace assay::falsify {
 namespace {
 
 constexpr double kTerm = 10e-9, kElement = 60e-9, kBlock = 15e-6;
-/// Of an operation with heads, what a tile covers of a dim: of places, and of a head's elements.
+/// For operations with heads, tile sizes along a dim of positions and along a dim of a head's elements.
 constexpr Index kTileOfPlaces = 64, kTileOfElements = 16, kLongDim = 1024;
-/// A term of a sum longer than so many, for a whole tile of 64 x 64 outputs.
+/// Seconds for each term beyond kLongSum of a sum, for a whole tile of 64 x 64 outputs.
 constexpr double kTermOfTile = 16e-6, kLongSum = 16384;
-/// Of a term of the oracle, what a kernel takes for it.
+/// Cost of a kernel's term relative to an oracle's.
 constexpr double kOnCpu = 0.1, kInBlocks = 0.4;
-/// Seconds that a sample may take, and the fewest places that are one.
+/// Seconds for a sample, and the minimum number of places in a sample.
 constexpr double kSampled = 0.006;
 constexpr double kFewest = 4;
 
@@ -31,7 +30,8 @@ double elements_of(const OpDescriptor& op, std::span<const Index> dims) {
   return elements;
 }
 
-/// Terms of the longest sum of a product of matrices, which a block takes for a tile of outputs, however few there are; 0: it is none.
+/// Returns the length of the longest sum of a matrix product, which a block computes for a whole tile of outputs; 0 if
+/// the operation is no matrix product.
 double longest_in_tiles(const OpDescriptor& op, std::span<const Index> dims) {
   const auto is_matrix = [&](const TensorInfo& t) { return t.role == Role::in || t.shape(dims).rank() == 2; };
   if (op.terms == nullptr || !std::ranges::all_of(op.tensors, is_matrix)) return 0;
@@ -41,7 +41,7 @@ double longest_in_tiles(const OpDescriptor& op, std::span<const Index> dims) {
   return static_cast<double>(longest);
 }
 
-/// Seconds that kernels in blocks take for all heads: each block computes whole tiles, however few places it uses.
+/// Returns the seconds that kernels in blocks take for all heads: each block computes whole tiles, even for few places.
 double cost_of_heads(const OpDescriptor& op, std::span<const Index> dims) {
   std::vector<Index> tiles(dims.begin(), dims.end());
   std::vector<bool> counts(dims.size(), false);
@@ -54,10 +54,10 @@ double cost_of_heads(const OpDescriptor& op, std::span<const Index> dims) {
   return oracle_cost(op, tiles) * kInBlocks;
 }
 
-/// Places of an independent dim that take as long as a sample may; all of them cost `whole`.
+/// Returns the number of places of an independent dim that a sample can afford; all places cost `whole`.
 double places_for(double whole, Index extent) { return std::floor(static_cast<double>(extent) * kSampled / whole); }
 
-/// Independent dims along which a sample is worth its name.
+/// Returns the independent dims along which a sample has enough places.
 std::vector<std::size_t> sampled_dims(const OpDescriptor& op, std::span<const Index> dims, double whole) {
   std::vector<std::size_t> found;
   for (std::size_t d = 0; d < dims.size(); ++d)
@@ -67,8 +67,11 @@ std::vector<std::size_t> sampled_dims(const OpDescriptor& op, std::span<const In
 
 }  // namespace
 
-bool has_heads(const OpDescriptor& op) {
-  return std::ranges::any_of(op.dims, [](const DimInfo& dim) { return dim.multiple_of >= 0; });
+bool has_heads(const OpDescriptor& op) { return std::ranges::find(op.dims, Counts::heads, &DimInfo::counts) != op.dims.end(); }
+
+std::optional<std::size_t> batch_of(const OpDescriptor& op) {
+  const auto at = std::ranges::find(op.dims, Counts::batch, &DimInfo::counts);
+  return at == op.dims.end() ? std::nullopt : std::optional(static_cast<std::size_t>(at - op.dims.begin()));
 }
 
 double oracle_cost(const OpDescriptor& op, std::span<const Index> dims) {
@@ -81,7 +84,7 @@ double blocks_of(const OpDescriptor& op, std::span<const Index> dims) {
     if (tensor.role == Role::in || (tensor.role == Role::inout && has_heads(op))) continue;  // a call appends one row to a cache
     const Shape shape = tensor.shape(dims);
     const auto size = static_cast<double>(shape.size());
-    // One number for each row of an input takes a block as an output's row does.
+    // A kernel uses one block for each number that reduces an input's row, as for each row of an output.
     const bool of_rows = shape.rank() == 1 && std::ranges::any_of(op.tensors, [&](const TensorInfo& in) {
       const Shape rows = in.shape(dims);
       return in.role == Role::in && rows.rank() > 1 && rows[0] == shape[0];
@@ -110,12 +113,23 @@ std::optional<Places> sample_of(const OpDescriptor& op, std::span<const Index> d
   const std::size_t dim = along[random.below(along.size())];
   const Index extent = dims[dim];
   const auto count = static_cast<std::size_t>(places_for(whole, extent));
-  std::set<Index> places{0, extent - 1};
-  for (bool corner = true; places.size() < count; corner = !corner) {
+  std::vector<bool> chosen(static_cast<std::size_t>(extent));
+  std::size_t places = 0;
+  const auto choose = [&](Index place) {
+    const auto at = static_cast<std::size_t>(place);
+    places += !chosen[at];
+    chosen[at] = true;
+  };
+  choose(0), choose(extent - 1);
+  for (bool corner = true; places < count; corner = !corner) {
     const auto anywhere = static_cast<Index>(random.below(static_cast<std::uint64_t>(extent)));
-    places.insert(corner && extent > 16 ? std::max<Index>((anywhere + 15) / 16 * 16 - random.between(0, 1), 0) % extent : anywhere);
+    choose(corner && extent > 16 ? std::max<Index>((anywhere + 15) / 16 * 16 - random.between(0, 1), 0) % extent : anywhere);
   }
-  return Places{dim, {places.begin(), places.end()}};
+  Places sample{dim, {}};
+  sample.at.reserve(places);
+  for (std::size_t at = 0; at < chosen.size(); ++at)
+    if (chosen[at]) sample.at.push_back(static_cast<Index>(at));
+  return sample;
 }
 
 std::vector<std::size_t> sampled_positions(const TensorInfo& tensor, std::span<const Index> dims, const Places& sample) {

@@ -22,7 +22,7 @@ constexpr const char* kRunAgain = "delete that line: what it holds is run again"
 
 std::string text_of_line(const json& line) { return line.dump() + "\n"; }
 
-/// The first key in which two documents differ, and both values: "seed: \"1\" there, \"2\" here".
+/// Describes the first key in which two documents differ, and both values: "seed: \"1\" there, \"2\" here".
 std::string difference(const json& there, const json& here) {
   for (const auto& [key, value] : here.items()) {
     const json other = there.is_object() && there.contains(key) ? there[key] : json();
@@ -34,7 +34,7 @@ std::string difference(const json& there, const json& here) {
   return "more is said there than here";
 }
 
-/// Ratios of later checkpoints go on where those of earlier ones end.
+/// Prepends the ratios of earlier checkpoints to those of a later one.
 void join_ratios(const json& before, json& now) {
   for (std::size_t o = 0; o < now.at("obligations").size(); ++o) {
     json joined = before.at("obligations").at(o).at("ratios");
@@ -78,7 +78,7 @@ void Journal::fail(const std::string& where, const std::string& problem, const s
 }
 
 void Journal::lock() {
-  // Held by this process alone, unlike flock(): drivers that outlive it for a moment do not hold it.
+  // A lock of this process alone, unlike flock(): driver processes that briefly outlive it do not hold the lock.
   struct flock whole {};
   whole.l_type = F_WRLCK;
   whole.l_whence = SEEK_SET;

@@ -1,5 +1,5 @@
-// The journal of a run: what was finished, one JSON document a line, so that a run which was interrupted at any moment goes on
-// where it was and counts nothing twice.
+// The journal of a run: finished work as one JSON document a line. A run interrupted at any moment resumes from it and
+// counts nothing twice.
 #pragma once
 
 #include <chrono>
@@ -13,31 +13,32 @@ namespace assay::falsify {
 
 inline constexpr std::string_view kJournalSchema = "assay-journal/1";
 
-/// Written by one process; a line is on the disk before append() returns.
+/// Written by one process; append() returns after the line is on disk.
 class Journal {
  public:
-  /// Opens the file, or makes it. `campaign` says what the run is of: program, settings, kernels ("kernels": their ids). A last line
-  /// that was not written to its end is dropped. Throws InputError where the file is no journal, is one of another
-  /// campaign, is damaged, or is being written by another process.
+  /// Opens or creates the file. `campaign` describes the run: program, settings, kernels ("kernels": their ids). Drops
+  /// an incomplete last line. Throws InputError if the file is no journal, belongs to another campaign, is damaged, or
+  /// is being written by another process.
   Journal(const std::filesystem::path& file, const nlohmann::json& campaign);
   ~Journal();
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  /// Results of finished kernels.
+  /// Returns the results of finished kernels.
   std::vector<nlohmann::json> results() const;
-  /// Whether a kernel is finished.
+  /// True if a kernel is finished.
   bool finished(const std::string& kernel) const { return entries_.contains(kernel) && !entries_.at(kernel).result.is_null(); }
-  /// The last checkpoint (checkpoint.hpp) of a kernel that is not finished, with the ratios of all; null: none.
+  /// Returns the last checkpoint (checkpoint.hpp) of an unfinished kernel, with the ratios of all its checkpoints; null
+  /// if none.
   nlohmann::json checkpoint(const std::string& kernel) const;
-  /// Line of that checkpoint, for messages: "FILE:7".
+  /// Returns the line of that checkpoint, for messages: "FILE:7".
   std::string place(const std::string& kernel) const;
-  /// Time that runs with this journal took before.
+  /// Returns the time that earlier runs with this journal took.
   std::chrono::duration<double> spent() const { return spent_; }
-  /// The last line was dropped.
+  /// True if an incomplete last line was dropped.
   bool torn() const { return torn_; }
 
-  /// A kernel's result, or its next checkpoint. Throws InputError if it cannot be written.
+  /// Records a kernel's result, or its next checkpoint. Throws InputError if it cannot be written.
   void add_result(const nlohmann::json& result);
   void add_checkpoint(const std::string& kernel, const nlohmann::json& checkpoint);
 

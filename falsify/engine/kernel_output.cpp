@@ -18,7 +18,7 @@ void write_to_standard_error(std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = write(STDERR_FILENO, text.data(), text.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;  // nobody reads it
+    if (n <= 0) return;  // no reader is left
     text.remove_prefix(static_cast<std::size_t>(n));
   }
 }
@@ -47,7 +47,7 @@ void KernelOutput::close_theirs() {
 void KernelOutput::pass_on() {
   char buffer[65536];
   if (ours_ < 0) return;
-  const ssize_t n = read(ours_, buffer, sizeof buffer);  // once: what is printed without end is not waited for
+  const ssize_t n = read(ours_, buffer, sizeof buffer);  // read once: do not wait for endless output
   if (n == 0) close(ours_), ours_ = -1;
   if (n <= 0) return;
   line_.append(buffer, static_cast<std::size_t>(n));

@@ -1,5 +1,5 @@
-// What a process in the sandbox prints. It goes through a pipe, so that the process holds no descriptor of the judge's own
-// streams: it could rewind or cut a file there, or forge a line of the report.
+// Output of a sandboxed process, forwarded through a pipe: with a descriptor of the judge's own streams the process
+// could rewind or truncate a file, or forge a line of the report.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace assay::falsify {
 
 class KernelOutput {
  public:
-  /// Bytes of one process that are passed on.
+  /// Bytes of one process that are forwarded.
   static constexpr std::size_t kMost = std::size_t{1} << 20;
 
   /// Opens the pipe. Throws Unavailable.
@@ -19,18 +19,18 @@ class KernelOutput {
   KernelOutput(const KernelOutput&) = delete;
   KernelOutput& operator=(const KernelOutput&) = delete;
 
-  int ours() const { return ours_; }  ///< to be polled; -1 once nothing more can come
+  int ours() const { return ours_; }  ///< to poll; -1 once no more output can come
   int theirs() const { return theirs_; }
-  /// Once the process has been started.
+  /// Closes the child's end, after the fork.
   void close_theirs();
-  /// Passes on to standard error the lines that are there, each marked as the kernel's and without control characters.
+  /// Forwards available lines to standard error, marked as the kernel's and without control characters.
   void pass_on();
 
  private:
   void print(std::string_view line);
 
   int ours_ = -1, theirs_ = -1;
-  std::string line_;  ///< its end has not come yet
+  std::string line_;  ///< incomplete
   std::size_t printed_ = 0;
 };
 

@@ -12,7 +12,7 @@ namespace assay::falsify {
 namespace {
 
 constexpr int kMostThreads = 4;
-/// Turns of the loop of one piece of work: up to about 50 microseconds.
+/// Largest number of loop iterations in one piece of work: about 50 microseconds.
 constexpr std::uint32_t kPiece = 1 << 15;
 
 std::atomic<int> wanted{0};
@@ -31,7 +31,7 @@ void* work(void* argument) {
   return nullptr;
 }
 
-/// One for each processor that this process may use. They take no signal: those are the kernel's.
+/// Starts one thread per usable processor, at most kMostThreads. They block all signals, which are the kernel's.
 void start_threads() {
   cpu_set_t usable;
   const int processors = sched_getaffinity(0, sizeof usable, &usable) == 0 ? CPU_COUNT(&usable) : 1;

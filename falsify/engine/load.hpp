@@ -1,10 +1,11 @@
-// Threads that take processors from a kernel's own, so that these arrive in another order than on an idle machine.
+// Threads that compete with a kernel's threads for processors, so that these finish in another order than on an idle
+// machine.
 #pragma once
 
 namespace assay::falsify {
 
-/// While it lives and `on` is true, one thread for each of a few processors of this process works for some
-/// microseconds, yields, and works again. The threads begin with the first such scope and stay asleep between scopes.
+/// While in scope with `on` true, one thread for each of a few processors alternates between some microseconds of work
+/// and a yield. The threads start with the first such scope and sleep between scopes.
 class LoadScope {
  public:
   explicit LoadScope(bool on);

@@ -16,8 +16,8 @@
 namespace assay::falsify {
 namespace {
 
-/// Address space that takes memory only where it is touched: tensors at the limits of an operation are larger than
-/// machines are, and no condition looks at their elements.
+/// Address space that uses memory only where touched: tensors at the limits of an operation exceed the machine's
+/// memory, and no condition reads their elements.
 class Reserved {
  public:
   explicit Reserved(std::size_t bytes) : bytes_(bytes) {
@@ -37,12 +37,12 @@ class Reserved {
   std::size_t bytes_ = 0;
 };
 
-/// A call with the memory it points to; the words of all tensors are distinct, so that any store shows.
+/// A call with its memory; the words of all tensors are distinct, so that any store shows.
 struct Sample {
   Call call;
   std::vector<std::vector<std::uint32_t>> memory;
   std::vector<Reserved> large{};
-  Index room = 0;  ///< words behind each tensor, so that another one laid over it reaches no third
+  Index room = 0;  ///< words behind each tensor, so that a tensor moved onto it reaches no third
 
   /// Integers hold the least value that their contract admits.
   void place(std::size_t tensor, const TensorInfo& info, const Shape& shape, const Shape& strides) {
@@ -67,13 +67,13 @@ std::vector<Index> small_dims(const OpDescriptor& op) {
   std::vector<Index> dims;
   for (const DimInfo& dim : op.dims)
     dims.push_back(std::clamp<Index>((2 + std::ssize(dims)) * dim.multiple, dim.min, dim.max));
-  for (std::size_t d = 0; d < dims.size(); ++d)  // two of what it is a multiple of
+  for (std::size_t d = 0; d < dims.size(); ++d)  // twice the dim of which this one is a multiple
     if (op.dims[d].multiple_of >= 0) dims[d] = std::min(op.dims[d].max, 2 * dims[static_cast<std::size_t>(op.dims[d].multiple_of)]);
   make_valid(op, dims);
   return dims;
 }
 
-/// The call with these dims, dense.
+/// Returns the dense call with these dims.
 Sample valid_sample(const OpDescriptor& op, std::vector<Index> dims) {
   Sample sample{{std::move(dims), {}, std::vector<Tensor>(op.tensors.size())}, {}};
   sample.memory.resize(op.tensors.size());
@@ -131,7 +131,7 @@ const Kernel kProbe{.op = "any",
                     .summary = "computes nothing; says that it was reached",
                     .run = [](const Call&, Device&) { reached = true; }};
 
-/// Requires clauses checked, ensures clauses not: the probe computes nothing.
+/// Enables checks of requires clauses but not of ensures clauses, since the probe computes nothing.
 class LevelPre {
  public:
   LevelPre() { contract::set_level(contract::Level::pre); }
@@ -143,7 +143,7 @@ class LevelPre {
   contract::Level before_ = contract::level();
 };
 
-/// Runs the probe behind the contract; the violation, if one was thrown.
+/// Runs the probe behind the contract; returns the violation, if any.
 std::optional<ContractViolation> run_probe(const OpDescriptor& op, const Call& call) {
   const LevelPre in_force;
   reached = false;
@@ -155,8 +155,8 @@ std::optional<ContractViolation> run_probe(const OpDescriptor& op, const Call& c
   }
 }
 
-/// Strides that leave gaps: one element after each row, of packed bytes as many as lead to the next word, and where the
-/// tensor allows it two between neighbours.
+/// Returns strides with gaps: one element after each row (for packed bits up to the next word) and, if the tensor
+/// allows it, two between neighbours.
 Shape padded_strides(const TensorInfo& info, const Shape& shape) {
   Shape strides = shape;
   Index step = info.unit_inner_stride ? 1 : 3;
@@ -178,13 +178,13 @@ Shape column_major_strides(const Shape& shape) {
   return strides;
 }
 
-/// One sentence where the valid call does not reach the kernel.
+/// Returns one sentence if the valid call does not reach the kernel.
 std::string refusal(const OpDescriptor& op, const Call& call, std::string_view which) {
   if (const auto violation = run_probe(op, call)) return fmt::format("{} is refused: {}", which, violation->what());
   return reached ? "" : fmt::format("{} does not reach the kernel", which);
 }
 
-/// Refusals of calls with one dim at a limit; without elements also without memory.
+/// Returns the refusal of a call with one dim at a limit; calls without elements also without memory.
 std::string refusal_at_limits(const OpDescriptor& op) {
   for (std::size_t d = 0; d < op.dims.size(); ++d)
     for (const Index limit : {op.dims[d].min, op.dims[d].max}) {

@@ -1,5 +1,5 @@
-// The link between an obligation of a contract and the code that checks it. The tables are generated from
-// the YAML, so an id without a check fails to link and a check without an id fails to compile.
+// Links the obligations of a contract to the code that checks them. The tables are generated from the YAML, so an id
+// without a check fails to link and a check without an id fails to compile.
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@ class Random;
 struct Problem;
 enum class Strategy;
 
-/// Checks one obligation on the trial's case; throws nothing but our own bugs.
+/// Checks one obligation on the trial's case; throws only on our own bugs.
 using Check = Outcome (*)(Trial& trial);
 
 struct Obligation {
@@ -23,22 +23,32 @@ struct Obligation {
   Check check = nullptr;
 };
 
-/// Makes what an operation alone can make of its inputs: consistent saved values, packed formats, and for the strategy
-/// `directed` the values at which its formula is most sensitive. Called with values already drawn by the strategy.
+/// Makes inputs that need the operation's own knowledge: consistent saved values, packed formats, and for the strategy
+/// `directed` values at which its formula is most sensitive. The values are already drawn by the strategy.
 using InputHook = void (*)(Problem& problem, Strategy strategy, Random& random);
 
-/// That of one operation; null where its contract names none.
+/// What one operation's contract and properties give the engine.
+struct OperationChecks {
+  std::string_view op;
+  std::span<const Obligation> obligations;
+  InputHook inputs = nullptr;
+};
+/// The generated table registers itself; what it holds is in order of the operations' names.
+struct ChecksRegistration {
+  explicit ChecksRegistration(std::span<const OperationChecks> table);
+};
+
+/// Returns the hook of one operation; null if its contract names none.
 InputHook input_hook(std::string_view op);
 
-/// Those of one operation in the order of its contract. Throws InputError if there is no such operation.
+/// Returns the obligations of one operation in contract order. Throws InputError if there is no such operation.
 std::span<const Obligation> obligations(std::string_view op);
 
-/// Checks that every operation gets from the engine by naming them in `by:`.
+/// The engine's own checks, which contracts name in `by:`; `statistical` is the audit's.
 namespace builtin {
 Outcome frame(Trial& trial);
 Outcome differential(Trial& trial);
 Outcome exact(Trial& trial);
-Outcome statistical(Trial& trial);
 Outcome nonfinite(Trial& trial);
 Outcome determinism(Trial& trial);
 Outcome postconditions(Trial& trial);

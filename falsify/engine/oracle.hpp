@@ -1,5 +1,5 @@
-// The reference of each operation, instantiated for every number type. Filled by generated code
-// (<op>_oracle.cpp), one translation unit per operation.
+// The reference of each operation, instantiated for every number type. Generated code (<op>_oracle.cpp) fills it, one
+// translation unit per operation.
 #pragma once
 
 #include <complex>
@@ -19,7 +19,7 @@ using ReferenceFn = void (*)(std::span<const View<T>> tensors, std::span<const d
 struct AuditOracle;  // audit_oracle.hpp
 
 struct Oracle {
-  ReferenceFn<float> mirror = nullptr;                      ///< what plain float32 code computes
+  ReferenceFn<float> mirror = nullptr;                      ///< result of plain float32 code
   ReferenceFn<double> exact = nullptr;                      ///< the oracle value
   ReferenceFn<Bounded> bounded = nullptr;                   ///< the oracle value with its error bounds
   ReferenceFn<Dual<double>> dual = nullptr;                 ///< directional derivatives

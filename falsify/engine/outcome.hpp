@@ -1,9 +1,10 @@
-// What one check of one obligation on one case came to.
+// Outcome of one check of one obligation on one case.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/shape.hpp"
@@ -12,16 +13,16 @@
 
 namespace assay::falsify {
 
-/// The call that failed, where a check makes others as well, or not that of its case.
+/// The failed call of a check that makes several calls, or a call other than the case's.
 struct FailedCall {
-  int number = 1, of = 1;  ///< among the calls of the check, the first of which is 1
-  Case call;               ///< its dims and params, and its values where they are few; the rest is the case's
-  std::string relation;    ///< how the other calls differ from it
-  bool differs = false;    ///< some of them do, in more than what the outputs held before
-  bool alone = false;      ///< it is wrong by itself, whatever the others gave
+  int number = 1, of = 1;  ///< of the calls of the check, counted from 1
+  Case call;               ///< dims, params and, if few, values; the rest is the case's
+  std::string relation;    ///< differences of the other calls from this one
+  bool differs = false;    ///< some of the calls differ, not only in the previous contents of outputs
+  bool alone = false;      ///< the call is wrong by itself, independent of the others
 };
 
-/// A tensor of integers of the call that failed.
+/// A tensor of integers of the failed call.
 struct Integers {
   static constexpr std::size_t kMost = 12;
   std::string tensor;
@@ -29,32 +30,51 @@ struct Integers {
   std::vector<Index> values;  ///< the first kMost
 };
 
-/// Why a kernel is wrong: one sentence, and the element where there is one.
+/// Description of a failure: one sentence, and the element if there is one.
 struct Finding {
-  std::string kind;     ///< "value", "class", "bits", "not written", "out of bounds", "crash", "hang", ...
+  enum class Kind {
+    value,          ///< too far from what is right, or from another call's
+    other_class,    ///< finite, +inf, -inf and NaN are classes
+    bits,
+    sign,           ///< of a zero
+    shape,
+    not_written,
+    out_of_bounds,
+    late_write,     ///< after the call had returned
+    crash,
+    hang,
+    error,          ///< the call failed
+    contract,
+    rounding,       ///< not the one that the kernel declares
+  } kind = Kind::value;
   std::string message;  ///< one sentence with the figures
-  std::string tensor;   ///< empty where no element is meant
+  std::string tensor;   ///< empty if no element is concerned
   Shape index;
   double got = 0;
   double want = 0;
   double bound = 0;
-  std::optional<ErrorMap> errors{};  ///< of the whole output, where its elements were compared
-  std::optional<FailedCall> call{};  ///< empty: the only call, which is that of the case
-  std::vector<Integers> integers{};  ///< lengths, starts, ids: as much of the call as its dims
-  std::uint64_t outputs = 0;         ///< hash of all outputs, where the finding was explained (try_obligation)
+  std::optional<ErrorMap> errors{};  ///< of the whole output, if its elements were compared
+  std::optional<FailedCall> call{};  ///< empty: the only call, which is the case's
+  std::vector<Integers> integers{};  ///< lengths, starts, ids: they determine the call as much as its dims
+  std::uint64_t outputs = 0;         ///< hash of all outputs, if the finding was explained (try_obligation)
 };
+
+/// "value", "class", "bits", "not written", ...
+std::string_view name(Finding::Kind kind);
+/// Throws InputError, whose place is `where`, for a name that is none of them.
+Finding::Kind kind_from(std::string_view name, const std::string& where);
 
 /// Result of checking one obligation on one case. A skip carries its reason and never counts as a pass.
 struct Outcome {
   enum class Kind { passed, falsified, refused, not_applicable } kind = Kind::passed;
   std::string reason;               ///< of a refusal (the kernel's own words) or an inapplicable case
-  std::optional<Finding> finding;   ///< set where falsified
+  std::optional<Finding> finding;   ///< set if falsified
   std::int64_t elements = 0;        ///< output elements compared
-  std::int64_t nonzero = 0;         ///< of them, those whose expected value is not zero
-  std::int64_t zero_passes = 0;     ///< of these, those within whose bound zero lies
-  double worst = 0;                 ///< largest |got - want| / bound seen (0 where bits were compared)
+  std::int64_t nonzero = 0;         ///< number of these with a nonzero expected value
+  std::int64_t zero_passes = 0;     ///< number of these with zero within their bound
+  double worst = 0;                 ///< largest |got - want| / bound seen (0 if bits were compared)
 
-  /// Adds another comparison of the same check: counts add up, the first finding stays.
+  /// Adds another comparison of the same check: counts are summed, the first finding is kept.
   Outcome& operator&=(const Outcome& other);
 
   static Outcome falsify(Finding finding) {

@@ -6,7 +6,7 @@
 
 namespace assay::falsify {
 
-/// The value below which a share `p` of them lies, by the nearest rank; 0 of none.
+/// Returns the value below which a fraction `p` of the list lies, by the nearest rank; 0 for an empty list.
 inline double percentile(std::vector<double> values, double p) {
   if (values.empty()) return 0;
   std::ranges::sort(values);

@@ -18,14 +18,14 @@
 #include <string>
 
 #include "falsify/engine/checkpoint.hpp"
-#include "falsify/engine/child_exit.hpp"
-#include "falsify/engine/child_process.hpp"
 #include "falsify/engine/report.hpp"
+#include "system/child_exit.hpp"
+#include "system/child_process.hpp"
 
 namespace assay::falsify {
 namespace {
 
-/// Milliseconds that a driver has for its exit once it has closed its pipe.
+/// Milliseconds for a driver to exit after closing its pipe.
 constexpr int kExit = 10'000;
 
 struct Job {
@@ -35,7 +35,7 @@ struct Job {
   std::string text;
 };
 
-/// Cases by kernel, which drivers count and this process reads.
+/// Case counts by kernel, written by drivers and read by this process.
 class SharedCounts {
  public:
   explicit SharedCounts(std::size_t kernels) : bytes_(std::max<std::size_t>(kernels, 1) * sizeof(Counter)) {
@@ -47,7 +47,7 @@ class SharedCounts {
   ~SharedCounts() { munmap(counters_, bytes_); }
   SharedCounts(const SharedCounts&) = delete;
   SharedCounts& operator=(const SharedCounts&) = delete;
-  /// In a driver: the processes that it starts have no part in them.
+  /// Called in a driver: hides the counts from the processes that it starts.
   void keep_from_children() { madvise(counters_, bytes_, MADV_DONTFORK); }
   void set(std::size_t kernel, int done) { counters_[kernel].store(done, std::memory_order_relaxed); }
   std::int64_t value(std::size_t kernel) const { return counters_[kernel].load(std::memory_order_relaxed); }
@@ -58,7 +58,7 @@ class SharedCounts {
   Counter* counters_;
 };
 
-/// Ends this process where the other end of the pipe is gone.
+/// Writes the text; ends this process if the pipe's reader is gone.
 void write_whole(int pipe, std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = write(pipe, text.data(), text.size());
@@ -90,13 +90,13 @@ Job start(const Task& task) {
   return {pid, ends[0], &task, {}};
 }
 
-/// Takes the documents that end with a line: all but the result.
+/// Takes all documents that end with a newline; the result does not.
 void pass_on(Job& job, const Sent& sent) {
   for (std::size_t end; (end = job.text.find('\n')) != std::string::npos; job.text.erase(0, end + 1))
     if (sent) sent(*job.task, nlohmann::json::parse(job.text.substr(0, end)));
 }
 
-/// Reads what there is; the result once the driver has ended.
+/// Reads the available text; returns the result once the driver has ended.
 std::optional<nlohmann::json> collect(Job& job, const Sent& sent) {
   char buffer[65536];
   const ssize_t n = read(job.pipe, buffer, sizeof buffer);
@@ -118,7 +118,7 @@ std::optional<nlohmann::json> collect(Job& job, const Sent& sent) {
   return nlohmann::json::parse(job.text);
 }
 
-/// Ends what still runs where something is thrown.
+/// Ends the running drivers if an exception is thrown.
 struct Running {
   std::vector<Job> jobs;
 
@@ -134,7 +134,7 @@ struct Running {
   Running& operator=(const Running&) = delete;
 };
 
-/// The driver of a kernel has died: the kernel has had a hand in it, or a defect of ours has. All others are still judged.
+/// Result for a kernel whose driver process died (kernel interference, or our bug). All other kernels are still judged.
 nlohmann::json not_judged(const Kernel& kernel, int status) {
   KernelResult result;
   result.kernel = &kernel;
@@ -178,7 +178,7 @@ std::vector<nlohmann::json> run_tasks(std::span<const Task> tasks, int jobs, con
 
 namespace {
 
-/// How the campaign against a kernel goes on by this journal.
+/// Returns the resumption of a kernel's campaign from this journal.
 Continuation continuation(const OpDescriptor& op, std::string_view kernel, const CampaignOptions& options, const Journal& journal) {
   Continuation c{.from = {}, .save = [&op](const Checkpoint& checkpoint) { send(to_json(op, checkpoint)); }};
   const std::string id(kernel);

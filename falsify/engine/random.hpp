@@ -1,5 +1,5 @@
-// Reproducible random numbers: the same seed gives the same values on every machine and compiler. Operands and arguments are evaluated
-// in any order: no expression draws in two of them.
+// Reproducible random numbers: the same seed gives the same values on every machine and compiler. No expression draws
+// in two of its operands or arguments, since their order of evaluation is unspecified.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,7 @@ constexpr std::uint64_t scramble(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// A seed of its own for a named purpose, so that streams do not overlap.
+/// Derives a separate seed for a named purpose, so that streams do not overlap.
 constexpr std::uint64_t derive(std::uint64_t seed, std::string_view purpose) {
   std::uint64_t hash = scramble(seed);
   for (char c : purpose) hash = scramble(hash ^ static_cast<unsigned char>(c));
@@ -49,9 +49,9 @@ class Random {
     return static_cast<double>(2 * sum - 12 * 65535) / 131072.0 * (1 + uniform() / 1024);
   }
   double sign() { return bits() & 1 ? 1.0 : -1.0; }
-  /// x or -x.
+  /// Returns x or -x.
   double either_sign(double x) { return x * sign(); }
-  /// In [2^low, 2^(high + 1)): the exponent uniform, and the significand.
+  /// Draws from [2^low, 2^(high + 1)): a uniform exponent and a uniform significand.
   double by_magnitude(int low, int high) {
     const auto exponent = static_cast<int>(between(low, high));
     return std::ldexp(1 + uniform(), exponent);
@@ -61,7 +61,7 @@ class Random {
   std::uint64_t state_;
 };
 
-/// The last multiple of 16, 32, ... or 512 up to `most`: where tiles end.
+/// Draws the last multiple of 16, 32, ... or 512 up to `most`: a tile edge.
 inline std::int64_t tile_edge(std::int64_t most, Random& random) {
   const int widest = most >= 512 ? 9 : most >= 256 ? 8 : 7;
   const auto tile = std::int64_t{1} << random.between(4, widest);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <set>
@@ -21,13 +20,13 @@ namespace {
 
 using nlohmann::json;
 
-/// Three digits; what is above the limit of 1 stays above it.
+/// Formats three digits; a value above the limit of 1 stays above 1.
 std::string cell_text(double x) {
   const std::string text = fmt::format("{:.3g}", x);
   return text == "1" && x > 1 ? "1.001" : text;
 }
 
-/// Cells as one line of text per row, which reads like the output and is short.
+/// Stores cells as one line of text per row: short, and readable like the output.
 json errors_json(const ErrorMap& map) {
   json cells = json::array();
   for (Index i = 0; i < map.cell_rows(); ++i) {
@@ -45,7 +44,7 @@ json call_json(const OpDescriptor& op, const FailedCall& call) {
 }
 
 json finding_json(const OpDescriptor& op, const Finding& f) {
-  json j{{"kind", f.kind}, {"message", f.message}};
+  json j{{"kind", name(f.kind)}, {"message", f.message}};
   if (!f.tensor.empty()) {
     json index = json::array();
     for (int axis = 0; axis < f.index.rank(); ++axis) index.push_back(f.index[axis]);
@@ -58,7 +57,7 @@ json finding_json(const OpDescriptor& op, const Finding& f) {
   return j;
 }
 
-/// The call made before the case, as the kernel took it; empty where there is none.
+/// Describes the call made before the case, as the kernel took it; empty if there is none.
 std::string before(const OpDescriptor& op, const Kernel& kernel, const Case& c) {
   if (c.prelude.empty()) return {};
   const Case first = admitted(op, kernel, prelude_of(op, c));
@@ -71,11 +70,12 @@ std::string says(const OpDescriptor& op, const Kernel& kernel, Case c) {
   return describe(op, c) + (prelude.empty() ? "" : ", ") + prelude;
 }
 
-/// Of the tensors that are not dense in this case, which is laid out again as it was. On Vulkan the device decides how far rows lie.
+/// Returns the strides of the tensors that are not dense in this case, by repeating its layout. On Vulkan the device
+/// decides the distance of far rows.
 json strides_json(const OpDescriptor& op, const Kernel& kernel, const Case& c) {
   json strides = json::object();
-  const bool far = c.layout == Layout::far_rows, on_gpu = kernel.backend == Backend::cuda || kernel.backend == Backend::vulkan;
-  if (c.layout == Layout::tight || c.layout == Layout::offset || (far && kernel.backend == Backend::vulkan)) return strides;
+  const bool far = c.layout == Layout::far_rows, on_gpu = !traits(kernel.backend).host;
+  if (c.layout == Layout::tight || c.layout == Layout::offset || (far && traits(kernel.backend).bounded_buffers)) return strides;
   try {
     constexpr std::size_t kRoom = std::size_t{180} << 30;
     Arena arena(Worker::kArenaBytes, kRoom);
@@ -131,12 +131,12 @@ std::string status_of(const KernelResult& result) {
 
 std::string file_name(std::string_view kernel, std::string_view obligation) {
   std::string text = fmt::format("{}.{}.json", kernel, obligation);
-  // Names of foreign libraries and symbols may hold anything.
+  // Names of foreign libraries and symbols may contain any character.
   std::ranges::replace_if(text, [](unsigned char c) { return std::isalnum(c) == 0 && c != '.' && c != '_' && c != '-'; }, '-');
   return text;
 }
 
-/// Clauses of each operation that ran at least once, with the sum of their evaluations.
+/// Returns the clauses of each operation that ran at least once, with the sum of their evaluations.
 json clause_totals(const std::vector<json>& kernels) {
   std::map<std::string, std::map<std::string, std::uint64_t>> sums;
   for (const json& k : kernels)
@@ -151,7 +151,8 @@ json clause_totals(const std::vector<json>& kernels) {
   return totals;
 }
 
-/// Operations with a kernel whose clauses were all within reach: the check of them neither failed before its end nor was left out.
+/// Returns the operations with a kernel for which all clauses could run: the check of clauses neither failed early nor
+/// was skipped.
 std::set<std::string> judged_by_clause(const std::vector<json>& kernels) {
   std::set<std::string> ops;
   for (const json& k : kernels) {
@@ -216,7 +217,8 @@ json make_report(std::vector<json> kernels, const json& settings, double seconds
   }
   const json clauses = clause_totals(kernels);
   json never = json::array();
-  // A run of one obligation alone is not meant to reach the ensures clauses; of a shard's, others may reach those that it does not.
+  // A run of a single obligation may not reach the ensures clauses; in a shard, other shards may reach the clauses that
+  // it does not.
   const bool whole = settings.value("obligation", "").empty() && settings.value("shard", "").empty();
   const std::set<std::string> judged = judged_by_clause(kernels);
   for (const json& c : clauses)
@@ -245,7 +247,7 @@ void write_replays(json& report, const std::filesystem::path& directory) {
       if (!o.contains("counterexample")) continue;
       const auto path = directory / file_name(k["kernel"].get<std::string>(), o["id"].get<std::string>());
       json replay = o["counterexample"];
-      replay.erase("drawn_errors");  // pictures are for reports
+      replay.erase("drawn_errors");  // pictures are for reports only
       replay["finding"].erase("errors");
       files::write(path, replay.dump(2) + "\n");
       o["counterexample"]["file"] = path.string();
@@ -258,92 +260,6 @@ void write_report(json& report, const std::filesystem::path& directory) {
   files::write(directory / "junit.xml", junit_xml(report));
   files::write(directory / "assay.sarif", sarif(report));
   files::write(directory / "report.html", html_page(report));
-}
-
-void name_foreign(json& report, const plugin::Source& source) {
-  json foreign{{"library", std::filesystem::absolute(source.library).lexically_normal().string()}, {"symbol", source.symbol}, {"declared", source.declared}};
-  if (!source.shim_name.empty()) foreign.update({{"shim", source.shim}, {"shim_file", source.shim_name}});
-  if (source.shader) foreign["shader"] = true;
-  for (json& k : report["kernels"]) {
-    k["foreign"] = foreign;
-    for (json& o : k["obligations"])
-      if (o.contains("counterexample")) o["counterexample"]["foreign"] = foreign;
-  }
-}
-
-namespace {
-
-/// A replay file as it stands, with messages that name it.
-class ReplayFile {
- public:
-  explicit ReplayFile(const std::filesystem::path& path) : path_(path.string()) {
-    const std::string text = files::read(path, "name a file written by `assay falsify`");
-    try {
-      document_ = json::parse(text);
-    } catch (const json::parse_error& e) {
-      fail(fmt::format("is not JSON: {}", e.what()));
-    }
-  }
-
-  [[noreturn]] void fail(const std::string& problem, const std::string& remedy = "name a file written by `assay falsify`") const {
-    throw InputError(path_, problem, remedy);
-  }
-  std::string text(const char* key) const { return text(document_, key); }
-  std::string text(const json& map, const char* key) const {
-    if (!map.is_object() || !map.contains(key) || !map[key].is_string())
-      fail(fmt::format("the key '{}' is missing or not text", key));
-    return map[key].get<std::string>();
-  }
-  const json& document() const { return document_; }
-
-  /// What the file says of a foreign kernel.
-  plugin::Source foreign() const {
-    const json& from = document_["foreign"];
-    plugin::Source source{text(from, "library"), text(from, "symbol"), {}, {}, text(from, "declared")};
-    if (from.contains("shim")) source.shim = text(from, "shim"), source.shim_name = text(from, "shim_file");
-    source.shader = from.contains("shader");
-    return source;
-  }
-
- private:
-  std::string path_;
-  json document_;
-};
-
-}  // namespace
-
-Replay read_replay(const std::filesystem::path& path, const std::string& library) {
-  const ReplayFile file(path);
-  if (file.text("schema") != kReplaySchema)
-    file.fail(fmt::format("has the schema '{}'", file.text("schema")), fmt::format("this version reads {}", kReplaySchema));
-  Replay replay;
-  replay.op = &operation(file.text("op"));
-  if (file.document().contains("foreign")) {
-    plugin::Source source = file.foreign();
-    if (!library.empty()) source.library = library;
-    replay.foreign = std::make_unique<plugin::ForeignKernel>(*replay.op, std::move(source));
-    replay.kernel = &replay.foreign->kernel();
-  } else {
-    if (!library.empty()) file.fail("holds no foreign kernel", "leave --lib out");
-    replay.kernel = &kernel(file.text("kernel"));
-  }
-  if (replay.kernel->op != replay.op->name)
-    file.fail(fmt::format("names the kernel {}, which is not one of {}", replay.kernel->id, replay.op->name));
-  const std::string id = file.text("obligation");
-  for (const Obligation& o : obligations(replay.op->name))
-    if (o.info->id == id) replay.obligation = &o;
-  if (replay.obligation == nullptr)
-    file.fail(fmt::format("names the obligation {}, which {} does not have", id, replay.op->file),
-              fmt::format("`assay explain {}` lists them", replay.op->name));
-  if (!file.document().contains("case")) file.fail("the key 'case' is missing");
-  replay.the_case = case_from_json(*replay.op, file.document()["case"], path.string() + ": case");
-  if (file.document().contains("race")) {
-    const std::string order = file.text(file.document()["race"], "other");
-    std::uint64_t other = 0;
-    if (std::from_chars(order.data(), order.data() + order.size(), other).ec != std::errc{}) file.fail(fmt::format("'{}' is no order of threads", order));
-    replay.other_order = other;
-  }
-  return replay;
 }
 
 }  // namespace assay::falsify

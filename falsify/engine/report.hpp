@@ -3,60 +3,43 @@
 #pragma once
 
 #include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "falsify/engine/campaign.hpp"
-#include "plugin/foreign.hpp"
 
 namespace assay::falsify {
 
 inline constexpr std::string_view kReportSchema = "assay-report/1";
 inline constexpr std::string_view kReplaySchema = "assay-replay/1";
 
-/// Everything that a campaign against one kernel found, as one JSON object. `status` is that of the kernel.
+/// Returns all findings of a campaign against one kernel, as one JSON object. `status` is the kernel's.
 nlohmann::json to_json(const OpDescriptor& op, const KernelResult& result);
 
-/// The whole report of a run over several kernels: totals, and clauses that were never evaluated (not judged where
-/// settings["obligation"] names one obligation or settings["shard"] a shard). `exit_code` is 0, 1 or 4, until a command that knows better sets it.
+/// Returns the whole report of a run over several kernels: totals, and clauses that were never evaluated (not judged if
+/// settings["obligation"] names one obligation or settings["shard"] a shard). `exit_code` is 0, 1 or 4, until a command
+/// overrides it.
 nlohmann::json make_report(std::vector<nlohmann::json> kernels, const nlohmann::json& settings, double seconds);
 
-/// A report as write_report() wrote it. Throws InputError naming the file, what is wrong in it and where, unless it is valid
-/// by falsify/report.schema.json.
+/// Reads a report written by write_report(). Throws InputError naming the file, the error and its place, unless it is
+/// valid by falsify/report.schema.json.
 nlohmann::json read_report(const std::filesystem::path& file);
 
-/// Writes into every kernel of the report, and into its replay files, what it takes to find the foreign kernel again.
-void name_foreign(nlohmann::json& report, const plugin::Source& source);
-
-/// True where something was falsified or mistrusted, or a clause was never evaluated.
+/// True if something was falsified or mistrusted, or a clause was never evaluated.
 bool report_failed(const nlohmann::json& report);
 
-/// For a terminal: one line per kernel, then each finding with its case and replay command.
+/// Formats the report for a terminal: one line per kernel, then each finding with its case and replay command.
 std::string table(const nlohmann::json& report);
 
-/// Throws InputError unless files can be written to the folder, which is made where it is missing: asked for before a
-/// campaign, not after it.
+/// Throws InputError unless files can be written to the folder, which is created if missing: checked before a campaign,
+/// not after it.
 void expect_writable(const std::filesystem::path& directory);
 
-/// Writes report.json, junit.xml, assay.sarif, report.html and replay/*.json into `directory` and puts each replay file's
-/// path into the report. Throws InputError if a file cannot be written.
+/// Writes report.json, junit.xml, assay.sarif, report.html and replay/*.json into `directory` and puts each replay
+/// file's path into the report. Throws InputError if a file cannot be written.
 void write_report(nlohmann::json& report, const std::filesystem::path& directory);
-/// Replay files only.
+/// Writes replay files only.
 void write_replays(nlohmann::json& report, const std::filesystem::path& directory);
-
-/// A replay file read back.
-struct Replay {
-  const OpDescriptor* op = nullptr;
-  const Kernel* kernel = nullptr;
-  const Obligation* obligation = nullptr;
-  Case the_case;
-  std::optional<std::uint64_t> other_order{};  ///< of threads, where the finding is a race
-  std::unique_ptr<plugin::ForeignKernel> foreign;  ///< owns `kernel`, where that is foreign
-};
-/// `library`, if not empty, takes the place of the foreign kernel's. Throws InputError naming the file, the key and the
-/// remedy.
-Replay read_replay(const std::filesystem::path& file, const std::string& library = {});
 
 }  // namespace assay::falsify

@@ -15,7 +15,7 @@ namespace assay::falsify {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr Index kExhaustive = 4;  // dims up to here are searched completely, where the descent came so far
+constexpr Index kExhaustive = 4;  // dims up to this are searched exhaustively, if the descent gets there
 constexpr int kSeeds = 2;         // draws of each strategy and layout in that search
 constexpr std::chrono::seconds kExhaustiveTime{1};
 
@@ -35,7 +35,7 @@ class Search {
     return fails_(c);
   }
 
-  /// Greedy descent: the first shrink that still fails, until none does.
+  /// Greedy descent: takes the first shrink that still fails, until none does.
   Case descend(const rc::Shrinkable<Case>& from) {
     rc::Shrinkable<Case> current = from;
     for (bool found = true; found && in_time_;) {
@@ -51,8 +51,8 @@ class Search {
     return current.value();
   }
 
-  /// The failing case with the smallest dims (by sum, then first dim first) among all up to 4. A case that the descent left with a
-  /// larger dim needs one as a rule: there is nothing to search.
+  /// Returns the failing case with the smallest dims (by sum, then by first dim) among all with dims up to 4. If the
+  /// descent left a larger dim, the failure usually needs it: nothing to search.
   Case exhaust(const Case& from) {
     for (std::size_t d = 0; d < from.dims.size(); ++d)
       if (from.dims[d] > kExhaustive * op_.dims[d].multiple && !is_given(d)) return from;
@@ -139,7 +139,7 @@ Shrunk shrink(const OpDescriptor& op, const ObligationInfo& obligation, const rc
   Case c = search.descend(failing);
   const Case exhausted = search.exhaust(c);
   if (exhausted != c) c = search.descend(shrinkable(op, spec, exhausted));
-  // Only then values: the case carries them itself, so they no longer depend on the strategy.
+  // Fix the values last: an explicit case no longer depends on its strategy.
   Case fixed = c;
   const auto values_of = [&](const Case& x) { return keep_to(op, kernel, make_problem(op, x, kernel.arithmetic, kernel.storage)).values; };
   fixed.values = values_of(c);
@@ -147,7 +147,7 @@ Shrunk shrink(const OpDescriptor& op, const ObligationInfo& obligation, const rc
   for (const auto& list : fixed.values) count += list.size();
   if (count > 0 && count <= kMostValues && search.fails(fixed)) {
     c = search.descend(shrinkable(op, spec, fixed));
-    c.values = values_of(c);  // integers that the kernel fixes are not simpler than it fixes them
+    c.values = values_of(c);  // integers fixed by the kernel cannot be simplified further
   }
   shrunk.smallest = c;
   shrunk.tried = search.tried;

@@ -1,4 +1,4 @@
-// From a failing case to the smallest one.
+// Shrinks a failing case to the smallest one.
 #pragma once
 
 #include <rapidcheck/Shrinkable.h>
@@ -12,19 +12,19 @@
 
 namespace assay::falsify {
 
-/// True where the obligation fails on the case.
+/// True if the obligation fails on the case.
 using Fails = std::function<bool(const Case&)>;
 
 struct Shrunk {
   Case smallest;
   int tried = 0;       ///< cases run while shrinking
   double seconds = 0;
-  bool complete = true; ///< false where the time ran out first
+  bool complete = true; ///< false if the time ran out first
 };
 
-/// Dims first: RapidCheck's shrinks; where they end with all dims up to 4, every smaller combination of dims with every strategy
-/// and layout, for a second at most; then values toward 0, 1 and small integers, with the dims fixed. Dims stay that are `given`
-/// (CampaignOptions::dims).
+/// Shrinks dims first: RapidCheck's shrinks; if these end with all dims up to 4, every smaller combination of dims with
+/// every strategy and layout, for a second at most; then values toward 0, 1 and small integers, with the dims fixed.
+/// Dims that are `given` (CampaignOptions::dims) stay.
 Shrunk shrink(const OpDescriptor& op, const ObligationInfo& obligation, const rc::Shrinkable<Case>& failing,
               const Kernel& kernel, const Fails& fails, std::chrono::milliseconds budget, std::span<const Index> given = {});
 

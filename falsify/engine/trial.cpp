@@ -12,9 +12,9 @@
 namespace assay::falsify {
 namespace {
 
-Finding structural(std::string kind, std::string message) { return {std::move(kind), std::move(message), "", {}, 0, 0, 0}; }
+Finding structural(Finding::Kind kind, std::string message) { return {kind, std::move(message), "", {}, 0, 0, 0}; }
 
-/// A reply other than `done` ends the check. `advice`: of a kernel that has never returned as one does.
+/// Ends the check after a reply other than `done`. `advice` applies to a kernel that has never returned normally.
 [[noreturn]] void interrupt(const Reply& reply, std::string_view advice) {
   using Status = Reply::Status;
   Outcome outcome;
@@ -29,10 +29,10 @@ Finding structural(std::string kind, std::string message) { return {std::move(ki
       break;
     case Status::unavailable: throw Unavailable("the kernel's device", reply.detail);
     case Status::invalid: throw InvalidCase(reply.detail);
-    case Status::violated: outcome = Outcome::falsify(structural("contract", reply.detail)); break;
-    case Status::failed: outcome = Outcome::falsify(structural("error", went_wrong("the call failed"))); break;
-    case Status::crashed: outcome = Outcome::falsify(structural("crash", went_wrong("the kernel crashed"))); break;
-    case Status::hung: outcome = Outcome::falsify(structural("hang", went_wrong("the kernel did not return"))); break;
+    case Status::violated: outcome = Outcome::falsify(structural(Finding::Kind::contract, reply.detail)); break;
+    case Status::failed: outcome = Outcome::falsify(structural(Finding::Kind::error, went_wrong("the call failed"))); break;
+    case Status::crashed: outcome = Outcome::falsify(structural(Finding::Kind::crash, went_wrong("the kernel crashed"))); break;
+    case Status::hung: outcome = Outcome::falsify(structural(Finding::Kind::hang, went_wrong("the kernel did not return"))); break;
     case Status::done: throw std::logic_error("interrupted by a normal return");
   }
   throw Interrupted{outcome};
@@ -45,7 +45,10 @@ std::vector<int> tensors_without(const OpDescriptor& op, Role role) {
   return found;
 }
 
-/// The same call.
+/// False where every float32 is an input as it is.
+bool rounds_inputs(const Roundings& r) { return r.of.inputs != Format::f32 || r.of.flushes_subnormals || r.aligned_floor > 0; }
+
+/// True if both problems are the same call.
 bool same_bits_in(const Problem& a, const Problem& b) {
   const auto bits = [](float x) { return std::bit_cast<std::uint32_t>(x); };
   return a.dims == b.dims && a.params == b.params && std::ranges::equal(a.values, b.values, [&](const auto& x, const auto& y) {
@@ -85,7 +88,8 @@ Preset Trial::preset(const Problem& problem) const {
   for (const int output : limits.zeroed)
     preset.values[static_cast<std::size_t>(output)].assign(static_cast<std::size_t>(problem.shape(output).size()), 0.0F);
   if (limits.absent.empty()) return preset;
-  // What the kernel does not give is right from the beginning, for certificates and for relations between calls.
+  // Outputs that the kernel does not write hold the right values from the start, for certificates and for relations
+  // between calls.
   if (!whole_ || !same_bits_in(whole_->first, problem)) whole_.emplace(problem, oracle(problem));
   const std::vector<std::vector<Bounded>>& want = whole_->second;
   const std::vector<int> outputs = outputs_of(op_);
@@ -102,12 +106,11 @@ Stage Trial::stage(const Problem& problem, Poison poison, Preset preset) const {
   Case placed = case_;
   std::optional<std::size_t> only_far;
   std::size_t most_bytes = SIZE_MAX;
-  if (kernel_.backend == Backend::vulkan) {
-    placed.placement = Placement::sentinels;  // buffers have no fences there
-    if (placed.layout == Layout::far_rows) most_bytes = worker_.largest_buffer(kernel_);
-  }
-  // A GPU has memory for one such tensor.
-  if (kernel_.backend == Backend::cuda || kernel_.backend == Backend::vulkan) only_far = random("far tensor").below(problem.values.size());
+  const BackendTraits backend = traits(kernel_.backend);
+  if (!backend.guard_pages) placed.placement = Placement::sentinels;
+  if (backend.bounded_buffers && placed.layout == Layout::far_rows) most_bytes = worker_.largest_buffer(kernel_);
+  // A GPU has memory for one such tensor only.
+  if (!backend.host) only_far = random("far tensor").below(problem.values.size());
   return {worker_.arena(), problem, placed, poison, std::move(preset), only_far, most_bytes};
 }
 
@@ -116,7 +119,7 @@ Run Trial::run(const Problem& problem, Poison poison, contract::Level level) {
   last_.reset();
   if (const auto why = outside(kernel_, problem)) {
     Outcome outcome = Outcome::not_applicable("it takes a call that the kernel does not: " + *why);
-    // What is drawn, or tried on the way to a smaller case, is the kernel's to refuse; other calls and values are a relation's need.
+    // Only drawn dims and params count as a refusal; other calls are the relation's choice.
     const bool drawn = problem.dims == case_.dims && problem.params == case_.params;
     if (drawn && kernel_.limits->refuse && kernel_.limits->refuse(problem.dims, problem.params))
       outcome.kind = Outcome::Kind::refused, outcome.reason = *why;
@@ -128,7 +131,7 @@ Run Trial::run(const Problem& problem, Poison poison, contract::Level level) {
   const Reply reply = worker_.run(op_, kernel_, problem.dims, problem.params, stage.tensors(), level);
   if (!knows_how && !kernel_.advice.empty() && reply.status == Reply::Status::done && stage.untouched()) {
     last_.reset();
-    throw Interrupted{Outcome::falsify(structural("error", fmt::format("{} (it returned, and wrote no output)", kernel_.advice)))};
+    throw Interrupted{Outcome::falsify(structural(Finding::Kind::error, fmt::format("{} (it returned, and wrote no output)", kernel_.advice)))};
   }
   std::optional<std::string> damage;
   Run run;
@@ -141,7 +144,7 @@ Run Trial::run(const Problem& problem, Poison poison, contract::Level level) {
     return run;
   }
   last_.reset();
-  if (damage) throw Interrupted{Outcome::falsify(structural("out of bounds", *damage))};
+  if (damage) throw Interrupted{Outcome::falsify(structural(Finding::Kind::out_of_bounds, *damage))};
   interrupt(reply, knows_how ? "" : kernel_.advice);
 }
 
@@ -155,7 +158,7 @@ std::optional<Outcome> Trial::reject(const Problem& problem, std::string_view wh
   const Reply reply = worker_.run(op_, kernel_, problem.dims, problem.params, stage.tensors(), contract::Level::off);
   const auto fails = [&](std::string_view how) {
     calls_.push_back({problem, Poison::finite, {}});
-    return Outcome::falsify(structural("contract", fmt::format("it says that it rejects {}, and {}", what, how)));
+    return Outcome::falsify(structural(Finding::Kind::contract, fmt::format("it says that it rejects {}, and {}", what, how)));
   };
   if (reply.status == Reply::Status::done) return fails("took the call");
   if (reply.status != Reply::Status::refused && reply.status != Reply::Status::failed) return fails(reply.detail);
@@ -165,18 +168,21 @@ std::optional<Outcome> Trial::reject(const Problem& problem, std::string_view wh
 
 void Trial::expect_quiet() const {
   if (!last_) return;
-  if (const auto late = last_->late_damage()) throw Interrupted{Outcome::falsify(structural("late write", *late))};
+  if (const auto late = last_->late_damage()) throw Interrupted{Outcome::falsify(structural(Finding::Kind::late_write, *late))};
 }
 
 std::vector<std::vector<Bounded>> Trial::oracle(const Problem& problem) const {
   const ArithmeticScope scope(kernel_.arithmetic);
   std::vector<std::vector<Bounded>> values(problem.values.size());
   std::vector<View<Bounded>> views;
+  const bool rounds = rounds_inputs(Roundings::current());
   for (std::size_t t = 0; t < values.size(); ++t) {
     const Shape shape = problem.shape(static_cast<int>(t));
     values[t].reserve(static_cast<std::size_t>(shape.size()));
-    const bool real = is_floating(problem.dtype(static_cast<int>(t)));
-    for (const float x : problem.values[t]) values[t].push_back(real ? Bounded::input(x) : Bounded(x, 0, 0, false));
+    if (rounds && is_floating(problem.dtype(static_cast<int>(t))))
+      for (const float x : problem.values[t]) values[t].push_back(Bounded::input(x));
+    else
+      for (const float x : problem.values[t]) values[t].emplace_back(x, 0, 0, false);
     values[t].resize(static_cast<std::size_t>(shape.size()));
     views.emplace_back(values[t].data(), shape);
   }
@@ -192,36 +198,56 @@ std::vector<std::vector<Bounded>> Trial::oracle(const Problem& problem) const {
   return outputs;
 }
 
-/// The oracle of the call that has the sample's places alone, each of its values at the place it is of.
-std::vector<std::vector<Bounded>> Trial::affordable_oracle(const Problem& problem) const {
+/// Returns the oracle of a call reduced to the sample's places.
+std::vector<Trial::Judged> Trial::affordable_oracle(const Problem& problem) const {
+  std::vector<Judged> judged;
   const auto sample = sample_of(*problem.op, problem.dims, random("sample"));
-  if (!sample) return oracle(problem);
-  Problem part = problem;
+  if (!sample) {
+    for (std::vector<Bounded>& want : oracle(problem)) judged.push_back({std::move(want), {}});
+    return judged;
+  }
+  Problem part{problem.op, problem.dims, problem.params, {}, problem.storage, problem.exact, problem.integers_kept};
   part.dims[sample->dim] = static_cast<Index>(sample->at.size());
+  part.values.resize(problem.values.size());
   const auto positions = [&](int t) { return sampled_positions(problem.op->tensors[static_cast<std::size_t>(t)], problem.dims, *sample); };
   for (std::size_t t = 0; t < problem.values.size(); ++t) {
     if (problem.values[t].empty()) continue;
-    part.values[t].clear();
-    for (const std::size_t at : positions(static_cast<int>(t))) part.values[t].push_back(problem.values[t][at]);
+    const std::vector<std::size_t> places = positions(static_cast<int>(t));
+    part.values[t].resize(places.size());
+    std::ranges::transform(places, part.values[t].begin(), [&](std::size_t at) { return problem.values[t][at]; });
   }
-  const auto judged = oracle(part);
-  std::vector<std::vector<Bounded>> want;
   const std::vector<int> outputs = outputs_of(*problem.op);
-  for (std::size_t o = 0; o < outputs.size(); ++o) {
-    std::vector<Bounded>& all = want.emplace_back(static_cast<std::size_t>(problem.shape(outputs[o]).size()), unjudged());
-    const std::vector<std::size_t> places = positions(outputs[o]);
-    for (std::size_t i = 0; i < places.size(); ++i) all[places[i]] = judged[o][i];
-  }
-  return want;
+  std::vector<std::vector<Bounded>> wants = oracle(part);
+  for (std::size_t o = 0; o < outputs.size(); ++o) judged.push_back({std::move(wants[o]), positions(outputs[o])});
+  return judged;
 }
 
 Outcome Trial::against_oracle(Tier tier, const Problem& problem, const Run& run) const {
-  const auto want = affordable_oracle(problem);
+  const std::vector<Judged> judged = affordable_oracle(problem);
   Outcome outcome;
   const std::vector<int> outputs = outputs_of(op_);
   for (std::size_t o = 0; o < outputs.size(); ++o)
-    outcome &= compare(tier, op_.tensors[static_cast<std::size_t>(outputs[o])].name, problem.shape(outputs[o]),
-                       run.outputs[o], want[o], problem.dtype(outputs[o]));
+    outcome &= compare(tier, op_.tensors[static_cast<std::size_t>(outputs[o])].name, problem.shape(outputs[o]), run.outputs[o],
+                       judged[o].want, problem.dtype(outputs[o]), judged[o].places);
+  return outcome;
+}
+
+Outcome Trial::against_copies(const Problem& problem, const Run& run) const {
+  if (!keeps_payloads(op_) || strictest() != Tier::bits) return {};
+  std::vector<std::vector<float>> values = problem.values;
+  std::vector<View<float>> views;
+  for (std::size_t t = 0; t < values.size(); ++t) {
+    const Shape shape = problem.shape(static_cast<int>(t));
+    values[t].resize(static_cast<std::size_t>(shape.size()));
+    views.emplace_back(values[t].data(), shape);
+  }
+  falsify::oracle(op_.name).mirror(views, problem.params);
+  Outcome outcome;
+  const std::vector<int> outputs = outputs_of(op_);
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    const auto t = static_cast<std::size_t>(outputs[o]);
+    outcome &= compare_payloads(op_.tensors[t].name, problem.shape(outputs[o]), run.outputs[o], values[t]);
+  }
   return outcome;
 }
 

@@ -19,19 +19,20 @@
 #include <utility>
 
 #include "core/errors.hpp"
-#include "falsify/engine/child_exit.hpp"
-#include "falsify/engine/child_process.hpp"
 #include "falsify/engine/load.hpp"
-#include "falsify/engine/sandbox.hpp"
 #include "runtime/cuda_host/thread_order.hpp"
+#include "runtime/new_memory.hpp"
+#include "system/child_exit.hpp"
+#include "system/child_process.hpp"
+#include "system/sandbox.hpp"
 
 namespace assay::falsify {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-/// A device's driver may take seconds to start, more while others start theirs: no fault of the kernel's.
+/// A device's driver may take seconds to start, longer while others start: not the kernel's fault.
 constexpr std::chrono::minutes kStartLimit{2};
-/// Addresses, hardly any of them with memory: room for ten tensors of 2^32 floats (Layout::far_rows).
+/// Address space, hardly any of it backed by memory: room for ten tensors of 2^32 floats (Layout::far_rows).
 constexpr std::size_t kFarArena = std::size_t{180} << 30;
 constexpr std::size_t kMaxExtents = 16;
 
@@ -42,7 +43,7 @@ void set_text(char (&field)[N], std::string_view text) {
   field[n] = '\0';
 }
 
-/// A field that a kernel gone astray may have overwritten: never read past it, and text that JSON can hold.
+/// Reads a field that a faulty kernel may have overwritten: bounded length, and valid UTF-8 for JSON.
 template <std::size_t N>
 std::string get_text(const char (&field)[N]) {
   const std::string text(field, strnlen(field, N));
@@ -50,31 +51,30 @@ std::string get_text(const char (&field)[N]) {
   return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
 }
 
-/// No driver of a device is in the process.
-bool on_host(Backend backend) { return backend == Backend::cpu || backend == Backend::cuda_host; }
-
-/// Each case frees what the next asks for, and new pages take longer than what is done with them.
+/// Keeps freed memory: each case frees what the next allocates, and new pages cost more than the work on them.
 void keep_freed_memory() {
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, 256 << 20);
 }
 
-/// What is large has pages of its own, which are gone once it is freed: what a kernel uses after that is no more there. On a device it is
-/// the driver that allocates, and lavapipe does so for each workgroup: more of it stays.
+/// Maps large blocks with mmap so that free() unmaps them and a use-after-free faults. On a device the driver
+/// allocates, lavapipe for each workgroup: a higher threshold there.
 void give_freed_memory_back(Backend backend) {
-  const bool host = on_host(backend);
+  const bool host = traits(backend).host;
   mallopt(M_MMAP_MAX, 65536);
   mallopt(M_MMAP_THRESHOLD, host ? 128 << 10 : 32 << 20);
   mallopt(M_TRIM_THRESHOLD, host ? 128 << 10 : 64 << 20);
+  // What a kernel on the host allocates by itself holds floats near the largest, 0x7f7f7f7f, until it is written.
+  constexpr int kFreed = 0x80;  // what is freed is filled with this, what is allocated with its complement
+  if (host) mallopt(M_PERTURB, kFreed);
 }
 
 void protect(const Arena& arena, std::size_t begin, std::size_t end, int access) {
   if (begin < end) mprotect(arena.base() + begin, end - begin, access);
 }
 
-/// What of the arena this process may touch: the tensors' regions. The pages that the case asks for right beside tensors, and everything
-/// farther away, stay inaccessible from one call to the next: changing pages takes longer than many a call, and the more of them larger
-/// cases have touched. This process's mapping only.
+/// Makes all but the tensors' regions inaccessible, in this process's mapping only. Guard pages persist between calls
+/// because mprotect can cost more than the kernel, the more so the more pages larger cases have touched.
 class Fences {
  public:
   explicit Fences(const Arena& arena) : arena_(arena), reach_(arena.bytes()) {}
@@ -82,7 +82,7 @@ class Fences {
   void set(std::span<const Placed> tensors) {
     std::vector<Placed::Piece> gaps;
     std::size_t end = 0;
-    for (const Placed& tensor : tensors)  // in the order of their addresses
+    for (const Placed& tensor : tensors)  // in address order
       for (std::size_t i = 0; i < tensor.pieces; ++i) {
         const Placed::Piece piece = tensor.piece(i);
         gaps.push_back({end, piece.begin});
@@ -98,7 +98,7 @@ class Fences {
 
  private:
   const Arena& arena_;
-  std::size_t reach_;  ///< everything behind it is inaccessible
+  std::size_t reach_;  ///< everything beyond is inaccessible
   std::vector<Placed::Piece> gaps_;
 };
 
@@ -106,7 +106,7 @@ struct Refused {
   std::string why;
 };
 
-/// Runs on tensors where they lie (host) or on copies of their whole regions, sentinels included (devices).
+/// Runs on tensors in place (host) or on copies of their whole regions, sentinels included (devices).
 void run_on(Device& device, const Kernel& kernel, Call call, const Arena& arena, Fences& fences,
             std::span<const Placed> placed) {
   fences.set(placed);
@@ -127,7 +127,10 @@ void run_on(Device& device, const Kernel& kernel, Call call, const Arena& arena,
     call.tensors[t] = {p.dtype, address, p.shape, p.strides};
   }
   if (const auto why = refuses(kernel, call)) throw Refused{*why};
-  kernel.run(call, device);
+  {
+    const PoisonNewMemory poison;
+    kernel.run(call, device);
+  }
   device.synchronize();
   for (std::size_t t = 0; t < buffers.size(); ++t)
     for (std::size_t i = 0; i < placed[t].pieces; ++i) {
@@ -138,7 +141,7 @@ void run_on(Device& device, const Kernel& kernel, Call call, const Arena& arena,
   if (!messages.empty()) throw DeviceError("validation", fmt::format("{} messages", messages.size()), messages.front());
 }
 
-/// `kept`: what its calls before had added to its memory, named where it is most of what they may add.
+/// Describes the end of the process. `kept`: memory that earlier calls added, reported if it is most of the allowance.
 std::string how_it_ended(int status, std::size_t kept) {
   std::string how = WIFSIGNALED(status) ? fmt::format("signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
                                         : fmt::format("the process exited with status {} inside the call", WEXITSTATUS(status));
@@ -152,7 +155,7 @@ std::string how_it_ended(int status, std::size_t kept) {
 }  // namespace
 
 struct Worker::Mailbox {
-  bool only_device;  ///< is asked for, no call
+  bool only_device;  ///< request for the device only, no call
   const Kernel* kernel;
   Beside beside;
   std::size_t dims, params, tensors;
@@ -163,7 +166,7 @@ struct Worker::Mailbox {
   char detail[8192];
   char device[256];
   std::size_t largest_buffer;
-  std::size_t kept;  ///< bytes that calls have added to the process's private memory, when it was last looked at
+  std::size_t kept;  ///< private memory that calls have added, at the last look
 };
 
 Worker::Worker(std::chrono::milliseconds limit, std::size_t arena_bytes)
@@ -200,10 +203,10 @@ void Worker::start(Backend backend) {
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     throw Unavailable("worker process", fmt::format("socketpair failed: {}", std::strerror(errno)));
   output_ = std::make_unique<KernelOutput>();
-  malloc_trim(0);  // what is free is not copied
+  malloc_trim(0);  // free memory need not be copied
   pid_ = fork_process();
   if (pid_ == 0) {
-    enter_sandbox(ends[1], output_->theirs(), on_host(backend) ? Sandbox::host : Sandbox::device);
+    enter_sandbox(ends[1], output_->theirs(), traits(backend).host ? Sandbox::host : Sandbox::device);
     serve(ends[1]);
   }
   close(ends[1]);
@@ -216,7 +219,7 @@ void Worker::serve(int channel) {
   if (order_ != 0) setenv(cuda_host::kThreadOrder, std::to_string(order_).c_str(), 1);
   const pid_t self = getpid();
   const std::size_t at_first = data_bytes();
-  constexpr std::uint64_t kSeldom = 16;  // after the first calls: asking takes as long as a small call
+  constexpr std::uint64_t kSeldom = 16;  // interval after the first calls, since data_bytes() costs as much as a small call
   Fences fences(arena_);
   char byte;
   for (std::uint64_t calls = 0; read(channel, &byte, 1) == 1; ++calls) {
@@ -241,14 +244,14 @@ void Worker::serve(int channel) {
       m.status = Reply::Status::refused;
       set_text(m.detail, e.why);
     } catch (const Unavailable& e) {
-      // A device that is here and lacks something for this call (memory, a limit) passes this one call on.
+      // A device that is present but lacks something for this call (memory, a limit) refuses this call only.
       m.status = device_is_here ? Reply::Status::refused : Reply::Status::unavailable;
       set_text(m.detail, e.what());
     } catch (const std::exception& e) {
       m.status = Reply::Status::failed;
       set_text(m.detail, e.what());
     }
-    if (getpid() != self) leave(0);  // a process that the kernel forked has returned from it
+    if (getpid() != self) leave(0);  // a child forked by the kernel has returned from it
     if (calls < kSeldom || calls % kSeldom == 0) m.kept = std::max(data_bytes(), at_first) - at_first;
     if (write(channel, &byte, 1) != 1) break;
   }
@@ -256,7 +259,8 @@ void Worker::serve(int channel) {
 }
 
 namespace {
-/// How long the thread of a process that waited most for a processor did so, since it began. 0 where the system keeps no count.
+/// Returns the longest time that any thread of a process has waited for a CPU so far; 0 if the system does not count
+/// it.
 std::chrono::nanoseconds starved(pid_t process) {
   std::chrono::nanoseconds most{0};
   std::error_code gone;
@@ -271,7 +275,7 @@ std::chrono::nanoseconds starved(pid_t process) {
 
 Reply Worker::wait(std::chrono::milliseconds limit) {
   using std::chrono::steady_clock;
-  // Processes that the kernel started may hold the channel open after it has ended: that is asked for by itself.
+  // Processes started by the kernel may hold the channel open after the worker has ended, so poll its pidfd too.
   pollfd fds[] = {{channel_, POLLIN, 0}, {process_, POLLIN, 0}, {output_->ours(), POLLIN, 0}};
   bool ready = false;
   const auto wait_for = [&](std::chrono::nanoseconds time) {
@@ -282,8 +286,8 @@ Reply Worker::wait(std::chrono::milliseconds limit) {
       ready = fds[0].revents != 0 || fds[1].revents != 0;
     } while (!ready && steady_clock::now() < until);
   };
-  // On a busy machine a call is not to blame for the time in which others run. Threads of its own may keep each other waiting,
-  // though: hence an end to patience. Most calls end before it is worth asking how long they have waited.
+  // Do not count time spent waiting for a CPU. Cap the allowance, since a kernel's own threads can starve one another.
+  // Most calls end before the first look at the waiting time.
   constexpr int kPatience = 5;
   const auto begin = steady_clock::now();
   wait_for(limit / 4);
@@ -306,7 +310,7 @@ Reply Worker::wait(std::chrono::milliseconds limit) {
 }
 
 Reply Worker::ended() {
-  constexpr int kExit = 1000;  // milliseconds from closing the channel, which comes with an exit, to the exit itself
+  constexpr int kExit = 1000;  // milliseconds from the closing of the channel at exit to the exit itself
   const bool closed = !has_ended(pid_, kExit);
   const std::string how = how_it_ended(end_process(pid_), mailbox_->kept);
   close_ends();
@@ -329,7 +333,7 @@ Reply Worker::ask(std::chrono::milliseconds limit) {
 
 std::optional<Reply> Worker::start_device(const Kernel& kernel) {
   start(kernel.backend);
-  *mailbox_ = {};  // whatever the process before may have left there
+  *mailbox_ = {};  // discard data of the previous process
   mailbox_->only_device = true;
   mailbox_->kernel = &kernel;
   const Reply reply = ask(kStartLimit);
@@ -348,21 +352,6 @@ std::size_t Worker::largest_buffer(const Kernel& kernel) {
 
 namespace {
 
-/// Checks in this process: at this level, requires clauses at least.
-class Checks {
- public:
-  explicit Checks(contract::Level level) { contract::set_level(std::max(level, contract::Level::pre)); }
-  ~Checks() { contract::set_level(before_); }
-  Checks(const Checks&) = delete;
-  Checks& operator=(const Checks&) = delete;
-
- private:
-  contract::Level before_ = contract::level();
-};
-
-/// A call has come to an end after which its outputs are not looked at.
-struct NoOutputs {};
-
 Call call_in(const Arena& arena, std::span<const Index> dims, std::span<const double> params, std::span<const Placed> tensors) {
   Call call{{dims.begin(), dims.end()}, {params.begin(), params.end()}, {}};
   for (const Placed& t : tensors) call.tensors.push_back({t.dtype, arena.base() + t.data, t.shape, t.strides});
@@ -375,11 +364,8 @@ std::optional<std::string> Worker::forbids(const OpDescriptor& op, const Kernel&
                                            std::span<const double> params, std::span<const Placed> tensors) const {
   const Call call = call_in(arena_, dims, params, tensors);
   if (refuses_storage(kernel, call)) return std::nullopt;
-  Kernel idle = kernel;
-  idle.run = [](const Call&, Device&) {};
   try {
-    const Checks checks(contract::Level::pre);
-    op.checked(call, idle, assay::device(Backend::cpu));
+    op.check_requires(call);
   } catch (const ContractViolation& e) {
     return e.what();
   }
@@ -394,21 +380,18 @@ Reply Worker::run(const OpDescriptor& op, const Kernel& kernel, std::span<const 
   const Call call = call_in(arena_, dims, params, tensors);
   if (const auto why = refuses_storage(kernel, call)) return {Reply::Status::refused, *why};
   if (level == contract::Level::off) return run_there(kernel, dims, params, tensors, beside);
-  // The contract is checked here, around a kernel that runs there: no kernel has a part in what its contract says of it.
-  Reply reply;
-  Kernel there = kernel;
-  there.run = [&](const Call&, Device&) {
-    reply = run_there(kernel, dims, params, tensors, beside);
-    if (reply.status != Reply::Status::done) throw NoOutputs{};
-  };
+  // Check the contract here, around a call that runs in the worker: the kernel cannot influence the check.
   const std::vector<std::uint64_t> before(op.counters().begin(), op.counters().end());
   try {
-    const Checks checks(level);
-    op.checked(call, there, assay::device(Backend::cpu));
-  } catch (const NoOutputs&) {
-    return reply;
+    op.check_requires(call);
   } catch (const ContractViolation& e) {
-    if (e.kind == ContractViolation::Kind::precondition) return {Reply::Status::invalid, e.what()};
+    return {Reply::Status::invalid, e.what()};
+  }
+  Reply reply = run_there(kernel, dims, params, tensors, beside);
+  if (reply.status != Reply::Status::done) return reply;
+  try {
+    if (level == contract::Level::full) op.check_ensures(call, kernel);
+  } catch (const ContractViolation& e) {
     reply = {Reply::Status::violated, e.what()};
   }
   std::vector<std::uint64_t>& evaluated = evaluated_[&op];
@@ -419,7 +402,7 @@ Reply Worker::run(const OpDescriptor& op, const Kernel& kernel, std::span<const 
 
 Reply Worker::run_there(const Kernel& kernel, std::span<const Index> dims, std::span<const double> params, std::span<const Placed> tensors,
                         Beside beside) {
-  const std::chrono::milliseconds allowed = kernel.backend == Backend::cuda_host ? kInTurn * limit_ : limit_;
+  const std::chrono::milliseconds allowed = traits(kernel.backend).time_factor * limit_;
   std::chrono::milliseconds limit = allowed;
   if (give_up_at_) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(*give_up_at_ - std::chrono::steady_clock::now());
@@ -439,7 +422,7 @@ Reply Worker::run_there(const Kernel& kernel, std::span<const Index> dims, std::
   const Reply reply = ask(limit);
   if (reply.status == Reply::Status::hung && limit < allowed) throw TimeIsUp{};
   has_returned_ = has_returned_ || reply.status == Reply::Status::done || reply.status == Reply::Status::refused;
-  // A device that has failed may fail every later call too: those are not to be blamed on their cases.
+  // A failed device may fail every later call too: do not blame the later cases.
   if (reply.status == Reply::Status::failed) restart();
   return reply;
 }

@@ -1,6 +1,6 @@
-// The process in which kernels run. The driver lays a call out in shared memory, sends one byte, and waits
-// with a time limit: a crash, a hang or an exit of the kernel is an answer like any other, and the next
-// call gets a fresh worker. Devices are opened inside the worker only.
+// The process in which kernels run. The driver lays a call out in shared memory, sends one byte, and waits with a time
+// limit: a crash, a hang or an exit of the kernel is a regular reply, and the next call gets a fresh worker. Devices
+// are opened inside the worker only.
 #pragma once
 
 #include <sys/types.h>
@@ -21,36 +21,34 @@
 
 namespace assay::falsify {
 
-/// How a call ended.
+/// End of a call.
 struct Reply {
   enum class Status {
     done,         ///< outputs may be read
-    refused,      ///< the kernel says that it cannot take the call
+    refused,      ///< the kernel declined the call
     unavailable,  ///< device or memory missing
-    invalid,      ///< a requires clause was false: the case is no call of this operation
+    invalid,      ///< a requires clause was false: the case is not a valid call of this operation
     violated,     ///< an ensures clause or certificate was false
     failed,       ///< the kernel threw, or its device reported an error or a validation message
     crashed,      ///< the process died
-    hung,         ///< no answer within the limit: keep it last
+    hung,         ///< no answer within the limit; keep last
   } status = Status::done;
   std::string detail;  ///< the reason, clause text, error, or signal
 };
 
-/// What goes on in the process while a call of a host back end runs: `load`, threads that keep its processors busy, off and on.
+/// Activity in the process during a call of a host back end: `load` runs threads that keep its processors busy
+/// intermittently.
 enum class Beside { nothing, load };
 
-/// A call was cut short by give_up_at(): nothing is known about it.
+/// Thrown if give_up_at() cut a call short: its result is unknown.
 struct TimeIsUp {};
 
 class Worker {
  public:
-  /// Times the limit that calls of cuda-host may take: it takes the threads of a device in turn.
-  static constexpr int kInTurn = 6;
-
-  /// Bytes for the tensors of a call, and what lies around them.
+  /// Bytes for the tensors of a call and their surroundings.
   static constexpr std::size_t kArenaBytes = std::size_t{1} << 31;
 
-  /// Time a call may take before it counts as a hang.
+  /// `limit`: time after which a call counts as a hang.
   explicit Worker(std::chrono::milliseconds limit, std::size_t arena_bytes = kArenaBytes);
   ~Worker();
   Worker(const Worker&) = delete;
@@ -58,29 +56,30 @@ class Worker {
 
   Arena& arena() { return arena_; }
 
-  /// Runs the kernel on tensors placed in the arena. The contract is checked around the call, in this process, at the level
-  /// given; at level off it is not asked: the call may be one that it forbids. The kernel must have existed when the process
-  /// started, as registered ones have: call restart() before the first use of another. Throws TimeIsUp.
+  /// Runs the kernel on tensors placed in the arena. Checks the contract around the call, in this process, at the given
+  /// level; level off skips the check, for calls that the contract forbids. The kernel must have existed when the
+  /// process started, as registered ones have: call restart() before using another kernel. Throws TimeIsUp.
   Reply run(const OpDescriptor& op, const Kernel& kernel, std::span<const Index> dims, std::span<const double> params,
             std::span<const Placed> tensors, contract::Level level = contract::Level::full);
-  /// What the contract's requires clauses have against a call, evaluated in this process.
+  /// Returns the violation of a requires clause by a call, evaluated in this process; empty if there is none.
   std::optional<std::string> forbids(const OpDescriptor& op, const Kernel& kernel, std::span<const Index> dims,
                                      std::span<const double> params, std::span<const Placed> tensors) const;
-  /// Of the next call alone.
+  /// Applies to the next call only.
   void beside(Beside what) { beside_ = what; }
-  /// A call of a kernel under test has returned normally.
+  /// True if a call of a kernel under test has returned normally.
   bool has_returned() const { return has_returned_; }
-  /// A call that would have time beyond this, but does not return until then, is given up.
+  /// Sets the time at which a running call is abandoned even if its limit is later.
   void give_up_at(std::chrono::steady_clock::time_point time) { give_up_at_ = time; }
-  /// Of the threads on cuda-host, from the next process on (Case::order).
+  /// Sets the thread order on cuda-host, from the next process on (Case::order).
   void set_order(std::uint64_t seed) { order_ = seed; }
-  /// Ends the process, so that the next call starts in a fresh one.
+  /// Ends the process, so that the next call starts a fresh one.
   void restart();
-  /// Evaluations of the clauses of `op` in calls that returned so far.
+  /// Returns the evaluations of the clauses of `op` in calls that returned so far.
   std::vector<std::uint64_t> clause_counts(const OpDescriptor& op) const;
-  /// Description of the device the last process ran on, as it was before any kernel ran there (empty before the first).
+  /// Returns the description of the device of the last process, taken before any kernel ran there (empty before the
+  /// first).
   const std::string& device() const { return device_; }
-  /// Device::largest_buffer() of the kernel's device, which is started; 0 where it is not here.
+  /// Starts the kernel's device and returns its Device::largest_buffer(); 0 if the device is missing.
   std::size_t largest_buffer(const Kernel& kernel);
 
  private:
@@ -88,20 +87,20 @@ class Worker {
   Reply run_there(const Kernel& kernel, std::span<const Index> dims, std::span<const double> params, std::span<const Placed> tensors,
                   Beside beside);
   void start(Backend backend);
-  /// What its process answers is the word of whatever ran there: every field is read within its bounds, and nothing in it
-  /// makes a wrong result right.
+  /// Reads the worker's reply. The reply is untrusted: every field is read within its bounds, and none of them can make
+  /// a wrong result pass.
   Reply wait(std::chrono::milliseconds limit);
-  /// The process has ended, or has closed its end.
+  /// Handles a process that has ended, or has closed its end.
   Reply ended();
-  /// Has the worker act on the mailbox.
+  /// Makes the worker act on the mailbox.
   Reply ask(std::chrono::milliseconds limit);
-  /// Starts the process and its device, which takes as long as it takes. Gives the reason where there is none.
+  /// Starts the process and its device, outside the time limit of calls. Returns the reason if there is no device.
   std::optional<Reply> start_device(const Kernel& kernel);
   [[noreturn]] void serve(int channel);
   void close_ends();
 
   Arena arena_;
-  Arena post_;  ///< of the mailbox, between two pages that nobody may touch
+  Arena post_;  ///< of the mailbox, between two inaccessible pages
   Mailbox* mailbox_;
   std::chrono::milliseconds limit_;
   std::optional<std::chrono::steady_clock::time_point> give_up_at_;

@@ -1,4 +1,4 @@
-// Files of the engine's folders that decide no verdict. Every other file there is part of the engine, a new one too.
+// Files of the engine's folders that decide no verdict. All other files there belong to the engine, including new ones.
 #pragma once
 
 #include <algorithm>
@@ -7,11 +7,11 @@
 
 namespace assay::falsify {
 
-/// Nothing that decides includes any of them (gate_test.py, bystanders).
+/// No file that decides a verdict includes any of these (gate_test.py, bystanders).
 inline constexpr std::string_view kBystanders[] = {
-    // Reports, journals, progress, and the processes that campaigns are dealt to: they pass on what campaigns found.
-    "falsify/engine/checkpoint.cpp", "falsify/engine/checkpoint.hpp", "falsify/engine/interrupt.cpp",
-    "falsify/engine/interrupt.hpp", "falsify/engine/journal.cpp", "falsify/engine/journal.hpp",
+    // Reports, journals, progress, and the processes that run campaigns: they forward the campaigns' findings.
+    "falsify/engine/checkpoint.cpp", "falsify/engine/checkpoint.hpp", "src/system/interrupt.cpp",
+    "src/system/interrupt.hpp", "falsify/engine/journal.cpp", "falsify/engine/journal.hpp",
     "falsify/engine/pool.cpp", "falsify/engine/pool.hpp", "falsify/engine/report.cpp", "falsify/engine/report.hpp",
     "falsify/engine/reports/embed.cmake", "falsify/engine/reports/embedded.hpp", "falsify/engine/reports/fields.cpp",
     "falsify/engine/reports/fields.hpp", "falsify/engine/reports/formats.hpp", "falsify/engine/reports/github.cpp",
@@ -20,12 +20,12 @@ inline constexpr std::string_view kBystanders[] = {
     "falsify/engine/reports/page.js", "falsify/engine/reports/read.cpp", "falsify/engine/reports/sarif.cpp",
     "falsify/engine/reports/source_place.cpp", "falsify/engine/reports/source_place.hpp",
     "falsify/engine/reports/table.cpp",
-    // Choosing a kernel for a caller who names none, and preparing it: a campaign names its kernel.
-    "src/contract/prewarm.cpp", "src/contract/prewarm.hpp", "src/contract/transfer.cpp", "src/runtime/dispatch.cpp",
-    "src/runtime/select.cpp",
-    // Spans.
-    "src/runtime/chrome_trace.cpp", "src/runtime/chrome_trace.hpp", "src/runtime/trace.cpp",
-    // Pages about contracts.
+    // Trace spans.
+    "src/runtime/span.cpp",
+    // Other programs, run by the gate and by mutants, and digests.
+    "src/system/program.cpp", "src/system/program.hpp", "src/system/scratch.hpp", "src/system/sha256.cpp",
+    "src/system/sha256.hpp",
+    // Documentation pages of contracts.
     "src/contractgen/emit_docs.cpp"};
 
 constexpr bool is_bystander(std::string_view path) { return std::ranges::find(kBystanders, path) != std::end(kBystanders); }

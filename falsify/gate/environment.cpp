@@ -12,18 +12,20 @@
 namespace assay::falsify {
 namespace {
 
-/// Packages of ci/setup that bring an entry: words, less those of comments.
+/// Returns the packages in ci/setup that provide an entry: words outside comments.
 std::map<std::string, std::set<std::string>> packages_of(const Tree& tree) {
   std::map<std::string, std::set<std::string>> found;
   const std::string* text = tree.find(kSetupFile);
   std::istringstream lines(text == nullptr ? "" : *text);
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line.substr(0, line.find('#')));
-    for (std::string word; words >> word;)
+    for (std::string word; words >> word;) {
+      if (word.starts_with("clang-format")) continue;  // compiles nothing
       for (const EnvironmentEntry& entry : environment_entries())
         if (std::ranges::any_of(entry.packages,
                                 [&](std::string_view part) { return word.find(part) != std::string::npos; }))
           found[std::string(entry.name)].insert(word);
+    }
   }
   return found;
 }
@@ -45,7 +47,7 @@ const std::vector<EnvironmentEntry>& environment_entries() {
   static const std::vector<Backend> all(std::begin(kBackends), std::end(kBackends));
   static const std::vector<EnvironmentEntry> table = {
       {"compiler", all, {"build-essential", "gcc", "g++", "clang"}},
-      {"flags", all, {}},  // those of the configuration; those of the sources are theirs
+      {"flags", all, {}},  // of the configuration; flags in sources are hashed with these
       {"libm", all, {"libc6"}},
       {"blas", {Backend::cpu}, {"blas", "blis", "mkl", "atlas", "lapack"}},
       {"OPENBLAS_CORETYPE", {Backend::cpu}, {}},

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "falsify/engine/obligation.hpp"
-#include "falsify/gate/sha256.hpp"
+#include "system/sha256.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -28,7 +28,7 @@ struct Totals {
   }
 };
 
-/// Reads the keys of evidence; says what is wrong by throwing the sentence.
+/// Error of the evidence parser; `says` is its message.
 struct Flaw {
   std::string says;
 };
@@ -161,7 +161,7 @@ bool is_shipped(std::string_view build) {
 }
 
 // The gate runs all other kernels itself. It runs Vulkan kernels too, on lavapipe, which says nothing of a GPU.
-bool needs_evidence(Backend backend) { return backend == Backend::cuda || backend == Backend::vulkan; }
+bool needs_evidence(Backend backend) { return !traits(backend).host; }
 
 std::string evidence_file(std::string_view kernel) {
   const std::size_t first = kernel.find('/') + 1;
@@ -248,7 +248,7 @@ std::string flaw(const std::string& text, std::string_view kernel) {
   } catch (const Flaw& found) {
     return found.says;
   }
-  // A key given twice, or numbers written otherwise, are in no digest.
+  // The digest covers neither duplicate keys nor another notation of numbers.
   return evidence_text(e) == text ? "" : "it was edited: it is not laid out as it was written";
 }
 

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "falsify/gate/bystanders.hpp"
-#include "falsify/gate/sha256.hpp"
 #include "runtime/registry.hpp"
+#include "system/sha256.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -33,7 +33,7 @@ Place place(Backend backend) {
 
 bool is_build_file(std::string_view path) { return path.ends_with("CMakeLists.txt"); }
 
-/// Certificates of one operation are part of its contract.
+/// Certificates of an operation are part of its contract.
 constexpr std::string_view kCertificates = "src/contract/certificates/";
 
 std::string contract_of(const Subject& subject) { return fmt::format("contracts/{}.yaml", subject.op); }
@@ -42,7 +42,7 @@ bool is_engine(std::string_view path, Backend backend) {
   if (path == "contracts/numerics.yaml") return true;
   if (is_build_file(path) || path.starts_with(kCertificates) || is_bystander(path)) return false;
   for (const std::string_view folder :
-       {"falsify/engine/", "falsify/audit/", "src/core/", "src/contract/", "src/contractgen/"})
+       {"falsify/engine/", "falsify/audit/", "src/core/", "src/contract/", "src/contractgen/", "src/system/"})
     if (path.starts_with(folder)) return true;
   const auto belongs_to = [path](Backend b) { return !place(b).runtime.empty() && path.starts_with(place(b).runtime); };
   return path.starts_with("src/runtime/") && (belongs_to(backend) || std::ranges::none_of(kBackends, belongs_to));
@@ -109,7 +109,7 @@ std::shared_ptr<const Files> Fingerprints::reach(const std::vector<std::string>&
     open.pop_back();
     if (files.digests.contains(path) || is_engine(path, subject.backend)) continue;
     if (path == contract && starts.front() != contract) continue;
-    if (path != starts.front() && tree_.find(path) == nullptr) continue;  // under another name in this tree
+    if (path != starts.front() && tree_.find(path) == nullptr) continue;  // has another name in this tree
     add(files, path);
     const Edges& edges = includes_.of(path);
     open.insert(open.end(), edges.files.begin(), edges.files.end());
@@ -149,7 +149,7 @@ const std::shared_ptr<const Files>& Fingerprints::flags(Backend backend) {
     const std::string folder = path.substr(0, path.rfind('/') + 1);
     const std::set<std::string> common = {
         "",           "src/",     "src/core/", "src/contract/", "src/contractgen/", "src/runtime/",
-        "reference/", "kernels/", "falsify/"};
+        "src/system/", "reference/", "kernels/", "falsify/"};
     if (common.contains(folder) || folder.starts_with(own) || (!runtime.empty() && folder == runtime)) add(files, path);
   }
   return part = hashed(std::move(files));
@@ -157,13 +157,19 @@ const std::shared_ptr<const Files>& Fingerprints::flags(Backend backend) {
 
 Fingerprint Fingerprints::of(const Subject& s) {
   const Place where = place(s.backend);
+  // A gradient may stand in the file of its operation.
+  const auto file_of = [&](std::string_view folder, std::string_view suffix) {
+    const std::string own = fmt::format("{}{}{}", folder, s.op, suffix);
+    const std::string_view forward = std::string_view(s.op).substr(0, s.op.size() - (s.op.ends_with("_backward") ? 9 : 0));
+    const std::string shared = fmt::format("{}{}{}", folder, forward, suffix);
+    return tree_.find(own) == nullptr && tree_.find(shared) != nullptr ? shared : own;
+  };
   std::vector<std::string> contract = {contract_of(s)};
-  if (const std::string own = fmt::format("{}{}.hpp", kCertificates, s.op); tree_.find(own) != nullptr)
-    contract.push_back(own);
+  if (const std::string own = file_of(kCertificates, ".hpp"); tree_.find(own) != nullptr) contract.push_back(own);
   return {{Part::contract, reach(contract, s)},
-          {Part::reference, reach({fmt::format("reference/{}.hpp", s.op)}, s)},
-          {Part::properties, reach({fmt::format("falsify/{}.cpp", s.op)}, s)},
-          {Part::kernel, reach({fmt::format("{}{}{}", where.kernels, s.op, where.suffix), s.source}, s)},
+          {Part::reference, reach({file_of("reference/", ".hpp")}, s)},
+          {Part::properties, reach({file_of("falsify/properties/", ".cpp")}, s)},
+          {Part::kernel, reach({file_of(where.kernels, where.suffix), s.source}, s)},
           {Part::engine, engine(s.backend)},
           {Part::flags, flags(s.backend)}};
 }

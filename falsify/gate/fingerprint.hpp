@@ -1,5 +1,5 @@
-// What a kernel's verdict rests on, as hashes: of its contract, reference, properties, own sources, the engine, and the
-// build's flags. Two trees with the same fingerprint of a kernel hold the same kernel, tested in the same way.
+// Hashes of everything a kernel's verdict depends on: its contract, reference, properties, own sources, the engine, and
+// the build's flags. Equal fingerprints in two trees mean the same kernel, tested in the same way.
 #pragma once
 
 #include <array>
@@ -14,8 +14,7 @@
 
 namespace assay::falsify {
 
-/// A kernel as far as its files are concerned. It need not be registered in this program: a build without nvcc has no
-/// kernels of `cuda`.
+/// A kernel's files. The kernel need not be registered in this program: a build without nvcc has no `cuda` kernels.
 struct Subject {
   std::string op;
   std::string id;
@@ -23,16 +22,16 @@ struct Subject {
   std::string source;  ///< as Kernel::source
 };
 
-/// Kernels to be gated: those registered that are ours, and for each of cuda-host its twin on a device. In order of id.
+/// Returns the kernels to gate, in order of id: our registered ones, and for each cuda-host kernel its twin on a
+/// device.
 std::vector<Subject> subjects();
 
 /// contract    contracts/<op>.yaml and the certificates of the operation
-/// reference   reference/<op>.hpp and what it includes
-/// properties  falsify/<op>.cpp and what it includes
-/// kernel      the launcher that registers it, Kernel::source, and what they include
-/// engine      falsify/engine, falsify/audit, src/core, src/contract, src/contractgen, src/runtime of this back end,
-/// less the files that
-///             decide nothing (bystanders.hpp), and contracts/numerics.yaml
+/// reference   reference/<op>.hpp and its includes
+/// properties  falsify/properties/<op>.cpp and its includes
+/// kernel      the launcher that registers it, Kernel::source, and their includes
+/// engine      falsify/engine, falsify/audit, src/core, src/contract, src/contractgen, src/system, src/runtime of this
+///             back end, except the files of bystanders.hpp, and contracts/numerics.yaml
 /// flags       CMakeLists.txt and CMake modules on the way to it, CMakePresets.json
 enum class Part { contract, reference, properties, kernel, engine, flags };
 inline constexpr std::array kParts = {Part::contract, Part::reference, Part::properties,
@@ -40,15 +39,15 @@ inline constexpr std::array kParts = {Part::contract, Part::reference, Part::pro
 std::string_view name(Part part);
 
 struct Files {
-  std::map<std::string, std::string> digests;  ///< by path (Includes::own_digest); empty where the file is missing
-  std::vector<std::string> unknown;            ///< what could not be followed (Edges::unknown)
+  std::map<std::string, std::string> digests;  ///< by path (Includes::own_digest); empty for a missing file
+  std::vector<std::string> unknown;            ///< includes that could not be followed (Edges::unknown)
 
-  /// Of what the files say and which of them the part begins with, wherever they lie; empty where something is unknown,
-  /// since no such state is known to equal another.
+  /// Hash of the files' contents and of the part's starting files, independent of their location; empty if something is
+  /// unknown, since an unknown state equals no other.
   std::string hash;
 };
 
-/// Kernels of a tree share parts.
+/// Shared pointers, because kernels of a tree share parts.
 using Fingerprint = std::map<Part, std::shared_ptr<const Files>>;
 
 /// Fingerprints of the kernels of one tree.
@@ -59,7 +58,7 @@ class Fingerprints {
   Fingerprint of(const Subject& subject);
 
  private:
-  /// What the starting files reach, except for what the engine consists of, and the contract where it is no start.
+  /// Returns the files reachable from the starting files, except the engine's, and the contract unless it is a start.
   std::shared_ptr<const Files> reach(const std::vector<std::string>& starts, const Subject& subject);
   void add(Files& files, const std::string& path);
   std::shared_ptr<const Files> hashed(Files files, const std::string& first = {});
@@ -71,7 +70,7 @@ class Fingerprints {
   std::map<Backend, std::shared_ptr<const Files>> engines_, flags_;
 };
 
-/// Why two fingerprints differ: the parts, and in them the files that were added, removed or changed.
+/// Difference of two fingerprints: the parts, and the files added, removed or changed in these.
 struct Difference {
   std::vector<Part> parts;
   std::vector<std::string> files;

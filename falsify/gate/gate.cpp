@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "contract/descriptor.hpp"
+#include "core/errors.hpp"
 #include "falsify/gate/evidence.hpp"
 #include "falsify/gate/signature.hpp"
 
@@ -15,7 +17,7 @@ using nlohmann::json;
 
 using Lines = std::map<std::string, EvidenceLines::Line>;
 
-/// The lines of evidence of a tree, by kernel; with `strays`, what is among them and is none.
+/// Returns the lines of evidence of a tree, by kernel; reports invalid lines in `strays`.
 Lines carried(const Tree& tree, std::vector<Checked>* strays = nullptr) {
   Lines all;
   for (const std::string& path : tree.below(kEvidenceFolder)) {
@@ -39,7 +41,7 @@ const std::string* text_of(const Lines& lines, const std::string& kernel) {
   return at == lines.end() ? nullptr : &at->second.text;
 }
 
-/// Kernels of a back end that this build lacks are known by their evidence alone.
+/// Makes the subject of a kernel that this build lacks from its id in the evidence.
 std::optional<Subject> by_name(const std::string& kernel) {
   const std::size_t first = kernel.find('/'), second = kernel.find('/', first + 1);
   if (first == std::string::npos || second == std::string::npos) return std::nullopt;
@@ -50,7 +52,7 @@ std::optional<Subject> by_name(const std::string& kernel) {
   return std::nullopt;
 }
 
-/// Why a line is no evidence; empty: it is, and `figures` is what it holds.
+/// Returns the reason why a line is no evidence; empty if it is, with its contents in `figures`.
 std::string line_flaw(const std::string& text, const std::string& kernel, const std::filesystem::path& signers,
                       json& figures) {
   if (std::string why = flaw(text, kernel); !why.empty()) return why;
@@ -60,11 +62,17 @@ std::string line_flaw(const std::string& text, const std::string& kernel, const 
   return signature_flaw(signed_text(figures), figures["signature"].get<std::string>(), signers);
 }
 
-/// What evidence of a kernel is looked at for.
+/// The back end in a kernel's id.
+std::string backend_in(const std::string& kernel) {
+  const std::size_t first = kernel.find('/') + 1;
+  return kernel.substr(first, kernel.find('/', first) - first);
+}
+
+/// Required check of a kernel's evidence.
 enum class Need {
   nothing,
-  figures,  ///< to be no forgery: the kernel itself is falsified here
-  proof,    ///< to hold for the kernel as it is
+  figures,  ///< not forged: the kernel itself is falsified here
+  proof,    ///< valid for the kernel as it is now
 };
 
 Need need(Backend backend, bool changed, bool edited, bool had, bool has, const EvidenceRules& rules) {
@@ -73,8 +81,9 @@ Need need(Backend backend, bool changed, bool edited, bool had, bool has, const 
   return had || has || !rules.runs_here.contains(backend) ? Need::proof : Need::nothing;
 }
 
-Checked check(const Subject& subject, Need need, const Fingerprint& fingerprint, const Lines& lines,
-              const Environment& lock, const std::filesystem::path& signers) {
+/// `agreement`: the reason for which a stale line is accepted; null: none is.
+Checked check(const Subject& subject, Need need, const Fingerprint& fingerprint, const Lines& lines, const Environment& lock,
+              const std::filesystem::path& signers, const std::string* agreement) {
   Checked checked{subject.id, false, {}, {}, evidence_path(subject.id)};
   if (const auto at = lines.find(subject.id); at == lines.end()) {
     checked.reason = fmt::format("there is no evidence: {} has no line of it", checked.path);
@@ -85,12 +94,13 @@ Checked check(const Subject& subject, Need need, const Fingerprint& fingerprint,
       checked.reason = fmt::format("{}: {}", place, why);
     } else if (const std::string old = need == Need::proof ? staleness(checked.figures, subject, fingerprint) : "";
                !old.empty()) {
-      checked.reason = fmt::format("{} is stale: {}", place, old);
+      if (agreement != nullptr) checked.warning = fmt::format("sources that have changed since, as agreed: {}", *agreement);
+      else checked.reason = fmt::format("{} is stale: {}", place, old);
     }
   }
   checked.accepted = checked.reason.empty();
-  if (checked.accepted) checked.warning = other_environment(checked.figures, subject.backend, lock);
-  else
+  if (checked.accepted && checked.warning.empty()) checked.warning = other_environment(checked.figures, subject.backend, lock);
+  if (!checked.accepted)
     checked.reason +=
         fmt::format("; renew it with `assay attest --kernel {}{}`", subject.id, signers.empty() ? "" : " --key KEY");
   return checked;
@@ -112,7 +122,7 @@ bool same_sources(const Tree& one, const Tree& other) {
 std::vector<Touched> touched(const std::vector<Subject>& all, const Tree& base, const Tree& now,
                              const Environment& machine) {
   Fingerprints current(now);
-  // Where no source differs, what could not be followed is still not proven unchanged.
+  // Even if no source differs, an unresolved include is not proven unchanged.
   std::optional<Fingerprints> other;
   if (!same_sources(base, now)) other.emplace(base);
   Fingerprints& then = other ? *other : current;
@@ -130,6 +140,27 @@ std::vector<Touched> touched(const std::vector<Subject>& all, const Tree& base, 
     if (!why.none()) list.push_back({subject, std::move(fingerprint), std::move(why)});
   }
   return list;
+}
+
+Agreements agreements(const std::vector<std::string>& trailers, const std::vector<Subject>& all) {
+  Agreements found;
+  for (const std::string& text : trailers) {
+    const std::size_t colon = text.find(": ");
+    const std::string what = text.substr(0, colon);
+    const bool known = what == name(Backend::cuda) || what == name(Backend::vulkan) || by_name(what) ||
+                       std::ranges::any_of(all, [&](const Subject& s) { return s.id == what; });
+    if (colon == std::string::npos || !known)
+      throw InputError(fmt::format("Gate-agree: {}", text), "names no kernel and no back end with evidence, or gives no reason",
+                       "write 'Gate-agree: WHAT: REASON' with WHAT a kernel's id, cuda or vulkan");
+    found[what] = text.substr(colon + 2);
+  }
+  return found;
+}
+
+const std::string* agreed(const Agreements& agreements, const std::string& kernel) {
+  auto at = agreements.find(kernel);
+  if (at == agreements.end()) at = agreements.find(backend_in(kernel));
+  return at == agreements.end() ? nullptr : &at->second;
 }
 
 std::vector<Checked> check_evidence(const std::vector<Subject>& all, const std::vector<Touched>& touched,
@@ -165,7 +196,9 @@ std::vector<Checked> check_evidence(const std::vector<Subject>& all, const std::
     const std::string* is = text_of(after, s.id);
     const bool edited = was == nullptr || is == nullptr ? was != is : *was != *is;
     const Need needed = need(s.backend, changed.contains(s.id), edited, was != nullptr, is != nullptr, rules);
-    if (needed != Need::nothing) list.push_back(check(s, needed, fingerprints.of(s), after, lock, rules.signers));
+    // Only what the base holds may be stale: evidence made for this change is evidence of its sources.
+    const std::string* agreement = edited ? nullptr : agreed(rules.agreements, s.id);
+    if (needed != Need::nothing) list.push_back(check(s, needed, fingerprints.of(s), after, lock, rules.signers, agreement));
   }
   return list;
 }

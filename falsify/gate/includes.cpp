@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "falsify/gate/bystanders.hpp"
-#include "falsify/gate/sha256.hpp"
+#include "system/sha256.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -16,8 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::string_view_literals;
 
-/// Where the build looks for quoted names after the folder of the file itself; the last is for CUDA's own headers,
-/// which cuda-host has its own of.
+/// Search path of the build for quoted includes, after the folder of the file itself; the last folder replaces CUDA's
+/// own headers on cuda-host.
 constexpr std::string_view kRoots[] = {"src/", "", "src/plugin/", "src/runtime/cuda_host/shim/"};
 
 bool has_suffix(std::string_view path, const auto& suffixes) {
@@ -47,14 +47,14 @@ std::string stem_of(std::string_view path) { return std::string(path.substr(0, p
 
 constexpr char kMark = '@';
 
-/// Adds a token to a text in which no other tokens read the same.
+/// Appends a token to a text unambiguously: no other tokens give the same text.
 void append(std::string& text, const Token& token) {
   text += static_cast<char>('0' + static_cast<int>(token.kind));
   text.append(std::to_string(token.text.size())).append(1, ':').append(token.text);
 }
 
-/// Words by which other files are read, or that stand for a place in the text, a path or a day. The execution model of
-/// cuda-host says in its messages where a call stands.
+/// True for words that read other files, or that expand to a line, a path or a date. The execution model of cuda-host
+/// may use them: its messages name the place of a call.
 bool is_refused(const Token& token, std::string_view path) {
   constexpr std::array kWords = {"incbin"sv,           "pch_preprocess"sv, "include_alias"sv,  "__LINE__"sv,
                                  "__FILE__"sv,         "__FILE_NAME__"sv,  "__BASE_FILE__"sv,  "__DATE__"sv,
@@ -64,14 +64,14 @@ bool is_refused(const Token& token, std::string_view path) {
                                               (token.text == "source_location" && !path.starts_with("src/")));
 }
 
-/// #ifdef and defined() ask for the word alone.
+/// True if the word is an operand of #ifdef or defined().
 bool is_defined_test(const std::vector<Token>& tokens, std::size_t i) {
   const auto before = [&](std::size_t back) { return i >= back ? std::string_view(tokens[i - back].text) : ""; };
   return before(1) == "ifdef" || before(1) == "ifndef" || before(1) == "defined" ||
          (before(1) == "(" && before(2) == "defined");
 }
 
-/// Whether `import` at the beginning of a line is a directive: [cpp.import].
+/// True if `import` at the beginning of a line is a directive: [cpp.import].
 bool imports(const std::vector<Token>& tokens, std::size_t i) {
   if (i + 1 >= tokens.size()) return false;
   const Token& next = tokens[i + 1];
@@ -89,14 +89,13 @@ std::string folder_of(std::string_view path) {
 
 Includes::Includes(const Tree& tree) : tree_(tree) {
   std::vector<std::string> sources = tree.below("kernels/");
-  for (const std::string_view folder : {"falsify/", "src/contract/certificates/"})
-    for (std::string& path : tree.below(folder))
-      if (path.find('/', folder.size()) == std::string::npos) sources.push_back(std::move(path));
+  for (const std::string_view folder : {"falsify/properties/", "src/contract/certificates/"})
+    for (std::string& path : tree.below(folder)) sources.push_back(std::move(path));
   for (const std::string& path : sources) {
     if (!is_source(path) || tree.find(path)->find("KernelRegistration") != std::string::npos) continue;
     const std::string folder = folder_of(path), stem = stem_of(path);
     const std::string_view name = std::string_view(stem).substr(folder.size());
-    if (folder == "falsify/" && tree.find(fmt::format("contracts/{}.yaml", name)) != nullptr) continue;
+    if (folder == "falsify/properties/" && tree.find(fmt::format("contracts/{}.yaml", name)) != nullptr) continue;
     const bool has_header = std::ranges::any_of(
         kHeaders, [&](auto suffix) { return tree.find(fmt::format("{}{}", stem, suffix)) != nullptr; });
     const Parsed& own = parsed(path);
@@ -149,7 +148,7 @@ std::string Includes::digest_within(const std::string& path, std::vector<std::st
   if (tree_.find(path) == nullptr) return "";
   const Parsed& own = parsed(path);
   std::string text = own.text;
-  bool above = false;  // what was found depends on which files lead here
+  bool above = false;  // the digest depends on the files that lead here
   open.push_back(path);
   for (const Parsed::Name& name : own.names) {
     if (!name.included) {
@@ -223,8 +222,8 @@ void Includes::parse_code(const std::string& path, const std::string& text, Pars
     if (included) own.edges.included.insert(file);
   };
   if (const std::string why = misleading(text); !why.empty()) unknown(tokens.size(), why);
-  std::size_t strings_end = 0;  // those before it have been looked at
-  bool defines = false;         // within a directive
+  std::size_t strings_end = 0;  // string literals before this index are done
+  bool defines = false;         // within a #define directive
   std::set<std::string> parameters;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const Token& token = tokens[i];
@@ -242,7 +241,7 @@ void Includes::parse_code(const std::string& path, const std::string& text, Pars
           shown += fmt::format("{}{}", p > i + 1 ? " " : "", tokens[p].text);
         unknown(i, shown);
       } else if (what == "include") {
-        // Other tokens behind it are none of its name.
+        // Tokens after the name do not belong to it.
         append(own.text, token);
         append(own.text, tokens[i + 1]);
         const std::string& operand = tokens[i + 2].text;
@@ -256,7 +255,7 @@ void Includes::parse_code(const std::string& path, const std::string& text, Pars
       }
     } else if (token.kind == Kind::end) {
       defines = false;
-    } else if (token.kind == Kind::header) {  // __has_include: what is there decides
+    } else if (token.kind == Kind::header) {  // __has_include: its value depends on the file's existence
       const Found found =
           follow(path, std::string_view(token.text).substr(1, token.text.size() - 2), token.text[0] == '"', own.edges);
       if (!found.file.empty()) {
@@ -277,7 +276,7 @@ void Includes::parse_code(const std::string& path, const std::string& text, Pars
         name(value, false);
         continue;
       }
-      // A file that is to be included elsewhere, as Highway does.
+      // A file to be included elsewhere, as in Highway.
       if (defines && tokens[i - 1].text.find("INCLUDE") != std::string::npos) {
         const Found found = follow(path, value, true, own.edges);
         if (found.unknown) unknown(i, fmt::format("#define {} {}", tokens[i - 1].text, token.text));

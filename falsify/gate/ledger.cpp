@@ -20,7 +20,8 @@ const json* obligation(const json& list, const json& id) {
   return nullptr;
 }
 
-/// Beyond three standard deviations of as many draws: of a share of 0, any refusal.
+/// True if the refusals exceed the recorded share by more than three standard deviations; for a share of 0, any
+/// refusal.
 bool more_refusals(double cases, double refused, double share) {
   return refused > cases * share + 3 * std::sqrt(cases * share * (1 - share));
 }
@@ -44,8 +45,8 @@ std::vector<Worse> grown(const std::string& kernel, const json& before, const js
     for (const char* figure : {"worst", "typical"}) {
       if (!o[figure].is_number() || !then->contains(figure) || !(*then)[figure].is_number()) continue;
       const double was = (*then)[figure].get<double>(), is = o[figure].get<double>();
-      // A median needs the cases that evidence must have. One of 0 says that most cases were exact: that fewer are now
-      // is no growth, and of an error where there was none the worst speaks.
+      // A median needs kLeastDraws cases. A median of 0 means that most cases were exact: fewer exact cases are no
+      // growth, and the worst error covers a new error.
       if (figure == "typical"sv && (was == 0 || std::min(o.value("cases", 0), then->value("cases", 0)) < kLeastDraws))
         continue;
       if (is > 0 && is >= kWorse * was) list.push_back({kernel, o["id"].get<std::string>(), figure, was, is});

@@ -1,5 +1,5 @@
-// The error-budget ledger: worst and typical error/bound of every kernel and obligation, as recorded in evidence. A
-// change that makes an error ten times worse stands out long before the error passes its bound.
+// The error-budget ledger: worst and typical error/bound of every kernel and obligation, as recorded in evidence. It
+// shows a change that makes an error ten times worse long before the error exceeds its bound.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,26 +8,26 @@
 
 namespace assay::falsify {
 
-/// From this factor on an error is worse. Errors of a worst case over other cases differ by less than 2 as a rule;
+/// Factor from which an error counts as worse. Worst-case errors over other cases usually differ by less than 2;
 /// reduced precision costs a factor of 2^13 (TF32, float16) or 2^16.
 inline constexpr double kWorse = 10;
 
 struct Worse {
   std::string kernel, obligation;
   std::string figure;  ///< "worst", "typical" or "refused"
-  double before = 0;   ///< error / bound as recorded; of "refused" the share of the cases
+  double before = 0;   ///< recorded error / bound; for "refused" the share of the cases
   double now = 0;
 
-  /// The gate stops until it is agreed to: what a kernel refuses, nothing tests.
+  /// True if the gate stops until the change is approved: refused calls are not tested.
   bool stops() const { return figure == "refused"; }
 };
 
-/// Figures of the obligations of a kernel that were recorded (evidence) and are there now (report or evidence), where
-/// what is now is `kWorse` times what was, or was exact and is no longer; and shares of refused cases that chance does not make of
-/// what was.
+/// Returns the figures of a kernel's obligations that are now at least `kWorse` times the recorded value (evidence), or
+/// nonzero where the recorded value was zero; and shares of refused cases that have grown significantly. `now` is a
+/// report or evidence.
 std::vector<Worse> grown(const std::string& kernel, const nlohmann::json& before, const nlohmann::json& now);
 
-/// "softmax/cpu/naive  FALSIFY-SM-002: worst error/bound 0.31, was 0.012"
+/// Returns "softmax/cpu/naive  FALSIFY-SM-002: worst error/bound 0.31, was 0.012".
 std::string to_string(const Worse& worse);
 
 }  // namespace assay::falsify

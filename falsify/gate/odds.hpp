@@ -1,5 +1,4 @@
-// How likely the gate is to stop a change that is right: what the record of runs against right kernels shows, and no
-// more.
+// Probability that the gate stops a correct change, estimated from recorded runs against correct kernels only.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +9,18 @@
 
 namespace assay::falsify {
 
-/// Campaigns against kernels believed right in the order in which they were recorded, a line of JSON each:
-/// {"alarm":false,"cases":1310,"kernel":"...","seed":"1"}. Whoever removes the cause of an alarm adds to its line
-/// "fixed": what was wrong, in words.
+/// Campaigns against kernels believed correct, in recording order, a line of JSON each:
+/// {"alarm":false,"cases":1310,"kernel":"...","seed":"1"}. After removing the cause of an alarm, add "fixed" to its
+/// line: the cause, in words.
 struct Record {
   std::vector<nlohmann::json> campaigns;
 
-  /// Adds those of a report of `assay falsify` or `assay gate`, but none that is recorded already (kernel and seed).
-  /// Gives how many were new. A campaign is an alarm where it falsified or mistrusted its kernel. Throws InputError.
+  /// Adds the campaigns of a report of `assay falsify` or `assay gate` that are not yet recorded (by kernel and seed)
+  /// and returns their number. A campaign is an alarm if it falsified or mistrusted its kernel. Throws InputError.
   std::size_t add(const nlohmann::json& report, const std::string& where);
 };
 
-/// Throws InputError naming the file and the line.
+/// Reads a record. Throws InputError naming the file and the line.
 Record read_record(const std::filesystem::path& path);
 std::string record_text(const Record& record);
 
@@ -29,20 +28,20 @@ struct Odds {
   std::int64_t campaigns = 0, cases = 0, alarms = 0;
   std::int64_t fixed = 0;  ///< of the alarms
   std::size_t kernels = 0, seeds = 0;
-  std::int64_t counted_campaigns = 0, counted_cases = 0, counted_alarms = 0;  ///< what the limits rest on
+  std::int64_t counted_campaigns = 0, counted_cases = 0, counted_alarms = 0;  ///< basis of the limits
   double per_case = 1;                                                        ///< upper limits, each with a confidence of 95%
   double per_gate = 1;
 };
 
-/// The limit on the probability that one case raises a false alarm (Clopper and Pearson 1934, one-sided 95%: 1 -
-/// 0.05^(1/n) where n cases raised none), and that a gate run of so many cases raises any: 1 - (1 - p)^cases.
+/// Limits on the probability that one case raises a false alarm (Clopper and Pearson 1934, one-sided 95%: 1 -
+/// 0.05^(1/n) if n cases raised none), and that a gate run raises any: 1 - (1 - p)^cases.
 ///
-/// A suite whose fault was removed is another suite: the limits rest on the campaigns recorded behind the last alarm
-/// that was fixed, and on every alarm that was not. Until something is recorded behind it, nothing is known: both are 1.
+/// Fixing a fault of the suite makes another suite: the limits use the campaigns recorded after the last fixed alarm,
+/// and every alarm that was not fixed. If nothing is recorded after it, both limits are 1.
 ///
-/// Assumed: that the recorded kernels are right, so that every alarm was false and no alarm was missed; that cases of
-/// other seeds are independent draws from what the gate draws from; and that the gate's cases mix kernels and
-/// obligations as the record does. A kernel unlike the recorded ones may do worse.
+/// Assumptions: the recorded kernels are correct, so that every alarm was false and no alarm was missed; cases of other
+/// seeds are independent draws from the gate's distribution; the gate's cases mix kernels and obligations as the record
+/// does. A kernel unlike the recorded ones may do worse.
 Odds odds(const Record& record, double gate_cases);
 
 }  // namespace assay::falsify

@@ -5,15 +5,15 @@
 
 #include "core/errors.hpp"
 #include "core/files.hpp"
-#include "falsify/gate/program.hpp"
-#include "falsify/gate/scratch.hpp"
+#include "system/program.hpp"
+#include "system/scratch.hpp"
 
 namespace assay::falsify {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// What is signed: a signature of something else is no signature of evidence.
+/// Namespace of the signatures: a signature made for another purpose is not valid for evidence.
 constexpr const char* kNamespace = "assay-evidence";
 constexpr const char* kRemedy = "install it (Debian: apt install openssh-client)";
 

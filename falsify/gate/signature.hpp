@@ -6,12 +6,12 @@
 
 namespace assay::falsify {
 
-/// The armored signature of a text by an SSH key. Throws InputError where the key cannot sign, Unavailable where there
-/// is no ssh-keygen.
+/// Returns the armored signature of a text by an SSH key. Throws InputError if the key cannot sign, Unavailable if
+/// there is no ssh-keygen.
 std::string sign(const std::string& text, const std::filesystem::path& key);
 
-/// Why `signature` is not that of the text by somebody whom `signers` allows (ssh-keygen(1), ALLOWED SIGNERS). Empty:
-/// it is. Throws InputError where `signers` cannot be read, Unavailable where there is no ssh-keygen.
+/// Returns the reason why `signature` is no signature of the text by a signer in `signers` (ssh-keygen(1), ALLOWED
+/// SIGNERS); empty if it is. Throws InputError if `signers` cannot be read, Unavailable if there is no ssh-keygen.
 std::string signature_flaw(const std::string& text, const std::string& signature, const std::filesystem::path& signers);
 
 }  // namespace assay::falsify

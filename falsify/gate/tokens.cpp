@@ -21,13 +21,13 @@ bool is_word(char c) {
          static_cast<unsigned char>(c) >= 0x80;
 }
 
-/// Longest first. CUDA's brackets of a launch are tokens.
+/// Longest first. CUDA's launch brackets are tokens.
 constexpr std::array kOperators = {"%:%:"sv, "->*"sv, "..."sv, "<<<"sv, "<<="sv, "<=>"sv, ">>="sv, ">>>"sv, "!="sv,
                                    "##"sv,   "%:"sv,  "%="sv,  "%>"sv,  "&&"sv,  "&="sv,  "*="sv,  "++"sv,  "+="sv,
                                    "--"sv,   "-="sv,  "->"sv,  ".*"sv,  "/="sv,  "::"sv,  ":>"sv,  "<%"sv,  "<:"sv,
                                    "<<"sv,   "<="sv,  "=="sv,  ">="sv,  ">>"sv,  "^="sv,  "|="sv,  "||"sv};
 
-/// The text with lines joined where a backslash ends one, and the place of each character before that.
+/// The text with continued lines joined, and the original position of each character.
 class Joined {
  public:
   explicit Joined(std::string_view raw) : raw_(raw) {
@@ -47,14 +47,14 @@ class Joined {
 
   char at(std::size_t i) const { return i < text.size() ? text[i] : '\n'; }
 
-  /// The line of a character; asked for in order.
+  /// Returns the line of a character; call it in increasing order.
   int line(std::size_t i) {
     const std::size_t place = i < places_.size() ? places_[i] : raw_.size();
     for (; counted_ < place; ++counted_) line_ += raw_[counted_] == '\n';
     return line_;
   }
 
-  /// Takes a raw string whose opening quote is at `i`, which is moved behind it.
+  /// Takes a raw string whose opening quote is at `i`, and moves `i` behind the string.
   std::string raw_string(std::size_t& i) {
     const std::size_t begin = places_[i], open = raw_.find('(', begin);
     const std::string close = fmt::format("){}\"", raw_.substr(begin + 1, open == raw_.npos ? 0 : open - begin - 1));
@@ -163,14 +163,14 @@ class Lexer {
     if (behind == '"' && std::ranges::find(kRaw, name) != kRaw.end()) return literal(true);
     if ((behind == '"' || behind == '\'') && std::ranges::find(kPrefixes, name) != kPrefixes.end())
       return literal(false);
-    // Whether a macro takes arguments is decided by space.
+    // White space decides whether a macro takes arguments.
     if (behind == '(' && previous_is(1, {"define"}) && tokens_.size() >= 2 &&
         tokens_[tokens_.size() - 2].kind == Kind::directive)
       ++at_;
     return {Kind::plain, text_.substr(begin_, at_ - begin_)};
   }
 
-  /// The rest of a literal whose quote is next, and its suffix.
+  /// Takes the rest of a literal, from its quote on, and its suffix.
   Token literal(bool raw) {
     const Kind kind = text_[at_] == '"' ? Kind::string : Kind::plain;
     std::string taken = text_.substr(begin_, at_ - begin_);
@@ -182,7 +182,7 @@ class Lexer {
         if (text_[at_] == text_[open]) break;
         if (text_[at_] == '\\' && joined_.at(at_ + 1) != '\n') ++at_;
       }
-      if (joined_.at(at_) != '\n') ++at_;  // one that is not closed ends with its line
+      if (joined_.at(at_) != '\n') ++at_;  // an unclosed literal ends with its line
       taken += text_.substr(open, at_ - open);
     }
     while (is_word(joined_.at(at_))) taken += text_[at_++];
@@ -210,7 +210,7 @@ class Lexer {
   bool first_ = true, in_directive_ = false;
 };
 
-/// What a string literal stands for: simple, octal and hexadecimal escapes resolved.
+/// Returns the value of a string literal, with simple, octal and hexadecimal escapes resolved.
 std::string value_of(const std::string& literal) {
   const std::size_t open = literal.find('"');
   if (open == std::string::npos) return literal;
@@ -243,7 +243,7 @@ std::string value_of(const std::string& literal) {
   return value;
 }
 
-/// Keys whose maps are of names, which may be any word; those whose order counts come first.
+/// Keys of maps from arbitrary names; keys with significant order come first.
 constexpr std::array kNames = {"dims"sv, "params"sv, "tensors"sv, "gradients"sv, "shapes"sv,  "equations"sv,
                                "pins"sv, "dim"sv,    "param"sv,   "shape"sv,     "strides"sv, "value"sv};
 constexpr std::size_t kOrdered = 5;
@@ -252,7 +252,7 @@ void append(std::string& out, std::string_view piece) {
   out.append(std::to_string(piece.size())).append(1, ':').append(piece);
 }
 
-/// What stands under a key; the document's is empty.
+/// Returns the canonical text of the node under a key; the document's key is empty.
 std::string loaded(const YAML::Node& node, std::string_view under, bool named = false) {
   std::string out;
   if (node.IsScalar()) {
@@ -309,7 +309,7 @@ std::vector<Token> cmake_tokens(std::string_view text) {
     tokens.push_back({kind, std::string(text.substr(begin, end - begin)), line, false});
     line += static_cast<int>(std::ranges::count(text.substr(begin, end - begin), '\n'));
   };
-  /// The end of a bracket argument or comment that begins at `at`; `at` where none does.
+  /// Returns the end of a bracket argument or comment that begins at `at`; `at` if none does.
   const auto bracket = [&](std::size_t at) {
     std::size_t open = at + 1;
     while (open < text.size() && text[open] == '=') ++open;

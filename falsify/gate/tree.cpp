@@ -6,7 +6,7 @@
 
 #include "core/errors.hpp"
 #include "core/files.hpp"
-#include "falsify/gate/program.hpp"
+#include "system/program.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -23,7 +23,7 @@ Finished git(const fs::path& root, std::vector<std::string> command, std::string
   return run_program(command, input, "install git (Debian: apt install git)");
 }
 
-/// What git prints where it succeeds. Throws InputError with its own words.
+/// Returns git's output. Throws InputError with git's own message if it fails.
 std::string said(const fs::path& root, const std::vector<std::string>& command, std::string_view input = {}) {
   Finished done = git(root, command, input);
   if (done.code != 0)
@@ -31,7 +31,7 @@ std::string said(const fs::path& root, const std::vector<std::string>& command, 
   return std::move(done.out);
 }
 
-/// The next field of git's output: up to `end`, which is skipped.
+/// Takes the next field of git's output, up to `end`, which is skipped.
 std::string_view take(std::string_view& text, char end) {
   const std::size_t length = std::min(text.find(end), text.size());
   const std::string_view field = text.substr(0, length);
@@ -39,7 +39,7 @@ std::string_view take(std::string_view& text, char end) {
   return field;
 }
 
-/// Takes the object that `git cat-file --batch` printed next: "NAME TYPE SIZE", a line end, the content, a line end.
+/// Takes the next object of `git cat-file --batch`: "NAME TYPE SIZE", a newline, the content, a newline.
 std::string take_object(std::string_view& text) {
   const std::string_view header = take(text, '\n');
   const std::string_view digits = header.substr(header.rfind(' ') + 1);
@@ -116,6 +116,14 @@ Tree committed_tree(const fs::path& root, const std::string& commit) {
   std::string_view rest = objects;
   for (const std::string& path : paths) tree.files[path] = take_object(rest);
   return tree;
+}
+
+std::vector<std::string> trailers(const fs::path& root, const std::string& commit, const std::string& key) {
+  const std::string text = said(root, {"log", "--format=%(trailers:unfold,valueonly,key=" + key + ")", commit + "..HEAD"});
+  std::vector<std::string> values;
+  for (std::string_view rest = text; !rest.empty();)
+    if (const std::string_view line = take(rest, '\n'); !line.empty()) values.emplace_back(line);
+  return values;
 }
 
 }  // namespace assay::falsify

@@ -1,24 +1,30 @@
 #!/usr/bin/env python3
 """Applies faults, which are data, to copies of kernel sources in the build tree.
 
-    faults.py ROOT OUT LIST.yaml...    writes OUT/<set>/<back end>/<op>.cpp for each list, and the copies that it includes
+    faults.py ROOT OUT [--backend cpu|cuda|vulkan]... LIST.yaml...
+    faults.py --names ROOT OUT LIST.yaml...    only prints <set>/<back end>/<op> of each file to be written, `alone` behind those that cannot
+                                               share an object with others, and `alignment` behind those with a fault of that class
 
-LIST is falsify/mutation/<set>/<back end>/<op>.yaml. Each fault of the set `faults` must be killed; those of `scored` show how many faults
-a campaign finds that nothing was tuned to. A list of CUDA gives OUT/.../<op>.cu, too; a list of Vulkan gives <op>.cmake, which compiles its
-shaders. A list holds entries of these keys:
+LIST is falsify/mutation/faults/<op>.yaml; it may hold those of <op>_backward, too. Its faults of each back end, or of those named, are written to OUT/<set>/<back end>/<op>.cpp, with
+the copies that it includes: the set is `faults`, all of which must be killed, or `scored`, which shows how many faults a campaign finds that
+nothing was tuned to. Faults of CUDA give OUT/.../<op>.cu, too; those of Vulkan <op>.cmake, which compiles their shaders. A list holds
+entries of these keys:
     id      lower-case letters, digits and underscores; the mutant is mutant/<back end>/<op>/<id>
-    kernel  the id of the right kernel; lists of CUDA are for cuda and cuda-host, and say cuda
-    only    cuda or cuda-host: the other one forgives the fault
+    kernel  the id of the right kernel; faults of CUDA are for cuda and cuda-host, and say cuda
+    scored  true for the set `scored`
+    only    cuda or cuda-host: the fault has no effect on the other one
     class   one of CLASSES
-    says    what is wrong, in one sentence
+    says    the fault, in one sentence
     old     text of the kernel, and
-    new     what stands there instead; or, where there are several places,
-    edits   a list of {old, new}, and `file` where files have `old` in common
-`old` must occur exactly once in the file that registers the kernel and in those of kernels/ that it includes, shaders among them; spaces
-and line breaks match any others. What includes an edited file is copied, too. A copy lives in
-a namespace of its own inside assay, in which KernelRegistration registers the faulty kernel; the file's other registrations are left
-out. Compilers' messages name the file and line of the source. Exit code 1, and one sentence with the place, for a list that is wrong.
+    new     its replacement; or, for several places,
+    edits   a list of {old, new}, with `file` if several files contain `old`
+`old` must occur exactly once in the file that registers the kernel and in the files of kernels/ that it includes,
+including shaders. Tokens are compared: spaces and line breaks between them may differ. Files that include an edited
+file are copied, too. A copy has a namespace of its own inside assay, in which KernelRegistration registers the faulty
+kernel; the file's other registrations are omitted. Compilers' messages name the file and line of the source. Exit
+code 1, and one sentence with the place, for an invalid list.
 """
+import argparse
 import os
 import re
 import sys
@@ -49,14 +55,15 @@ CLASSES = {
     'adversarial': 'right only where tests look',
 }
 BACKENDS = {'cpu': 'kernels/cpu', 'cuda': 'kernels/cuda', 'vulkan': 'kernels/vulkan'}
-SETS = ('faults', 'scored')
 NAMESPACE = re.compile(r'^namespace assay(?P<inner>(?:::\w+)*) \{', re.M)
 INCLUDE = re.compile(r'^(#include ")(kernels/[^"]+)(")', re.M)
 SHADER = re.compile(r'^#include "shaders/(\w+)\.hpp"$', re.M)  # made of a .comp by kernels/vulkan/shaders.cmake
 GLSL = re.compile(r'^#include "(\w+\.glsl)"', re.M)
 VARIANTS = re.compile(r'^#pragma shaders (.*)$', re.M)
 REGISTRATION = re.compile(r'^const KernelRegistration \w+(\[\] = )?\{', re.M)
-KEYS = {'id', 'kernel', 'only', 'class', 'says', 'old', 'new', 'edits'}
+TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|\w+|[^\w\s]')
+GAP = r'(?:\s|\\\n)'  # lines of a macro end in a backslash
+KEYS = {'id', 'kernel', 'scored', 'only', 'class', 'says', 'old', 'new', 'edits'}
 
 
 class Wrong(Exception):
@@ -90,7 +97,7 @@ class Sources:
         return self.texts[name]
 
     def registering(self, kernel):
-        """The file in which the id of the kernel stands."""
+        """Returns the files that contain the id of the kernel."""
         backend, written, found = kernel.split('/')[1], as_written(kernel), []
         for folder, _, files in os.walk(os.path.join(self.root, BACKENDS[backend])):
             names = [os.path.relpath(os.path.join(folder, f), self.root) for f in files if f.endswith(('.cpp', '.cu'))]
@@ -98,7 +105,7 @@ class Sources:
         return found
 
     def included(self, name):
-        """Files of kernels/ that this one includes, and shaders: {file or shader: those that it includes itself}."""
+        """Returns the graph of included files of kernels/ and shaders: {file or shader: its direct includes}."""
         graph, open_files = {}, [name]
         while open_files:
             at = open_files.pop()
@@ -115,13 +122,13 @@ class Sources:
 
 
 def as_written(kernel):
-    """The id as the source of the kernel has it."""
+    """Returns the id as the source of the kernel writes it."""
     op, backend, rest = kernel.split('/', 2)
     return f'"{op}/" ASSAY_CUDA_NAME "/{rest}"' if backend == 'cuda' else f'"{kernel}"'
 
 
 def closing(text, begin):
-    """Behind the bracket that closes the one at `begin`; brackets in strings do not count."""
+    """Returns the position after the bracket that closes the one at `begin`, ignoring strings."""
     depth, at = 0, begin
     while at < len(text):
         if text[at] == '"':
@@ -135,7 +142,7 @@ def closing(text, begin):
 
 
 def parts_of(text, begin, end):
-    """The spans between commas that stand in no bracket."""
+    """Returns the spans between commas outside of brackets."""
     spans, first, at = [], begin, begin
     while at < end:
         if text[at] in '({[':
@@ -151,7 +158,7 @@ def parts_of(text, begin, end):
 
 
 def pruned(text, written):
-    """Without the registrations of other kernels, whose code need not be compiled. Lines keep their numbers."""
+    """Removes the registrations of other kernels, which need not be compiled. Keeps line numbers."""
     cuts, kept = [], 0
     for found in REGISTRATION.finditer(text):
         end = closing(text, found.end() - 1)
@@ -166,13 +173,13 @@ def pruned(text, written):
         kept += len(own)
         cuts += [span for span in spans if span not in own] if own else [(found.start(), text.index(';', end) + 1)]
     if kept != 1:
-        return text  # the id stands elsewhere, as where a function registers
+        return text  # the id is elsewhere, for example in a function that registers
     for begin, end in sorted(cuts, reverse=True):
         text = text[:begin] + '\n' * text.count('\n', begin, end) + text[end:]
     return text
 
 
-def check(fault, place, sources, seen, backend, op):
+def check(fault, place, sources, seen, op):
     unknown = sorted(set(fault) - KEYS)
     if unknown:
         raise Wrong(f'{place}: {unknown[0]} is no key of a fault: it has {", ".join(sorted(KEYS))}')
@@ -181,17 +188,21 @@ def check(fault, place, sources, seen, backend, op):
             raise Wrong(f'{place}: {key} is missing, or no text')
     if not re.fullmatch(r'[a-z][a-z0-9_]*', fault['id']):
         raise Wrong(f'{place}: an id has lower-case letters, digits and underscores')
-    if fault['id'] in seen:
-        raise Wrong(f'{place}: this id stands twice in the list: rename one')
+    of, backend = (fault['kernel'].split('/') + [''])[:2]
+    if (of, backend, fault['id']) in seen:
+        raise Wrong(f'{place}: this id stands twice among the faults of {of} on {backend}: rename one')
+    seen.add((of, backend, fault['id']))
     if fault['class'] not in CLASSES:
         raise Wrong(f'{place}: there is no class {fault["class"]}: it is one of {", ".join(CLASSES)}')
-    if not fault['kernel'].startswith(f'{op}/{backend}/'):
-        raise Wrong(f'{place}: {fault["kernel"]} is no kernel of {op} on {backend}: move the fault to the list of its operation')
+    if not re.fullmatch(rf'{op}(_backward)?/({"|".join(BACKENDS)})/\w+', fault['kernel']):
+        raise Wrong(f'{place}: {fault["kernel"]} is no kernel of {op} on one of {", ".join(BACKENDS)}: move the fault to the list of its operation')
     files = sources.registering(fault['kernel'])
     if len(files) != 1:
         raise Wrong(f'{place}: no file in {BACKENDS[backend]} registers {fault["kernel"]}: `assay list` prints the kernels')
     if 'only' in fault and (backend != 'cuda' or fault['only'] not in ('cuda', 'cuda-host')):
-        raise Wrong(f'{place}: only is cuda or cuda-host, in a list of cuda')
+        raise Wrong(f'{place}: only is cuda or cuda-host, of a fault of cuda')
+    if fault.get('scored', True) is not True:
+        raise Wrong(f'{place}: scored is true, or left out')
     edits = fault['edits'] if 'edits' in fault else [{key: fault.get(key) for key in ('old', 'new')}]
     if ('edits' in fault) == ('old' in fault or 'new' in fault) or not edits:
         raise Wrong(f'{place}: a fault has old and new, or edits')
@@ -200,21 +211,26 @@ def check(fault, place, sources, seen, backend, op):
             raise Wrong(f'{place}: an edit has old and new, both text')
         if stray := sorted(set(edit) - {'file', 'old', 'new'}):
             raise Wrong(f'{place}: {stray[0]} is no key of an edit: quote texts that hold a comma or a colon')
-    return files[0], edits
+    return of, backend, 'scored' if 'scored' in fault else 'faults', files[0], edits
 
 
-def pattern_of(edit):
-    return re.compile(r'\s+'.join(re.escape(word) for word in edit['old'].split()))
+def pattern_of(text):
+    """Matches the tokens of the text, whatever space is between them."""
+    tokens, pattern = TOKEN.findall(text), ''
+    for before, token in zip(['', *tokens], tokens):
+        words = re.search(r'\w$', before) and re.match(r'\w', token)
+        pattern += (GAP + ('+' if words else '*') if before else '') + re.escape(token)
+    return re.compile(pattern)
 
 
 def located(edits, sources, graph, root_file, place):
-    """Edits by file."""
+    """Returns the edits by file."""
     by_file = {}
     for edit in edits:
         if 'file' in edit and edit['file'] not in graph:
             raise Wrong(f'{place}: {root_file}, which registers the kernel, does not include {edit["file"]}')
         files = [edit['file']] if 'file' in edit else [name for name in graph if name not in sources.variants]
-        found = [name for name in files for _ in pattern_of(edit).finditer(sources.text(name))]
+        found = [name for name in files for _ in pattern_of(edit['old']).finditer(sources.text(name))]
         if len(found) != 1:
             times = 'does not occur' if not found else f'occurs {len(found)} times'
             where = edit.get('file') or (' and '.join(sorted(set(found))) if found else f'{root_file} and what it includes of kernels/')
@@ -224,10 +240,10 @@ def located(edits, sources, graph, root_file, place):
 
 
 def edited(text, name, edits, place):
-    """The text with these edits; #line after each keeps the numbers of lines."""
+    """Applies the edits; a #line after each keeps line numbers."""
     spans = []
     for edit in edits:
-        found = pattern_of(edit).search(text)
+        found = pattern_of(edit['old']).search(text)
         spans.append((found.start(), found.end(), edit['new'].rstrip('\n')))
     spans.sort()
     for (_, end, _), (begin, _, _) in zip(spans, spans[1:]):
@@ -243,8 +259,9 @@ def edited(text, name, edits, place):
 
 
 def apply(place, sources, out, kernel, root_file, edits, namespace, edited_by_list):
-    """Writes the copies. The path of the one that registers the kernel, and the shaders to compile: {name: (file, definitions)}. Headers
-    that another fault of the list edits are copied too: beside their originals, calls would be ambiguous."""
+    """Writes the copies. Returns the path of the copy that registers the kernel, and the shaders to compile:
+    {name: (file, definitions)}. Headers that another fault of the list edits are copied too: with copy and original
+    visible, calls would be ambiguous."""
     graph = sources.included(root_file)
     by_file = located(edits, sources, graph, root_file, place)
     headers = {name for name in edited_by_list.intersection(graph) if not name.endswith(('.comp', '.glsl'))}
@@ -274,7 +291,7 @@ def apply(place, sources, out, kernel, root_file, edits, namespace, edited_by_li
         text = SHADER.sub(own_shader, text)
         text = re.sub(r'\bshaders::(\w+)', lambda m: own_shader(m) if m[1] in sources.variants else m[0], text)
         text = INCLUDE.sub(lambda m: f'{m[1]}{os.path.join(folder, m[2]) if m[2] in copied else m[2]}{m[3]}', text)
-        text = re.sub(r'\bASSAY_KERNELS_\w+_INL\b', rf'\g<0>_{namespace}', text)  # toggles of headers for each instruction set
+        text = re.sub(r'\bASSAY_KERNELS_\w+_INL\b', rf'\g<0>_{namespace}', text)  # include guards of per-target headers
         text = re.sub(r'^#(undef|define) HWY_TARGET_INCLUDE\b', r'// \g<0>', text, flags=re.M)
         text = NAMESPACE.sub(lambda m: opened(m['inner'], namespace), text)
         if not NAMESPACE.search(sources.text(name)):
@@ -284,7 +301,7 @@ def apply(place, sources, out, kernel, root_file, edits, namespace, edited_by_li
 
 
 def opened(inner, namespace):
-    """The namespace of a copy, with the names of the originals of its own SIMD target in sight."""
+    """Opens the namespace of a copy, with the names of the originals of its SIMD target visible."""
     text = f'namespace assay::{namespace}{inner} {{'
     if inner.endswith('::HWY_NAMESPACE'):
         shared = '::assay::cpu::HWY_NAMESPACE'
@@ -296,37 +313,52 @@ def quoted(text):
     return '"' + ' '.join(text.split()).replace('\\', '\\\\').replace('"', '\\"') + '"'
 
 
-def process(path, sources, root, out):
+def process(path, backends, names, sources, root, out):
+    """One list."""
     name = os.path.relpath(path, root)
-    *_, group, backend, op = os.path.splitext(name)[0].split(os.sep)
-    if group not in SETS or backend not in BACKENDS:
-        raise Wrong(f'{name}: lists of faults lie in falsify/mutation/<set>/<back end>: {", ".join(SETS)}; {", ".join(BACKENDS)}')
+    op = os.path.splitext(os.path.basename(name))[0]
+    if os.path.dirname(name) != 'falsify/mutation/faults':
+        raise Wrong(f'{name}: lists of faults lie in falsify/mutation/faults')
     try:
         faults = yaml.safe_load(read(root, name))
     except yaml.YAMLError as e:
         raise Wrong(f'{name}: {" ".join(str(e).split())}') from None
     if not isinstance(faults, list) or not all(isinstance(f, dict) for f in faults):
         raise Wrong(f'{name}: a list of faults was expected')
-    shared = 'ASSAY_CUDA_NAMESPACE' if backend == 'cuda' else backend
-    parts, simd, seen, shaders = [], False, set(), {}
-    target = os.path.join(out, group, backend, f'{op}.cpp')
-    checked, edited_by_list = [], set()
+    seen, groups = set(), {}
     for fault in faults:
         place = f'{name}: {fault.get("id", "a fault without an id")}'
-        root_file, edits = check(fault, place, sources, seen, backend, op)
-        seen.add(fault['id'])
-        checked.append((fault, place, root_file, edits))
+        of, backend, group, root_file, edits = check(fault, place, sources, seen, op)
+        if backend in backends:
+            groups.setdefault((of, group, backend), []).append((fault, place, root_file, edits))
+    for (of, group, backend), checked in groups.items():
+        if names:
+            # Highway kernels are compiled once for each instruction set; copies of headers would meet those of other lists.
+            alone = any('/highway' in fault['kernel'] or any('file' in edit for edit in edits) for fault, _, _, edits in checked)
+            print(f'{group}/{backend}/{of}', *['alone'] * alone, *['alignment'] * any(fault['class'] == 'alignment' for fault, *_ in checked))
+        else:
+            write(name, of, group, backend, checked, sources, out)
+
+
+def write(name, op, group, backend, checked, sources, out):
+    """The files of one set and back end; `checked`: its faults, each with its place, the file that registers its kernel, and its edits."""
+    shared = 'ASSAY_CUDA_NAMESPACE' if backend == 'cuda' else backend
+    parts, simd, shaders = [], False, {}
+    target = os.path.join(out, group, backend, f'{op}.cpp')
+    edited_by_list = set()
+    for _, place, root_file, edits in checked:
         edited_by_list |= set(located(edits, sources, sources.included(root_file), root_file, place))
     for fault, place, root_file, edits in checked:
         namespace = f'{group}_{backend}_{op}_{fault["id"]}'
         copy, own_shaders = apply(place, sources, os.path.dirname(target), fault['kernel'], root_file, edits, namespace, edited_by_list)
         shaders |= own_shaders
-        is_simd = 'foreach_target.h' in sources.text(root_file)  # and is included once for each instruction set
+        is_simd = 'foreach_target.h' in sources.text(root_file)  # included once for each instruction set
         simd, include = simd or is_simd, f'#include "{copy}"\n'
         mutant = f'"mutant/" ASSAY_CUDA_NAME "/{op}/{fault["id"]}"' if backend == 'cuda' else quoted(f'mutant/{backend}/{op}/{fault["id"]}')
-        words = ', '.join((as_written(fault['kernel']), mutant, *(quoted(t) for t in (fault['says'], fault['class'], name)), str(group == 'scored').lower()))
+        words = ', '.join((as_written(fault['kernel']), mutant, quoted(fault['says']), quoted(fault['class']), str(group == 'scored').lower()))
         part = f'''#ifndef ASSAY_{namespace}
 #define ASSAY_{namespace}
+#line 1 "{name}"
 namespace assay::{shared} {{}}
 namespace assay::{namespace} {{
 namespace {shared} {{
@@ -356,11 +388,18 @@ struct KernelRegistration {{
 
 
 def main():
-    root, out = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--names', action='store_true')
+    parser.add_argument('root')
+    parser.add_argument('out')
+    parser.add_argument('--backend', action='append', choices=BACKENDS)
+    parser.add_argument('lists', nargs='*')
+    args = parser.parse_args()
+    root, out = os.path.abspath(args.root), os.path.abspath(args.out)
     sources = Sources(root)
     try:
-        for path in sys.argv[3:]:
-            process(os.path.abspath(path), sources, root, out)
+        for path in args.lists:
+            process(os.path.abspath(path), args.backend or list(BACKENDS), args.names, sources, root, out)
     except Wrong as e:
         sys.exit(str(e))
 

@@ -1,7 +1,7 @@
-// oneDNN's benchdnn in its correctness mode: fills made for exact sums where sums are, thresholds of a few epsilon
-// elsewhere, NaN in outputs before the call and a protected page behind them. uxlfoundation/oneDNN, tests/benchdnn:
-// utils/compare.cpp (compare_p2p, compare_norm), <driver>/<driver>.cpp (fill_*, setup_cmp), matmul/cfg.cpp, and the
-// shapes of inputs/<driver>.
+// oneDNN's benchdnn in its correctness mode: fills with exact sums for operations with sums, thresholds of a few
+// epsilon elsewhere, NaN in outputs before the call and a protected page behind them. uxlfoundation/oneDNN,
+// tests/benchdnn: utils/compare.cpp (compare_p2p, compare_norm), <driver>/<driver>.cpp (fill_*, setup_cmp),
+// matmul/cfg.cpp, and the shapes of inputs/<driver>.
 #include <fmt/format.h>
 
 #include <array>
@@ -29,8 +29,8 @@ double epsilon(DType dtype) {
   return 0;
 }
 
-/// compare_p2p: equal; within epsilon of float32 of an expectation of 1e-5 at most; within `relative` of one above;
-/// equal NaN and Inf; or within `absolute` (the driver's own check).
+/// compare_p2p: equal; within epsilon of float32 if the expectation is at most 1e-5, else within `relative`; equal NaN
+/// and Inf; or within `absolute` (the driver's own check).
 bool accepts(float got, float want, double relative, double absolute) {
   if (got == want || (std::isnan(got) && std::isnan(want))) return true;
   const double difference = std::fabs(static_cast<double>(want) - static_cast<double>(got));
@@ -39,8 +39,8 @@ bool accepts(float got, float want, double relative, double absolute) {
   return (size > 1e-5 ? difference / size : difference) <= relative || difference < absolute;
 }
 
-/// `limit` and `limit2` of a rule are the threshold and the driver's absolute one, both in epsilons of the output's
-/// type.
+/// `limit` and `limit2` of a rule are the threshold and the driver's absolute threshold, both in epsilons of the
+/// output's type.
 Rejection rejects(const Rule& rule, const Output& output) {
   const double unit = epsilon(output.dtype);
   for (std::size_t i = 0; i < output.want.size(); ++i)
@@ -80,8 +80,8 @@ Fill eltwise() {
   };
 }
 
-/// softmax.cpp: fill_data_fwd: up to 15 neighbours of 88 to 90, negative in every other 64 rows, all others the lowest
-/// float.
+/// softmax.cpp: fill_data_fwd: up to 15 neighbours of 88 to 90, negative in every second block of 64 rows, all others
+/// the lowest float.
 Fill tops() {
   return [](Problem& problem, Random& random) {
     const Index rows = problem.dims[0], n = problem.dims[1];
@@ -130,8 +130,7 @@ Fill around_means() {
   };
 }
 
-/// lnorm.cpp: fill_src_bwd, fill_variance_bwd, fill_diff_dst_bwd: -1 and 1, powers of two; a mean of zero, as RMS norm
-/// has.
+/// lnorm.cpp: fill_src_bwd, fill_variance_bwd, fill_diff_dst_bwd: -1 and 1, powers of two; zero mean, as in RMS norm.
 Fill powers_of_two() {
   return [](Problem& problem, Random& random) {
     for (std::size_t i = 0; i < problem.values[0].size(); ++i) {
@@ -185,7 +184,7 @@ Rejection swish_slope(Caller&, const Problem& problem, const Outputs& got) {
 }
 
 const std::vector<Rule>& rules() {
-  // inputs/matmul/shapes_2d: m x k : k x n; shapes_3d's last one without its batch, and tails of blocks of 16.
+  // inputs/matmul/shapes_2d: m x k : k x n; the last shape of shapes_3d without its batch, and tails of blocks of 16.
   static constexpr std::array<std::array<Index, 3>, 14> kShapes{{{1, 1, 1},
                                                                  {10, 30, 1},
                                                                  {1, 30, 20},
@@ -228,7 +227,7 @@ const std::vector<Rule>& rules() {
                                          {{128, 1024}, {1e-5}},
                                          {{1536, 1024}, {1e-5}},
                                          {{30, 300}, {1e-5}, Layout::padded}};
-  // inputs/binary: shapes_ci and shapes_common; of equal shapes, and of one row.
+  // inputs/binary: shapes_ci and shapes_common; equal shapes, and one row.
   static const std::vector<Sample> one_row{{{12, 12}}, {{5, 54}}, {{12, 12}, {}, Layout::padded}};
   // inputs/sum: test_sum_all; 1.25 is among its scales.
   static const auto sums = [] {

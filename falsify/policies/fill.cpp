@@ -6,7 +6,7 @@
 namespace assay::falsify::policies {
 namespace {
 
-/// Projects' tests have no padded batches: every sequence is as long as its place.
+/// Gives every sequence its full length: the projects' tests have no padded batches.
 void fill_up_sequences(Problem& problem) {
   for (const std::string_view name : {"lengths", "starts"})
     if (const int t = tensor_named(*problem.op, name); t >= 0) {

@@ -1,30 +1,30 @@
-// How projects fill inputs. Each fills every real tensor that a kernel reads and then makes saved values (logsumexp,
-// the packed formats) consistent with them again, as our own campaigns do.
+// Input fills of the projects. Each fills every real tensor that a kernel reads and then makes saved values (logsumexp,
+// the packed formats) consistent again, as our own campaigns do.
 #pragma once
 
 #include "falsify/policies/policy.hpp"
 
 namespace assay::falsify::policies {
 
-/// Uniform between the limits.
+/// Returns a uniform fill between the limits.
 Fill uniform(double low, double high);
-/// N(0, 1).
+/// Returns an N(0, 1) fill.
 Fill normal();
-/// Values of one tensor in its place: applied after `fill`. Saved values are made consistent before, not after.
+/// Replaces the values of one tensor after `fill`. Saved values are made consistent before the replacement, not after.
 Fill then(Fill fill, std::string_view tensor, std::function<float(Random& random, std::size_t at)> value);
-/// `fill` without making anything consistent.
+/// Returns a uniform fill that makes nothing consistent.
 Fill raw(double low, double high);
 
-/// Calls f for the values of each real tensor that is read.
+/// Calls f for the values of each real tensor that the kernel reads.
 void for_each_real(Problem& problem,
                    const std::function<void(std::vector<float>& values, const TensorInfo& tensor)>& f);
-/// Saved values and packed formats follow from the others once more; sequences have their full lengths.
+/// Recomputes saved values and packed formats from the other inputs; sequences get their full lengths.
 void make_consistent(Problem& problem, Random& random);
 
-/// Index of a tensor; -1 where the operation has none of that name.
+/// Returns the index of a tensor; -1 if the operation has none of that name.
 int tensor_named(const OpDescriptor& op, std::string_view name);
 
-/// Dense values of the outputs of an operation's float32 reference, by the name of its tensors.
+/// Returns the dense outputs of an operation's float32 reference; tensors are matched by name.
 Outputs mirror_of(std::string_view op, const Problem& problem);
 
 }  // namespace assay::falsify::policies

@@ -1,4 +1,4 @@
-// ggml's test-backend-ops, mode "test": the outputs of one operation against those of the CPU back end by their
+// ggml's test-backend-ops, mode "test": compares the outputs of one operation with those of the CPU back end by
 // normalized mean squared error, with sentinels around every tensor. All names: tests/test-backend-ops.cpp of
 // ggml-org/llama.cpp at 0054f928; shapes are ne = {columns, rows, ...} of make_test_cases_eval.
 #include <fmt/format.h>
@@ -30,14 +30,14 @@ Rejection rejects(const Rule& rule, const Output& output) {
     if (infinite(got) != infinite(want) || (infinite(got) && std::signbit(got) != std::signbit(want)))
       return fmt::format("Inf at {}", i);
   }
-  // What a cache receives is a SET_ROWS of float32: the default.
+  // A cache output corresponds to a SET_ROWS of float32: the default.
   const double limit = output.tensor.ends_with("_cache") ? kDefault : rule.limit;
   const double error = nmse(output.want, output.got);
   if (error > limit) return fmt::format("NMSE {:.3g} > {:.3g}", error, limit);  // NaN, of zeros against zeros, passes
   return std::nullopt;
 }
 
-/// Q4_K blocks of uniform values: init_tensor_uniform quantizes what it draws.
+/// Q4_K blocks of uniform values: init_tensor_uniform quantizes its draws.
 Fill quantized() {
   return [](Problem& problem, Random& random) {
     uniform(-1, 1)(problem, random);
@@ -48,7 +48,7 @@ Fill quantized() {
   };
 }
 
-/// tensor_to_float decodes blocks before they are compared.
+/// tensor_to_float decodes blocks before the comparison.
 Rejection decoded(Caller& caller, const Problem& problem, const Outputs& got) {
   Problem call{&operation("q4_k_dequantize"), problem.dims, {}, {got[0], {}}, DType::f32};
   const std::vector<float> ours = mirror_of("q4_k_dequantize", call)[0];
@@ -100,8 +100,8 @@ std::vector<Sample> vectors() {
   return samples;
 }
 
-/// test_rms_norm and what contains it: rows of U(-10, 10). Our contract's eps ends at 1e-2; eps s^2 on x s is the same
-/// call, which is how eps of 0.1, 1 and 10 are tried. 1e-8 stands for an eps of 0.
+/// test_rms_norm and tests that contain it: rows of U(-10, 10). Our contract's eps ends at 1e-2; eps s^2 on x s is the
+/// same call, which covers an eps of 0.1, 1 and 10. 1e-8 replaces an eps of 0.
 std::vector<Rule> norms() {
   const auto rule = [](double range, double eps, std::vector<Sample> samples) {
     const double scale = eps > 1e-2 ? std::sqrt(1e-2 / eps) : 1;
@@ -118,7 +118,8 @@ std::vector<Rule> norms() {
   return list;
 }
 
-/// test_opt_step_adamw: everything uniform in (0, 1), the parameters too. beta1h and beta2h are those of a step here.
+/// test_opt_step_adamw: everything uniform in (0, 1), including the parameters. beta1h and beta2h correspond to one
+/// step here.
 std::vector<Rule> steps() {
   return {{"adamw_step",
            {{{600}, {0.5, 0.7, 0.3, 0.4, 0.5, 2}}, {{600}, {0.9, 0.2, 0.6, 0.8, 0.1, 1}}},
@@ -127,8 +128,8 @@ std::vector<Rule> steps() {
 }
 
 /// test_flash_attn_ext, cases without sinks, ALiBi and soft caps: 4 heads of keys in groups of 1, 4, 12 and 16; 113,
-/// 512 and 1024 keys; 1, 3, 32 and 75 queries. Every head size with every storage, where ggml has float32 for 64 and 72
-/// alone. A causal case stands for its random masks.
+/// 512 and 1024 keys; 1, 3, 32 and 75 queries. Every head size with every storage, although ggml tests 64 and 72 in
+/// float32 only. A causal case replaces its random masks.
 std::vector<Rule> heads() {
   const auto call = [](Index batch, Index queries, Index keys, Index groups, Index d, double causal,
                        Layout layout = kView) {
@@ -151,8 +152,8 @@ std::vector<Rule> heads() {
 }
 
 const std::vector<Rule>& rules() {
-  // test_soft_max: ne0, ne1 of {16, 1024} and one less, in place, and rows of 200,000. Those of 10^6 elements and more are left out
-  // here and below.
+  // test_soft_max: ne0, ne1 of {16, 1024} and one less, in place, and rows of 200,000. Cases of 10^6 elements and more
+  // are omitted here and below.
   static const std::vector<Sample> rows{{{16, 16}},   {{15, 15}}, {{16, 1024}}, {{15, 1023}},  {{1024, 16}},
                                         {{1023, 15}}, {{64, 16}}, {{144, 16}},  {{1, 200000}}, {{4, 200000}}};
   // test_soft_max_back.
@@ -160,8 +161,8 @@ const std::vector<Rule>& rules() {
                                              {{1023, 15}}, {{96, 16}}, {{96, 1024}}, {{6144, 16}}};
   // test_unary, test_glu, test_glu_split: {128, 2, 2, 2} and {5, 7, 11, 13}, plain and as views.
   static const std::vector<Sample> unary{{{8, 128}}, {{1001, 5}}, {{8, 128}, {}, kView}, {{1001, 5}, {}, kView}};
-  // test_rope: positions below n_ctx = 512, ours consecutive; modes NORMAL and NEOX. {80, 32} rotates a part of each
-  // head there and all of it here.
+  // test_rope: positions below n_ctx = 512, consecutive here; modes NORMAL and NEOX. {80, 32} rotates a part of each
+  // head in ggml and the whole head here.
   static const std::vector<Sample> ropes{{{2, 32, 128}, {10000, 1, 0, 17}},  {{2, 32, 128}, {10000, 1, 0, 510}, kView},
                                          {{2, 40, 128}, {10000, 1, 0, 77}},  {{2, 52, 128}, {10000, 1, 0, 200}},
                                          {{2, 64, 128}, {10000, 1, 0, 300}}, {{2, 1, 64}, {10000, 0, 0, 5}},
@@ -206,7 +207,7 @@ const std::vector<Rule>& rules() {
         {"residual_add", sums, uniform(-1, 1), kDefault},
         // test_bin_bcast, src1 of one row: {1280} and {5120} by 256, {10, 5, 4, 3} by 2, {1} by 32.
         {"bias_add", {{{256, 1280}}, {{1, 1280}}, {{256, 5120}}, {{2, 600}}, {{32, 1}}}, uniform(-1, 1), kDefault},
-        // test_repeat_back: {8, 6, 4, 2} by 2 along each dimension in turn.
+        // test_repeat_back: {8, 6, 4, 2} by 2, along one dimension at a time.
         {"bias_add_backward", {{{1, 384}}, {{2, 384}}, {{2, 192}}, {{2, 48}}, {{2, 8}}}, uniform(-1, 1), kDefault},
         // test_scale: 2, without its bias.
         {"scale", {{{1000, 10}, {2}}, {{1000, 100}, {2}}}, uniform(-1, 1), kDefault},
@@ -224,7 +225,7 @@ const std::vector<Rule>& rules() {
          {{{4, 256}}, {{6, 128}, {}, kView}, {{24, 256}, {}, Layout::mixed}, {{105, 32}}},
          uniform(-150, 150),
          kCopy},
-        // test_cross_entropy_loss and _back: labels are a softmax there, one target here.
+        // test_cross_entropy_loss and _back: labels are a softmax in ggml, one target here.
         {"cross_entropy", {{{60, 10}, {1}}, {{1, 30000}, {1}}}, one_class, kDefault},
         {"cross_entropy_backward", {{{60, 10}}, {{1, 30000}}}, one_class_back, kDefault},
     };

@@ -1,6 +1,6 @@
 // ggml's test-backend-ops, mode "grad": the gradient of sum(out) against finite differences of the same back end in
 // float32, accepted by their mean absolute asymmetry. tests/test-backend-ops.cpp of ggml-org/llama.cpp at 0054f928,
-// test_case::eval_grad, which leaves out cases of more than grad_nmax = 10,000 gradients.
+// test_case::eval_grad, which omits cases of more than grad_nmax = 10,000 gradients.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace assay::falsify::policies::ggml_grad_policy {
 namespace {
 
-/// How ggml differences one operation, and what our pair of operations calls things.
+/// ggml's finite differences of one operation, and the tensor names of our pair of operations.
 struct Difference {
   std::string_view forward;
   std::string_view input;     ///< of the forward operation
@@ -25,9 +25,10 @@ struct Difference {
   double limit;               ///< max_maa_err
 };
 
-constexpr double kRange = 1;  // init_tensor_uniform, of inputs that the backward operation does not have
+constexpr double kRange = 1;  // init_tensor_uniform, for inputs that the backward operation lacks
 
-/// The forward kernel is the float32 reference: it is right, and the fault is in the backward kernel.
+/// Sums the outputs of the float32 reference, which serves as the (correct) forward kernel; the fault is in the
+/// backward kernel.
 float loss_of(const Problem& forward, const Difference& d) {
   const Outputs outputs = mirror_of(d.forward, forward);
   const std::vector<int> which = outputs_of(*forward.op);
@@ -59,7 +60,7 @@ std::vector<float> differences(Problem forward, const Difference& d) {
   return gradient;
 }
 
-/// Saved values are the forward reference's; the upstream gradient of a sum is 1.
+/// Takes saved values from the forward reference; the upstream gradient of a sum is 1.
 Fill through_forward(Fill fill, Difference d) {
   return [fill = std::move(fill), d](Problem& problem, Random& random) {
     fill(problem, random);
@@ -109,10 +110,10 @@ const std::vector<Rule>& rules() {
       // test_rms_norm: +-10, eps 1, four points.
       differenced("rmsnorm_backward", norms, ones(uniform(-10, 10), "weight"),
                   {"rmsnorm", "x", "dx", "y", "dy", 1.0F, true, 1e-4}),
-      // test_repeat, whose backward pass is REPEAT_BACK: {10, 5, 4, 1 or 3}, by 2 along each dimension in turn.
+      // test_repeat, whose backward pass is REPEAT_BACK: {10, 5, 4, 1 or 3}, by 2 along one dimension at a time.
       differenced("bias_add_backward", {{{1, 200}}, {{2, 200}}, {{2, 600}}, {{2, 50}}, {{2, 10}}}, uniform(-1, 1),
                   {"bias_add", "bias", "dbias", "y", "dy", 0.1F, false, 1e-4}),
-      // test_rope: max_maa_err 1e-3, four points; those of more than 2000 elements left out for their cost.
+      // test_rope: max_maa_err 1e-3, four points; cases of more than 2000 elements are omitted for their cost.
       differenced("rope_backward", {{{2, 1, 64}, {10000, 0, 0, 5}}, {{2, 8, 64}, {10000, 0, 0, 400}}}, uniform(-1, 1),
                   {"rope", "x", "dx", "y", "dy", 0.1F, true, 1e-3}),
       differenced("embedding_backward", gathered, uniform(-1, 1),

@@ -13,7 +13,7 @@
 namespace assay::falsify::policies {
 namespace {
 
-/// The operation as seen by a harness that looks at sentinels alone: inputs may change, and outputs have values before.
+/// The operation for a harness that checks sentinels only: inputs may change, and outputs have initial values.
 class Unwatched {
  public:
   explicit Unwatched(const OpDescriptor& op) : op_(op), tensors_(op.tensors.begin(), op.tensors.end()) {
@@ -47,7 +47,7 @@ std::vector<std::vector<double>> run_reference(const Problem& problem, const std
   return outputs;
 }
 
-/// What a reply other than `done` means, whatever the policy.
+/// Handles a reply other than `done`, the same for every policy.
 [[noreturn]] void refuse(const Reply& reply) {
   using Status = Reply::Status;
   switch (reply.status) {
@@ -66,7 +66,7 @@ std::vector<std::vector<double>> run_reference(const Problem& problem, const std
   }
 }
 
-/// Outputs of a call against the reference, then the rule's own checks.
+/// Compares the outputs of a call with the reference, then runs the rule's own checks.
 Rejection rejection(const Policy& policy, const Rule& rule, Caller& caller, const Problem& problem, const Outputs& got,
                     const Outputs& want) {
   const std::vector<int> outputs = outputs_of(caller.op());
@@ -93,8 +93,7 @@ Outputs Caller::run(const Problem& problem, Layout layout) {
       staged.values[static_cast<std::size_t>(outputs[o])] = before(problem, outputs[o], o);
   Case c;
   c.layout = layout;
-  const bool host = kernel_.backend == Backend::cpu || kernel_.backend == Backend::cuda_host;
-  if (policy_.guard == Guard::page_behind && host) c.placement = Placement::page_end;
+  if (policy_.guard == Guard::page_behind && traits(kernel_.backend).host) c.placement = Placement::page_end;
   const Stage stage(worker_.arena(), staged, c, Poison::finite);
   const Reply reply = worker_.run(op_, kernel_, problem.dims, problem.params, stage.tensors(), contract::Level::pre);
   if (reply.status != Reply::Status::done) refuse(reply);

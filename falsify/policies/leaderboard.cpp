@@ -1,4 +1,4 @@
-// The rule of kernel leaderboards: five random inputs at one shape, everything within 1e-2.
+// The rule of kernel leaderboards: five random inputs at one shape, all outputs within 1e-2.
 // ScalingIntelligence/KernelBench, src/eval.py as published: torch.allclose with atol = rtol = 1e-2, on five trials of
 // the published runs; now src/kernelbench/eval.py, get_tolerance_for_precision: 1e-4 for float32, 1e-2 for 16 bits, one
 // trial by default. meta-pytorch/BackendBench, eval.py, allclose: assert_close with 1e-2, on PyTorch's sample inputs.
@@ -20,7 +20,7 @@ Rejection rejects(const Rule&, const Output& output) {
   return fmt::format("element {} is {}, not {}", i, output.got[i], output.want[i]);
 }
 
-/// One shape an operation, round as benchmarks' shapes are: any other name of a dim has the extent below.
+/// One shape an operation, round as in benchmarks: any other name of a dim has the extent below.
 Index extent(const OpDescriptor& op, std::string_view dim) {
   static constexpr std::pair<std::string_view, Index> kExtents[] = {
       {"batch", 2}, {"b", 2},          {"heads", 4}, {"kv_heads", 4}, {"d", 64},    {"r", 16},        {"biases", 1},
@@ -40,7 +40,7 @@ const std::vector<Rule>& rules() {
       for (std::size_t trial = 0; trial < samples.size(); ++trial) {
         for (const DimInfo& dim : op->dims) samples[trial].dims.push_back(extent(*op, dim.name));
         make_valid(*op, samples[trial].dims);
-        // A choice, such as a causal mask, is another problem of the board: every value has its turn.
+        // A choice, such as a causal mask, is another problem of the board: the trials go through all values.
         for (const ParamInfo& param : op->params)
           samples[trial].params.push_back(param.choices.empty() ? param.typical
                                                                 : param.choices[trial % param.choices.size()]);

@@ -1,6 +1,6 @@
 // llm.c's dev/cuda programs: every kernel, at several block sizes, against plain C by validate_result, with a tolerance
-// that each file chooses. karpathy/llm.c: dev/cuda/common.h (0f112f1b) and main() of the file named at each rule, those
-// of its branch for Llama 3 (rmsnorm_*.cu, rope.cu) included.
+// per file. karpathy/llm.c: dev/cuda/common.h (0f112f1b) and main() of the file named at each rule, including the files
+// of its branch for Llama 3 (rmsnorm_*.cu, rope.cu).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,8 +17,8 @@ constexpr float kEpsilon16 = 0.079F;  // common.h, validate_result under ENABLE_
 constexpr float kAttention16 =
     1e-2F;  // attention_forward.cu, accuracy_threshold of kernels 5 and up, without ENABLE_BF16
 
-/// `limit` of a rule is the epsilon that multiplies |reference|: FLT_EPSILON, or 0.079 under ENABLE_BF16; `limit2` the
-/// tolerance. Elements whose reference is not finite are skipped; NaN passes, since no comparison with it is true.
+/// `limit` of a rule is the epsilon that multiplies |reference|: FLT_EPSILON, or 0.079 under ENABLE_BF16; `limit2` is
+/// the tolerance. Elements with a nonfinite reference are skipped; NaN passes, since no comparison with it is true.
 Rejection rejects(const Rule& rule, const Output& output) {
   const bool half = output.dtype != DType::f32, attention = rule.op.starts_with("attention");
   const float epsilon = half && !attention ? kEpsilon16 : static_cast<float>(rule.limit);
@@ -61,8 +61,8 @@ Fill moments() {
   return then(uniform(-1, 1), "v", [](Random& random, std::size_t) { return static_cast<float>(random.uniform()); });
 }
 
-/// global_norm.cu: the square of the norm within 1e-2 + 0.079 of it (it is built with ENABLE_BF16) on 70.8 million
-/// values of U(-1e-3, 1e-3), whose squares add up to 23.6. So they do here, with fewer and larger ones.
+/// global_norm.cu: the square of the norm within 1e-2 + 0.079 of it (built with ENABLE_BF16) on 70.8 million values of
+/// U(-1e-3, 1e-3), whose squares sum to 23.6. Here fewer and larger values have the same sum.
 Rule sum_of_squares() {
   constexpr Index kValues = 1 << 20;
   constexpr double kRange = 8.22e-3;
@@ -79,8 +79,7 @@ Rule sum_of_squares() {
 }
 
 const std::vector<Rule>& rules() {
-  // B * T = 8192 rows, C = 768 channels, OC = 3072, V = 50257; what is summed over has its length, the rest is cut
-  // down.
+  // B * T = 8192 rows, C = 768 channels, OC = 3072, V = 50257; summed dims have these extents, the others are reduced.
   constexpr Index C = 768, OC = 3072, BT = 8192, V = 50257;
   static const std::vector<Rule> all{
       rule("linear", {{{32, C, 256, 1}}}, 1e-1),                         // matmul_forward.cu

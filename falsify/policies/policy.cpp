@@ -8,7 +8,7 @@
 namespace assay::falsify::policies {
 namespace {
 
-/// Owned, so that pointers to them stay; in the order of the table.
+/// All policies, in the order of the table.
 std::vector<const Policy*>& table() {
   static std::vector<const Policy*> all;
   return all;

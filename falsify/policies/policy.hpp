@@ -1,8 +1,8 @@
-// Other projects' rules for accepting a kernel, each as its own test code has them: which calls it makes, what fills
-// the inputs, what memory the outputs start from, what is watched, and what it accepts. The same wrong kernels judged
-// under all of them make the table of `assay mutants --policies`.
+// Other projects' rules for accepting a kernel, as in their own test code: the calls, the inputs, the initial contents
+// of outputs, the guards, and the accepted errors. Judging the same wrong kernels under all rules gives the table of
+// `assay mutants --policies`.
 //
-// One file a policy. Beside every number stands where the project says it.
+// One file a policy. Every number names its place in the project's source.
 #pragma once
 
 #include <functional>
@@ -17,17 +17,17 @@
 
 namespace assay::falsify::policies {
 
-/// One call that a project's tests make: dims and params in the order of our contract.
+/// One call of a project's tests: dims and params in the order of our contract.
 struct Sample {
   std::vector<Index> dims;
   std::vector<double> params{};
-  Layout layout = Layout::tight;  ///< padded where the project runs views or strides
+  Layout layout = Layout::tight;  ///< padded if the project runs views or strides
 };
 
-/// Fills the inputs of a problem that holds Gaussian values and consistent saved ones.
+/// Fills the inputs of a problem, which already holds Gaussian values and consistent saved ones.
 using Fill = std::function<void(Problem& problem, Random& random)>;
 
-/// One output as a policy sees it, dense.
+/// One output as given to a policy, dense.
 struct Output {
   std::string_view tensor;
   DType dtype = DType::f32;
@@ -36,46 +36,46 @@ struct Output {
   bool tf32 = false;            ///< the kernel declares TF32 inputs
 };
 
-/// Why a kernel is not accepted, in a few words; empty where it is.
+/// Reason why a kernel is rejected, in a few words; empty if it is accepted.
 using Rejection = std::optional<std::string>;
 using Outputs = std::vector<std::vector<float>>;
 
 class Caller;
 
-/// What a project does for one operation.
+/// A project's test of one operation.
 struct Rule {
   std::string_view op;
   std::vector<Sample> samples;
   Fill fill;
-  double limit = 0;   ///< of the policy's own measure; relative where it has two
+  double limit = 0;   ///< of the policy's own measure; relative if it has two
   double limit2 = 0;  ///< absolute
   /// Further checks on a problem whose outputs were accepted: properties, finite differences. May call the kernel.
   std::function<Rejection(Caller& caller, const Problem& problem, const Outputs& got)> check{};
   bool compared = true;  ///< outputs are compared with a reference
 };
 
-/// What outputs hold before a call.
+/// Contents of outputs before a call.
 enum class Before {
   zeros,     ///< fresh memory
-  recycled,  ///< what the call before wrote; zeros before the first
+  recycled,  ///< outputs of the previous call; zeros before the first
   random,    ///< uniform between -1 and 1
   poison,    ///< NaN, or all bits set
 };
-/// What is watched around tensors.
+/// Guards around tensors.
 enum class Guard { none, sentinels, page_behind };
-/// Where expected values come from.
+/// Source of expected values.
 enum class Reference {
-  oracle,  ///< the double reference: the project's is as precise, or more so than float32
+  oracle,  ///< the double reference: the project's has more than float32's precision
   mirror,  ///< the reference run in float32: the project's is float32 code
 };
 
-/// What became of one kernel under one policy.
+/// Result for one kernel under one policy.
 struct Judgement {
   bool covered = true;        ///< the project has a test for the operation
   Rejection rejected;         ///< the first
-  std::string unavailable{};  ///< why nothing ran: no device
+  std::string unavailable{};  ///< reason why nothing ran: no device
   int cases = 0;
-  int refused = 0;  ///< of them, not taken by the kernel
+  int refused = 0;  ///< number of these refused by the kernel
   double seconds = 0;
 };
 
@@ -96,30 +96,30 @@ struct Policy {
   int runs = 1;               ///< calls on the same inputs, one after another
   bool float32_only = false;  ///< no tests of kernels that store 16 bits
   std::vector<std::string_view> notes{};
-  /// Judges by itself: our own campaign.
+  /// Set for our own campaign, which judges by itself.
   std::function<Judgement(const OpDescriptor& op, const Kernel& kernel, const JudgeOptions& options)> judge{};
-  int order = 0;  ///< in the table
+  int order = 0;  ///< position in the table
 
-  /// Those for one operation; empty where the project has no test for it.
+  /// Returns the rules for one operation; empty if the project has no test for it.
   std::vector<const Rule*> rules_for(std::string_view op) const;
 };
 
 struct PolicyRegistration {
   explicit PolicyRegistration(Policy policy);
 };
-/// In the order of the table.
+/// Returns all policies, in the order of the table.
 std::span<const Policy* const> policies();
-/// Throws InputError if there is none of this name.
+/// Returns the policy of this name. Throws InputError if there is none.
 const Policy& policy(std::string_view name);
 
-/// Ends a judgement from inside a call: the kernel crashed, hung, threw, or wrote where it is watched.
+/// Ends a judgement from inside a call: the kernel crashed, hung, threw, or wrote into a guard.
 struct Caught {
   std::string reason;
 };
-/// The kernel does not take the call.
+/// Thrown if the kernel does not take the call.
 struct Refused {};
 
-/// Runs a kernel in its worker, with the memory and the guards of a policy. A crash or a hang is seen under every
+/// Runs a kernel in its worker, with the memory and the guards of a policy. Crashes and hangs are detected under every
 /// policy.
 class Caller {
  public:
@@ -141,17 +141,17 @@ class Caller {
   Outputs last_;
 };
 
-/// Inputs of a sample: what the policy's rule fills, in values that the kernel's storage holds.
+/// Makes the inputs of a sample by the policy's rule, rounded to the kernel's storage.
 Problem make_sample(const OpDescriptor& op, const Kernel& kernel, const Rule& rule, const Sample& sample,
                     std::uint64_t seed);
-/// Outputs of an operation's double reference on values in double, in contract order.
+/// Returns the outputs of an operation's double reference on values in double, in contract order.
 std::vector<std::vector<double>> evaluate(const Problem& problem, const std::vector<std::vector<double>>& values);
-/// Outputs of the reference, in contract order, as it computes them.
+/// Returns the unrounded outputs of the reference, in contract order.
 std::vector<std::vector<double>> unrounded(const Problem& problem, Reference reference);
-/// The same rounded to their types.
+/// Returns these outputs rounded to their types.
 Outputs expected(const Problem& problem, Reference reference);
 
-/// One kernel under one policy, until the first rejection.
+/// Judges one kernel under one policy, until the first rejection.
 Judgement judge(const Policy& policy, const OpDescriptor& op, const Kernel& kernel, const JudgeOptions& options,
                 Worker& worker);
 

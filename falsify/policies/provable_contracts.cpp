@@ -1,10 +1,10 @@
 // The falsification tests of provable-contracts: properties on small random vectors, and the kernel within a few units
 // in the last place of scalar code. paiml/provable-contracts 0c81eba7,
 // crates/provable-contracts/tests/includes/falsify_*.rs and tests/common/mod.rs; proptest's default of 256 cases a
-// property. What its generator writes from a contract are stubs of these tests (tests/probar_test_generation.rs).
+// property. Its generator writes only stubs of these tests from a contract (tests/probar_test_generation.rs).
 //
-// There the properties are of the scalar functions, and AVX2 functions are only compared with those. Here the kernel
-// has to do both.
+// The project tests the properties on the scalar functions, and only compares AVX2 functions with these. Here the
+// kernel must pass both.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,8 @@ constexpr int kCases = 256;
 
 using Property = std::function<bool(Caller& caller, const Problem& problem, const Outputs& got)>;
 
-/// max_ulp_distance: of bits as integers, so that numbers of different sign are far apart; NaN is farthest.
+/// max_ulp_distance: difference of the bits as integers, so that numbers of different sign are far apart; NaN is
+/// farthest.
 std::uint32_t ulp_distance(float a, float b) {
   if (std::isnan(a) || std::isnan(b)) return UINT32_MAX;
   const auto difference = static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(a) - std::bit_cast<std::uint32_t>(b));
@@ -39,7 +40,7 @@ Property within_ulp(std::uint32_t limit) {
   };
 }
 
-/// Every element of the first output satisfies it.
+/// Every element of the first output satisfies `holds`.
 Property each(const std::function<bool(float)>& holds) {
   return [holds](Caller&, const Problem&, const Outputs& got) { return std::ranges::all_of(got[0], holds); };
 }
@@ -128,7 +129,7 @@ Fill eight_gates() {
   const auto gate = [](Random&, std::size_t i) { return std::array<float, 8>{-3, -1, 0, 0.5F, 1, 2, 5, 10}[i % 8]; };
   return then(then(uniform(-1, 1), "gate", gate), "up", [](Random&, std::size_t) { return 1.0F; });
 }
-/// SG-005: with a factor of 1 what silu gives.
+/// SG-005: with a factor of 1 the result is silu's.
 bool as_silu(Caller&, const Problem& problem, const Outputs& got) {
   for (std::size_t i = 0; i < got[0].size(); ++i) {
     const float g = problem.values[0][i];
@@ -206,7 +207,7 @@ bool convex(Caller&, const Problem& problem, const Outputs& got) {
   return std::ranges::all_of(got[0],
                              [low = low, high = high](float x) { return x >= low - 1e-5F && x <= high + 1e-5F; });
 }
-/// ATT-001: each column within that of the values.
+/// ATT-001: each column lies within the range of its values.
 bool convex_columns(Caller&, const Problem& problem, const Outputs& got) {
   const std::vector<float>& v = problem.values[2];
   const auto d = static_cast<std::size_t>(problem.dims[5]);

@@ -1,11 +1,11 @@
 // PyTorch's operator tests: torch.testing.assert_close with its default tolerances on the shapes of the sample inputs,
-// and once more with the tolerances by which its own test holds one device to another. Sources in pytorch/pytorch:
-// torch/testing/_comparison.py (_DTYPE_PRECISIONS), torch/testing/_internal/common_methods_invocations.py
-// (sample_inputs_*), torch/testing/_internal/opinfo/core.py (elementwise operations), test/test_ops.py
-// (test_compare_cpu, test_noncontiguous_samples), test/test_transformers.py, test/test_nn.py.
+// and again with the tolerances of its test between devices. Sources in pytorch/pytorch: torch/testing/_comparison.py
+// (_DTYPE_PRECISIONS), torch/testing/_internal/common_methods_invocations.py (sample_inputs_*),
+// torch/testing/_internal/opinfo/core.py (elementwise operations), test/test_ops.py (test_compare_cpu,
+// test_noncontiguous_samples), test/test_transformers.py, test/test_nn.py.
 //
-// Expected values are those of float32 code: where PyTorch compares float32 results it is with another device or with a
-// decomposition in float32; test_numpy_ref, its comparison with double, runs in double alone.
+// Expected values come from float32 code: PyTorch compares float32 results with another device or with a decomposition
+// in float32; test_numpy_ref, its comparison with double, runs in double only.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -18,8 +18,8 @@ namespace assay::falsify::policies::pytorch_policy {
 namespace {
 
 constexpr Index S = 5, M = 10, L = 20;  // common_methods_invocations.py
-// @tf32_on_and_off(0.05) of test_linalg.py, test_addmm: for N(0, 1). Products of values of U(-9, 9) vary 27 times as
-// much.
+// @tf32_on_and_off(0.05) of test_linalg.py, test_addmm: for N(0, 1). Products of values of U(-9, 9) have 27 times the
+// standard deviation.
 constexpr double kTf32 = 27 * 0.05;
 constexpr Layout kStrided = Layout::padded;  // test_noncontiguous_samples
 constexpr Layout kMixed = Layout::mixed;
@@ -47,7 +47,7 @@ Rejection rejects(const Rule&, const Output& output) {
   return fmt::format("element {} is {}, not {}", i, output.got[i], output.want[i]);
 }
 
-/// The same on another device: test_ops.py, test_compare_cpu, atol = rtol = 1e-3 whatever the type.
+/// The same on another device: test_ops.py, test_compare_cpu, atol = rtol = 1e-3 for every type.
 Rejection rejects_between_devices(const Rule&, const Output& output) {
   const double tolerance = is_floating(output.dtype) ? 1e-3 : 0;
   const std::ptrdiff_t at = first_beyond(output.got, output.want, tolerance, output.tf32 ? kTf32 : tolerance, true);
@@ -59,7 +59,7 @@ Rejection rejects_between_devices(const Rule&, const Output& output) {
 /// make_tensor without limits.
 Fill sample_inputs() { return uniform(-9, 9); }
 
-/// generate_elementwise_binary_{small,large,extremal}_value_tensors, from which those of unary operations are taken.
+/// generate_elementwise_binary_{small,large,extremal}_value_tensors, which unary operations use too.
 Fill reference_inputs() {
   static constexpr float kInfinity = std::numeric_limits<float>::infinity();
   static constexpr float kValues[] = {0,
@@ -111,7 +111,7 @@ Fill counted_gradients() {
 }
 
 /// test/test_transformers.py, _check_equal and the fudge factors of test_mem_efficient_attention_*: the largest error
-/// against double may be so many times that of plain code in the type of the tensors, or 1e-5. Inputs are U(0, 1).
+/// against double may be `fudge` times that of plain code in the type of the tensors, or 1e-5. Inputs are U(0, 1).
 Rejection attention_error(Caller& caller, const Problem& problem, const Outputs& got) {
   const auto golden = unrounded(problem, Reference::oracle);
   const Outputs plain = expected(problem, Reference::mirror);
@@ -126,7 +126,7 @@ Rejection attention_error(Caller& caller, const Problem& problem, const Outputs&
       of_kernel = std::max(of_kernel, error);
       of_plain = std::max(of_plain, std::fabs(static_cast<double>(plain[o][i]) - golden[o][i]));
     }
-    // The logarithms are compared through gradients alone there; as one device's with another's here.
+    // PyTorch compares the logarithms through gradients only; here as between two devices.
     if (of_kernel > std::max(name == "logsumexp" ? 1e-3 : 1e-5, fudge * of_plain))
       return fmt::format("{}: off by {:.3g}, plain code by {:.3g}", name, of_kernel, of_plain);
   }
@@ -141,7 +141,7 @@ Rule rule(std::string_view op, std::vector<Sample> samples, Fill fill = sample_i
   return {.op = op, .samples = std::move(samples), .fill = std::move(fill)};
 }
 
-/// The samples, then once more with strides.
+/// Appends the same samples with strides.
 std::vector<Sample> and_strided(std::vector<Sample> samples, Layout layout = kStrided) {
   const std::vector<Sample> plain = samples;
   for (Sample s : plain) {
@@ -161,7 +161,7 @@ std::vector<Sample> linear_layers() {
   return and_strided(samples);
 }
 
-/// An operation on elements: sample inputs, then the shapes and the values of its reference inputs.
+/// Rules for an elementwise operation: sample inputs, then the shapes and the values of its reference inputs.
 std::vector<Rule> elementwise(std::string_view op, const std::vector<double>& params) {
   const auto samples = [&](std::initializer_list<std::pair<Index, Index>> shapes) {
     std::vector<Sample> list;
@@ -200,9 +200,9 @@ const std::vector<Rule>& rules() {
     for (Sample& sample : list) sample.params[0] = 1 / std::sqrt(static_cast<double>(sample.dims[5]));
     return list;
   }();
-  // sample_inputs_embedding: one id, S and S x S of them in a table of M rows; 2 x 2 in one of S.
+  // sample_inputs_embedding: one, S and S x S ids in a table of M rows; 2 x 2 ids in a table of S rows.
   static const std::vector<Sample> tables = and_strided({{{1, M, S}}, {{S, M, S}}, {{S * S, M, S}}, {{4, S, S}}});
-  // sample_inputs_rms_norm: an eps of 0.5, which is 1e-2 here, and the default, that of float32.
+  // sample_inputs_rms_norm: an eps of 0.5, which is 1e-2 here, and the default of float32.
   static const std::vector<Sample> norms = and_strided({{{1, 6}, {1e-2}},
                                                         {{2, 6}, {1e-2}},
                                                         {{1, 1}, {1.1920929e-7}},
@@ -221,7 +221,7 @@ const std::vector<Rule>& rules() {
         rule("bias_add_backward", and_strided({{{S, M}}, {{S * M, S}}, {{M, S}}})),
         rule("embedding", tables),
         rule("embedding_backward", tables),
-        // low = -9, high = 1000; once more with the range of the others, where eps matters.
+        // low = -9, high = 1000; and again with the others' range, where eps matters.
         rule("rmsnorm", norms, uniform(-9, 1000)),
         rule("rmsnorm", norms),
         rule("rmsnorm_backward", and_strided({{{1, 6}}, {{2, 6}}, {{1, 1}}, {{1, 2}}})),
@@ -269,7 +269,7 @@ Policy opinfo() {
   };
 }
 
-/// Attention as its sample inputs have it; it has no gradients to compare there.
+/// Attention on its sample inputs; no gradients to compare between devices.
 const std::vector<Rule>& rules_between_devices() {
   static const std::vector<Rule> all = [] {
     std::vector<Rule> list;

@@ -1,9 +1,9 @@
-// PyTorch's torch.autograd.gradcheck with its default arguments (torch/autograd/gradcheck.py: eps 1e-6, atol 1e-5,
-// rtol 1e-3, nondet_tol 0, fast_mode off): the whole Jacobian, a column from each one-hot upstream gradient, against
-// central differences in double, and every column twice, bit by bit.
+// PyTorch's torch.autograd.gradcheck with its default arguments (torch/autograd/gradcheck.py: eps 1e-6, atol 1e-5, rtol
+// 1e-3, nondet_tol 0, fast_mode off): the whole Jacobian, a column from each one-hot upstream gradient, against central
+// differences in double, and every column twice, bit by bit.
 //
-// gradcheck differences the function that it is given, in double; float32 kernels fail it whatever they do. Here the
-// double reference is differenced, and the kernel gives the columns.
+// gradcheck differences its function in double; every float32 kernel fails it. Here the double reference is
+// differenced, and the kernel computes the columns.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,14 +18,14 @@ namespace {
 
 constexpr double kEps = 1e-6, kAbsolute = 1e-5, kRelative = 1e-3;
 
-constexpr double kRange = 9;  // make_tensor, of inputs that the backward operation does not have
+constexpr double kRange = 9;  // make_tensor, for inputs that the backward operation lacks
 
-/// A pair of tensors of the two operations: an input and its gradient, or an output and what is upstream of it.
+/// A pair of tensors of the two operations: an input and its gradient, or an output and its upstream gradient.
 struct Pair {
   std::size_t forward, backward;
 };
 
-/// Those of `forward` tensors x for which the backward operation has a dx among its own.
+/// Returns the pairs of a forward tensor x and a backward tensor dx.
 std::vector<Pair> pairs(const OpDescriptor& forward, const std::vector<int>& of_forward, const OpDescriptor& backward,
                         const std::vector<int>& of_backward) {
   std::vector<Pair> found;
@@ -37,13 +37,13 @@ std::vector<Pair> pairs(const OpDescriptor& forward, const std::vector<int>& of_
   return found;
 }
 
-/// Where an output of an operation stands among its outputs.
+/// Returns the index of an output tensor among the operation's outputs.
 std::size_t place(const OpDescriptor& op, std::size_t tensor) {
   const std::vector<int> outputs = outputs_of(op);
   return static_cast<std::size_t>(std::ranges::find(outputs, static_cast<int>(tensor)) - outputs.begin());
 }
 
-/// d out[j] / d in[i], for all outputs that have something upstream: [i][output][j].
+/// d out[j] / d in[i], for all outputs with an upstream gradient: [i][output][j].
 using Jacobian = std::vector<std::vector<std::vector<double>>>;
 
 Jacobian numerical(const Problem& forward, std::size_t input) {
@@ -64,7 +64,7 @@ Jacobian numerical(const Problem& forward, std::size_t input) {
   return jacobian;
 }
 
-/// The kernel's column for one element upstream; throws Caught where two calls differ.
+/// Returns the kernel's column for one upstream element; throws Caught if two calls differ.
 Outputs column(Caller& caller, Problem& problem, const Pair& upstream, std::size_t element) {
   std::vector<float>& dy = problem.values[upstream.backward];
   dy[element] = 1;
@@ -100,7 +100,7 @@ Rejection compare(Caller& caller, const Problem& at, const OpDescriptor& forward
   return std::nullopt;
 }
 
-/// A rule of one backward operation: nothing upstream but one element at a time, saved values from the reference.
+/// Makes a rule of one backward operation: a one-hot upstream gradient, saved values from the reference.
 Rule checked(std::string_view op, std::string_view forward, std::vector<Sample> samples, Fill fill = uniform(-9, 9)) {
   Rule rule{.op = op, .samples = std::move(samples), .fill = {}};
   rule.fill = [fill = std::move(fill), forward](Problem& problem, Random& random) {
@@ -117,7 +117,7 @@ Rule checked(std::string_view op, std::string_view forward, std::vector<Sample> 
   return rule;
 }
 
-/// The shapes are those of pytorch.cpp whose Jacobians have some thousand elements at most.
+/// Uses the shapes of pytorch.cpp with Jacobians of at most a few thousand elements.
 const std::vector<Rule>& rules() {
   constexpr Index S = 5, M = 10, L = 20;
   static const Fill labels = then(

@@ -14,7 +14,8 @@ using nlohmann::json;
 
 constexpr std::array<std::string_view, 7> kColumns{"indexing", "formula", "gradient", "precision", "state", "special", "races"};
 
-/// Classes of faults (falsify/mutation/faults.py) and families of automatic mutants that are no fault of the formula.
+/// Columns of classes of faults (falsify/mutation/faults.py) and of families of automatic mutants, except faults of the
+/// formula.
 constexpr std::pair<std::string_view, std::string_view> kColumnOf[] = {
     {"tile_edge", "indexing"},   {"joint_shape", "indexing"},  {"narrow_counter", "indexing"}, {"rare_branch", "indexing"},
     {"mask", "indexing"},        {"head_map", "indexing"},     {"vector_tail", "indexing"},    {"alignment", "indexing"},
@@ -34,7 +35,7 @@ json to_json(const Judgement& judgement) {
   return j;
 }
 
-/// The kernel ran under this policy at least once.
+/// True if the kernel ran under this policy at least once.
 bool judged(const json& verdict) {
   return verdict["covered"] && !verdict.contains("unavailable") &&
          (verdict.contains("rejected") || verdict["cases"] > verdict["refused"]);
@@ -95,7 +96,7 @@ json judge_all(const Kernel& kernel, std::string_view fault, std::string_view fa
 
 json policy_report(std::vector<json> kernels, const json& settings) {
   std::ranges::sort(kernels, {}, [](const json& k) { return k["kernel"].get<std::string>(); });
-  // What no policy could run (a device that is not here) is in no total.
+  // Kernels that no policy could run (missing device) are excluded from all totals.
   const auto absent = [](const json& k) { return k["policies"]["assay"].contains("unavailable"); };
   json unavailable = json::array();
   for (const json& k : kernels)

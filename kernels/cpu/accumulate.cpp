@@ -16,7 +16,7 @@ namespace assay::cpu::of_accumulate::HWY_NAMESPACE {
 using namespace cpu::HWY_NAMESPACE;
 namespace {
 
-/// dst + alpha src, fused.
+/// dst + alpha src by a fused multiply-add.
 struct Fused {
   float alpha;
   template <class D, class V>
@@ -48,9 +48,7 @@ void highway(const AccumulateArgs& args, Device&) {
    Rows<const float>{args.src.data(), rows_of(args.src).ld});
 }
 
-const KernelRegistration highway_kernel{{.op = "accumulate",
-                                         .id = "accumulate/cpu/highway",
-                                         .source = "kernels/cpu/accumulate.cpp",
+const KernelRegistration highway_kernel{{.id = "accumulate/cpu/highway",
                                          .summary = "SIMD, one pass over the rows",
                                          .run = &run_typed<AccumulateArgs, &highway>,
                                          .priority = 1}};

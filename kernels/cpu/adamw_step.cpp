@@ -1,4 +1,4 @@
-// One step of AdamW on the CPU. Reads four vectors and writes three: memory decides its speed.
+// One step of AdamW on the CPU. Reads four vectors and writes three: bound by memory bandwidth.
 #include "ops/adamw_step.hpp"
 
 #include <cmath>
@@ -65,10 +65,8 @@ void highway(const AdamwStepArgs& args, Device&) {
   (args.n, adamw_constants(args), args.p.data(), args.m.data(), args.v.data(), args.g.data());
 }
 
-const KernelRegistration highway_kernel{{.op = "adamw_step",
-                                         .id = "adamw_step/cpu/highway",
+const KernelRegistration highway_kernel{{.id = "adamw_step/cpu/highway",
                                          .arithmetic = {.functions = FunctionLibrary::highway},
-                                         .source = "kernels/cpu/adamw_step.cpp",
                                          .summary = "one vector loop, one thread",
                                          .run = &run_typed<AdamwStepArgs, &highway>,
                                          .priority = 1}};

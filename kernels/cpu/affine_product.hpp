@@ -1,4 +1,4 @@
-// The products of gemm.hpp, called by their neutral description.
+// Calls the products of gemm.hpp from their back-end-independent description.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ inline void multiply_openblas(const AffineProduct& x, Device&) { openblas_gemm(g
 inline void multiply_tiled(const AffineProduct& x, Device&) { tiled_gemm(gemm_call(x)); }
 inline void multiply_dispatch(const AffineProduct& x, Device&) { dispatch_gemm(gemm_call(x)); }
 
-/// Why OpenBLAS cannot take matrices of these extents and strides.
+/// Returns why OpenBLAS cannot take matrices of these extents and strides, or nothing if it can.
 template <class... T>
 std::optional<std::string> openblas_refuses(const View<T>&... matrices) {
   GemmCall call;

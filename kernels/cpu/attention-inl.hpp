@@ -1,4 +1,5 @@
-// Shared by attention and its gradient: rows packed as float32, and products of packed tiles. Included once per SIMD target.
+// Packing of rows as float32 and products of packed tiles, shared by attention and its gradient. Included once per SIMD
+// target.
 #if defined(ASSAY_KERNELS_CPU_ATTENTION_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef ASSAY_KERNELS_CPU_ATTENTION_INL
 #undef ASSAY_KERNELS_CPU_ATTENTION_INL
@@ -22,7 +23,7 @@ namespace assay::cpu::HWY_NAMESPACE {
 inline constexpr Index kBlock = 32, kKeys = 64;
 static_assert(kKeys % kTileCols == 0, "tiles of keys are whole");
 
-/// Width of packed rows of d elements: whole tiles, so that a load of a full one touches nothing else.
+/// Width of packed rows of d elements: whole tiles, so that a full-vector load stays within its row.
 inline Index packed_width(Index d) { return (d + kTileCols - 1) / kTileCols * kTileCols; }
 
 /// to[0, d) = scale from[0, d), zeros up to the packed width.
@@ -45,8 +46,8 @@ inline void transpose_rows(const float* rows, Index n, Index d, float* to) {
   }
 }
 
-/// C[rows, columns] (+)= A[rows, k] · B[k, columns], or Aᵀ[rows, k] with A [k, rows]; every element one chain over k. B has
-/// whole tiles of columns; what C holds beyond `columns` stays.
+/// C[rows, columns] (+)= A[rows, k] · B[k, columns], or Aᵀ[rows, k] with A [k, rows]; every element is one chain over
+/// k. B consists of whole tiles of columns; C beyond `columns` is left unchanged.
 template <bool kTransposedA>
 void multiply(Index rows, Index columns, Index k, const float* a, Index a_step, const float* b, Index b_step, float* c,
               Index c_step, bool accumulate) {
@@ -67,8 +68,8 @@ void multiply(Index rows, Index columns, Index k, const float* a, Index a_step, 
   }
 }
 
-/// score[0, n) = their weights under the maximum so far, zeros up to kKeys; the total of weights and the packed row of sums of
-/// earlier tiles are rescaled to it where it grows.
+/// Replaces score[0, n) by its weights under the running maximum and zeros the rest up to kKeys. Where the maximum
+/// grows, the total of weights and the packed row of earlier sums are rescaled.
 inline void weigh(float* score, Index n, float& largest, float& total, float* sums, Index d) {
   const FloatTag tag;
   auto greatest = hn::Set(tag, largest);
@@ -96,7 +97,7 @@ inline void weigh(float* score, Index n, float& largest, float& total, float* su
   total += hn::GetLane(hn::SumOfLanes(tag, sum));
 }
 
-/// No NaN and no infinity in rows [from, to) of packed rows.
+/// Returns true if rows [from, to) of packed rows hold no NaN or infinity.
 inline bool all_finite(const float* rows, Index from, Index to, Index width) {
   const FloatTag tag;
   const Index lanes = static_cast<Index>(hn::Lanes(tag));

@@ -16,7 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
 namespace {
 
-/// Rows of a block: query i of head h, heads of a group side by side.
+/// A row of a block: query i of head h; heads of a group are adjacent.
 struct QueryRow {
   Index i, h, keys;
 };
@@ -60,7 +60,7 @@ void attend(const ops::AttentionArgs& args, Index b, Index g, const std::vector<
     for (Index r = 0; r < n; ++r)
       weigh(of.scores.data() + r * kKeys, std::clamp<Index>(rows[static_cast<std::size_t>(r)].keys - first, 0, kKeys), of.largest[r],
             of.total[r], of.sums.data() + r * width, d);
-    // A weight of zero times NaN would reach rows that do not see the value.
+    // Skip values that some rows do not see: a zero weight times NaN would still reach those rows.
     if (all_finite(of.v.data(), std::clamp<Index>(least - first, 0, keys), keys, width)) {
       multiply<false>(n, d, keys, of.scores.data(), kKeys, of.v.data(), width, of.sums.data(), width, true);
     } else {
@@ -114,15 +114,14 @@ HWY_EXPORT(attention_blocks);
 
 using ops::AttentionArgs;
 
-/// As the naive kernel, 32 queries against 64 keys at a time: products by register tiles, sums rescaled where a maximum grows.
+/// The naive kernel's sums for 32 queries against 64 keys at a time: products by register tiles, sums rescaled where a
+/// maximum grows.
 void highway(const AttentionArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(attention_blocks)(args); }
 
 KernelRegistration add(DType storage, std::string_view id) {
-  return KernelRegistration({.op = "attention",
-                             .id = id,
+  return KernelRegistration({.id = id,
                              .arithmetic = {.functions = FunctionLibrary::highway, .online_tile = 64},
                              .storage = storage,
-                             .source = "kernels/cpu/attention.cpp",
                              .summary = "online softmax, 32 queries by 64 keys, register tiles, one thread",
                              .run = &run_typed<AttentionArgs, &highway>,
                              .priority = 1});

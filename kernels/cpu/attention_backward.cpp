@@ -16,7 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
 namespace {
 
-/// Rows of a block: query i of head h; one whose logsumexp is -inf sees nothing.
+/// A row of a block: query i of head h. A query with logsumexp = -inf sees no key.
 struct QueryRow {
   Index i, h, keys;
   float logsumexp, along;  ///< dy · y
@@ -42,8 +42,8 @@ float dot(const float* x, const float* y, Index width) {
   return hn::GetLane(hn::SumOfLanes(tag, sum));
 }
 
-/// p = exp(score - logsumexp) in place of scores, ds = p (dp - along) in place of dp, for the first `keys` of a row; zeros
-/// behind.
+/// Replaces scores by p = exp(score - logsumexp) and dp by ds = p (dp - along) for the first `keys` of a row; zeros the
+/// rest.
 void weigh(const QueryRow& row, Index keys, float* p, float* ds) {
   const FloatTag tag;
   const auto logsumexp = hn::Set(tag, row.logsumexp), along = hn::Set(tag, row.along);
@@ -66,7 +66,7 @@ void differentiate(const ops::AttentionBackwardArgs& args, Index b, Index g, std
     pack_row(q.at(b, row.i, row.h), d, 1, of.q.data() + r * width);
     pack_row(q.at(b, row.i, row.h), d, static_cast<float>(args.scale), of.scaled.data() + r * width);
     pack_row(dy.at(b, row.i, row.h), d, 1, of.dy.data() + r * width);
-    pack_row(y.at(b, row.i, row.h), d, 1, of.dq.data());  // not in use yet
+    pack_row(y.at(b, row.i, row.h), d, 1, of.dq.data());  // dq serves as scratch until its sums start
     row.along = dot(of.dy.data() + r * width, of.dq.data(), width);
     most = std::max(most, row.keys);
     least = std::min(least, row.keys);
@@ -88,7 +88,7 @@ void differentiate(const ops::AttentionBackwardArgs& args, Index b, Index g, std
     }
     float* const dk = of.dk.data() + first * width;
     float* const dv = of.dv.data() + first * width;
-    // Zero times NaN would pass between a query and a key that it does not see.
+    // Zero times NaN would pass between a query and a key that the query does not see.
     const bool all_seen = least >= first + keys;
     if (all_seen || (all_finite(of.k.data(), std::clamp<Index>(least - first, 0, keys), keys, width) &&
                      all_finite(of.q.data(), 0, n, width) && all_finite(of.dy.data(), 0, n, width))) {
@@ -165,15 +165,13 @@ HWY_EXPORT(attention_backward_blocks);
 
 using ops::AttentionBackwardArgs;
 
-/// As the naive kernel, 32 queries against 64 keys at a time: five products by register tiles.
+/// The naive kernel's sums for 32 queries against 64 keys at a time: five products by register tiles.
 void highway(const AttentionBackwardArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(attention_backward_blocks)(args); }
 
 KernelRegistration add(DType storage, std::string_view id) {
-  return KernelRegistration({.op = "attention_backward",
-                             .id = id,
+  return KernelRegistration({.id = id,
                              .arithmetic = {.functions = FunctionLibrary::highway},
                              .storage = storage,
-                             .source = "kernels/cpu/attention_backward.cpp",
                              .summary = "32 queries by 64 keys, five products by register tiles, one thread",
                              .run = &run_typed<AttentionBackwardArgs, &highway>,
                              .priority = 1});

@@ -1,4 +1,4 @@
-// Attention of one position against a cache on the CPU: keys and values are read once for all heads that share them.
+// Attention of one position against a cache on the CPU: heads that share keys and values read both once.
 #include "ops/attention_decode.hpp"
 
 #include <algorithm>
@@ -50,7 +50,8 @@ void dots(const float* q, Index width, const S* keys, Index step, Index d, float
     for (int j = 0; j < kRows; ++j) score[h * kKeys + j] = hn::GetLane(hn::SumOfLanes(tag, sum[h][j]));
 }
 
-/// Every score is one chain of vectors, whatever it is computed beside.
+/// Computes the scores of a tile. Each score is one chain of vectors, independent of the block of heads and keys it
+/// falls into.
 template <class S>
 void score_tile(const Buffers& of, Index heads, const S* keys, Index step, Index n, Index d, float* scores) {
   for (Index h = 0; h < heads; h += 2) {
@@ -135,15 +136,14 @@ HWY_EXPORT(decode_tiles);
 
 using ops::AttentionDecodeArgs;
 
-/// As the naive kernel, 64 places at a time: 32 heads that share keys and values read them once; sums rescaled where a maximum grows.
+/// The naive kernel's sums, 64 places at a time: up to 32 heads that share keys and values read both once; sums
+/// rescaled where a maximum grows.
 void highway(const AttentionDecodeArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(decode_tiles)(args); }
 
 KernelRegistration add(DType storage, std::string_view id) {
-  return KernelRegistration({.op = "attention_decode",
-                             .id = id,
+  return KernelRegistration({.id = id,
                              .arithmetic = {.functions = FunctionLibrary::highway, .online_tile = 64},
                              .storage = storage,
-                             .source = "kernels/cpu/attention_decode.cpp",
                              .summary = "online softmax by tiles of 64 places, shared keys and values read once, one thread",
                              .run = &run_typed<AttentionDecodeArgs, &highway>,
                              .priority = 1});

@@ -65,10 +65,8 @@ void highway(const BceWithLogitsArgs& args, Device&) {
   }
 }
 
-const KernelRegistration highway_kernel{{.op = "bce_with_logits",
-                                         .id = "bce_with_logits/cpu/highway",
+const KernelRegistration highway_kernel{{.id = "bce_with_logits/cpu/highway",
                                          .arithmetic = {.functions = FunctionLibrary::highway},
-                                         .source = "kernels/cpu/bce_with_logits.cpp",
                                          .summary = "two vector sums per row, one thread",
                                          .run = &run_typed<BceWithLogitsArgs, &highway>,
                                          .priority = 1}};

@@ -17,8 +17,8 @@ namespace assay::cpu::of_bce_with_logits_backward::HWY_NAMESPACE {
 using namespace cpu::HWY_NAMESPACE;
 namespace {
 
-/// dx[j] = share ((1 - t[j]) s - w[j] t[j] (1 - s)), s = sigmoid(x[j]): of 1 / (1 + z) and z / (1 + z), z = exp(-|x|),
-/// one is s and the other 1 - s.
+/// dx[j] = share ((1 - t[j]) s - w[j] t[j] (1 - s)), s = sigmoid(x[j]). With z = exp(-|x|), s and 1 - s are 1 / (1 + z)
+/// and z / (1 + z), in an order set by the sign of x.
 void label_gradients(const float* x, const float* t, const float* w, Index n, float share, float* dx) {
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
@@ -61,10 +61,8 @@ void highway(const BceWithLogitsBackwardArgs& args, Device&) {
      args.classes, args.dloss(i) / static_cast<float>(args.classes), args.dlogits.data() + i * args.dlogits.stride(0));
 }
 
-const KernelRegistration highway_kernel{{.op = "bce_with_logits_backward",
-                                         .id = "bce_with_logits_backward/cpu/highway",
+const KernelRegistration highway_kernel{{.id = "bce_with_logits_backward/cpu/highway",
                                          .arithmetic = {.functions = FunctionLibrary::highway},
-                                         .source = "kernels/cpu/bce_with_logits_backward.cpp",
                                          .summary = "one vector loop, one thread",
                                          .run = &run_typed<BceWithLogitsBackwardArgs, &highway>,
                                          .priority = 1}};

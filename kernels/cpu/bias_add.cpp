@@ -46,9 +46,7 @@ void highway(const BiasAddArgs& args, Device&) {
    Rows<const float>{args.bias.data(), 0});
 }
 
-const KernelRegistration highway_kernel{{.op = "bias_add",
-                                         .id = "bias_add/cpu/highway",
-                                         .source = "kernels/cpu/bias_add.cpp",
+const KernelRegistration highway_kernel{{.id = "bias_add/cpu/highway",
                                          .summary = "SIMD, one pass over the rows",
                                          .run = &run_typed<BiasAddArgs, &highway>,
                                          .priority = 1}};

@@ -32,15 +32,13 @@ HWY_EXPORT(gradients);
 
 using ops::BiasAddBackwardArgs;
 
-/// The naive kernel in SIMD along the rows, copying what it adds; the same order of summation.
+/// The naive kernel in SIMD along the rows, copying each row as it is added; the same order of summation.
 void highway(const BiasAddBackwardArgs& args, Device&) {
   HWY_DYNAMIC_DISPATCH(gradients)
   (args.m, args.n, Rows<const float>{args.dy.data(), rows_of(args.dy).ld}, rows_of(args.dx), args.dbias.data());
 }
 
-const KernelRegistration highway_kernel{{.op = "bias_add_backward",
-                                         .id = "bias_add_backward/cpu/highway",
-                                         .source = "kernels/cpu/bias_add_backward.cpp",
+const KernelRegistration highway_kernel{{.id = "bias_add_backward/cpu/highway",
                                          .summary = "SIMD along rows, four rows at a time, one pass",
                                          .run = &run_typed<BiasAddBackwardArgs, &highway>,
                                          .priority = 1}};

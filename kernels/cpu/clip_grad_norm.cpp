@@ -11,22 +11,20 @@ namespace {
 
 using ops::ClipGradNormArgs;
 
-/// The factor of g: 1 within the limit, NaN for a NaN norm.
+/// Returns the factor of g: 1 within the limit, NaN for a NaN norm.
 float factor(float norm, double max_norm) {
   const auto limit = static_cast<float>(max_norm);
   return norm <= limit ? 1.0F : limit / norm;
 }
 
-/// norm = sqrt(sum_i g[i]^2), then g[i] *= min(1, max_norm / norm); nothing is written to g within the limit.
+/// norm = sqrt(sum_i g[i]^2), then g[i] *= min(1, max_norm / norm); g is not written if the norm is within the limit.
 void highway(const ClipGradNormArgs& args, Device&) {
   args.norm(0) = std::sqrt(sum_of_squares(args.g.data(), args.n));
   const float by = factor(args.norm(0), args.max_norm);
   if (by != 1.0F) scale_in_place(args.g.data(), args.n, by);
 }
 
-const KernelRegistration highway_kernel{{.op = "clip_grad_norm",
-                                         .id = "clip_grad_norm/cpu/highway",
-                                         .source = "kernels/cpu/clip_grad_norm.cpp",
+const KernelRegistration highway_kernel{{.id = "clip_grad_norm/cpu/highway",
                                          .summary = "eight vector sums, one vector loop, one thread",
                                          .run = &run_typed<ClipGradNormArgs, &highway>,
                                          .priority = 1}};

@@ -14,8 +14,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
 
-/// sums[j] += x(i, j) for kRows rows from `row` on and j in [from, to), rows ascending; with `copy`, copy(i, j) = x(i,
-/// j).
+/// Adds x(i, j) to sums[j] for kRows rows from `row` on, ascending, and j in [from, to); with `copy`, also copy(i, j) =
+/// x(i, j).
 template <int kRows>
 HWY_INLINE void add_rows(Index row, Index from, Index to, Rows<const float> x, float* sums, const Rows<float>* copy) {
   const hn::ScalableTag<float> d;
@@ -42,8 +42,8 @@ HWY_INLINE void add_rows(Index row, Index from, Index to, Rows<const float> x, f
   store_masked(sum, d, sums + j, mask);
 }
 
-/// sums[j] = sum over i < rows, ascending, of x(i, j) for j < n; with `copy`, copy(i, j) = x(i, j). Blocks of columns
-/// whose sums stay in the first-level cache.
+/// sums[j] = sum over i < rows, ascending, of x(i, j) for j < n; with `copy`, also copy(i, j) = x(i, j). Works on
+/// blocks of columns whose sums stay in the first-level cache.
 inline void sum_columns(Index rows, Index n, Rows<const float> x, float* sums, const Rows<float>* copy) {
   constexpr Index kBlock = 2048;
   std::fill_n(sums, n, 0.0F);

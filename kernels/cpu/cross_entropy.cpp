@@ -17,7 +17,7 @@
 #ifndef ASSAY_KERNELS_CPU_CROSS_ENTROPY_ROW
 #define ASSAY_KERNELS_CPU_CROSS_ENTROPY_ROW
 namespace assay::cpu::of_cross_entropy {
-/// The largest logit of a row, and the logarithm of sum_j exp(x[j] - maximum).
+/// The maximum of a row's logits, and the logarithm of sum_j exp(x[j] - maximum).
 struct RowSum {
   float maximum, log_sum;
 };
@@ -29,7 +29,7 @@ namespace assay::cpu::of_cross_entropy::HWY_NAMESPACE {
 using namespace cpu::HWY_NAMESPACE;
 namespace {
 
-/// Two passes over a row, which the second finds in the cache. Lanes past the end hold -inf: exp of them is 0.
+/// Makes two passes over a row; the second hits the cache. Lanes past the end hold -inf, whose exponential is 0.
 void sum_row(const float* x, Index n, RowSum& row) {
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
@@ -47,7 +47,7 @@ void sum_row(const float* x, Index n, RowSum& row) {
   const float maximum = hn::GetLane(hn::MaxOfLanes(d, hn::Max(top, second)));
   const V m = hn::Set(d, maximum);
   V even = whole < n ? exp_of_negative(d, hn::Sub(tail, m)) : hn::Zero(d), odd = hn::Zero(d);
-  // -inf - -inf of a lane past the end says nothing of the row.
+  // If the maximum is -inf, lanes past the end give NaN (-inf - -inf): clear them.
   if (whole < n) even = hn::IfThenElseZero(rest, even);
   for (j = 0; j + 2 * lanes <= whole; j += 2 * lanes) {
     even = hn::Add(even, exp_of_negative(d, hn::Sub(hn::LoadU(d, x + j), m)));
@@ -69,9 +69,9 @@ HWY_EXPORT(sum_row);
 
 using ops::CrossEntropyArgs;
 
-/// loss[i] = weights[y] ((m - logits[i,y]) + log sum_j exp(logits[i,j] - m)), y = targets[i]; logsumexp[i] beside it;
-/// total: their sum, over normalizer. logits (rows, classes): any leading dimension. No output shares memory with an
-/// input. Error: the contract's bound. Cost: two passes over each row, of which one reads memory.
+/// loss[i] = weights[y] ((m - logits[i,y]) + log sum_j exp(logits[i,j] - m)), y = targets[i]; also writes logsumexp[i],
+/// and total = sum_i loss[i] / normalizer. logits (rows, classes): any leading dimension. No output shares memory with
+/// an input. Error: the contract's bound. Cost: two passes over each row, of which one reads memory.
 void highway(const CrossEntropyArgs& args, Device&) {
   float sum = 0, weight = 0;
   for (Index i = 0; i < args.rows; ++i) {
@@ -89,10 +89,8 @@ void highway(const CrossEntropyArgs& args, Device&) {
   args.total(0) = mean ? sum / weight : sum;
 }
 
-const KernelRegistration highway_kernel{{.op = "cross_entropy",
-                                         .id = "cross_entropy/cpu/highway",
+const KernelRegistration highway_kernel{{.id = "cross_entropy/cpu/highway",
                                          .arithmetic = {.functions = FunctionLibrary::highway},
-                                         .source = "kernels/cpu/cross_entropy.cpp",
                                          .summary = "two vector sums per row, maximum first, one thread",
                                          .run = &run_typed<CrossEntropyArgs, &highway>,
                                          .priority = 1}};

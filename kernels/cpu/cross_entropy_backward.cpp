@@ -18,8 +18,8 @@ namespace assay::cpu::of_cross_entropy_backward::HWY_NAMESPACE {
 using namespace cpu::HWY_NAMESPACE;
 namespace {
 
-/// dx[j] = scale exp(x[j] - logsumexp). Consistent inputs have x[j] <= logsumexp but for its rounding; beyond exp's
-/// range an inconsistent one gives infinity.
+/// dx[j] = scale exp(x[j] - logsumexp). Consistent inputs satisfy x[j] <= logsumexp up to rounding; an inconsistent
+/// input beyond exp's range gives infinity.
 void scaled_softmax(const float* x, Index n, float logsumexp, float scale, float* dx) {
   const hn::ScalableTag<float> d;
   const Index lanes = static_cast<Index>(hn::Lanes(d));
@@ -58,10 +58,8 @@ void highway(const CrossEntropyBackwardArgs& args, Device&) {
   }
 }
 
-const KernelRegistration highway_kernel{{.op = "cross_entropy_backward",
-                                         .id = "cross_entropy_backward/cpu/highway",
+const KernelRegistration highway_kernel{{.id = "cross_entropy_backward/cpu/highway",
                                          .arithmetic = {.functions = FunctionLibrary::highway},
-                                         .source = "kernels/cpu/cross_entropy_backward.cpp",
                                          .summary = "one vector loop, one thread",
                                          .run = &run_typed<CrossEntropyBackwardArgs, &highway>,
                                          .priority = 1}};

@@ -1,5 +1,5 @@
-// The choice between our tiles and OpenBLAS. Where the two cross was measured with tests/bench (OpenBLAS 0.3.21 with
-// two threads, every one of its kernel sets that the machine could run).
+// Chooses between our tiles and OpenBLAS. The crossover was measured with tests/bench (OpenBLAS 0.3.21 with two
+// threads, every one of its kernel sets that the machine could run).
 #include <cblas.h>
 
 #include <string_view>
@@ -10,10 +10,10 @@
 namespace assay::cpu {
 namespace {
 
-/// Largest volume m·k·n at which the tiles are the quicker ones on this machine.
+/// Largest volume m·k·n at which the tiles are faster than OpenBLAS on this machine.
 ///
-/// OpenBLAS recognizes processors by model number; one that is newer than the library gets AVX2 kernels even if it
-/// has AVX-512. It works on one thread up to 64³, and from there on pays for handing work to the others.
+/// OpenBLAS recognizes processors by model number; a processor newer than the library gets AVX2 kernels even if it has
+/// AVX-512. OpenBLAS uses one thread up to 64³ and pays for distributing work to threads above.
 Index tiled_volume() {
   const std::string_view core = openblas_get_corename();
   const bool theirs_avx512 = core == "SkylakeX" || core == "Cooperlake" || core == "SapphireRapids";

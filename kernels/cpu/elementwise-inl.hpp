@@ -16,12 +16,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
 
-/// Outputs of this size leave the cache before anyone reads them: they are stored past it, which saves reading them
-/// first.
+/// Outputs of this size leave the cache before they are read again: streaming stores save reading the lines first.
 inline constexpr Index kStreamedElements = Index{1} << 21;
 
-/// to[j] = f(d, from[j]...) for j < n; `stream`: past the cache. Every element, those of a head or tail too, takes the
-/// same instructions: its bits do not depend on where it stands.
+/// to[j] = f(d, from[j]...) for j < n; `stream` selects streaming stores. All elements, including the head and the
+/// tail, take the same instructions, so that the bits of an element do not depend on its position.
 template <class F, class... In>
 HWY_INLINE void map_row(Index n, bool stream, const F& f, float* to, const In*... from) {
   const hn::ScalableTag<float> d;
@@ -30,7 +29,8 @@ HWY_INLINE void map_row(Index n, bool stream, const F& f, float* to, const In*..
     const auto mask = hn::FirstN(d, static_cast<std::size_t>(count));
     store_masked(f(d, load_masked(d, from + j, mask)...), d, to + j, mask);
   };
-  // Up to the first whole vector: stores that straddle cache lines cost twice, and streams must not.
+  // Advance to the first whole vector: stores that straddle cache lines cost twice, and streaming stores must be
+  // aligned.
   const auto misplaced = static_cast<Index>(reinterpret_cast<std::uintptr_t>(to) / sizeof(float)) % lanes;
   Index j = std::min(n, misplaced == 0 ? 0 : lanes - misplaced);
   if (j > 0) some(0, j);

@@ -1,4 +1,4 @@
-// Rows of a matrix as pointers: what kernels that map over elements work on.
+// Rows of a matrix as pointers, for kernels that map over elements.
 #pragma once
 
 #include "core/view.hpp"

@@ -16,7 +16,7 @@ namespace assay::cpu::of_embedding::HWY_NAMESPACE {
 using namespace cpu::HWY_NAMESPACE;
 namespace {
 
-/// Loads and stores move bits: NaN payloads survive.
+/// Copies bits by loads and stores: NaN payloads survive.
 struct Copy {
   template <class D, class V>
   HWY_INLINE V operator()(D, V x) const {
@@ -48,9 +48,7 @@ void highway(const EmbeddingArgs& args, Device&) {
   (args.t, args.h, args.ids.data(), Rows<const float>{args.table.data(), rows_of(args.table).ld}, rows_of(args.y));
 }
 
-const KernelRegistration highway_kernel{{.op = "embedding",
-                                         .id = "embedding/cpu/highway",
-                                         .source = "kernels/cpu/embedding.cpp",
+const KernelRegistration highway_kernel{{.id = "embedding/cpu/highway",
                                          .summary = "SIMD, a row at a time",
                                          .run = &run_typed<EmbeddingArgs, &highway>,
                                          .priority = 1}};

@@ -58,9 +58,7 @@ void highway(const EmbeddingBackwardArgs& args, Device&) {
     HWY_DYNAMIC_DISPATCH(add_row)(args.h, dtable.data + args.ids(t) * dtable.ld, dy.data + t * dy.ld);
 }
 
-const KernelRegistration highway_kernel{{.op = "embedding_backward",
-                                         .id = "embedding_backward/cpu/highway",
-                                         .source = "kernels/cpu/embedding_backward.cpp",
+const KernelRegistration highway_kernel{{.id = "embedding_backward/cpu/highway",
                                          .summary = "SIMD along rows, tokens in order",
                                          .run = &run_typed<EmbeddingBackwardArgs, &highway>,
                                          .priority = 1}};

@@ -1,4 +1,4 @@
-// The product C = op(A)·op(B) that matmul, matmul_nt and matmul_tn have in common, and its implementations.
+// The product C = op(A)·op(B) shared by matmul, matmul_nt and matmul_tn, and its implementations.
 #pragma once
 
 #include <algorithm>
@@ -10,17 +10,16 @@
 
 namespace assay::cpu {
 
-/// A row-major matrix as it lies in memory: element (i, j) is data[i * ld + j]. `transposed` multiplies by
-/// its transpose.
+/// A row-major matrix in memory: element (i, j) is data[i * ld + j]. If `transposed`, the product uses its transpose.
 struct GemmOperand {
   const float* data = nullptr;
   Index ld = 1;
   bool transposed = false;
 };
 
-/// C[m,n] = scale op(A)[m,k] · op(B)[k,n] + addend, all float32; C is overwritten, and read only where it is the addend.
-/// C shares no memory with A or B; A and B may be the same. Addresses need no more than the alignment of float. k = 0
-/// gives the addend, or 0.
+/// C[m,n] = scale op(A)[m,k] · op(B)[k,n] + addend, all float32. C is overwritten, and read only if it is the addend. C
+/// shares no memory with A or B; A and B may be the same. Addresses need only the alignment of float. k = 0 gives the
+/// addend, or 0.
 struct GemmCall {
   Index m = 0;
   Index k = 0;
@@ -34,14 +33,14 @@ struct GemmCall {
   Index addend_ld = 0;
 };
 
-/// Leading dimension of a row-major matrix. Where there are fewer than two rows, or no elements, the contract
-/// allows any stride and nothing follows it: the width stands in for it.
+/// Returns the leading dimension of a row-major matrix; the width if there are fewer than two rows or no elements,
+/// where the contract allows any stride.
 template <class T>
 Index leading_dimension(const View<T>& matrix) {
   return matrix.dim(0) > 1 && matrix.dim(1) > 0 ? matrix.stride(0) : std::max<Index>(matrix.dim(1), 1);
 }
 
-/// C = addend, or 0: the product of matrices with k = 0.
+/// C = addend, or 0: the product for k = 0.
 inline void fill_with_addend(const GemmCall& call) {
   if (call.addend == call.c) return;
   for (Index i = 0; i < call.m; ++i)
@@ -53,7 +52,7 @@ inline GemmOperand operand(const View<const float>& matrix, bool transposed) {
   return {matrix.data(), leading_dimension(matrix), transposed};
 }
 
-/// Args is MatmulArgs, MatmulNtArgs or MatmulTnArgs.
+/// Builds the call from MatmulArgs, MatmulNtArgs or MatmulTnArgs.
 template <class Args>
 GemmCall gemm_call(const Args& args, bool a_transposed, bool b_transposed) {
   return {args.m,
@@ -78,18 +77,18 @@ inline GemmCall gemm_call(const AffineProduct& x) {
           .addend_ld = x.adds() ? x.addend_step() : 0};
 }
 
-/// cblas_sgemm with alpha = scale, and beta = 1 where something is added. Error at most k·u·|A|·|B| element by element, in
+/// cblas_sgemm with alpha = scale, and beta = 1 if there is an addend. Error at most k·u·|A|·|B| element by element, in
 /// OpenBLAS's own order; the scale and the addend cost one rounding each.
 void openblas_gemm(const GemmCall& call);
-/// Why OpenBLAS cannot take the call: its integers and some of its offsets have 32 bits.
+/// Returns why OpenBLAS cannot take the call: its integers and some of its offsets have 32 bits.
 std::optional<std::string> openblas_refusal(const GemmCall& call);
 
-/// Register tiles in Highway SIMD, on the best instruction set of this processor; one thread. Each element is summed
-/// over k in ascending order, in blocks of 256 whose sums are added in turn, wherever the element stands: error at most
-/// k·u·|A|·|B|, and the bits of a row of C depend on that row of A and on B alone.
+/// Register tiles in Highway SIMD, on the best instruction set of this processor; one thread. Each element, at any
+/// position, is summed over k in ascending order, in blocks of 256 whose sums are added in turn: error at most
+/// k·u·|A|·|B|. The bits of a row of C depend on that row of A and on B alone.
 void tiled_gemm(const GemmCall& call);
 
-/// tiled_gemm where it is the quicker one, else openblas_gemm.
+/// tiled_gemm where it is faster, else openblas_gemm.
 void dispatch_gemm(const GemmCall& call);
 
 }  // namespace assay::cpu

@@ -22,26 +22,26 @@ using FloatTag = hn::ScalableTag<float>;
 inline constexpr Index kLanes = static_cast<Index>(hn::MaxLanes(FloatTag()));
 /// Columns of the widest tile: two vectors.
 inline constexpr Index kTileCols = 2 * kLanes;
-/// Rows of the tallest tile of one and of two vectors: 8 and 24 accumulators of AVX-512's 32 registers, 12 of the
-/// 16 of the older sets. At least 8 independent chains hide the latency of a fused multiplication. 16 of one vector
+/// Rows of the tallest tile of one and of two vectors: 8 and 24 accumulators of AVX-512's 32 registers, 12 of the 16 of
+/// the older sets. At least 8 independent chains hide the latency of a fused multiply-add. A one-vector tile of 16 rows
 /// would fit, but then all stores of a small product follow its last multiplication (16x16x16 took 13% longer).
 inline constexpr Index tile_rows(Index vectors) {
   if (HWY_CAP_GE512) return vectors == 1 ? 8 : 12;
   return vectors == 1 ? 12 : 6;
 }
 
-/// One tile: C[rows, cols] = scale A[rows, k] · B[k, cols] + addend, each given by its first element; k, the scale and the
-/// steps between rows are those of `g`. A is read element by element, B in vectors. addend: C itself where an earlier block
-/// of k has written it; null: nothing is added. last_lanes: columns in the last vector, 1..kLanes.
+/// One tile: C[rows, cols] = scale A[rows, k] · B[k, cols] + addend, each given by its first element; `g` gives k, the
+/// scale and the row strides. A is read element by element, B in vectors. addend: C itself if an earlier block of k has
+/// written C; null: no addend. last_lanes: columns in the last vector, 1..kLanes.
 ///
-/// Every element of C is one chain over k in ascending order, whatever the tile: the bits of a row of C do not
-/// depend on where the row stands. Where masks do not suppress faults, B must be readable to the full width.
+/// Every element of C is one chain over k in ascending order in every tile: the bits of a row of C do not depend on the
+/// position of the row. Where masks do not suppress faults, B must be readable to the full width.
 template <bool kColumnMajorA, int kRows, int kVectors>
 HWY_NOINLINE void multiply_tile(const GemmCall& g, const float* a, const float* b, float* c, const float* addend,
                                 Index last_lanes) {
-  // The caller's own struct, not one made for the tile: where two fields that were just written are read as one vector, no
-  // store is there to forward, and the read waits for the cache behind all that earlier tiles store (7% of 16x16x16). Its
-  // fields in registers: through the reference, every store to C would reload them.
+  // Take the caller's own struct, not a copy made for the tile: reading two freshly written fields as one vector
+  // defeats store forwarding, and the read waits behind all stores of earlier tiles (7% of 16x16x16). Copy the fields
+  // to registers: through the reference, every store to C would reload them.
   const Index k = g.k, a_step = g.a.ld, b_step = g.b.ld, c_step = g.ldc, addend_step = g.addend_ld;
   const float scale = g.scale;
   const FloatTag d;
@@ -53,7 +53,7 @@ HWY_NOINLINE void multiply_tile(const GemmCall& g, const float* a, const float* 
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) sum[i][v] = hn::Zero(d);
 
-  // A second base for rows 8 and on: seven multiples of a_step fit the registers, eleven do not.
+  // A second base pointer for rows 8 and on: seven multiples of a_step fit the registers, eleven do not.
   const float* a_high = !kColumnMajorA && kRows > 8 ? a + 8 * a_step : a;
   for (Index p = 0; p < k; ++p, b += b_step, a += kColumnMajorA ? a_step : 1, ++a_high) {
     V row[kVectors];
@@ -100,8 +100,8 @@ constexpr std::array<TileFunction, sizeof...(kRowsLess1)> tile_table(std::intege
   return {&multiply_tile<kColumnMajorA, kRowsLess1 + 1, kVectors>...};
 }
 
-/// The tile function for this many rows and vectors, 1 or 2. Rows: at least 1 and at most tile_rows(vectors), or
-/// tile_rows(2) where a narrow panel takes the rows that wide ones do.
+/// Returns the tile function for a number of rows and of vectors (1 or 2). Rows: at least 1 and at most
+/// tile_rows(vectors), or tile_rows(2) if a narrow panel uses the row tiles of wide ones.
 template <bool kColumnMajorA>
 TileFunction tile_function(Index rows, Index vectors) {
   static constexpr auto kNarrow = tile_table<kColumnMajorA, 1>(std::make_integer_sequence<int, int{std::max(tile_rows(1), tile_rows(2))}>());

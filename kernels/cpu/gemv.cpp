@@ -1,4 +1,4 @@
-// y = A·x on the CPU. Every element of A is used once, so that the speed is that of reading A.
+// y = A·x on the CPU. Every element of A is used once: bound by the bandwidth of reading A.
 #include "ops/gemv.hpp"
 
 #include <cblas.h>
@@ -23,8 +23,8 @@ namespace assay::cpu::of_gemv::HWY_NAMESPACE {
 using namespace cpu::HWY_NAMESPACE;
 namespace {
 
-/// The dot products of kRows rows of A with x. Each is two interleaved sums of vectors, whatever kRows is, so that
-/// the bits of y[i] do not depend on which rows stand beside row i.
+/// Computes the dot products of kRows rows of A with x. Each is two interleaved sums of vectors for any kRows, so that
+/// the bits of y[i] do not depend on how rows are grouped.
 template <int kRows>
 void dot_rows(Index k, const float* a, Index lda, const float* x, float* dot) {
   const hn::ScalableTag<float> d;
@@ -75,13 +75,14 @@ HWY_EXPORT(multiply_vector);
 
 using ops::GemvArgs;
 
-/// Stride of a vector; that of fewer than two elements says nothing and may be 0, which BLAS rejects.
+/// Returns the stride of a vector, or 1 for fewer than two elements: the given stride is then meaningless and may be 0,
+/// which BLAS rejects.
 template <class T>
 Index increment(const View<T>& vector) {
   return vector.dim(0) > 1 ? vector.stride(0) : 1;
 }
 
-/// Sums of no terms.
+/// Sets y = 0, the result for k = 0.
 void clear(const GemvArgs& args) {
   for (Index i = 0; i < args.m; ++i) args.y(i) = 0.0F;
 }
@@ -117,29 +118,23 @@ void highway(const GemvArgs& args, Device&) {
   (args.m, args.k, args.a.data(), leading_dimension(args.a), x, args.y.data(), args.y.stride(0));
 }
 
-/// highway, except where A is so large that OpenBLAS reads it with several threads to some profit.
+/// highway, unless A is so large that OpenBLAS gains from reading it with several threads.
 void dispatch(const GemvArgs& args, Device& device) {
   constexpr Index kOneThread = 256 * 512;  // measured by tests/bench
   if (args.m * args.k <= kOneThread || openblas_refusal(args)) return highway(args, device);
   openblas(args, device);
 }
 
-const KernelRegistration openblas_kernel{{.op = "gemv",
-                                          .id = "gemv/cpu/openblas",
+const KernelRegistration openblas_kernel{{.id = "gemv/cpu/openblas",
                                           .batch_invariant = false,
-                                          .source = "kernels/cpu/gemv.cpp",
                                           .summary = "cblas_sgemv",
                                           .run = &run_typed<GemvArgs, &openblas>,
                                           .refuse = &refuse_typed<GemvArgs, &openblas_refusal>}};
-const KernelRegistration highway_kernel{{.op = "gemv",
-                                         .id = "gemv/cpu/highway",
-                                         .source = "kernels/cpu/gemv.cpp",
+const KernelRegistration highway_kernel{{.id = "gemv/cpu/highway",
                                          .summary = "four rows at a time, two vector sums per row, one thread",
                                          .run = &run_typed<GemvArgs, &highway>}};
-const KernelRegistration dispatch_kernel{{.op = "gemv",
-                                          .id = "gemv/cpu/dispatch",
+const KernelRegistration dispatch_kernel{{.id = "gemv/cpu/dispatch",
                                           .batch_invariant = false,
-                                          .source = "kernels/cpu/gemv.cpp",
                                           .summary = "highway for small matrices, else OpenBLAS",
                                           .run = &run_typed<GemvArgs, &dispatch>,
                                           .priority = 1}};

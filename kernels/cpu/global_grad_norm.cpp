@@ -1,4 +1,4 @@
-// Euclidean norm of a gradient on the CPU. Reads g once: memory decides its speed.
+// Euclidean norm of a gradient on the CPU. Reads g once: bound by memory bandwidth.
 #include "ops/global_grad_norm.hpp"
 
 #include <cmath>
@@ -73,9 +73,7 @@ void highway(const GlobalGradNormArgs& args, Device&) {
   args.norm(0) = std::sqrt(sum_of_squares(args.g.data(), args.n));
 }
 
-const KernelRegistration highway_kernel{{.op = "global_grad_norm",
-                                         .id = "global_grad_norm/cpu/highway",
-                                         .source = "kernels/cpu/global_grad_norm.cpp",
+const KernelRegistration highway_kernel{{.id = "global_grad_norm/cpu/highway",
                                          .summary = "eight vector sums, one thread",
                                          .run = &run_typed<GlobalGradNormArgs, &highway>,
                                          .priority = 1}};

@@ -1,4 +1,4 @@
-// The sum of squares that global_grad_norm and clip_grad_norm share on the CPU.
+// The sum of squares shared by global_grad_norm and clip_grad_norm on the CPU.
 #pragma once
 
 #include "core/shape.hpp"

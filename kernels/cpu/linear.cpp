@@ -11,22 +11,16 @@ using ops::LinearArgs;
 
 std::optional<std::string> refusal(const LinearArgs& args) { return openblas_refuses(args.x, args.weight, args.y); }
 
-const KernelRegistration openblas_kernel{{.op = "linear",
-                                          .id = "linear/cpu/openblas",
+const KernelRegistration openblas_kernel{{.id = "linear/cpu/openblas",
                                           .batch_invariant = false,
-                                          .source = "kernels/linear.hpp",
                                           .summary = kOpenblas,
                                           .run = &run_typed<LinearArgs, &linear_by<&multiply_openblas>>,
                                           .refuse = &refuse_typed<LinearArgs, &refusal>}};
-const KernelRegistration tiled_kernel{{.op = "linear",
-                                       .id = "linear/cpu/highway_tiled",
-                                       .source = "kernels/linear.hpp",
+const KernelRegistration tiled_kernel{{.id = "linear/cpu/highway_tiled",
                                        .summary = kHighwayTiled,
                                        .run = &run_typed<LinearArgs, &linear_by<&multiply_tiled>>}};
-const KernelRegistration dispatch_kernel{{.op = "linear",
-                                          .id = "linear/cpu/dispatch",
+const KernelRegistration dispatch_kernel{{.id = "linear/cpu/dispatch",
                                           .batch_invariant = false,
-                                          .source = "kernels/linear.hpp",
                                           .summary = kDispatch,
                                           .run = &run_typed<LinearArgs, &linear_by<&multiply_dispatch>>,
                                           .priority = 1}};

@@ -12,22 +12,16 @@ std::optional<std::string> refusal(const LoraLinearArgs& args) {
   return openblas_refuses(args.x, args.weight, args.a, args.b, args.y, args.t);
 }
 
-const KernelRegistration openblas_kernel{{.op = "lora_linear",
-                                          .id = "lora_linear/cpu/openblas",
+const KernelRegistration openblas_kernel{{.id = "lora_linear/cpu/openblas",
                                           .batch_invariant = false,
-                                          .source = "kernels/lora.hpp",
                                           .summary = kOpenblas,
                                           .run = &run_typed<LoraLinearArgs, &lora_linear_by<&multiply_openblas>>,
                                           .refuse = &refuse_typed<LoraLinearArgs, &refusal>}};
-const KernelRegistration tiled_kernel{{.op = "lora_linear",
-                                       .id = "lora_linear/cpu/highway_tiled",
-                                       .source = "kernels/lora.hpp",
+const KernelRegistration tiled_kernel{{.id = "lora_linear/cpu/highway_tiled",
                                        .summary = kHighwayTiled,
                                        .run = &run_typed<LoraLinearArgs, &lora_linear_by<&multiply_tiled>>}};
-const KernelRegistration dispatch_kernel{{.op = "lora_linear",
-                                          .id = "lora_linear/cpu/dispatch",
+const KernelRegistration dispatch_kernel{{.id = "lora_linear/cpu/dispatch",
                                           .batch_invariant = false,
-                                          .source = "kernels/lora.hpp",
                                           .summary = kDispatch,
                                           .run = &run_typed<LoraLinearArgs, &lora_linear_by<&multiply_dispatch>>,
                                           .priority = 1}};

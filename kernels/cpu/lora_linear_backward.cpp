@@ -16,24 +16,18 @@ std::optional<std::string> refusal(const LoraLinearBackwardArgs& args) {
 }
 
 const KernelRegistration openblas_kernel{
-    {.op = "lora_linear_backward",
-     .id = "lora_linear_backward/cpu/openblas",
+    {.id = "lora_linear_backward/cpu/openblas",
      .batch_invariant = false,
-     .source = "kernels/lora.hpp",
      .summary = kOpenblas,
      .run = &run_typed<LoraLinearBackwardArgs, &lora_linear_backward_by<&multiply_openblas>>,
      .refuse = &refuse_typed<LoraLinearBackwardArgs, &refusal>}};
 const KernelRegistration tiled_kernel{
-    {.op = "lora_linear_backward",
-     .id = "lora_linear_backward/cpu/highway_tiled",
-     .source = "kernels/lora.hpp",
+    {.id = "lora_linear_backward/cpu/highway_tiled",
      .summary = kHighwayTiled,
      .run = &run_typed<LoraLinearBackwardArgs, &lora_linear_backward_by<&multiply_tiled>>}};
 const KernelRegistration dispatch_kernel{
-    {.op = "lora_linear_backward",
-     .id = "lora_linear_backward/cpu/dispatch",
+    {.id = "lora_linear_backward/cpu/dispatch",
      .batch_invariant = false,
-     .source = "kernels/lora.hpp",
      .summary = kDispatch,
      .run = &run_typed<LoraLinearBackwardArgs, &lora_linear_backward_by<&multiply_dispatch>>,
      .priority = 1}};

@@ -1,4 +1,4 @@
-// The adapter taken out of the weight, on the CPU.
+// Subtracts the adapter from the weight on the CPU.
 #include "kernels/cpu/affine_product.hpp"
 #include "kernels/lora.hpp"
 #include "runtime/registry.hpp"
@@ -12,22 +12,16 @@ std::optional<std::string> refusal(const LoraUnmergeArgs& args) {
   return openblas_refuses(args.merged, args.a, args.b, args.weight);
 }
 
-const KernelRegistration openblas_kernel{{.op = "lora_unmerge",
-                                          .id = "lora_unmerge/cpu/openblas",
+const KernelRegistration openblas_kernel{{.id = "lora_unmerge/cpu/openblas",
                                           .batch_invariant = false,
-                                          .source = "kernels/lora.hpp",
                                           .summary = kOpenblas,
                                           .run = &run_typed<LoraUnmergeArgs, &lora_unmerge_by<&multiply_openblas>>,
                                           .refuse = &refuse_typed<LoraUnmergeArgs, &refusal>}};
-const KernelRegistration tiled_kernel{{.op = "lora_unmerge",
-                                       .id = "lora_unmerge/cpu/highway_tiled",
-                                       .source = "kernels/lora.hpp",
+const KernelRegistration tiled_kernel{{.id = "lora_unmerge/cpu/highway_tiled",
                                        .summary = kHighwayTiled,
                                        .run = &run_typed<LoraUnmergeArgs, &lora_unmerge_by<&multiply_tiled>>}};
-const KernelRegistration dispatch_kernel{{.op = "lora_unmerge",
-                                          .id = "lora_unmerge/cpu/dispatch",
+const KernelRegistration dispatch_kernel{{.id = "lora_unmerge/cpu/dispatch",
                                           .batch_invariant = false,
-                                          .source = "kernels/lora.hpp",
                                           .summary = kDispatch,
                                           .run = &run_typed<LoraUnmergeArgs, &lora_unmerge_by<&multiply_dispatch>>,
                                           .priority = 1}};

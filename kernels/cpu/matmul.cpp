@@ -14,22 +14,16 @@ void tiled(const MatmulArgs& args, Device&) { tiled_gemm(gemm_call(args, false, 
 void dispatch(const MatmulArgs& args, Device&) { dispatch_gemm(gemm_call(args, false, false)); }
 std::optional<std::string> refusal(const MatmulArgs& args) { return openblas_refusal(gemm_call(args, false, false)); }
 
-const KernelRegistration openblas_kernel{{.op = "matmul",
-                                          .id = "matmul/cpu/openblas",
+const KernelRegistration openblas_kernel{{.id = "matmul/cpu/openblas",
                                           .batch_invariant = false,
-                                          .source = "kernels/cpu/openblas_gemm.cpp",
                                           .summary = "cblas_sgemm",
                                           .run = &run_typed<MatmulArgs, &openblas>,
                                           .refuse = &refuse_typed<MatmulArgs, &refusal>}};
-const KernelRegistration tiled_kernel{{.op = "matmul",
-                                       .id = "matmul/cpu/highway_tiled",
-                                       .source = "kernels/cpu/tiled_gemm.cpp",
+const KernelRegistration tiled_kernel{{.id = "matmul/cpu/highway_tiled",
                                        .summary = "register tiles of 12x32 (AVX-512) or 6x16 (AVX2), one thread",
                                        .run = &run_typed<MatmulArgs, &tiled>}};
-const KernelRegistration dispatch_kernel{{.op = "matmul",
-                                          .id = "matmul/cpu/dispatch",
+const KernelRegistration dispatch_kernel{{.id = "matmul/cpu/dispatch",
                                           .batch_invariant = false,
-                                          .source = "kernels/cpu/dispatch_gemm.cpp",
                                           .summary = "highway_tiled for small products, else OpenBLAS",
                                           .run = &run_typed<MatmulArgs, &dispatch>,
                                           .priority = 1}};

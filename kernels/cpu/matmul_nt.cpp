@@ -14,22 +14,16 @@ void tiled(const MatmulNtArgs& args, Device&) { tiled_gemm(gemm_call(args, false
 void dispatch(const MatmulNtArgs& args, Device&) { dispatch_gemm(gemm_call(args, false, true)); }
 std::optional<std::string> refusal(const MatmulNtArgs& args) { return openblas_refusal(gemm_call(args, false, true)); }
 
-const KernelRegistration openblas_kernel{{.op = "matmul_nt",
-                                          .id = "matmul_nt/cpu/openblas",
+const KernelRegistration openblas_kernel{{.id = "matmul_nt/cpu/openblas",
                                           .batch_invariant = false,
-                                          .source = "kernels/cpu/openblas_gemm.cpp",
                                           .summary = "cblas_sgemm",
                                           .run = &run_typed<MatmulNtArgs, &openblas>,
                                           .refuse = &refuse_typed<MatmulNtArgs, &refusal>}};
-const KernelRegistration tiled_kernel{{.op = "matmul_nt",
-                                       .id = "matmul_nt/cpu/highway_tiled",
-                                       .source = "kernels/cpu/tiled_gemm.cpp",
+const KernelRegistration tiled_kernel{{.id = "matmul_nt/cpu/highway_tiled",
                                        .summary = "register tiles of 12x32 (AVX-512) or 6x16 (AVX2), one thread",
                                        .run = &run_typed<MatmulNtArgs, &tiled>}};
-const KernelRegistration dispatch_kernel{{.op = "matmul_nt",
-                                          .id = "matmul_nt/cpu/dispatch",
+const KernelRegistration dispatch_kernel{{.id = "matmul_nt/cpu/dispatch",
                                           .batch_invariant = false,
-                                          .source = "kernels/cpu/dispatch_gemm.cpp",
                                           .summary = "highway_tiled for small products, else OpenBLAS",
                                           .run = &run_typed<MatmulNtArgs, &dispatch>,
                                           .priority = 1}};

@@ -14,22 +14,16 @@ void tiled(const MatmulTnArgs& args, Device&) { tiled_gemm(gemm_call(args, true,
 void dispatch(const MatmulTnArgs& args, Device&) { dispatch_gemm(gemm_call(args, true, false)); }
 std::optional<std::string> refusal(const MatmulTnArgs& args) { return openblas_refusal(gemm_call(args, true, false)); }
 
-const KernelRegistration openblas_kernel{{.op = "matmul_tn",
-                                          .id = "matmul_tn/cpu/openblas",
+const KernelRegistration openblas_kernel{{.id = "matmul_tn/cpu/openblas",
                                           .batch_invariant = false,
-                                          .source = "kernels/cpu/openblas_gemm.cpp",
                                           .summary = "cblas_sgemm",
                                           .run = &run_typed<MatmulTnArgs, &openblas>,
                                           .refuse = &refuse_typed<MatmulTnArgs, &refusal>}};
-const KernelRegistration tiled_kernel{{.op = "matmul_tn",
-                                       .id = "matmul_tn/cpu/highway_tiled",
-                                       .source = "kernels/cpu/tiled_gemm.cpp",
+const KernelRegistration tiled_kernel{{.id = "matmul_tn/cpu/highway_tiled",
                                        .summary = "register tiles of 12x32 (AVX-512) or 6x16 (AVX2), one thread",
                                        .run = &run_typed<MatmulTnArgs, &tiled>}};
-const KernelRegistration dispatch_kernel{{.op = "matmul_tn",
-                                          .id = "matmul_tn/cpu/dispatch",
+const KernelRegistration dispatch_kernel{{.id = "matmul_tn/cpu/dispatch",
                                           .batch_invariant = false,
-                                          .source = "kernels/cpu/dispatch_gemm.cpp",
                                           .summary = "highway_tiled for small products, else OpenBLAS",
                                           .run = &run_typed<MatmulTnArgs, &dispatch>,
                                           .priority = 1}};

@@ -48,9 +48,7 @@ void highway(const MeanPoolArgs& args, Device&) {
   }
 }
 
-const KernelRegistration highway_kernel{{.op = "mean_pool",
-                                         .id = "mean_pool/cpu/highway",
-                                         .source = "kernels/cpu/mean_pool.cpp",
+const KernelRegistration highway_kernel{{.id = "mean_pool/cpu/highway",
                                          .summary = "SIMD along rows, four tokens at a time",
                                          .run = &run_typed<MeanPoolArgs, &highway>,
                                          .priority = 1}};

@@ -31,7 +31,7 @@ struct Zero {
   }
 };
 
-/// `length` rows of dy / length, and zeros up to `rows` of them.
+/// Fills `length` rows with dy / length, and the rest up to `rows` with zeros.
 void spread(Index rows, Index length, Index n, const float* dy, Rows<float> dx) {
   map_rows(length, n, Quotient{static_cast<float>(length)}, dx, Rows<const float>{dy, 0});
   map_rows(rows - length, n, Zero{}, Rows<float>{dx.data + length * dx.ld, dx.ld});
@@ -57,9 +57,7 @@ void highway(const MeanPoolBackwardArgs& args, Device&) {
      Rows<float>{args.dx.data() + b * args.dx.stride(0), args.dx.stride(1)});
 }
 
-const KernelRegistration highway_kernel{{.op = "mean_pool_backward",
-                                         .id = "mean_pool_backward/cpu/highway",
-                                         .source = "kernels/cpu/mean_pool_backward.cpp",
+const KernelRegistration highway_kernel{{.id = "mean_pool_backward/cpu/highway",
                                          .summary = "SIMD, one pass over the rows",
                                          .run = &run_typed<MeanPoolBackwardArgs, &highway>,
                                          .priority = 1}};

@@ -1,4 +1,4 @@
-// Codes of NF4 to vectors of floats. Included once per SIMD target.
+// Decodes NF4 codes to vectors of floats. Included once per SIMD target.
 #if defined(ASSAY_KERNELS_CPU_NF4_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef ASSAY_KERNELS_CPU_NF4_INL
 #undef ASSAY_KERNELS_CPU_NF4_INL
@@ -14,13 +14,13 @@
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
 
-/// At most 16 lanes, so that they divide a block.
+/// At most 16 lanes, so that the lanes divide a block.
 using Nf4Tag = hn::CappedTag<float, 16>;
 using Nf4Vec = hn::Vec<Nf4Tag>;
 inline constexpr Index kNf4Lanes = static_cast<Index>(hn::MaxLanes(Nf4Tag()));
-inline constexpr int kNf4Vectors = static_cast<int>(kNf4Block / kNf4Lanes);  ///< of a block
+inline constexpr int kNf4Vectors = static_cast<int>(kNf4Block / kNf4Lanes);  ///< vectors in a block
 
-/// Entries of the codebook for a vector of codes.
+/// Looks up the codebook entries of a vector of codes.
 HWY_INLINE Nf4Vec nf4_entries(hn::VFromD<hn::RebindToSigned<Nf4Tag>> codes) {
   const Nf4Tag d;
   if constexpr (kNf4Lanes == 16) {
@@ -36,7 +36,7 @@ HWY_INLINE Nf4Vec nf4_entries(hn::VFromD<hn::RebindToSigned<Nf4Tag>> codes) {
   }
 }
 
-/// 32 bytes to 64 codes of a byte each.
+/// Unpacks 32 bytes to 64 codes of a byte each.
 HWY_INLINE void unpack_nf4(const std::uint8_t* HWY_RESTRICT pairs, std::uint8_t* HWY_RESTRICT codes) {
 #if HWY_TARGET == HWY_SCALAR
   for (Index p = 0; p < kNf4Block; ++p) codes[p] = static_cast<std::uint8_t>(nf4_code(pairs, p));
@@ -51,7 +51,7 @@ HWY_INLINE void unpack_nf4(const std::uint8_t* HWY_RESTRICT pairs, std::uint8_t*
 #endif
 }
 
-/// 64 codes of a byte each to 32 bytes.
+/// Packs 64 codes of a byte each to 32 bytes.
 HWY_INLINE void pack_nf4(const std::uint8_t* HWY_RESTRICT codes, std::uint8_t* HWY_RESTRICT pairs) {
 #if HWY_TARGET == HWY_SCALAR
   for (Index i = 0; i < kNf4Bytes; ++i) pairs[i] = static_cast<std::uint8_t>(codes[2 * i] << 4U | codes[2 * i + 1]);
@@ -61,14 +61,14 @@ HWY_INLINE void pack_nf4(const std::uint8_t* HWY_RESTRICT codes, std::uint8_t* H
   const hn::FixedTag<std::int16_t, 8> signed16;
   const hn::FixedTag<std::uint8_t, 8> half;
   for (Index i = 0; i < kNf4Bytes; i += 8) {
-    const auto both = hn::BitCast(d16, hn::Load(d, codes + 2 * i));  // the second in the high byte
+    const auto both = hn::BitCast(d16, hn::Load(d, codes + 2 * i));  // the second code in the high byte
     const auto packed = hn::Or(hn::And(hn::ShiftLeft<4>(both), hn::Set(d16, 0xf0)), hn::ShiftRight<8>(both));
     hn::StoreU(hn::DemoteTo(half, hn::BitCast(signed16, packed)), half, pairs + i);
   }
 #endif
 }
 
-/// f(v, weights v * kNf4Lanes and on) for the vectors of a block: 32 bytes of codes, each entry times `scale`.
+/// Calls f(v, weights from v * kNf4Lanes on) for each vector v of a block: 32 bytes of codes, each entry times `scale`.
 template <class F>
 HWY_INLINE void for_each_nf4_vector(const std::uint8_t* codes, float scale, F f) {
   const Nf4Tag d;
@@ -82,7 +82,7 @@ HWY_INLINE void for_each_nf4_vector(const std::uint8_t* codes, float scale, F f)
     f(v, hn::Mul(nf4_entries(hn::PromoteTo(d32, hn::Load(d_lane, unpacked + v * kNf4Lanes))), scales));
 }
 
-/// The first `count` weights of a block, 1..64, to `to`.
+/// Decodes the first `count` weights of a block, 1..64, to `to`.
 HWY_INLINE void decode_nf4_block(const std::uint8_t* codes, float scale, Index count, float* to) {
   const Nf4Tag d;
   if (count == kNf4Block) {

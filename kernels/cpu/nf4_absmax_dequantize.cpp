@@ -19,8 +19,8 @@ static_assert([] {
   return true;
 }());
 
-/// entries[i] = code[codes[i]], entries aligned to 16 bytes. A function of its own, for no instruction set in particular:
-/// in the loops below compilers make gathers of it.
+/// entries[i] = code[codes[i]], entries aligned to 16 bytes. Kept out of line and outside the SIMD targets: compilers
+/// would turn the lookup in the loops below into gathers.
 [[gnu::noinline]] inline void look_up(const std::uint8_t* codes, Index count, float* entries) {
   Index i = 0;
   for (; i + 8 <= count; i += 8) {
@@ -49,8 +49,8 @@ namespace {
 
 #if HWY_TARGET <= HWY_AVX3
 #define ASSAY_HAS_WIDE_LOOK_UP 1
-/// Entries of 16 codes, by their distance from the middle, where the code is 0: it is odd but for its last entry, 1. Half of it is eight
-/// vectors; an instruction that Highway 1.0 lacks looks up in two.
+/// Entries of 16 codes, by their distance from the middle, where the code is 0. The table is odd except for its last
+/// entry, 1. Half of it fills eight vectors; an instruction that Highway 1.0 lacks looks up in two at once.
 template <class D>
 hn::Vec<D> entries_of(D d, const std::uint8_t* codes) {
   const hn::RebindToSigned<D> whole;
@@ -59,7 +59,8 @@ hn::Vec<D> entries_of(D d, const std::uint8_t* codes) {
   const auto p = hn::Abs(distance);
   const auto in = [&](int part) {
     const float* const from = kAbsmaxCode.data() + kAbsmaxZero + 32 * part;
-    return hn::Vec<D>{_mm512_permutex2var_ps(hn::LoadU(d, from).raw, p.raw, hn::LoadU(d, from + 16).raw)};  // by five bits of p
+    // Indexed by five bits of p.
+    return hn::Vec<D>{_mm512_permutex2var_ps(hn::LoadU(d, from).raw, p.raw, hn::LoadU(d, from + 16).raw)};
   };
   const auto has = [&](std::int32_t bit) { return hn::RebindMask(d, hn::TestBit(p, hn::Set(whole, bit))); };
   const auto lower = hn::IfThenElse(has(32), in(1), in(0)), upper = hn::IfThenElse(has(32), in(3), in(2));
@@ -70,7 +71,8 @@ hn::Vec<D> entries_of(D d, const std::uint8_t* codes) {
 #define ASSAY_HAS_WIDE_LOOK_UP 0
 #endif
 
-/// `count` scales of one group. Where no instruction looks up in vectors, one by one: gathers of the processors at hand take twice as long.
+/// Decodes `count` scales of one group. Without a vector lookup the entries are read one by one: hardware gathers
+/// measured twice as slow.
 void decode_run(const std::uint8_t* codes, float scale, float offset, Index count, float* to) {
   const hn::CappedTag<float, 16> d;
   const auto by = hn::Set(d, scale), middle = hn::Set(d, offset);
@@ -90,7 +92,7 @@ void decode_run(const std::uint8_t* codes, float scale, float offset, Index coun
 }
 #undef ASSAY_HAS_WIDE_LOOK_UP
 
-/// Row by row, in runs that end with a row or a group.
+/// Decodes row by row, in runs that end with a row or a group.
 void decode_rows(Index n, Index b, const std::uint8_t* codes, const float* absmax2, float offset, Rows<float> absmax) {
   for (Index j = 0; j < n; ++j)
     for (Index c = 0; c < b;) {
@@ -112,7 +114,7 @@ HWY_EXPORT(decode_rows);
 
 using ops::Nf4AbsmaxDequantizeArgs;
 
-/// The naive kernel in SIMD, fused: dense matrices are one row.
+/// The naive kernel in SIMD, fused; a dense matrix is treated as one row.
 void highway(const Nf4AbsmaxDequantizeArgs& args, Device&) {
   const bool dense = args.absmax.contiguous();
   HWY_DYNAMIC_DISPATCH(decode_rows)
@@ -120,9 +122,7 @@ void highway(const Nf4AbsmaxDequantizeArgs& args, Device&) {
    rows_of(args.absmax));
 }
 
-const KernelRegistration highway_kernel{{.op = "nf4_absmax_dequantize",
-                                         .id = "nf4_absmax_dequantize/cpu/highway",
-                                         .source = "kernels/cpu/nf4_absmax_dequantize.cpp",
+const KernelRegistration highway_kernel{{.id = "nf4_absmax_dequantize/cpu/highway",
                                          .summary = "SIMD, entries gathered or permuted, a fused product",
                                          .run = &run_typed<Nf4AbsmaxDequantizeArgs, &highway>,
                                          .priority = 1}};

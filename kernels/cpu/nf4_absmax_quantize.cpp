@@ -23,11 +23,11 @@ namespace assay::cpu::of_nf4_absmax_quantize::HWY_NAMESPACE {
 using namespace cpu::HWY_NAMESPACE;
 namespace {
 
-/// A group of 256 divides into vectors of at most 16 lanes.
+/// At most 16 lanes, so that whole vectors divide a group of 256.
 using AbsmaxTag = hn::CappedTag<float, 16>;
 constexpr Index kLanes = static_cast<Index>(hn::MaxLanes(AbsmaxTag()));
 
-/// The sum of 256 terms by the contract's tree; they are overwritten.
+/// Returns the sum of 256 terms by the contract's tree; overwrites the terms.
 float add_group(float* terms) {
   const AbsmaxTag d;
   Index width = kAbsmaxGroup / 2;
@@ -39,7 +39,8 @@ float add_group(float* terms) {
   return terms[0];
 }
 
-/// Codes of 256 values as they count, and their scale. Maxima are of bits, which order like magnitudes, NaN last.
+/// Computes the codes of the first `count` of 256 values, and their scale. Maxima are taken of bits, which order like
+/// magnitudes, NaN last.
 float encode_group(const float* values, float offset, Index count, std::uint8_t* codes) {
   const AbsmaxTag d;
   const hn::RebindToSigned<AbsmaxTag> d32;
@@ -60,12 +61,12 @@ float encode_group(const float* values, float offset, Index count, std::uint8_t*
   }
   HWY_ALIGN float limits[kAbsmaxGroup];
   std::copy(kAbsmaxMidpoints.begin(), kAbsmaxMidpoints.end(), limits);
-  limits[kAbsmaxGroup - 1] = 0;  // never looked at
+  limits[kAbsmaxGroup - 1] = 0;  // the search never reads it
   for (Index i = 0; i < kAbsmaxGroup; i += kLanes)
     hn::Store(hn::Mul(hn::Load(d, limits + i), hn::Set(d, scale)), d, limits + i);
   for (Index i = 0; i < kAbsmaxGroup; i += kLanes) {
     const auto v = hn::Load(d, differences + i);
-    auto below = hn::Zero(d32);  // so many limits lie below v: a search by halves
+    auto below = hn::Zero(d32);  // the number of limits below v, by binary search
 #pragma GCC unroll 8
     for (int half = kAbsmaxGroup / 2; half > 0; half /= 2) {
       const auto limit = hn::GatherIndex(d, limits, hn::Add(below, hn::Set(d32, half - 1)));
@@ -90,7 +91,7 @@ HWY_EXPORT(encode_group);
 
 using ops::Nf4AbsmaxQuantizeArgs;
 
-/// Values first .. first + count - 1 as they count, zeros behind them up to 256.
+/// Loads values first .. first + count - 1 by absmax_value and fills with zeros up to 256.
 void load_group(Rows<const float> absmax, Index width, Index first, Index count, float* to) {
   Index row = first / width, column = first % width;
   for (Index i = 0; i < count;) {
@@ -135,9 +136,7 @@ void highway(const Nf4AbsmaxQuantizeArgs& args, Device&) {
   }
 }
 
-const KernelRegistration highway_kernel{{.op = "nf4_absmax_quantize",
-                                         .id = "nf4_absmax_quantize/cpu/highway",
-                                         .source = "kernels/cpu/nf4_absmax_quantize.cpp",
+const KernelRegistration highway_kernel{{.id = "nf4_absmax_quantize/cpu/highway",
                                          .summary = "SIMD, maxima of bits, limits searched by halves",
                                          .run = &run_typed<Nf4AbsmaxQuantizeArgs, &highway>,
                                          .priority = 1}};

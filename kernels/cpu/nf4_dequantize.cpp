@@ -42,9 +42,7 @@ void highway(const Nf4DequantizeArgs& args, Device&) {
   HWY_DYNAMIC_DISPATCH(decode_rows)(args.n, args.k, rows_of(args.codes), rows_of(args.absmax), rows_of(args.y));
 }
 
-const KernelRegistration highway_kernel{{.op = "nf4_dequantize",
-                                         .id = "nf4_dequantize/cpu/highway",
-                                         .source = "kernels/cpu/nf4_dequantize.cpp",
+const KernelRegistration highway_kernel{{.id = "nf4_dequantize/cpu/highway",
                                          .summary = "SIMD, the table in registers",
                                          .run = &run_typed<Nf4DequantizeArgs, &highway>,
                                          .priority = 1}};

@@ -20,7 +20,7 @@ namespace assay::cpu::of_nf4_matmul::HWY_NAMESPACE {
 using namespace cpu::HWY_NAMESPACE;
 namespace {
 
-/// dx += dy[j] w[j,:] for a row of W and m rows, 1 to 4; the rows of dx stay in a cache.
+/// dx += dy[j] w[j,:] for a row of W and 1 to 4 rows of dy; the rows of dx stay in the cache.
 void add_row(const Nf4Operand& w, Index j, Index m, const float* dy, Index dy_ld, Rows<float> dx) {
   const Nf4Tag d;
   const std::uint8_t* codes = w.codes.data + j * w.codes.ld;
@@ -41,13 +41,13 @@ void add_row(const Nf4Operand& w, Index j, Index m, const float* dy, Index dy_ld
     });
 }
 
-/// m from 1 to 4.
+/// Multiplies for m from 1 to 4.
 void multiply_few_plain(const Nf4Operand& w, Index m, Rows<const float> dy, Rows<float> dx) {
   for (Index i = 0; i < m; ++i) std::fill_n(dx.data + i * dx.ld, w.k, 0.0F);
   for (Index j = 0; j < w.n; ++j) add_row(w, j, m, dy.data + j, dy.ld, dx);
 }
 
-/// Columns [from, from + count) of W as floats [n, count]; from is a multiple of 64.
+/// Decodes columns [from, from + count) of W to floats [n, count]; from is a multiple of 64.
 void decode_columns(const Nf4Operand& w, Index from, Index count, float* to) {
   for (Index j = 0; j < w.n; ++j)
     for (Index p = 0; p < count; p += kNf4Block)
@@ -69,8 +69,8 @@ HWY_EXPORT(decode_columns);
 
 using ops::Nf4MatmulArgs;
 
-/// The naive kernel in SIMD: up to four rows of DY with weights that stay in registers; more by register tiles over panels of 128
-/// columns of W, which are decoded once into scratch memory of 512 n bytes.
+/// The naive kernel in SIMD. Up to four rows of DY: decoded weights stay in registers. More: register tiles over panels
+/// of 128 columns of W, each decoded once into scratch memory of 512 n bytes.
 void highway(const Nf4MatmulArgs& args, Device&) {
   constexpr Index kPanel = 2 * kNf4Block;
   if (args.m == 0 || args.k == 0) return;
@@ -92,10 +92,8 @@ void highway(const Nf4MatmulArgs& args, Device&) {
   }
 }
 
-const KernelRegistration highway_kernel{{.op = "nf4_matmul",
-                                         .id = "nf4_matmul/cpu/highway",
+const KernelRegistration highway_kernel{{.id = "nf4_matmul/cpu/highway",
                                          .batch_invariant = false,
-                                         .source = "kernels/cpu/nf4_matmul.cpp",
                                          .summary = "up to four rows from registers, more over panels of 128 decoded columns",
                                          .run = &run_typed<Nf4MatmulArgs, &highway>,
                                          .priority = 1}};

@@ -20,7 +20,7 @@ namespace assay::cpu::of_nf4_matmul_nt::HWY_NAMESPACE {
 using namespace cpu::HWY_NAMESPACE;
 namespace {
 
-/// Row j of W times kRows rows of X: every vector of a block has a sum of its own, so that bits do not depend on kRows.
+/// Row j of W times kRows rows of X: every vector of a block has its own sum, so that bits do not depend on kRows.
 template <int kRows>
 void dot_rows(const Nf4Operand& w, Index j, Rows<const float> x, float* y, Index y_ld) {
   const Nf4Tag d;
@@ -44,7 +44,7 @@ void dot_rows(const Nf4Operand& w, Index j, Rows<const float> x, float* y, Index
     for_each_nf4_vector(codes + whole * kNf4Bytes, nf4_scale(absmax[whole]), [&](int v, Nf4Vec weights) {
       const Index left = rest - v * kNf4Lanes;
       if (left <= 0) return;
-      // Values behind the row's end may be infinite: mask them, since 0 * inf is NaN.
+      // Mask values past the row's end: they may be infinite, and 0 * inf is NaN.
       const auto mask = hn::FirstN(d, static_cast<std::size_t>(std::min(left, kNf4Lanes)));
       const Nf4Vec inside = hn::IfThenElseZero(mask, weights);
 #pragma GCC unroll 4
@@ -61,14 +61,14 @@ void dot_rows(const Nf4Operand& w, Index j, Rows<const float> x, float* y, Index
   }
 }
 
-/// m from 1 to 4.
+/// Multiplies for m from 1 to 4.
 void multiply_few(const Nf4Operand& w, Index m, Rows<const float> x, Rows<float> y) {
   using Kernel = void (*)(const Nf4Operand&, Index, Rows<const float>, float*, Index);
   static constexpr Kernel kKernels[] = {&dot_rows<1>, &dot_rows<2>, &dot_rows<3>, &dot_rows<4>};
   for (Index j = 0; j < w.n; ++j) kKernels[m - 1](w, j, x, y.data, y.ld);
 }
 
-/// Rows [from, from + count) of W as floats, one after another.
+/// Decodes rows [from, from + count) of W to dense rows of floats.
 void decode_rows(const Nf4Operand& w, Index from, Index count, float* to) {
   for (Index j = from; j < from + count; ++j)
     for (Index p = 0; p < w.k; p += kNf4Block)
@@ -89,8 +89,8 @@ HWY_EXPORT(decode_rows);
 
 using ops::Nf4MatmulNtArgs;
 
-/// The naive kernel in SIMD: up to four rows of X with weights that stay in registers; more by register tiles over panels of 32
-/// rows of W, which are decoded once into scratch memory of 128 k bytes.
+/// The naive kernel in SIMD. Up to four rows of X: decoded weights stay in registers. More: register tiles over panels
+/// of 32 rows of W, each decoded once into scratch memory of 128 k bytes.
 void highway(const Nf4MatmulNtArgs& args, Device&) {
   constexpr Index kPanel = 32;
   if (args.m == 0 || args.n == 0) return;
@@ -112,10 +112,8 @@ void highway(const Nf4MatmulNtArgs& args, Device&) {
   }
 }
 
-const KernelRegistration highway_kernel{{.op = "nf4_matmul_nt",
-                                         .id = "nf4_matmul_nt/cpu/highway",
+const KernelRegistration highway_kernel{{.id = "nf4_matmul_nt/cpu/highway",
                                          .batch_invariant = false,
-                                         .source = "kernels/cpu/nf4_matmul_nt.cpp",
                                          .summary = "up to four rows from registers, more over panels of 32 decoded rows",
                                          .run = &run_typed<Nf4MatmulNtArgs, &highway>,
                                          .priority = 1}};

@@ -1,4 +1,4 @@
-// Products with a matrix in NF4 codes: the operands of both, and their kernels.
+// The operands of products with a matrix in NF4 codes.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace assay::cpu {
 
-/// W [n, k] in codes and scales.
+/// W [n, k] as codes and scales.
 struct Nf4Operand {
   Index n, k;
   Rows<const std::uint8_t> codes;
   Rows<const float> absmax;
 };
 
-/// Args: those of an operation with n, k, codes and absmax.
+/// Args: the arguments of an operation with n, k, codes and absmax.
 template <class Args>
 Nf4Operand nf4_operand(const Args& args) {
   return {args.n, args.k, rows_of(args.codes), rows_of(args.absmax)};

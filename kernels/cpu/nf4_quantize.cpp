@@ -21,8 +21,8 @@ namespace assay::cpu::of_nf4_quantize::HWY_NAMESPACE {
 using namespace cpu::HWY_NAMESPACE;
 namespace {
 
-/// Codes of 64 floats, and their scale. Maxima are of bits: magnitudes order like integers, NaN above infinity above all
-/// others.
+/// Computes the codes of 64 floats and their scale. Maxima are taken of bits: magnitudes order like integers, and NaN
+/// exceeds infinity.
 float encode_block(const float* x, std::uint8_t* codes) {
   const Nf4Tag d;
   const hn::RebindToSigned<Nf4Tag> d32;
@@ -41,7 +41,7 @@ float encode_block(const float* x, std::uint8_t* codes) {
   HWY_ALIGN std::uint8_t unpacked[kNf4Block];
   for (Index p = 0; p < kNf4Block; p += kNf4Lanes) {
     const Nf4Vec v = hn::LoadU(d, x + p);
-    auto above = hn::Zero(d32);  // less the number of limits below v
+    auto above = hn::Zero(d32);  // minus the number of limits below v
 #pragma GCC unroll 15
     for (const Nf4Vec limit : limits) above = hn::Add(above, hn::VecFromMask(d32, hn::RebindMask(d32, hn::Gt(v, limit))));
     hn::Store(hn::DemoteTo(d_lane, hn::Neg(above)), d_lane, unpacked + p);
@@ -56,7 +56,7 @@ void encode_rows(Index n, Index k, Rows<const float> x, Rows<std::uint8_t> codes
       const float* from = x.data + j * x.ld + b * kNf4Block;
       std::uint8_t* to = codes.data + j * codes.ld + b * kNf4Bytes;
       const Index count = std::min(kNf4Block, k - b * kNf4Block);
-      HWY_ALIGN float padded[kNf4Block];  // zeros have code 7
+      HWY_ALIGN float padded[kNf4Block];  // padding zeros encode as 7
       if (count < kNf4Block) {
         std::fill(std::copy_n(from, count, padded), padded + kNf4Block, 0.0F);
         from = padded;
@@ -82,9 +82,7 @@ void highway(const Nf4QuantizeArgs& args, Device&) {
   HWY_DYNAMIC_DISPATCH(encode_rows)(args.n, args.k, rows_of(args.x), rows_of(args.codes), rows_of(args.absmax));
 }
 
-const KernelRegistration highway_kernel{{.op = "nf4_quantize",
-                                         .id = "nf4_quantize/cpu/highway",
-                                         .source = "kernels/cpu/nf4_quantize.cpp",
+const KernelRegistration highway_kernel{{.id = "nf4_quantize/cpu/highway",
                                          .summary = "SIMD, maxima of bits, 15 comparisons a vector",
                                          .run = &run_typed<Nf4QuantizeArgs, &highway>,
                                          .priority = 1}};

@@ -14,11 +14,11 @@ namespace assay::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// A vector of values never reaches into another sub-block.
+/// At most 16 lanes, so that a vector of values stays within a sub-block.
 using Q4kTag = hn::CappedTag<float, 16>;
 
-/// f(first, v, w) for the 256 values of a super-block: v of first, first + 1, .., the low nibbles of a vector of bytes, and
-/// w of those 32 behind, their high nibbles. Each value is rounded once.
+/// Calls f(first, v, w) over the 256 values of a super-block: v holds values first, first + 1, .. from the low nibbles
+/// of a vector of bytes, and w the values 32 further on from the high nibbles. Each value is rounded once.
 template <class F>
 HWY_INLINE void for_each_value(const std::uint8_t* block, const F& f) {
   const Q4kTag d;

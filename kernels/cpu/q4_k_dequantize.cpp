@@ -49,9 +49,7 @@ void highway(const Q4KDequantizeArgs& args, Device&) {
   HWY_DYNAMIC_DISPATCH(dequantize)(args.rows, args.k, rows_of(args.blocks), rows_of(args.y));
 }
 
-const KernelRegistration highway_kernel{{.op = "q4_k_dequantize",
-                                         .id = "q4_k_dequantize/cpu/highway",
-                                         .source = "kernels/cpu/q4_k_dequantize.cpp",
+const KernelRegistration highway_kernel{{.id = "q4_k_dequantize/cpu/highway",
                                          .summary = "SIMD, a super-block at a time",
                                          .run = &run_typed<Q4KDequantizeArgs, &highway>,
                                          .priority = 1}};

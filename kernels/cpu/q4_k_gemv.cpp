@@ -18,8 +18,8 @@ namespace assay::cpu::of_q4_k_gemv::HWY_NAMESPACE {
 using namespace cpu::HWY_NAMESPACE;
 namespace {
 
-/// One row: a vector sum of its low nibbles and one of its high ones; the values of a last ragged super-block are decoded
-/// apart, and those behind k multiplied by nothing.
+/// Multiplies one row: one vector sum of its low nibbles and one of its high nibbles. The values of a ragged last
+/// super-block are decoded separately; values past k are not multiplied.
 float dot_row(Index k, const std::uint8_t* block, const float* x) {
   const Q4kTag d;
   auto low = hn::Zero(d), high = low;
@@ -56,8 +56,8 @@ HWY_EXPORT(multiply);
 
 using ops::Q4KGemvArgs;
 
-/// The naive kernel from sums of codes times x and of x, a sub-block at a time, as integer kernels form them: scales are applied to 32
-/// terms at once, and errors are relative to both parts of a weight.
+/// Sums codes times x, and x, over a sub-block before scaling, as integer kernels do: a scale applies to 32 terms at
+/// once, and errors are relative to both parts of a weight.
 void by_sub_blocks(const Q4KGemvArgs& args, Device&) {
   for (Index i = 0; i < args.rows; ++i) {
     float sum = 0.0F;
@@ -81,14 +81,10 @@ void highway(const Q4KGemvArgs& args, Device&) {
   HWY_DYNAMIC_DISPATCH(multiply)(args.rows, args.k, rows_of(args.blocks), args.x.data(), args.y.data());
 }
 
-const KernelRegistration by_sub_blocks_kernel{{.op = "q4_k_gemv",
-                                               .id = "q4_k_gemv/cpu/by_sub_blocks",
-                                               .source = "kernels/cpu/q4_k_gemv.cpp",
+const KernelRegistration by_sub_blocks_kernel{{.id = "q4_k_gemv/cpu/by_sub_blocks",
                                                .summary = "sums of codes and of x by sub-blocks, scaled once each",
                                                .run = &run_typed<Q4KGemvArgs, &by_sub_blocks>}};
-const KernelRegistration highway_kernel{{.op = "q4_k_gemv",
-                                         .id = "q4_k_gemv/cpu/highway",
-                                         .source = "kernels/cpu/q4_k_gemv.cpp",
+const KernelRegistration highway_kernel{{.id = "q4_k_gemv/cpu/highway",
                                          .summary = "super-blocks decoded in registers, two vector sums per row, one thread",
                                          .run = &run_typed<Q4KGemvArgs, &highway>,
                                          .priority = 1}};

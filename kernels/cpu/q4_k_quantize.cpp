@@ -22,8 +22,8 @@ namespace assay::cpu::of_q4_k_quantize::HWY_NAMESPACE {
 using namespace cpu::HWY_NAMESPACE;
 namespace {
 
-/// Codes of the 32 values of a sub-block. A product with the reciprocal comes near the code; comparisons that are exact
-/// correct it.
+/// Computes the codes of the 32 values of a sub-block. A product with the reciprocal approximates the code; exact
+/// comparisons correct it.
 void encode_sub_block(const float* x, const q4_k::Line& line, std::uint8_t* codes) {
   const Q4kTag d;
   const hn::RebindToSigned<Q4kTag> integers;
@@ -57,7 +57,7 @@ Range range_of(const float* x) {
   return {hn::GetLane(hn::MinOfLanes(d, lowest)), hn::GetLane(hn::MaxOfLanes(d, highest))};
 }
 
-/// Subnormal values become 0. False where one is not finite.
+/// Flushes subnormal values to 0. Returns false if a value is not finite.
 bool flush(float* x) {
   const Q4kTag d;
   auto finite = hn::FirstN(d, hn::Lanes(d));
@@ -69,7 +69,7 @@ bool flush(float* x) {
   return hn::AllTrue(d, finite);
 }
 
-/// One super-block of 256 values.
+/// Encodes one super-block of 256 values.
 void encode(float* x, std::uint8_t* block) {
   std::memset(block, 0, q4_k::kBytes);
   const auto put = [block](Index at, Half h) { std::memcpy(block + at, &h.bits, 2); };
@@ -133,9 +133,7 @@ void highway(const Q4KQuantizeArgs& args, Device&) {
   HWY_DYNAMIC_DISPATCH(quantize)(args.rows, args.k, rows_of(args.x), rows_of(args.blocks));
 }
 
-const KernelRegistration highway_kernel{{.op = "q4_k_quantize",
-                                         .id = "q4_k_quantize/cpu/highway",
-                                         .source = "kernels/cpu/q4_k_quantize.cpp",
+const KernelRegistration highway_kernel{{.id = "q4_k_quantize/cpu/highway",
                                          .summary = "SIMD, a super-block at a time",
                                          .run = &run_typed<Q4KQuantizeArgs, &highway>,
                                          .priority = 1}};

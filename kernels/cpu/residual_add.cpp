@@ -16,7 +16,7 @@ namespace assay::cpu::of_residual_add::HWY_NAMESPACE {
 using namespace cpu::HWY_NAMESPACE;
 namespace {
 
-/// x + alpha r, fused.
+/// x + alpha r by a fused multiply-add.
 struct Fused {
   float alpha;
   template <class D, class V>
@@ -48,9 +48,7 @@ void highway(const ResidualAddArgs& args, Device&) {
    Rows<const float>{args.x.data(), rows_of(args.x).ld}, Rows<const float>{args.r.data(), rows_of(args.r).ld});
 }
 
-const KernelRegistration highway_kernel{{.op = "residual_add",
-                                         .id = "residual_add/cpu/highway",
-                                         .source = "kernels/cpu/residual_add.cpp",
+const KernelRegistration highway_kernel{{.id = "residual_add/cpu/highway",
                                          .summary = "SIMD, one pass over the rows",
                                          .run = &run_typed<ResidualAddArgs, &highway>,
                                          .priority = 1}};

@@ -1,5 +1,5 @@
-// Root mean square normalization on the CPU. One row at a time: its sum of squares, then its elements, which are still in
-// the cache.
+// Root mean square normalization on the CPU. Each row is read twice, for its sum of squares and for its elements; the
+// second read hits the cache.
 #include "ops/rmsnorm.hpp"
 
 #include <cmath>
@@ -18,7 +18,7 @@ namespace assay::cpu::of_rmsnorm::HWY_NAMESPACE {
 using namespace cpu::HWY_NAMESPACE;
 namespace {
 
-/// Four vectors of partial sums, so that additions need not wait for each other. The order depends on n alone.
+/// Four vectors of partial sums keep additions independent. The order depends on n alone.
 template <class S>
 float sum_of_squares(const S* x, Index n) {
   const hn::ScalableTag<float> d;
@@ -79,10 +79,8 @@ using ops::RmsnormArgs;
 void highway(const RmsnormArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(rmsnorm_rows)(args); }
 
 KernelRegistration add(DType storage, std::string_view id) {
-  return KernelRegistration({.op = "rmsnorm",
-                             .id = id,
+  return KernelRegistration({.id = id,
                              .storage = storage,
-                             .source = "kernels/cpu/rmsnorm.cpp",
                              .summary = "four vector sums a row, one thread",
                              .run = &run_typed<RmsnormArgs, &highway>,
                              .priority = 1});

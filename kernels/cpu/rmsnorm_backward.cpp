@@ -17,8 +17,7 @@ namespace assay::cpu::of_rmsnorm_backward::HWY_NAMESPACE {
 using namespace cpu::HWY_NAMESPACE;
 namespace {
 
-/// One row after another: its projection, its part of dx, and its terms of dweight, which is summed over rows in
-/// ascending order.
+/// Computes, row by row, the projection, dx, and the terms of dweight, which is summed over rows in ascending order.
 void rmsnorm_backward_rows(const ops::RmsnormBackwardArgs& args) {
   const hn::ScalableTag<float> d;
   const Index n = args.n, x_ld = row_stride(args.x), dy_ld = row_stride(args.dy), dx_ld = row_stride(args.dx);
@@ -66,9 +65,7 @@ using ops::RmsnormBackwardArgs;
 /// The naive kernel in SIMD.
 void highway(const RmsnormBackwardArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(rmsnorm_backward_rows)(args); }
 
-const KernelRegistration highway_kernel{{.op = "rmsnorm_backward",
-                                         .id = "rmsnorm_backward/cpu/highway",
-                                         .source = "kernels/cpu/rmsnorm_backward.cpp",
+const KernelRegistration highway_kernel{{.id = "rmsnorm_backward/cpu/highway",
                                          .summary = "both gradients in one pass over rows, one thread",
                                          .run = &run_typed<RmsnormBackwardArgs, &highway>,
                                          .priority = 1}};

@@ -47,9 +47,7 @@ void highway(const ScaleArgs& args, Device&) {
    Rows<const float>{args.x.data(), rows_of(args.x).ld});
 }
 
-const KernelRegistration highway_kernel{{.op = "scale",
-                                         .id = "scale/cpu/highway",
-                                         .source = "kernels/cpu/scale.cpp",
+const KernelRegistration highway_kernel{{.id = "scale/cpu/highway",
                                          .summary = "SIMD, one pass over the rows",
                                          .run = &run_typed<ScaleArgs, &highway>,
                                          .priority = 1}};

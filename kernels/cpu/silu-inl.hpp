@@ -15,7 +15,7 @@ namespace assay::cpu::HWY_NAMESPACE {
 
 template <class V>
 struct Sigmoid {
-  V value, rest;  ///< s, 1 - s; of a NaN 1 and 0: what they are multiplied with is NaN
+  V value, rest;  ///< s, 1 - s; for a NaN 1 and 0, since the factor they multiply is NaN
 };
 
 template <class D, class V>

@@ -51,10 +51,8 @@ void highway(const SiluArgs& args, Device&) {
   (args.m, args.n, rows_of(args.y), Rows<const float>{args.x.data(), rows_of(args.x).ld});
 }
 
-const KernelRegistration highway_kernel{{.op = "silu",
-                                         .id = "silu/cpu/highway",
+const KernelRegistration highway_kernel{{.id = "silu/cpu/highway",
                                          .arithmetic = {.functions = FunctionLibrary::highway},
-                                         .source = "kernels/cpu/silu.cpp",
                                          .summary = "SIMD, one pass over the rows",
                                          .run = &run_typed<SiluArgs, &highway>,
                                          .priority = 1}};

@@ -1,4 +1,4 @@
-// dx = dy times the slope of x sigmoid(x) on the CPU.
+// dx = dy times the derivative of x sigmoid(x) on the CPU.
 #include "ops/silu_backward.hpp"
 
 #include <cmath>
@@ -54,10 +54,8 @@ void highway(const SiluBackwardArgs& args, Device&) {
    Rows<const float>{args.dy.data(), rows_of(args.dy).ld});
 }
 
-const KernelRegistration highway_kernel{{.op = "silu_backward",
-                                         .id = "silu_backward/cpu/highway",
+const KernelRegistration highway_kernel{{.id = "silu_backward/cpu/highway",
                                          .arithmetic = {.functions = FunctionLibrary::highway},
-                                         .source = "kernels/cpu/silu_backward.cpp",
                                          .summary = "SIMD, one pass over the rows",
                                          .run = &run_typed<SiluBackwardArgs, &highway>,
                                          .priority = 1}};

@@ -52,11 +52,9 @@ using ops::SiluMulArgs;
 void highway(const SiluMulArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(silu_mul_rows)(args); }
 
 KernelRegistration add(DType storage, std::string_view id) {
-  return KernelRegistration({.op = "silu_mul",
-                             .id = id,
+  return KernelRegistration({.id = id,
                              .arithmetic = {.functions = FunctionLibrary::highway},
                              .storage = storage,
-                             .source = "kernels/cpu/silu_mul.cpp",
                              .summary = "SIMD, one pass over the rows",
                              .run = &run_typed<SiluMulArgs, &highway>,
                              .priority = 1});

@@ -51,10 +51,8 @@ using ops::SiluMulBackwardArgs;
 /// The naive kernel in SIMD, by exp(-|gate|).
 void highway(const SiluMulBackwardArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(silu_mul_backward_rows)(args); }
 
-const KernelRegistration highway_kernel{{.op = "silu_mul_backward",
-                                         .id = "silu_mul_backward/cpu/highway",
+const KernelRegistration highway_kernel{{.id = "silu_mul_backward/cpu/highway",
                                          .arithmetic = {.functions = FunctionLibrary::highway},
-                                         .source = "kernels/cpu/silu_mul_backward.cpp",
                                          .summary = "both gradients in one pass, in SIMD",
                                          .run = &run_typed<SiluMulBackwardArgs, &highway>,
                                          .priority = 1}};

@@ -1,5 +1,5 @@
-// Loads and stores of the first lanes of a vector that touch no byte behind them: masks are prefixes (FirstN). Included
-// once per SIMD target (Highway's convention for files named *-inl).
+// Loads and stores of the first lanes of a vector that touch no byte past those lanes: masks are prefixes (FirstN).
+// Included once per SIMD target (Highway's convention for files named *-inl).
 #if defined(ASSAY_KERNELS_CPU_SIMD_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef ASSAY_KERNELS_CPU_SIMD_INL
 #undef ASSAY_KERNELS_CPU_SIMD_INL
@@ -17,11 +17,11 @@ namespace assay::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Whether masked loads and stores of float suppress faults in the lanes that are off. Before AVX2, Highway
-/// emulates them by touching the whole vector, which may lie across the end of the tensor.
+/// True if masked loads and stores of float suppress faults in inactive lanes. Before AVX2, Highway emulates them by
+/// touching the whole vector, which may cross the end of the tensor.
 inline constexpr bool kMasksSuppressFaults = HWY_CAP_GE256;
 
-/// Lanes i of the result that are on in mask are p[i], the others 0; only those are read.
+/// Loads p[i] into the lanes i that are on in mask and 0 into the others; reads only the active lanes.
 template <class D>
 HWY_INLINE hn::Vec<D> load_masked(D d, const float* p, hn::Mask<D> mask) {
   if constexpr (kMasksSuppressFaults) {
@@ -33,7 +33,7 @@ HWY_INLINE hn::Vec<D> load_masked(D d, const float* p, hn::Mask<D> mask) {
   }
 }
 
-/// p[i] = v[i] for the lanes i that are on in mask; nothing else is written.
+/// p[i] = v[i] for the lanes i that are on in mask; writes nothing else.
 template <class D>
 HWY_INLINE void store_masked(hn::Vec<D> v, D d, float* p, hn::Mask<D> mask) {
   if constexpr (kMasksSuppressFaults) {

@@ -1,4 +1,5 @@
-// Softmax of rows on the CPU: the maximum, then exponentials and their sum, then the quotients, all in the cache.
+// Softmax of rows on the CPU: the maximum, the exponentials and their sum, then the quotients; a row stays in the
+// cache.
 #include "ops/softmax.hpp"
 
 #include <cmath>
@@ -18,7 +19,7 @@ namespace assay::cpu::of_softmax::HWY_NAMESPACE {
 using namespace cpu::HWY_NAMESPACE;
 namespace {
 
-/// A NaN is no maximum here: its own exponential is NaN, and so is the sum.
+/// Returns the maximum, ignoring NaN: the exponential of a NaN is NaN, and so is the sum.
 float largest_of(const float* x, Index n) {
   const hn::ScalableTag<float> d;
   const auto lowest = hn::Set(d, -INFINITY);
@@ -43,7 +44,7 @@ void softmax_rows(const ops::SoftmaxArgs& args) {
     bool on_even = true;
     for_each_vector(d, n, [&](Index j, std::size_t count) {
       const auto below = hn::Sub(load_first(d, x + j, count), shift);
-      // Highway's Exp takes NaN for a number.
+      // Highway's Exp does not propagate NaN.
       const auto power = hn::IfThenElse(hn::IsNaN(below), below, hn::Exp(d, below));
       store_first(d, power, y + j, count);
       auto& sum = on_even ? even : odd;
@@ -70,13 +71,11 @@ HWY_EXPORT(softmax_rows);
 
 using ops::SoftmaxArgs;
 
-/// The naive kernel in SIMD; the quotient is a product with the reciprocal.
+/// The naive kernel in SIMD; multiplies by the reciprocal instead of dividing.
 void highway(const SoftmaxArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(softmax_rows)(args); }
 
-const KernelRegistration highway_kernel{{.op = "softmax",
-                                         .id = "softmax/cpu/highway",
+const KernelRegistration highway_kernel{{.id = "softmax/cpu/highway",
                                          .arithmetic = {.functions = FunctionLibrary::highway},
-                                         .source = "kernels/cpu/softmax.cpp",
                                          .summary = "maximum, exponentials and quotients in SIMD, one thread",
                                          .run = &run_typed<SoftmaxArgs, &highway>,
                                          .priority = 1}};

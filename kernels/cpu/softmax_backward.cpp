@@ -52,9 +52,7 @@ using ops::SoftmaxBackwardArgs;
 /// The naive kernel in SIMD.
 void highway(const SoftmaxBackwardArgs& args, Device&) { HWY_DYNAMIC_DISPATCH(softmax_backward_rows)(args); }
 
-const KernelRegistration highway_kernel{{.op = "softmax_backward",
-                                         .id = "softmax_backward/cpu/highway",
-                                         .source = "kernels/cpu/softmax_backward.cpp",
+const KernelRegistration highway_kernel{{.id = "softmax_backward/cpu/highway",
                                          .summary = "two vector sums a row, one thread",
                                          .run = &run_typed<SoftmaxBackwardArgs, &highway>,
                                          .priority = 1}};

@@ -1,5 +1,6 @@
 // Vectors of float loaded from and stored to tensors of float, Half or BFloat16. A store rounds to nearest, ties to
-// even; Highway 1.0 truncates to bfloat16, and without F16C its binary16 loses subnormals: neither is used there.
+// even. Highway 1.0 truncates to bfloat16, and without F16C its binary16 loses subnormals: those conversions are not
+// used.
 // Included once per SIMD target (Highway's convention for files named *-inl).
 #if defined(ASSAY_KERNELS_CPU_STORAGE_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef ASSAY_KERNELS_CPU_STORAGE_INL
@@ -17,7 +18,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
 
-/// All lanes from p on.
+/// Loads all lanes from p.
 template <class D>
 HWY_INLINE hn::Vec<D> load(D d, const float* p) {
   return hn::LoadU(d, p);
@@ -41,7 +42,7 @@ HWY_INLINE hn::Vec<D> load(D d, const Half* p) {
 #endif
 }
 
-/// All lanes to p on.
+/// Stores all lanes to p.
 template <class D>
 HWY_INLINE void store(D d, hn::Vec<D> v, float* p) {
   hn::StoreU(v, d, p);
@@ -72,7 +73,7 @@ HWY_INLINE void store([[maybe_unused]] D d, hn::Vec<D> v, Half* p) {
 #endif
 }
 
-/// The first `count` lanes, at most all, from p on; the others are 0, and nothing behind is read.
+/// Loads the first `count` lanes (at most all) from p and zeros the others; reads nothing further.
 template <class D, class S>
 HWY_INLINE hn::Vec<D> load_first(D d, const S* p, std::size_t count) {
   if (count >= hn::Lanes(d)) return load(d, p);
@@ -85,7 +86,7 @@ HWY_INLINE hn::Vec<D> load_first(D d, const S* p, std::size_t count) {
   }
 }
 
-/// The first `count` lanes, at most all, to p on; nothing behind is written.
+/// Stores the first `count` lanes (at most all) to p; writes nothing further.
 template <class D, class S>
 HWY_INLINE void store_first(D d, hn::Vec<D> v, S* p, std::size_t count) {
   if (count >= hn::Lanes(d)) return store(d, v, p);
@@ -98,7 +99,8 @@ HWY_INLINE void store_first(D d, hn::Vec<D> v, S* p, std::size_t count) {
   }
 }
 
-/// f(first, count) for each vector of a row of n elements; count is below the number of lanes for the last one only.
+/// Calls f(first, count) for each vector of a row of n elements; only the last may have count below the number of
+/// lanes.
 template <class D, class F>
 HWY_INLINE void for_each_vector(D d, Index n, F f) {
   const Index lanes = static_cast<Index>(hn::Lanes(d));

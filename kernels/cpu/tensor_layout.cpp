@@ -12,15 +12,15 @@ namespace {
 
 using ops::TensorLayoutArgs;
 
-/// Whether the elements along one axis (0: a column, 1: a row) lie side by side.
+/// Returns true if the elements along one axis (0: a column, 1: a row) are contiguous.
 template <class T>
 bool dense(const View<T>& v, int axis) {
   return v.dim(axis) <= 1 || v.stride(axis) == 1;
 }
 
-/// As the naive kernel, by the layouts met: all of it or whole rows by memcpy where both sides have dense rows, in-register
-/// transposition where one side has dense rows and the other dense columns, else in blocks of 32x32, small enough for
-/// the first-level cache whichever way either side is walked.
+/// The naive kernel's copy, specialized by layout. Both sides with dense rows: memcpy of the whole matrix or of rows.
+/// Dense rows on one side and dense columns on the other: in-register transposition. Otherwise: blocks of 32x32, small
+/// enough for the first-level cache in either direction.
 void rows(const TensorLayoutArgs& args, Device&) {
   const auto& [m, n, src, dst] = args;
   if (m == 0 || n == 0) return;
@@ -44,9 +44,7 @@ void rows(const TensorLayoutArgs& args, Device&) {
 }
 
 const KernelRegistration rows_kernel{
-    {.op = "tensor_layout",
-     .id = "tensor_layout/cpu/rows",
-     .source = "kernels/cpu/tensor_layout.cpp",
+    {.id = "tensor_layout/cpu/rows",
      .summary = "memcpy of dense rows, in-register transposition, else blocks of 32x32",
      .run = &run_typed<TensorLayoutArgs, &rows>,
      .priority = 1}};

@@ -1,7 +1,6 @@
 // Our own product for small and odd sizes: register tiles of 12 rows by two AVX-512 vectors (6 by two AVX2 ones),
-// masked at the right edge, so that no size is padded and nothing outside the tensors is touched. Large products
-// are blocked and packed after Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication",
-// ACM TOMS 34(3), 2008.
+// masked at the right edge, so that no size is padded and only the tensors are touched. Large products are blocked and
+// packed after Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", ACM TOMS 34(3), 2008.
 #include <cstring>
 #include <new>
 
@@ -29,7 +28,7 @@ constexpr Index kDirectVolume = 192 * 192 * 192;
 
 Index ceil_div(Index x, Index y) { return (x + y - 1) / y; }
 
-/// The columns [j, j + cols) of op(B), rows [p, p + k), as panel[k][kTileCols], zeros behind the last column.
+/// Packs columns [j, j + cols) of op(B), rows [p, p + k), as panel[k][kTileCols], with zeros past the last column.
 void pack_b(const GemmOperand& b, Index p, Index k, Index j, Index cols, float* panel) {
   if (cols < kTileCols) std::memset(panel, 0, static_cast<std::size_t>(k * kTileCols) * sizeof(float));
   if (b.transposed) {
@@ -40,7 +39,7 @@ void pack_b(const GemmOperand& b, Index p, Index k, Index j, Index cols, float* 
   }
 }
 
-/// The rows [i, i + rows) of op(A), columns [p, p + k), as panel[k][rows].
+/// Packs rows [i, i + rows) of op(A), columns [p, p + k), as panel[k][rows].
 void pack_a(const GemmOperand& a, Index i, Index rows, Index p, Index k, float* panel) {
   if (a.transposed) {
     for (Index q = 0; q < k; ++q)
@@ -50,13 +49,13 @@ void pack_a(const GemmOperand& a, Index i, Index rows, Index p, Index k, float* 
   }
 }
 
-/// Calls f(first, rows) for m rows cut into the fewest tiles of at most `most` rows, as even as possible: two
-/// tiles of 9 and 8 rows keep more chains in flight than 12 and 5.
+/// Calls f(first, rows) for m rows cut into the fewest tiles of at most `most` rows, as even as possible: two tiles of
+/// 9 and 8 rows keep more chains in flight than 12 and 5.
 template <class F>
 HWY_INLINE void for_each_row_tile(Index m, Index most, const F& f) {
   if (m <= most) return f(0, m);
   const Index tiles = ceil_div(m, most);
-  // Halves are not divided for: next to a product of 16x16x16 a division is seen.
+  // Avoid the division for two tiles: it is measurable in a product of 16x16x16.
   const Index rows = tiles == 2 ? m / 2 : m / tiles;
   const Index taller = m - rows * tiles;
   for (Index tile = 0, i = 0; tile < tiles; ++tile) {
@@ -65,7 +64,8 @@ HWY_INLINE void for_each_row_tile(Index m, Index most, const F& f) {
   }
 }
 
-/// The columns [j, j + cols) of C; op(B) is read where g.b has it, untransposed, its column j at b. k <= kBlockK.
+/// Computes columns [j, j + cols) of C. op(B) is read in place from g.b if untransposed; its column j is at b. k <=
+/// kBlockK.
 template <bool kTransposedA>
 HWY_INLINE void multiply_columns(const GemmCall& g, Index j, Index cols, const float* b) {
   const Index vectors = cols > kLanes ? 2 : 1;
@@ -85,7 +85,7 @@ HWY_NOINLINE void multiply_copied_columns(const GemmCall& g, Index j, Index cols
   multiply_columns<kTransposedA>(copied, j, cols, panel);
 }
 
-/// Small products: A is read where it lies, B too unless it is transposed or its last vector would be read past
+/// Computes small products. A is read in place; so is B, unless it is transposed or its last vector would be read past
 /// its end. k <= kBlockK.
 template <bool kTransposedA>
 void multiply_direct(const GemmCall& g) {
@@ -97,7 +97,7 @@ void multiply_direct(const GemmCall& g) {
   }
 }
 
-/// One packed block of A against one packed block of B: C = scale A[rows, k] · B[k, cols] + addend.
+/// Multiplies one packed block of A by one packed block of B: C = scale A[rows, k] · B[k, cols] + addend.
 void multiply_packed(const float* a, Index rows, const float* b, Index cols, Index k, float* c, Index ldc, float scale,
                      const float* addend, Index addend_ld) {
   GemmCall steps;
@@ -108,7 +108,7 @@ void multiply_packed(const float* a, Index rows, const float* b, Index cols, Ind
   steps.addend_ld = addend_ld;
   for (Index j = 0; j < cols; j += kTileCols) {
     const Index width = std::min(kTileCols, cols - j), vectors = width > kLanes ? 2 : 1;
-    // The row tiles must be those that A was packed in, so narrow panels use the same height.
+    // Use the row tiles that A was packed in, also for narrow panels.
     for_each_row_tile(rows, tile_rows(2), [&](Index i, Index tile) {
       steps.a.ld = tile;
       tile_function<true>(tile, vectors)(steps, a + i * k, b + j * k, c + i * ldc + j,
@@ -123,7 +123,7 @@ hwy::AlignedFreeUniquePtr<float[]> scratch(Index floats) {
   return memory;
 }
 
-/// Large products: blocks of A and B are packed into the order in which the tiles read them.
+/// Computes large products: packs blocks of A and B in the order in which the tiles read them.
 void multiply_blocked(const GemmCall& g) {
   const Index depth = std::min(g.k, kBlockK);
   const auto a = scratch(std::min(g.m, kBlockM) * depth);
@@ -148,7 +148,7 @@ void multiply_blocked(const GemmCall& g) {
 }
 
 void multiply(const GemmCall& g) {
-  // A single tile of rows or columns uses each element of B or A once: packing them cannot pay.
+  // A single tile of rows or columns uses each element of B or A once: packing cannot pay.
   const bool direct = g.m <= tile_rows(2) || g.n <= kTileCols || g.m * g.k * g.n <= kDirectVolume;
   if (g.k > kBlockK || !direct) return multiply_blocked(g);
   if (g.a.transposed) return multiply_direct<true>(g);

@@ -16,7 +16,7 @@ namespace assay::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 #if HWY_TARGET != HWY_SCALAR
-/// The vector whose 128-bit block b holds src[4b * ld + 0..3]: one load for each group of four lanes.
+/// Loads the vector whose 128-bit block b holds src[4b * ld + 0..3]: one load for each group of four lanes.
 template <class D>
 HWY_INLINE hn::Vec<D> load_blocks(D d, const float* src, Index ld) {
   if constexpr (hn::MaxLanes(d) == 4) {
@@ -29,8 +29,8 @@ HWY_INLINE hn::Vec<D> load_blocks(D d, const float* src, Index ld) {
   }
 }
 
-/// dst[j * dst_ld + i] = src[i * src_ld + j] for i < Lanes(d), j < 4: four rows of each group of four lie in one
-/// 128-bit block, so that two interleavings transpose all the groups at once.
+/// dst[j * dst_ld + i] = src[i * src_ld + j] for i < Lanes(d), j < 4. The four rows of each group are in one 128-bit
+/// block, so that two interleavings transpose all groups at once.
 template <class D>
 HWY_INLINE void transpose_strip(D d, const float* src, Index src_ld, float* dst, Index dst_ld) {
   const hn::Repartition<double, D> pairs;
@@ -49,8 +49,8 @@ HWY_INLINE void transpose_strip(D d, const float* src, Index src_ld, float* dst,
 }
 #endif
 
-/// dst[j * dst_ld + i] = src[i * src_ld + j] for i < rows, j < cols. Moves bits, so NaN payloads survive; reads
-/// and writes these elements only. Rows that fill no vector go through narrower ones, then singly.
+/// dst[j * dst_ld + i] = src[i * src_ld + j] for i < rows, j < cols. Moves bits, so NaN payloads survive. Reads and
+/// writes these elements only. Rows that do not fill a vector take narrower vectors, then single elements.
 template <class D>
 HWY_INLINE void transpose_block(D d, Index rows, Index cols, const float* src, Index src_ld, float* dst, Index dst_ld) {
   Index i = 0;

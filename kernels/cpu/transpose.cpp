@@ -17,8 +17,8 @@ HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
 namespace {
 
-/// A block of 32x32 floats of src and of dst, 4 KiB each, stays in the first-level cache although one of the two is
-/// walked across its rows.
+/// Transposes in blocks: 32x32 floats of src and of dst, 4 KiB each, stay in the first-level cache although one side is
+/// accessed across its rows.
 void transpose_in_blocks(Index m, Index n, const float* src, Index src_ld, float* dst, Index dst_ld) {
   constexpr Index kBlock = 32;
   for (Index i = 0; i < m; i += kBlock)
@@ -39,16 +39,14 @@ HWY_EXPORT(transpose_in_blocks);
 
 using ops::TransposeArgs;
 
-/// As the naive kernel, cut into blocks that fit the cache and transposed in registers.
+/// The naive kernel's copy, cut into blocks that fit the cache and transposed in registers.
 void blocked32(const TransposeArgs& args, Device&) {
   if (args.src.size() == 0) return;
   transpose_blocked(args.m, args.n, args.src.data(), leading_dimension(args.src), args.dst.data(),
                     leading_dimension(args.dst));
 }
 
-const KernelRegistration blocked_kernel{{.op = "transpose",
-                                         .id = "transpose/cpu/blocked32",
-                                         .source = "kernels/cpu/transpose.cpp",
+const KernelRegistration blocked_kernel{{.id = "transpose/cpu/blocked32",
                                          .summary = "blocks of 32x32, strips of 4 columns in SIMD registers",
                                          .run = &run_typed<TransposeArgs, &blocked32>,
                                          .priority = 1}};

@@ -15,11 +15,8 @@ void run(const ops::AccumulateArgs& args, Device& device) {
   map(map_of(args.dst, args.dst, args.src), Accumulate{static_cast<float>(args.alpha)}, device);
 }
 
-const KernelRegistration vectors_kernel{{.op = "accumulate",
-                                         .id = "accumulate/" ASSAY_CUDA_NAME "/vectors",
-                                         .backend = kCudaBackend,
+const KernelRegistration vectors_kernel{{.id = "accumulate/" ASSAY_CUDA_NAME "/vectors",
                                          .arithmetic = {.functions = FunctionLibrary::cuda},
-                                         .source = "kernels/cuda/accumulate.cu",
                                          .summary = "one pass, 16 bytes a thread where rows are aligned",
                                          .run = &run_typed<ops::AccumulateArgs, &run>}};
 

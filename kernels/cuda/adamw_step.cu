@@ -20,8 +20,8 @@ __device__ void adamw_element(const AdamwConstants& c, float& p, float& m, float
 }
 
 /// m' = keep1 m + take1 g, v' = keep2 v + take2 g^2, p' = decay p - size m' / (scale sqrt(v') + eps), in place; vectors
-/// are dense and share no memory. Loads and stores of 16 bytes where a vector is aligned to them. The bits of an
-/// element do not depend on its place.
+/// are dense and share no memory. Loads and stores take 16 bytes if a vector is aligned to 16 bytes. The bits of an
+/// element do not depend on its position.
 __global__ void __launch_bounds__(256) adamw_kernel(AdamwVectors a) {
   const bool p_aligned = aligned16(a.p), m_aligned = aligned16(a.m), v_aligned = aligned16(a.v),
              g_aligned = aligned16(a.g);
@@ -47,11 +47,8 @@ void run(const ops::AdamwStepArgs& args, Device& device) {
   launch(&adamw_kernel, {dim3(blocks_for(args.n, 4 * Index{threads})), dim3(threads)}, device, a);
 }
 
-const KernelRegistration four_per_thread{{.op = "adamw_step",
-                                          .id = "adamw_step/" ASSAY_CUDA_NAME "/four_per_thread",
-                                          .backend = kCudaBackend,
+const KernelRegistration four_per_thread{{.id = "adamw_step/" ASSAY_CUDA_NAME "/four_per_thread",
                                           .arithmetic = {.functions = FunctionLibrary::cuda},
-                                          .source = "kernels/cuda/adamw_step.cu",
                                           .summary = "four parameters a thread, one pass",
                                           .run = &run_typed<ops::AdamwStepArgs, &run>}};
 

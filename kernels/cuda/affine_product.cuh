@@ -1,4 +1,4 @@
-// Products with a scale and an addend, launched from their neutral description.
+// Products with a scale and an addend, launched from their back-end-independent description.
 #pragma once
 
 #include "kernels/affine_product.hpp"
@@ -38,13 +38,10 @@ void multiply(const AffineProduct& x, Device& device) {
   else Algorithm::template run<false, false>(x, device);
 }
 
-/// The registry's row of an operation that is made of products, of whose C a block has `rows` rows.
+/// Returns the registry entry of an operation built from products; a block computes `rows` rows of C.
 template <class Args, void (*run)(const Args&, Device&), Index rows = 16>
-Kernel composed_kernel(std::string_view op, std::string_view id, std::string_view source, std::string_view summary) {
-  return {.op = op,
-          .id = id,
-          .backend = kCudaBackend,
-          .source = source,
+Kernel composed_kernel(std::string_view id, std::string_view summary) {
+  return {.id = id,
           .summary = summary,
           .run = &run_typed<Args, run>,
           .refuse = [](const Call& call) { return refuse_grid("the rows of a product", largest_products(Args::unpack(call)).m, rows); }};

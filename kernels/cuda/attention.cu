@@ -1,4 +1,5 @@
-// Attention with an online softmax: a warp for a query, tiles of 64 queries by 64 keys, and tensor cores, 16 queries a warp.
+// Attention with an online softmax: a warp per query, tiles of 64 queries by 64 keys, and tensor cores, 16 queries a
+// warp.
 #include "ops/attention.hpp"
 
 #include "kernels/cuda/attention_mma.cuh"
@@ -8,13 +9,13 @@ namespace {
 
 using ops::AttentionArgs;
 
-/// Keys that query i of sequence b sees.
+/// Returns the number of keys that query i of sequence b sees.
 template <class S>
 __device__ Index seen_by(const Attention<S>& a, Index b, Index i) {
   return keys_seen(a.causal, a.lengths[b], a.starts[b], i);
 }
 
-/// One query by a warp: a lane for each of 32 keys at a time, then for every 32nd element of the mean.
+/// Computes one query by a warp: lanes split the scores 32 keys at a time, then the elements of the mean.
 template <class S>
 __device__ void attend_query(const Attention<S>& a, Index b, Index h, Index i) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -65,8 +66,8 @@ __global__ void __launch_bounds__(32 * kWarpQueries) attention_warp(Attention<S>
   if (number < a.batch * a.s * heads) attend_query(a, number / heads / a.s, number % heads, number / heads % a.s);  // whole warps
 }
 
-/// A block for 64 rows of one key-value head: query i of head h of the group is row i * group + h, so that the heads of a group
-/// share what is loaded. Keys, then values of the same 64 places, pass through one buffer.
+/// One block per 64 rows of a key-value head: query i of head h of the group is row i * group + h, so that the heads of
+/// a group share loaded keys and values. Keys, then values of the same 64 places, pass through one buffer.
 template <class S, int kD>
 __global__ void __launch_bounds__(256) attention_tiled(Attention<S> a) {
   using Tiles = AttentionTiles<kD>;
@@ -75,12 +76,12 @@ __global__ void __launch_bounds__(256) attention_tiled(Attention<S> a) {
   float* const weights = tile + 64 * Tiles::kPitch;
   int* const special = reinterpret_cast<int*>(weights + Tiles::kQueries * Tiles::kWeightPitch);
   const int tx = static_cast<int>(threadIdx.x) % 16, ty = static_cast<int>(threadIdx.x) / 16;
-  // Later blocks see more keys: they start first.
+  // Later blocks see more keys: start them first.
   const Index first_row = (Index{gridDim.x} - 1 - blockIdx.x) * Tiles::kQueries, rows = a.s * a.group;
   const Index b = blockIdx.z, g = blockIdx.y;
   const auto head = [&](Index row) { return g * a.group + row % a.group; };
   const Index count = rows - first_row < Tiles::kQueries ? rows - first_row : Tiles::kQueries;
-  // Rows are in the order of their positions, and so of the keys that they see.
+  // Rows are in order of position, hence of the number of keys they see.
   const Index least = seen_by(a, b, first_row / a.group);
   const Index most = seen_by(a, b, (first_row + count - 1) / a.group);
 
@@ -95,7 +96,7 @@ __global__ void __launch_bounds__(256) attention_tiled(Attention<S> a) {
     keys[i] = row < rows ? seen_by(a, b, row / a.group) : 0;
   }
   for (Index first = 0; first < most; first += Tiles::kKeys) {
-    __syncthreads();  // the values before are done with
+    __syncthreads();  // all threads have read the previous values
     const Index here = most - first < Tiles::kKeys ? most - first : Tiles::kKeys;
     if (threadIdx.x == 0) *special = 0;
     load_rows<kD, S>(tile, here, a.d, a.k_aligned, [&](int r) { return a.k.at(b, first + r, g); });
@@ -129,12 +130,12 @@ __global__ void __launch_bounds__(256) attention_tiled(Attention<S> a) {
         weights[(4 * ty + i) * Tiles::kWeightPitch + tx + 16 * j] = weight;
       }
     }
-    __syncthreads();  // the keys are done with
-    const bool partly = least < first + here;  // some row does not see all of it
+    __syncthreads();  // all threads have read the keys
+    const bool partly = least < first + here;  // some row does not see all of the tile
     load_rows<kD, S>(tile, here, a.d, a.v_aligned, [&](int r) { return a.v.at(b, first + r, g); }, least - first,
                      partly ? special : nullptr);
     __syncthreads();
-    // A weight of zero times NaN would reach rows that do not see the value.
+    // A zero weight times NaN would reach rows that do not see the value.
     if (partly && *special != 0) weights_by_rows<kD>(weights, tile, ty, tx, sums, [&](int i, int j) { return j < own[i]; });
     else weights_by_rows<kD>(weights, tile, ty, tx, sums);
   }
@@ -175,7 +176,7 @@ void run_tiled(const AttentionArgs& args, Device& device) {
   else launch_tiled<S, 256>(a, device);
 }
 
-/// Rows as in attention_tiled; the pair of a stage is keys and values.
+/// Rows as in attention_tiled; the pair of tiles of a stage holds keys and values.
 template <class S, int kD>
 __global__ void __launch_bounds__(MmaPlan<S, kD, 1>::kThreads) attention_mma(Attention<S> a) {
   using Plan = MmaPlan<S, kD, 1>;
@@ -238,9 +239,9 @@ __global__ void __launch_bounds__(MmaPlan<S, kD, 1>::kThreads) attention_mma(Att
   for (int tile = 0; tile < tiles; ++tile) {
     if constexpr (Plan::kStages == 2) fetch(tile + 1);
     __pipeline_wait_prior(Plan::kStages - 1);
-    __syncthreads();  // the tile has come for all threads
+    __syncthreads();  // the tile has arrived for all threads
     if (first_row + 16 * warp < rows) attend(Plan::pair(tile), Index{tile} * kTile);
-    __syncthreads();  // the tile is done with
+    __syncthreads();  // all threads have read the tile
     if constexpr (Plan::kStages == 1) fetch(tile + 1);
   }
   __pipeline_wait_prior(0);
@@ -267,7 +268,7 @@ void launch_mma(const Attention<S>& a, Device& device) {
   launch(&attention_mma<S, kD>, {grid, dim3(Plan::kThreads), Plan::kBytes}, device, a);
 }
 
-/// Throws Unavailable where the device has too little shared memory, or compute capability below 8.0.
+/// Throws Unavailable if the device has too little shared memory, or compute capability below 8.0.
 template <class S>
 void run_mma(const AttentionArgs& args, Device& device) {
   need_mma("attention_mma", device);
@@ -282,24 +283,18 @@ std::optional<std::string> refuse(const AttentionArgs& args) { return refuse_gri
 
 template <class S>
 KernelRegistration add_warp(std::string_view id) {
-  return KernelRegistration({.op = "attention",
-                             .id = id,
-                             .backend = kCudaBackend,
+  return KernelRegistration({.id = id,
                              .arithmetic = {.functions = FunctionLibrary::cuda, .online_tile = 32},
                              .storage = dtype_of<S>,
-                             .source = "kernels/cuda/attention.cu",
                              .summary = "a warp a query, 32 keys at a time",
                              .run = &run_typed<AttentionArgs, &run_warp<S>>});
 }
 
 template <class S>
 KernelRegistration add_tiled(std::string_view id) {
-  return KernelRegistration({.op = "attention",
-                             .id = id,
-                             .backend = kCudaBackend,
+  return KernelRegistration({.id = id,
                              .arithmetic = {.functions = FunctionLibrary::cuda, .online_tile = 64},
                              .storage = dtype_of<S>,
-                             .source = "kernels/cuda/attention.cu",
                              .summary = "64 queries by 64 keys a block, heads of a group together, 4x4 scores a thread",
                              .run = &run_typed<AttentionArgs, &run_tiled<S>>,
                              .refuse = &refuse_typed<AttentionArgs, &refuse>,
@@ -310,12 +305,9 @@ template <class S>
 KernelRegistration add_mma(std::string_view id) {
   Arithmetic arithmetic = mma_arithmetic<S>();
   arithmetic.online_tile = MmaPlan<S, 256, 1>::kTile;  // the shortest
-  return KernelRegistration({.op = "attention",
-                             .id = id,
-                             .backend = kCudaBackend,
+  return KernelRegistration({.id = id,
                              .arithmetic = arithmetic,
                              .storage = dtype_of<S>,
-                             .source = "kernels/cuda/attention.cu",
                              .summary = sizeof(S) == 2 ? "16-bit tensor cores (mma.sync m16n8k16), 16 queries a warp, scores stay in registers"
                                                        : "three products of TF32 for one (mma.sync m16n8k8), 16 queries a warp, scores stay in registers",
                              .run = &run_typed<AttentionArgs, &run_mma<S>>,

@@ -1,18 +1,18 @@
-// Shared by kernels of attention and its gradients: tensors, and tiles of 64 rows in shared memory.
+// Tensors and shared-memory tiles of 64 rows, shared by kernels of attention and its gradients.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 
 #include "kernels/heads.hpp"
-// After heads.hpp.
+// Keep after heads.hpp.
 #include "kernels/cuda/rows.cuh"
 
 namespace assay::ASSAY_CUDA_NAMESPACE {
 
-/// y[b,i,h] = sum_j p_j v[b,j,g], p = softmax(scale q · k) over visible keys, g = h / group; logsumexp[b,h,i] beside it. q, y
-/// (batch,s,heads,d), k, v (batch,t,kv_heads,d): S, inner stride 1; lengths, starts (batch); logsumexp (batch,heads,s), inner
-/// stride 1. Outputs share no memory with inputs. Offsets take 64 bits.
+/// y[b,i,h] = sum_j p_j v[b,j,g], p = softmax(scale q · k) over visible keys, g = h / group; also writes
+/// logsumexp[b,h,i]. q, y (batch,s,heads,d), k, v (batch,t,kv_heads,d): S, inner stride 1; lengths, starts (batch);
+/// logsumexp (batch,heads,s), inner stride 1. Outputs share no memory with inputs. Offsets take 64 bits.
 template <class S>
 struct Attention {
   Index batch, s, t, kv_heads, group, d;
@@ -32,7 +32,7 @@ bool heads_aligned(const HeadRows<S>& rows) {
          rows.per_head % 4 == 0;
 }
 
-/// Args: AttentionArgs, or AttentionBackwardArgs, whose y and logsumexp are only read.
+/// Args: AttentionArgs, or AttentionBackwardArgs, whose y and logsumexp are inputs.
 template <class S, class Args>
 Attention<S> attention_of(const Args& args) {
   const auto q = head_rows<const S>(args.q), k = head_rows<const S>(args.k), v = head_rows<const S>(args.v);
@@ -43,7 +43,7 @@ Attention<S> attention_of(const Args& args) {
           args.causal != 0, heads_aligned(q), heads_aligned(k), heads_aligned(v), heads_aligned(y)};
 }
 
-/// Sum over the lanes of a warp that differ in the bits below `lanes`.
+/// Returns the reduction over the lanes of a warp that differ in the bits below `lanes`.
 template <class Operation>
 __device__ inline float across(float x, int lanes) {
   const Operation operation;
@@ -51,19 +51,19 @@ __device__ inline float across(float x, int lanes) {
   return x;
 }
 
-/// Warps of a block where each has a row of its own, and the widest head.
+/// Warps of a block with a row each, and the widest head.
 inline constexpr int kWarpQueries = 8, kLargestD = 256;
 
-/// 256 threads for 64 queries, four by four scores a thread. Rows of d elements, padded to kD, lie in shared memory at a
-/// pitch by which eight threads that read 16 bytes each meet different banks.
+/// 256 threads for 64 queries, four by four scores a thread. Rows of d elements, padded to kD, are in shared memory at
+/// a pitch by which eight threads that read 16 bytes each access different banks.
 template <int kD>
 struct AttentionTiles {
   static constexpr int kQueries = 64, kKeys = 64, kThreads = 256, kPitch = kD + 4, kWeightPitch = kKeys + 4;
   static constexpr std::size_t kBytes = sizeof(float) * (2 * 64 * kPitch + kQueries * kWeightPitch + 4);
 };
 
-/// rows[r] = row(r) scaled for r < count, zeros behind and past d; 256 threads, four elements at a time. Where `watched` is
-/// not null, it becomes 1 if a row from `from` on holds NaN or Inf.
+/// rows[r] = row(r) scaled for r < count, zeros for other rows and past d; 256 threads, four elements at a time. If
+/// `watched` is not null, it becomes 1 if a row from `from` on holds NaN or Inf.
 template <int kD, class S, class Row>
 __device__ void load_rows(float* rows, Index count, Index d, bool aligned, Row row, Index from = 0, int* watched = nullptr) {
   constexpr int kFours = kD / 4, kPitch = AttentionTiles<kD>::kPitch;
@@ -109,8 +109,8 @@ struct AllTakePart {
   __device__ bool operator()(int, int) const { return true; }
 };
 
-/// sums[i][4 m + e] += sum_j weights[4 ty + i][j] rows[j][4 tx + 64 m + e], j < 64, over the j of which takes_part(i, j): the
-/// others may hold NaN.
+/// sums[i][4 m + e] += sum_j weights[4 ty + i][j] rows[j][4 tx + 64 m + e] over the j < 64 with takes_part(i, j); other
+/// rows may hold NaN.
 template <int kD, class TakesPart = AllTakePart>
 __device__ inline void weights_by_rows(const float* weights, const float* rows, int ty, int tx, float (&sums)[4][kD / 16],
                                        TakesPart takes_part = {}) {
@@ -137,7 +137,7 @@ __device__ inline void weights_by_rows(const float* weights, const float* rows, 
   }
 }
 
-/// factor sums[i][4 m + e] to element 4 tx + 64 m + e of a row of d.
+/// Stores factor sums[i][4 m + e] to element 4 tx + 64 m + e of a row of d.
 template <int kD, class S>
 __device__ inline void store_row(S* row, const float (&sums)[kD / 16], float factor, int tx, Index d, bool aligned) {
 #pragma unroll

@@ -1,5 +1,6 @@
-// Gradients of attention from the saved logsumexp: one kernel by queries, one by keys, no atomics. They stand here by warps (one a row of dq,
-// one a key), by tiles of 64 queries and 64 keys, and on tensor cores, where pairs stay in the registers in which they arise.
+// Gradients of attention from the saved logsumexp: one kernel over queries, one over keys, no atomics. Three versions:
+// by warps (one per row of dq or per key), by tiles of 64 queries and 64 keys, and on tensor cores, where scores stay
+// in registers.
 #include "kernels/cuda/attention_mma.cuh"
 #include "ops/attention_backward.hpp"
 
@@ -8,9 +9,9 @@ namespace {
 
 using ops::AttentionBackwardArgs;
 
-/// dq, dk, dv of y = attention(q, k, v) for upstream dy, with p = exp(scale q · k - logsumexp) and ds = p (dy · v - dy · y). Shapes
-/// as of Attention; `along` (batch,heads,s) dense: scratch for dy · y. Gradients are overwritten and share no memory with the
-/// inputs. Offsets take 64 bits. Sums run in an order that depends on the shape alone.
+/// dq, dk, dv of y = attention(q, k, v) for upstream dy, with p = exp(scale q · k - logsumexp) and ds = p (dy · v - dy
+/// · y). Shapes as in Attention; `along` (batch,heads,s) dense: scratch for dy · y. Gradients are overwritten and share
+/// no memory with the inputs. Offsets take 64 bits. The order of sums depends on the shape alone.
 template <class S>
 struct AttentionBackward {
   Attention<S> forward;  ///< y: read only
@@ -20,32 +21,32 @@ struct AttentionBackward {
   bool dy_aligned, dq_aligned, dk_aligned, dv_aligned;
 };
 
-/// Head of row `row` (query row / group) of a key-value head.
+/// Returns the head of row `row` (query row / group) of a key-value head.
 template <class S>
 __device__ Index head_of(const Attention<S>& a, Index g, Index row) {
   return g * a.group + row % a.group;
 }
 
-/// Keys that query i of a sequence sees; none where its logsumexp is -inf.
+/// Returns the number of keys that query i of a sequence sees; 0 if its logsumexp is -inf.
 template <class S>
 __device__ Index pairs_of(const Attention<S>& a, Index b, Index i, float logsumexp) {
   if (logsumexp == -INFINITY) return 0;
   return keys_seen(a.causal, a.lengths[b], a.starts[b], i);
 }
 
-/// First row that may see key j.
+/// Returns the first row that may see key j.
 template <class S>
 __device__ Index first_row_of_keys(const Attention<S>& a, Index b, Index j) {
   const Index position = a.causal ? j - a.starts[b] : 0;
   return position <= 0 ? 0 : position * a.group;
 }
 
-/// Per-row values of the gradient beside the row's elements.
+/// Per-row scalars of the gradient.
 struct QueryRow {
   float logsumexp, along;  ///< along: dy · y
-  Index keys;              ///< that it sees
+  Index keys;              ///< number of keys that the row sees
 };
-/// Of row `row` of a key-value head; those from `rows` on see nothing.
+/// Returns the scalars of row `row` of a key-value head; rows from `rows` on see no key.
 template <class S>
 __device__ QueryRow query_row(const AttentionBackward<S>& p, Index b, Index g, Index row, Index rows) {
   if (row >= rows) return {-INFINITY, 0.0f, 0};
@@ -55,7 +56,7 @@ __device__ QueryRow query_row(const AttentionBackward<S>& p, Index b, Index g, I
   return {logsumexp, p.along[(b * a.kv_heads * a.group + h) * a.s + i], pairs_of(a, b, i, logsumexp)};
 }
 
-/// along[b,h,i] = dy · y, a warp a row.
+/// along[b,h,i] = dy · y, one warp per row.
 template <class S>
 __global__ void __launch_bounds__(256) attention_along(AttentionBackward<S> p) {
   const Attention<S>& a = p.forward;
@@ -73,7 +74,7 @@ __global__ void __launch_bounds__(256) attention_along(AttentionBackward<S> p) {
   if (threadIdx.x % 32 == 0) p.along[number] = sum;
 }
 
-/// passes(AttentionBackward), with the sums dy · y in its scratch.
+/// Calls passes(AttentionBackward) with the sums dy · y in its scratch.
 template <class S, class Passes>
 void with_row_sums(const AttentionBackwardArgs& args, Device& device, Passes passes) {
   const auto dy = head_rows<const S>(args.dy);
@@ -87,7 +88,7 @@ void with_row_sums(const AttentionBackwardArgs& args, Device& device, Passes pas
   passes(p);
 }
 
-/// p and ds of a row and a key that it sees, by one thread.
+/// p and ds of a row and a key visible to it, by one thread.
 struct Pair {
   float weight, ds;
 };
@@ -105,7 +106,7 @@ __device__ Pair pair_of(const AttentionBackward<S>& p, Index b, Index g, Index r
   return {weight, weight * (dp - known.along)};
 }
 
-/// dq of one row by a warp: a lane for each of 32 keys at a time, then for every 32nd element.
+/// dq of one row by a warp: lanes split the scores 32 keys at a time, then the elements.
 template <class S>
 __device__ void query_gradient(const AttentionBackward<S>& p, Index b, Index g, Index row) {
   const Attention<S>& a = p.forward;
@@ -128,8 +129,8 @@ __device__ void query_gradient(const AttentionBackward<S>& p, Index b, Index g, 
     if (lane + 32 * e < a.d) store(dq[lane + 32 * e], sums[e] * a.scale);
 }
 
-/// `columns` elements from `from` on of dk and dv of one key by a warp: a lane for each of 32 rows at a time, then for every 32nd
-/// element.
+/// Computes `columns` elements from `from` on of dk and dv of one key by a warp: lanes split the scores 32 rows at a
+/// time, then the elements.
 template <class S>
 __device__ void key_gradients(const AttentionBackward<S>& p, Index b, Index g, Index j, Index from, Index columns) {
   const Attention<S>& a = p.forward;
@@ -163,14 +164,14 @@ __device__ void key_gradients(const AttentionBackward<S>& p, Index b, Index g, I
     }
 }
 
-/// A warp a row of dq.
+/// dq with one warp per row.
 template <class S>
 __global__ void __launch_bounds__(32 * kWarpQueries) attention_backward_warp_queries(AttentionBackward<S> p) {
   const Index rows = p.forward.s * p.forward.group, number = Index{blockIdx.x} * kWarpQueries + static_cast<int>(threadIdx.x) / 32;
   const Index at = number / rows;
   if (at < p.forward.batch * p.forward.kv_heads) query_gradient(p, at / p.forward.kv_heads, at % p.forward.kv_heads, number % rows);
 }
-/// A warp a key.
+/// dk and dv with one warp per key.
 template <class S>
 __global__ void __launch_bounds__(32 * kWarpQueries) attention_backward_warp_keys(AttentionBackward<S> p) {
   const Index t = p.forward.t, number = Index{blockIdx.x} * kWarpQueries + static_cast<int>(threadIdx.x) / 32, at = number / t;
@@ -188,7 +189,8 @@ void run_warp(const AttentionBackwardArgs& args, Device& device) {
   });
 }
 
-/// dq of 64 rows of one key-value head (rows as in attention_tiled): values, then keys of 64 places pass through one buffer.
+/// dq of 64 rows of one key-value head (rows as in attention_tiled): values, then keys of 64 places, pass through one
+/// buffer.
 template <class S, int kD>
 __global__ void __launch_bounds__(256) attention_backward_queries(AttentionBackward<S> p) {
   using Tiles = AttentionTiles<kD>;
@@ -212,11 +214,11 @@ __global__ void __launch_bounds__(256) attention_backward_queries(AttentionBackw
     const QueryRow row = query_row(p, b, g, first_row + 4 * ty + i, rows);
     logsumexp[i] = row.logsumexp, along[i] = row.along, keys[i] = row.keys;
   }
-  // Of the positions alone: rows that see nothing for another reason make a tile partly seen below.
+  // Depends on positions alone: rows that see no key for another reason make a tile partly visible below.
   const Index most = pairs_of(a, b, (first_row + count - 1) / a.group, 0.0f);
   for (Index first = 0; first < most; first += 64) {
     const Index here = most - first < 64 ? most - first : 64;
-    __syncthreads();  // the keys before are done with
+    __syncthreads();  // all threads have read the previous keys
     if (threadIdx.x == 0) *special = 0;
     load_rows<kD, S>(tile, here, a.d, a.v_aligned, [&](int r) { return a.v.at(b, first + r, g); });
     __syncthreads();
@@ -248,8 +250,8 @@ __global__ void __launch_bounds__(256) attention_backward_queries(AttentionBackw
   }
 }
 
-/// dk and dv of 64 keys of one key-value head: all rows that may see them, 64 at a time, queries and upstream gradients by turns
-/// in one buffer.
+/// dk and dv of 64 keys of one key-value head over all rows that may see them, 64 at a time: queries and upstream
+/// gradients alternate in one buffer.
 template <class S, int kD>
 __global__ void __launch_bounds__(256) attention_backward_keys(AttentionBackward<S> p) {
   using Tiles = AttentionTiles<kD>;
@@ -261,7 +263,7 @@ __global__ void __launch_bounds__(256) attention_backward_keys(AttentionBackward
   int* const special = reinterpret_cast<int*>(weights + 64 * Tiles::kWeightPitch);
   ASSAY_SHARED(float, logsumexp, [64]);
   ASSAY_SHARED(float, along, [64]);
-  ASSAY_SHARED(int, seen, [64]);  // of these 64 keys
+  ASSAY_SHARED(int, seen, [64]);  // number of these 64 keys that each row sees
   const int tx = static_cast<int>(threadIdx.x) % 16, ty = static_cast<int>(threadIdx.x) / 16;
   const Index first_key = Index{blockIdx.x} * 64, b = blockIdx.z, g = blockIdx.y;
   const Index count = a.t - first_key < 64 ? a.t - first_key : 64, rows = a.s * a.group;
@@ -275,7 +277,7 @@ __global__ void __launch_bounds__(256) attention_backward_keys(AttentionBackward
     const auto load_tile = [&](const HeadRows<const S>& from_rows, bool aligned) {
       load_rows<kD, S>(tile, here, a.d, aligned, [&](int r) { return from_rows.at(b, (first + r) / a.group, head(first + r)); }, 0, special);
     };
-    __syncthreads();  // the rows before are done with
+    __syncthreads();  // all threads have read the previous rows
     if (threadIdx.x == 0) *special = 0;
     if (threadIdx.x < 64) {
       const int r = static_cast<int>(threadIdx.x);
@@ -288,7 +290,7 @@ __global__ void __launch_bounds__(256) attention_backward_keys(AttentionBackward
     __syncthreads();
     load_tile(a.q, a.q_aligned);
     __syncthreads();
-    float weight[4][4], dp[4][4];  // of key 4 ty + i and query tx + 16 j
+    float weight[4][4], dp[4][4];  // for key 4 ty + i and query tx + 16 j
     rows_by_rows<kD>(keys, tile, ty, tx, weight);
     const auto visible = [&](int i, int r) { return 4 * ty + i < seen[r]; };
 #pragma unroll
@@ -298,7 +300,7 @@ __global__ void __launch_bounds__(256) attention_backward_keys(AttentionBackward
         weight[i][j] = visible(i, tx + 16 * j) ? expf(weight[i][j] * a.scale - logsumexp[tx + 16 * j]) : 0.0f;
         weights[(4 * ty + i) * Tiles::kWeightPitch + tx + 16 * j] = weight[i][j];
       }
-    __syncthreads();  // the queries are done with
+    __syncthreads();  // all threads have read the queries
     load_tile(p.dy, p.dy_aligned);
     __syncthreads();
     rows_by_rows<kD>(values, tile, ty, tx, dp);
@@ -306,7 +308,7 @@ __global__ void __launch_bounds__(256) attention_backward_keys(AttentionBackward
     // Zero times NaN would pass between a key and a query that does not see it.
     if (*special != 0) weights_by_rows<kD>(weights, tile, ty, tx, of_values, visible);
     else weights_by_rows<kD>(weights, tile, ty, tx, of_values);
-    __syncthreads();  // weights and upstream gradients are done with
+    __syncthreads();  // all threads have read weights and upstream gradients
 #pragma unroll
     for (int i = 0; i < 4; ++i)
 #pragma unroll
@@ -344,7 +346,8 @@ void run_tiled(const AttentionBackwardArgs& args, Device& device) {
   });
 }
 
-/// dq of kRows rows of one key-value head (rows as in attention_tiled); the pair of a stage is keys and values.
+/// dq of kRows rows of one key-value head (rows as in attention_tiled); the pair of tiles of a stage holds keys and
+/// values.
 template <class S, int kD>
 __global__ void __launch_bounds__(MmaPlan<S, kD, 2>::kThreads) attention_backward_mma_queries(AttentionBackward<S> p) {
   using Plan = MmaPlan<S, kD, 2>;
@@ -355,7 +358,7 @@ __global__ void __launch_bounds__(MmaPlan<S, kD, 2>::kThreads) attention_backwar
   const int count = min(rows - first_row, Plan::kRows);
   const Index b = blockIdx.z, g = blockIdx.y;
   const auto head = [&](int row) { return head_of(a, g, row); };
-  // Of the positions alone: rows that see nothing for another reason are left out below.
+  // Depends on positions alone: rows that see no key for another reason are left out below.
   const Index most = pairs_of(a, b, (first_row + count - 1) / group, 0.0f);
   const int tiles = static_cast<int>((most + kTile - 1) / kTile);
   const auto fetch = [&](int tile) { fetch_keys<Plan, kD>(a, b, g, tile, tiles, most); };
@@ -393,9 +396,9 @@ __global__ void __launch_bounds__(MmaPlan<S, kD, 2>::kThreads) attention_backwar
   for (int tile = 0; tile < tiles; ++tile) {
     if constexpr (Plan::kStages == 2) fetch(tile + 1);
     __pipeline_wait_prior(Plan::kStages - 1);
-    __syncthreads();  // the tile has come for all threads
+    __syncthreads();  // the tile has arrived for all threads
     if (first_row + own_rows < rows) add_tile(Plan::pair(tile), Index{tile} * kTile);
-    __syncthreads();  // the tile is done with
+    __syncthreads();  // all threads have read the tile
     if constexpr (Plan::kStages == 1) fetch(tile + 1);
   }
   __pipeline_wait_prior(0);
@@ -409,12 +412,12 @@ __global__ void __launch_bounds__(MmaPlan<S, kD, 2>::kThreads) attention_backwar
     if (const int row = first_row + own_rows + r; is_spoilt(spoilt, r) && row < rows) query_gradient(p, b, g, row);
 }
 
-/// Columns of dk and dv that a block of attention_backward_mma_keys has: all that fit into registers.
+/// Columns of dk and dv per block of attention_backward_mma_keys: as many as fit into registers.
 template <int kD>
 constexpr int kMmaColumns = kD <= 128 ? kD : 128;
 
-/// dk and dv of kRows keys of one key-value head, kMmaColumns of them; the pair of a stage is queries and upstream gradients, with
-/// logsumexp, the sum of dy y and the count of keys seen beside each row.
+/// dk and dv of kRows keys of one key-value head, kMmaColumns columns a block. The pair of tiles of a stage holds
+/// queries and upstream gradients, with logsumexp, the sum of dy y and the count of visible keys for each row.
 template <class S, int kD>
 __global__ void __launch_bounds__(MmaPlan<S, kD, 2, 3>::kThreads) attention_backward_mma_keys(AttentionBackward<S> p) {
   using Plan = MmaPlan<S, kD, 2, 3>;
@@ -472,9 +475,9 @@ __global__ void __launch_bounds__(MmaPlan<S, kD, 2, 3>::kThreads) attention_back
     const int stage = first / kTile;
     if constexpr (Plan::kStages == 2) fetch(first + kTile);
     __pipeline_wait_prior(Plan::kStages - 1);
-    __syncthreads();  // the tile has come for all threads
+    __syncthreads();  // the tile has arrived for all threads
     if (first_key + own_rows < a.t) add_tile(Plan::pair(stage), Plan::scalars(stage), min(end - first, kTile));
-    __syncthreads();  // the tile is done with
+    __syncthreads();  // all threads have read the tile
     if constexpr (Plan::kStages == 1) fetch(first + kTile);
   }
   __pipeline_wait_prior(0);
@@ -508,7 +511,7 @@ void launch_mma(const AttentionBackward<S>& p, Device& device) {
   }
 }
 
-/// Throws Unavailable where the device has too little shared memory, or compute capability below 8.0.
+/// Throws Unavailable if the device has too little shared memory, or compute capability below 8.0.
 template <class S>
 void run_mma(const AttentionBackwardArgs& args, Device& device) {
   need_mma("attention_backward_mma", device);
@@ -523,24 +526,18 @@ std::optional<std::string> refuse(const AttentionBackwardArgs& args) { return re
 
 template <class S>
 KernelRegistration by_warps(std::string_view id) {
-  return KernelRegistration({.op = "attention_backward",
-                             .id = id,
-                             .backend = kCudaBackend,
+  return KernelRegistration({.id = id,
                              .arithmetic = {.functions = FunctionLibrary::cuda},
                              .storage = dtype_of<S>,
-                             .source = "kernels/cuda/attention_backward.cu",
                              .summary = "a warp a query for dq, and a key for dk and dv, 32 pairs at a time",
                              .run = &run_typed<AttentionBackwardArgs, &run_warp<S>>});
 }
 
 template <class S>
 KernelRegistration by_tiles(std::string_view id) {
-  return KernelRegistration({.op = "attention_backward",
-                             .id = id,
-                             .backend = kCudaBackend,
+  return KernelRegistration({.id = id,
                              .arithmetic = {.functions = FunctionLibrary::cuda},
                              .storage = dtype_of<S>,
-                             .source = "kernels/cuda/attention_backward.cu",
                              .summary = "64 queries by 64 keys a block, one pass for dq and one for dk and dv, 4x4 pairs a thread",
                              .run = &run_typed<AttentionBackwardArgs, &run_tiled<S>>,
                              .refuse = &refuse_typed<AttentionBackwardArgs, &refuse>,
@@ -550,12 +547,9 @@ KernelRegistration by_tiles(std::string_view id) {
 template <class S>
 KernelRegistration on_tensor_cores(std::string_view id) {
   return KernelRegistration(
-      {.op = "attention_backward",
-       .id = id,
-       .backend = kCudaBackend,
+      {.id = id,
        .arithmetic = mma_arithmetic<S>(),
        .storage = dtype_of<S>,
-       .source = "kernels/cuda/attention_backward.cu",
        .summary = sizeof(S) == 2 ? "16-bit tensor cores (mma.sync m16n8k16), 16 rows a warp, one pass for dq and one for dk and dv"
                                  : "three products of TF32 for one (mma.sync m16n8k8), 16 rows a warp, one pass for dq and one for dk and dv",
        .run = &run_typed<AttentionBackwardArgs, &run_mma<S>>,

@@ -1,4 +1,4 @@
-// Attention of one position against a cache: blocks share out the keys, a second kernel puts their results together.
+// Attention of one position against a cache: blocks split the keys, and a second kernel combines their results.
 #include "ops/attention_decode.hpp"
 
 #include <algorithm>
@@ -12,23 +12,24 @@ namespace {
 
 using ops::AttentionDecodeArgs;
 
-constexpr int kDecodeThreads = 128;  ///< of a block; one warp where a cache has few places of narrow heads
+constexpr int kDecodeThreads = 128;  ///< per block; one warp if the cache has few places of narrow heads
 constexpr Index kWarpPlaces = 32, kWarpHead = 128;
-constexpr int kPlaces = 64;        ///< of a tile
+constexpr int kPlaces = 64;        ///< per tile
 constexpr int kLanesOfKey = 8;     ///< threads that share a dot product
 constexpr int kHeadVectors = 64;   ///< groups of four elements in the widest head
 constexpr Index kMaxSplits = 64, kLeastSplit = 2 * kPlaces;
 
-/// Places that a block takes: whole tiles. It depends on the capacity alone, and so does the order of every sum.
+/// Returns the number of places per block, in whole tiles. The capacity alone determines it, and so the order of every
+/// sum.
 Index split_of(Index capacity) {
   const Index even = (capacity + kMaxSplits - 1) / kMaxSplits;
   return std::max(kLeastSplit, (even + kPlaces - 1) / kPlaces * kPlaces);
 }
 
-/// Appends k and v [batch, kv_heads, d] at place lengths[b] of the caches [batch, capacity, kv_heads, d]; then y[b,h] = sum_j
-/// p_j v_cache[b,j,g], p = softmax(scale q[b,h] · k_cache[b,j,g]) over j <= lengths[b], g = h / group; q, y [batch, heads, d].
-/// S, heads dense; outputs share no memory with inputs. `sums` holds d4 floats for each of batch * heads * splits, `stats` a
-/// maximum and a total of weights. Offsets take 64 bits.
+/// Appends k and v [batch, kv_heads, d] at place lengths[b] of the caches [batch, capacity, kv_heads, d]; then y[b,h] =
+/// sum_j p_j v_cache[b,j,g], p = softmax(scale q[b,h] · k_cache[b,j,g]) over j <= lengths[b], g = h / group; q, y
+/// [batch, heads, d]. S, heads dense; outputs share no memory with inputs. `sums` holds d4 floats for each of batch *
+/// heads * splits, `stats` a maximum and a total of weights for each. Offsets take 64 bits.
 template <class S>
 struct DecodeCall {
   Index heads, group, d, d4, split;
@@ -42,14 +43,14 @@ struct DecodeCall {
   float2* stats = nullptr;
 };
 
-/// Reductions over a warp, in every lane.
+/// Reduces over a warp; every lane gets the result.
 template <class Operation>
 __device__ float reduce_warp(float value) {
   return reduce_row<32, Operation>(value, nullptr);
 }
 
-/// Block (split, chunk of a group, sequence): kHeads heads that share keys and values against the split's places, with an
-/// online softmax by tiles. The new row is read where it came from: other blocks may not have seen it appended.
+/// Block (split, chunk of a group, sequence): kHeads heads that share keys and values against the split's places, with
+/// an online softmax by tiles. The new row is read from k and v: other blocks may not see it in the cache yet.
 template <class S, int kHeads, int kThreads>
 __global__ void __launch_bounds__(kThreads) decode_split_kernel(DecodeCall<S> a) {
   ASSAY_SHARED(float4, query, [kHeads][kHeadVectors]);
@@ -120,7 +121,7 @@ __global__ void __launch_bounds__(kThreads) decode_split_kernel(DecodeCall<S> a)
         if (own % kLanesOfKey == 0 && j < places) weight[h][j] = dot[h];
       }
     }
-    __syncthreads();  // every score is there
+    __syncthreads();  // every score is ready
 #pragma unroll
     for (int i = 0; i < kOfWarp; ++i) {
       const int h = i * kWarps + warp;
@@ -132,7 +133,7 @@ __global__ void __launch_bounds__(kThreads) decode_split_kernel(DecodeCall<S> a)
       const float w = expf(first - shift), x = expf(second - shift);
       weight[h][lane] = w;
       weight[h][lane + 32] = x;
-      // Before the first score above -inf the sums hold 0, or NaN of what is not finite.
+      // Before the first score above -inf the sums hold 0, or NaN from non-finite scores.
       const float factor = before < grown && before > -INFINITY ? expf(before - grown) : 1.0f;
       if (lane == 0) rescale[h] = factor;
       total[i] = total[i] * factor + reduce_warp<Plus>(w + x);
@@ -177,7 +178,7 @@ __global__ void __launch_bounds__(kThreads) decode_split_kernel(DecodeCall<S> a)
   }
 }
 
-/// Block (head, sequence): the splits' sums under their common maximum, in their order.
+/// Block (head, sequence): combines the sums of the splits under their common maximum, in order of the splits.
 template <class S>
 __global__ void __launch_bounds__(kHeadVectors) decode_combine_kernel(DecodeCall<S> a) {
   const Index h = blockIdx.x, b = blockIdx.y;
@@ -201,8 +202,8 @@ __global__ void __launch_bounds__(kHeadVectors) decode_combine_kernel(DecodeCall
                        : make_float4(sum.x * scale, sum.y * scale, sum.z * scale, sum.w * scale));
 }
 
-/// A tensor of [batch, heads, d] or [batch, places, heads, d]; `aligned` becomes false where rows do not all start at multiples
-/// of 4 elements.
+/// Addresses a tensor of [batch, heads, d] or [batch, places, heads, d]; clears `aligned` unless all rows start at
+/// multiples of 4 elements.
 template <class S>
 HeadRows<S> decode_rows(const StorageView& v, bool& aligned) {
   const auto step = [&](int axis) { return v.dim(axis) > 1 ? v.stride(axis) : Index{0}; };
@@ -212,7 +213,7 @@ HeadRows<S> decode_rows(const StorageView& v, bool& aligned) {
   return rows;
 }
 
-/// Scratch of batch * heads * splits * (d + 2) floats, given back when the device is done with it.
+/// Allocates scratch of batch * heads * splits * (d + 2) floats; the device frees it after use.
 template <class S>
 void run(const AttentionDecodeArgs& args, Device& device) {
   if (args.batch == 0) return;
@@ -257,12 +258,9 @@ std::optional<std::string> refuse(const AttentionDecodeArgs& args) { return refu
 
 template <class S>
 KernelRegistration add(std::string_view id) {
-  return KernelRegistration({.op = "attention_decode",
-                             .id = id,
-                             .backend = kCudaBackend,
+  return KernelRegistration({.id = id,
                              .arithmetic = {.functions = FunctionLibrary::cuda, .online_tile = kPlaces},
                              .storage = dtype_of<S>,
-                             .source = "kernels/cuda/attention_decode.cu",
                              .summary = "blocks share out the places, up to 8 heads read each key and value once; their results combined",
                              .run = &run_typed<AttentionDecodeArgs, &run<S>>,
                              .refuse = &refuse_typed<AttentionDecodeArgs, &refuse>});

@@ -1,5 +1,5 @@
-// Shared by tensor core kernels of attention and its gradients: a warp has 16 rows, whose scores become weights in the registers
-// where they arise.
+// Tensor core building blocks of attention and its gradients: a warp owns 16 rows, and scores become weights in the
+// registers that hold them.
 #pragma once
 
 #include <cuda_pipeline.h>
@@ -12,8 +12,8 @@
 
 namespace assay::ASSAY_CUDA_NAMESPACE {
 
-/// Rows in shared memory: `kOwn` matrices of kRows rows that a block keeps, 16 of each a warp, then kStages pairs of tiles of kTile
-/// rows that pass through. kScalars: floats for each row of a tile.
+/// Shared-memory layout: `kOwn` matrices of kRows rows that a block keeps, 16 rows of each per warp, then kStages pairs
+/// of tiles of kTile rows that are streamed. kScalars: floats for each row of a tile.
 template <class S, int kD, int kOwn, int kScalars = 0>
 struct MmaPlan {
   static constexpr int kPitch = kD + 16 / static_cast<int>(sizeof(S));
@@ -21,20 +21,20 @@ struct MmaPlan {
   static constexpr int kTile = sizeof(S) == 4 && kD > 128 ? 32 : 64;
   static constexpr int kOwnElements = kOwn * kRows * kPitch, kPairElements = 2 * kTile * kPitch;
   static constexpr std::size_t kStageBytes = kPairElements * sizeof(S) + kScalars * kTile * sizeof(float);
-  static constexpr std::size_t kLargest = 227 * 1024;  ///< a block's at most, compute capability 9.0
+  static constexpr std::size_t kLargest = 227 * 1024;  ///< limit per block, compute capability 9.0
   static constexpr int kStages = kOwnElements * sizeof(S) + 2 * kStageBytes <= kLargest ? 2 : 1;
   static constexpr std::size_t kBytes = kOwnElements * sizeof(S) + kStages * kStageBytes;
   static_assert(kBytes <= kLargest);
 
-  /// First tile of the pair of stage n; the second follows.
+  /// Returns the first tile of the pair of stage n; the second follows.
   __device__ static S* pair(int n) { return dynamic_shared<S>() + kOwnElements + n % kStages * kPairElements; }
   __device__ static float* scalars(int n) {
     return reinterpret_cast<float*>(dynamic_shared<S>() + kOwnElements + kStages * kPairElements) + n % kStages * kScalars * kTile;
   }
 };
 
-/// Products of tensor cores: 16-bit inputs are exact, and what is multiplied on the way is rounded to their format; float32 is
-/// three products of TF32. Sums are truncated (kTf32Arithmetic has what is known).
+/// Arithmetic of tensor core products: 16-bit inputs are exact, intermediate factors are rounded to the same format,
+/// and float32 takes three products of TF32. Sums are truncated (kTf32Arithmetic gives the source).
 template <class S>
 constexpr Arithmetic mma_arithmetic() {
   return {.inputs = std::is_same_v<S, Half> ? Format::f16 : std::is_same_v<S, BFloat16> ? Format::bf16 : Format::tf32x3,
@@ -43,7 +43,7 @@ constexpr Arithmetic mma_arithmetic() {
           .functions = FunctionLibrary::cuda};
 }
 
-/// rows[r] = row(r), r < count, zeros behind and past d; copied asynchronously where 16 bytes are aligned.
+/// rows[r] = row(r) for r < count, zeros for other rows and past d; copies asynchronously if 16 bytes are aligned.
 template <class Plan, int kD, class S, class Row>
 __device__ void fetch_rows(S* rows, int height, int count, Index d, Row row) {
   constexpr int kLot = 16 / sizeof(S), kLots = kD / kLot;
@@ -60,8 +60,8 @@ __device__ void fetch_rows(S* rows, int height, int count, Index d, Row row) {
   }
 }
 
-/// Starts keys and values of one of `tiles` tiles, of the first `most` keys, on their way to their stage, as one batch; an empty one
-/// past the last.
+/// Starts the copy of the keys and values of one of `tiles` tiles (of the first `most` keys) to their stage, as one
+/// batch; commits an empty batch past the last tile.
 template <class Plan, int kD, class S>
 __device__ void fetch_keys(const Attention<S>& a, Index b, Index g, int tile, int tiles, Index most) {
   if (tile < tiles) {
@@ -73,24 +73,25 @@ __device__ void fetch_keys(const Attention<S>& a, Index b, Index g, int tile, in
   __pipeline_commit();
 }
 
-/// Row and column of output e of a lane among 16 rows and eight columns.
+/// Returns the row and the column of output e of a lane among 16 rows and eight columns.
 __device__ inline int output_row(int e) { return static_cast<int>(threadIdx.x) % 32 / 4 + e / 2 * 8; }
 __device__ inline int output_column(int e) { return static_cast<int>(threadIdx.x) % 4 * 2 + e % 2; }
 
-/// Sum over the four lanes that share a row of outputs.
+/// Returns the reduction over the four lanes that share a row of outputs.
 template <class Operation>
 __device__ inline float across_row(float x) {
   return across<Operation>(x, 4);
 }
 
-/// Of the 16 rows of a warp, those with NaN or Inf in some output or in `beside`: bit 4 r for row r. A weight of zero times what a row
-/// does not see makes NaN of it, and so does Inf in three products of TF32: such rows are computed once more, one by one.
+/// Returns the rows of a warp's 16 with NaN or Inf in an output or in `beside`: bit 4 r for row r. A zero weight times
+/// a NaN or Inf that the row does not see gives NaN, and so does Inf in three products of TF32: such rows are
+/// recomputed one by one.
 template <int columns>
 __device__ inline std::uint64_t spoilt_rows(const float (&sums)[columns][4], const float (&beside)[2]) {
   std::uint64_t spoilt = 0;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    float sum = beside[half] * FLT_MIN;  // each less than 4 where finite, so that the sum is finite
+    float sum = beside[half] * FLT_MIN;  // each term is less than 4 if finite, so that the sum is finite
 #pragma unroll
     for (int n = 0; n < columns; ++n) sum = fmaf(sums[n][2 * half + 1], FLT_MIN, fmaf(sums[n][2 * half], FLT_MIN, sum));
     sum = across_row<Plus>(sum);
@@ -100,7 +101,7 @@ __device__ inline std::uint64_t spoilt_rows(const float (&sums)[columns][4], con
 }
 __device__ inline bool is_spoilt(std::uint64_t spoilt, int row) { return spoilt >> 4 * row & 1U; }
 
-/// factor · outputs 2 half and 2 half + 1 of each eight columns to a row of d elements.
+/// Stores factor · outputs 2 half and 2 half + 1 of each eight columns to a row of d elements.
 template <class S, int columns>
 __device__ inline void store_outputs(S* row, const float (&sums)[columns][4], int half, float factor, Index d) {
   const bool aligned = reinterpret_cast<std::uintptr_t>(row) % (2 * sizeof(S)) == 0;

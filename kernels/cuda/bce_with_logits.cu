@@ -1,4 +1,4 @@
-// Binary cross-entropy of logits, one block a row.
+// Binary cross-entropy of logits, one block per row.
 #include "kernels/cuda/block_reduce.cuh"
 #include "ops/bce_with_logits.hpp"
 #include "runtime/registry.hpp"
@@ -6,7 +6,7 @@
 namespace assay::ASSAY_CUDA_NAMESPACE::of_bce_with_logits {
 namespace {
 
-/// logits and targets (rows, classes): rows dense, at i * ld + j and i * targets_ld + j; the rest is dense.
+/// logits and targets (rows, classes): rows dense, at i * ld + j and i * targets_ld + j; other tensors are dense.
 struct Labels {
   Index rows, classes;
   const float* logits;
@@ -23,8 +23,8 @@ __device__ float label_loss(float x, float t, float w) {
   return w * t * (fmaxf(-x, 0.0f) + beside) + (1.0f - t) * (fmaxf(x, 0.0f) + beside);
 }
 
-/// loss[i] = sum_j label_loss / classes. Four elements a thread at a time; past the end t = 1 with weight 0 adds
-/// nothing.
+/// loss[i] = sum_j label_loss / classes. Four elements a thread at a time; elements past the end have t = 1 and weight
+/// 0, which add nothing.
 __global__ void __launch_bounds__(256) bce_row_kernel(Labels c) {
   ASSAY_SHARED(float, sums, [8]);
   const Index row = blockIdx.x;
@@ -50,11 +50,8 @@ void run(const ops::BceWithLogitsArgs& args, Device& device) {
   launch(&bce_row_kernel, {dim3(static_cast<unsigned>(args.rows)), dim3(row_threads(args.classes, 4))}, device, c);
 }
 
-const KernelRegistration block_per_row{{.op = "bce_with_logits",
-                                        .id = "bce_with_logits/" ASSAY_CUDA_NAME "/block_per_row",
-                                        .backend = kCudaBackend,
+const KernelRegistration block_per_row{{.id = "bce_with_logits/" ASSAY_CUDA_NAME "/block_per_row",
                                         .arithmetic = {.functions = FunctionLibrary::cuda},
-                                        .source = "kernels/cuda/bce_with_logits.cu",
                                         .summary = "one block a row",
                                         .run = &run_typed<ops::BceWithLogitsArgs, &run>}};
 

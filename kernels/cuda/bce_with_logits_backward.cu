@@ -8,7 +8,7 @@
 namespace assay::ASSAY_CUDA_NAMESPACE::of_bce_with_logits_backward {
 namespace {
 
-/// logits, targets and dlogits (rows, classes): rows dense, each of its own leading dimension; the rest is dense.
+/// logits, targets and dlogits (rows, classes): rows dense, each of its own leading dimension; other tensors are dense.
 struct LabelGradient {
   Index rows, classes;
   const float* logits;
@@ -20,15 +20,15 @@ struct LabelGradient {
   Index dld;
 };
 
-/// share ((1 - t) s - w t (1 - s)), s = sigmoid(x): of 1 / (1 + z) and z / (1 + z), z = exp(-|x|), one is s and the
-/// other 1 - s.
+/// Returns share ((1 - t) s - w t (1 - s)), s = sigmoid(x). With z = exp(-|x|), s and 1 - s are 1 / (1 + z) and z / (1
+/// + z), in an order set by the sign of x.
 __device__ float label_gradient(float x, float t, float w, float share) {
   const float z = expf(-fabsf(x)), near_one = 1.0f / (1.0f + z), far_off = z * near_one;
   const float s = x < 0.0f ? far_off : near_one, rest = x < 0.0f ? near_one : far_off;
   return ((1.0f - t) * s - w * t * rest) * share;
 }
 
-/// Blocks in x go along a row, four elements a thread; in y over rows.
+/// Blocks in x walk a row, four elements a thread; blocks in y walk rows.
 __global__ void __launch_bounds__(256) bce_backward_kernel(LabelGradient c) {
   const Index n = c.classes;
   const Index first = (Index{blockIdx.x} * blockDim.x + threadIdx.x) * 4;
@@ -63,11 +63,8 @@ void run(const ops::BceWithLogitsBackwardArgs& args, Device& device) {
   launch(&bce_backward_kernel, {dim3(blocks_for(args.classes, 4 * Index{threads}), blocks), dim3(threads)}, device, c);
 }
 
-const KernelRegistration four_per_thread{{.op = "bce_with_logits_backward",
-                                          .id = "bce_with_logits_backward/" ASSAY_CUDA_NAME "/four_per_thread",
-                                          .backend = kCudaBackend,
+const KernelRegistration four_per_thread{{.id = "bce_with_logits_backward/" ASSAY_CUDA_NAME "/four_per_thread",
                                           .arithmetic = {.functions = FunctionLibrary::cuda},
-                                          .source = "kernels/cuda/bce_with_logits_backward.cu",
                                           .summary = "four elements a thread, one pass",
                                           .run = &run_typed<ops::BceWithLogitsBackwardArgs, &run>}};
 

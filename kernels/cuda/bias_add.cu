@@ -17,11 +17,8 @@ void run(const ops::BiasAddArgs& args, Device& device) {
   map(sums, BiasAdd{}, device);
 }
 
-const KernelRegistration vectors_kernel{{.op = "bias_add",
-                                         .id = "bias_add/" ASSAY_CUDA_NAME "/vectors",
-                                         .backend = kCudaBackend,
+const KernelRegistration vectors_kernel{{.id = "bias_add/" ASSAY_CUDA_NAME "/vectors",
                                          .arithmetic = {.functions = FunctionLibrary::cuda},
-                                         .source = "kernels/cuda/bias_add.cu",
                                          .summary = "one pass, 16 bytes a thread where rows are aligned",
                                          .run = &run_typed<ops::BiasAddArgs, &run>}};
 

@@ -14,11 +14,8 @@ void run(const ops::BiasAddBackwardArgs& args, Device& device) {
                                  device);
 }
 
-const KernelRegistration stripes_kernel{{.op = "bias_add_backward",
-                                         .id = "bias_add_backward/" ASSAY_CUDA_NAME "/stripes",
-                                         .backend = kCudaBackend,
+const KernelRegistration stripes_kernel{{.id = "bias_add_backward/" ASSAY_CUDA_NAME "/stripes",
                                          .arithmetic = {.functions = FunctionLibrary::cuda},
-                                         .source = "kernels/cuda/bias_add_backward.cu",
                                          .summary = "a block per tile of columns, stripes of rows added in a fixed order",
                                          .run = &run_typed<ops::BiasAddBackwardArgs, &run>}};
 

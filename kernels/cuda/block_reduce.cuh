@@ -1,4 +1,4 @@
-// Sums and maxima over the threads of a block, in an order that depends on the number of threads alone.
+// Sums and maxima over the threads of a block, in an order set by the number of threads alone.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,8 +14,8 @@ struct Max {
   __device__ float operator()(float x, float y) const { return fmaxf(x, y); }
 };
 
-/// x combined over all threads of the block, the same bits in each of them: a tree over the lanes of each warp, then
-/// the warps in turn. Whole warps, at most 32; `partial` holds a float for each and is free again after the next
+/// Returns x combined over all threads of the block, with the same bits in each: a tree over the lanes of each warp,
+/// then the warps in turn. Whole warps, at most 32; `partial` holds a float per warp and is free again after the next
 /// barrier.
 template <class Combine>
 __device__ inline float block_reduce(float x, Combine combine, float* partial) {
@@ -30,14 +30,14 @@ __device__ inline float block_reduce(float x, Combine combine, float* partial) {
   return all;
 }
 
-/// Threads of a block that takes n items, `each` of them apiece: whole warps, at most 256 threads.
+/// Returns the threads of a block for n items, `each` of them per thread: whole warps, at most 256 threads.
 inline unsigned row_threads(Index n, Index each) {
   const Index wanted = (n + each - 1) / each;
   return static_cast<unsigned>(wanted <= 32 ? 32 : wanted >= 256 ? 256 : (wanted + 31) / 32 * 32);
 }
 
-/// Elements first .. first + 3 of a row of n; `beyond` past its end. One load of 16 bytes where the row is aligned to
-/// them: the elements, and so every order of evaluation, are the same.
+/// Returns elements first .. first + 3 of a row of n, with `beyond` past its end. Loads 16 bytes at once if the row is
+/// so aligned; alignment does not change the elements, nor any order of evaluation.
 __device__ inline float4 load4(const float* row, Index n, Index first, bool aligned, float beyond) {
   if (first + 3 < n) {
     if (aligned) return *reinterpret_cast<const float4*>(row + first);

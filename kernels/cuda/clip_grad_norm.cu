@@ -26,11 +26,8 @@ void run(const ops::ClipGradNormArgs& args, Device& device) {
   launch(&clip_kernel, {dim3(blocks), dim3(threads)}, device, args.n, args.g.data(), args.norm.data(), static_cast<float>(args.max_norm));
 }
 
-const KernelRegistration two_stages{{.op = "clip_grad_norm",
-                                     .id = "clip_grad_norm/" ASSAY_CUDA_NAME "/two_stages",
-                                     .backend = kCudaBackend,
+const KernelRegistration two_stages{{.id = "clip_grad_norm/" ASSAY_CUDA_NAME "/two_stages",
                                      .arithmetic = {.functions = FunctionLibrary::cuda},
-                                     .source = "kernels/cuda/clip_grad_norm.cu",
                                      .summary = "partial sums of up to 1024 blocks, added by one; one pass to scale",
                                      .run = &run_typed<ops::ClipGradNormArgs, &run>}};
 

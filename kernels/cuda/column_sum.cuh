@@ -10,8 +10,8 @@
 
 namespace assay::ASSAY_CUDA_NAMESPACE {
 
-/// out[b,j] = sum of in[b,i,j] over i < rows, or their mean over i < lengths[b] where lengths are given; with `copy`,
-/// copy[i,j] = in[0,i,j]. Elements lie at b * in_batch + i * in_ld + j, b * out_ld + j and i * copy_ld + j; offsets
+/// out[b,j] = sum of in[b,i,j] over i < rows, or their mean over i < lengths[b] if lengths are given; with `copy`, also
+/// copy[i,j] = in[0,i,j]. Elements are at b * in_batch + i * in_ld + j, b * out_ld + j and i * copy_ld + j; offsets
 /// take 64 bits.
 struct ColumnSums {
   Index batches, rows, columns;
@@ -28,8 +28,8 @@ inline constexpr int kMostSummingThreads = 1024;
 
 namespace {  // nvcc has no inline kernels
 
-/// A block owns blockDim.x columns; its blockDim.y stripes take every blockDim.y-th row, and their sums are added in
-/// the order of the stripes: no order depends on the device, nor on the other batches.
+/// A block owns blockDim.x columns. Each of its blockDim.y stripes takes every blockDim.y-th row; stripe sums are added
+/// in order. No order depends on the device or on other batches.
 __global__ void __launch_bounds__(kMostSummingThreads) column_sum_kernel(ColumnSums a) {
   ASSAY_SHARED(float, sums, [kMostSummingThreads]);
   const int width = static_cast<int>(blockDim.x), stripes = static_cast<int>(blockDim.y);
@@ -60,8 +60,8 @@ __global__ void __launch_bounds__(kMostSummingThreads) column_sum_kernel(ColumnS
 
 }  // namespace
 
-/// Rows of 8 columns fill a sector of 32 bytes; wider tiles only where there are blocks enough for every
-/// multiprocessor. A thread adds about eight rows before there are more stripes.
+/// Rows of 8 columns fill a sector of 32 bytes; wider tiles only if there are enough blocks for every multiprocessor.
+/// The number of stripes grows once a thread adds more than about eight rows.
 inline void column_sums(const ColumnSums& a, Device& device) {
   if (a.batches == 0 || a.columns == 0) return;
   const unsigned width = a.columns >= 4096 ? 32 : 8;

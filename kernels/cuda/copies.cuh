@@ -9,8 +9,8 @@
 
 namespace assay::ASSAY_CUDA_NAMESPACE {
 
-/// dst[i,j] = src[i,j] for an m x n matrix, both with any strides of their own; for a transpose dst is seen as [m,n]
-/// with its strides exchanged. Bits are copied, NaN payloads too. They share no memory. Offsets take 64 bits.
+/// dst[i,j] = src[i,j] for an m x n matrix, each side with any strides of its own; a transpose views dst as [m,n] with
+/// its strides exchanged. Copies bits, including NaN payloads. They share no memory. Offsets take 64 bits.
 struct StridedCopy {
   Index m, n;
   const float* src;
@@ -19,9 +19,9 @@ struct StridedCopy {
   Index dst_row, dst_column;
 };
 
-namespace {  // device code and its launches: of each file its own
+namespace {  // device code and its launches are local to each file
 
-/// One thread an element, neighbouring threads along a row of src.
+/// One thread per element; neighbouring threads follow a row of src.
 __global__ void __launch_bounds__(256) elementwise_kernel(StridedCopy c) {
   const Index row_step = Index{gridDim.y} * blockDim.y;
   const Index column = Index{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -30,9 +30,8 @@ __global__ void __launch_bounds__(256) elementwise_kernel(StridedCopy c) {
     c.dst[row * c.dst_row + column * c.dst_column] = c.src[row * c.src_row + column * c.src_column];
 }
 
-/// 32x32 tiles through shared memory, so that reads run along rows of src and writes along columns of it. The pad keeps
-/// a column of the tile in 32 banks. Source: Ruetsch & Micikevicius, "Optimizing matrix transpose in CUDA", NVIDIA
-/// 2009.
+/// 32x32 tiles through shared memory: reads follow rows of src, writes columns. The pad spreads a column of the tile
+/// over 32 banks. Source: Ruetsch & Micikevicius, "Optimizing matrix transpose in CUDA", NVIDIA 2009.
 __global__ void __launch_bounds__(256) tiled32_kernel(StridedCopy c) {
   constexpr int kTile = 32, kRows = 8;
   ASSAY_SHARED(float, tile, [kTile][kTile + 1]);
@@ -62,7 +61,7 @@ void tiled32(const StridedCopy& c, Device& device) {
 
 }  // namespace
 
-/// dst of `exchanged` (a transpose) is [n,m].
+/// dst is [n,m] if `exchanged` (a transpose).
 template <class Args, bool exchanged>
 StridedCopy copy_of(const Args& args) {
   const Index outer = args.dst.stride(0), inner = args.dst.stride(1);
@@ -76,13 +75,11 @@ StridedCopy copy_of(const Args& args) {
           exchanged ? outer : inner};
 }
 
-/// The registry's row; the caller adds what differs. Args: TransposeArgs or TensorLayoutArgs. `tiled`: run is tiled32.
+/// Returns the registry entry; the caller adds the differences. Args: TransposeArgs or TensorLayoutArgs. `tiled`: run
+/// is tiled32.
 template <class Args, bool exchanged, bool tiled, void (*run)(const StridedCopy&, Device&)>
-Kernel copy_kernel(std::string_view op, std::string_view id, std::string_view summary) {
-  return {.op = op,
-          .id = id,
-          .backend = kCudaBackend,
-          .source = "kernels/cuda/copies.cuh",
+Kernel copy_kernel(std::string_view id, std::string_view summary) {
+  return {.id = id,
           .summary = summary,
           .run =
               [](const Call& call, Device& device) {

@@ -1,4 +1,4 @@
-// Weighted cross-entropy, one block a row, then one block for the total.
+// Weighted cross-entropy, one block per row, then one block for the total.
 #include "kernels/cuda/block_reduce.cuh"
 #include "ops/cross_entropy.hpp"
 #include "runtime/registry.hpp"
@@ -6,7 +6,7 @@
 namespace assay::ASSAY_CUDA_NAMESPACE::of_cross_entropy {
 namespace {
 
-/// logits (rows, classes): rows dense, at i * ld + j; the rest is dense. Outputs share no memory with inputs.
+/// logits (rows, classes): rows dense, at i * ld + j; other tensors are dense. Outputs share no memory with inputs.
 struct CrossEntropy {
   Index rows, classes;
   const float* logits;
@@ -17,13 +17,13 @@ struct CrossEntropy {
   bool mean;
 };
 
-/// loss[i] = weights[y] ((m - x[y]) + log sum_j exp(x[j] - m)) in one pass over the row. A thread rescales its sum where its maximum
-/// grows, at most once for 512 entries of the row, and once more for the row's maximum (softmax.cu has the source). Elements past
-/// the end count as -inf. Error: the contract's bound; the order depends on classes alone.
+/// loss[i] = weights[y] ((m - x[y]) + log sum_j exp(x[j] - m)) in one pass over the row. A thread rescales its sum when
+/// its maximum grows, at most once per 512 entries of the row, and once more for the row's maximum (softmax.cu gives
+/// the source). Elements past the end count as -inf. Error: the contract's bound; the order depends on classes alone.
 __global__ void __launch_bounds__(256) cross_entropy_row_kernel(CrossEntropy c) {
   ASSAY_SHARED(float, tops, [8]);
   ASSAY_SHARED(float, sums, [8]);
-  constexpr int kAtOnce = 4;  // loads of 16 bytes on their way together
+  constexpr int kAtOnce = 4;  // 16-byte loads in flight together
   const Index row = blockIdx.x;
   const float* const x = c.logits + row * c.ld;
   const bool aligned = aligned16(x);
@@ -38,12 +38,12 @@ __global__ void __launch_bounds__(256) cross_entropy_row_kernel(CrossEntropy c) 
     for (int i = 0; i < kAtOnce; ++i) grown = fmaxf(fmaxf(grown, fmaxf(v[i].x, v[i].y)), fmaxf(v[i].z, v[i].w));
     if (top < grown) sum *= expf(top - grown);
     top = grown;
-    const float shift = top == -INFINITY ? 0.0f : top;  // nothing but -inf so far: the sum stays 0, or NaN where a NaN came
+    const float shift = top == -INFINITY ? 0.0f : top;  // -inf only so far: the sum stays 0, or NaN after a NaN
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) sum += expf(v[i].x - shift) + expf(v[i].y - shift) + (expf(v[i].z - shift) + expf(v[i].w - shift));
   }
   const float m = block_reduce(top, Max{}, tops);
-  sum *= expf(top - m);  // NaN where all of the row is -inf, or some of it inf
+  sum *= expf(top - m);  // NaN if the whole row is -inf or the row holds +inf
   const float log_sum = logf(block_reduce(sum, Add{}, sums));
   if (threadIdx.x != 0) return;
   const Index y = c.targets[row];
@@ -76,11 +76,8 @@ void run(const ops::CrossEntropyArgs& args, Device& device) {
   launch(&cross_entropy_total_kernel, {dim3(1), dim3(row_threads(args.rows, 1))}, device, c);
 }
 
-const KernelRegistration block_per_row{{.op = "cross_entropy",
-                                        .id = "cross_entropy/" ASSAY_CUDA_NAME "/block_per_row",
-                                        .backend = kCudaBackend,
+const KernelRegistration block_per_row{{.id = "cross_entropy/" ASSAY_CUDA_NAME "/block_per_row",
                                         .arithmetic = {.functions = FunctionLibrary::cuda, .online_tile = 512},
-                                        .source = "kernels/cuda/cross_entropy.cu",
                                         .summary = "one block a row, maximum and sum in one pass; one block for the total",
                                         .run = &run_typed<ops::CrossEntropyArgs, &run>}};
 

@@ -8,7 +8,7 @@
 namespace assay::ASSAY_CUDA_NAMESPACE::of_cross_entropy_backward {
 namespace {
 
-/// logits and dlogits (rows, classes): rows dense, at i * ld + j and i * dld + j; the rest is dense.
+/// logits and dlogits (rows, classes): rows dense, at i * ld + j and i * dld + j; other tensors are dense.
 struct CrossEntropyGradient {
   Index rows, classes;
   const float* logits;
@@ -19,8 +19,8 @@ struct CrossEntropyGradient {
   Index dld;
 };
 
-/// dlogits[i,j] = (exp(x[j] - logsumexp[i]) - [j = y]) (weights[y] (dloss[i] + dtotal / normalizer)). Blocks in x go
-/// along a row, four elements a thread; in y over rows.
+/// dlogits[i,j] = (exp(x[j] - logsumexp[i]) - [j = y]) (weights[y] (dloss[i] + dtotal / normalizer)). Blocks in x walk
+/// a row, four elements a thread; blocks in y walk rows.
 __global__ void __launch_bounds__(256) cross_entropy_backward_kernel(CrossEntropyGradient c) {
   const float share = c.dtotal[0] / c.normalizer[0];
   const Index n = c.classes;
@@ -49,11 +49,8 @@ void run(const ops::CrossEntropyBackwardArgs& args, Device& device) {
   launch(&cross_entropy_backward_kernel, {dim3(blocks_for(args.classes, 1024), rows), dim3(256)}, device, c);
 }
 
-const KernelRegistration four_per_thread{{.op = "cross_entropy_backward",
-                                          .id = "cross_entropy_backward/" ASSAY_CUDA_NAME "/four_per_thread",
-                                          .backend = kCudaBackend,
+const KernelRegistration four_per_thread{{.id = "cross_entropy_backward/" ASSAY_CUDA_NAME "/four_per_thread",
                                           .arithmetic = {.functions = FunctionLibrary::cuda},
-                                          .source = "kernels/cuda/cross_entropy_backward.cu",
                                           .summary = "four elements a thread, one pass",
                                           .run = &run_typed<ops::CrossEntropyBackwardArgs, &run>}};
 

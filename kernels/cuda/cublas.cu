@@ -12,7 +12,7 @@ void check(const char* call, cublasStatus_t status) {
     throw DeviceError(call, cublasGetStatusName(status), cublasGetStatusString(status));
 }
 
-/// One handle for the process's one device; the end of the process frees it.
+/// Returns the process's one handle, for its one device; process exit frees it.
 cublasHandle_t handle(Device& device) {
   static const cublasHandle_t made = [&] {
     cublasHandle_t h = nullptr;
@@ -33,7 +33,7 @@ constexpr float kOne = 1, kZero = 0;
 
 }  // namespace
 
-// cuBLAS is column-major: it is asked for Cᵀ = op(B)ᵀ·op(A)ᵀ, and every row-major matrix is its own transpose to it.
+// cuBLAS is column-major: compute Cᵀ = op(B)ᵀ·op(A)ᵀ, since cuBLAS reads every row-major matrix as its transpose.
 void cublas_sgemm(const Product& p, bool a_transposed, bool b_transposed, CublasMath math, Device& device) {
   const cublasHandle_t h = handle(device);
   if (static_cast<CudaDevice&>(device).preparing()) return;

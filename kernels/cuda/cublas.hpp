@@ -1,4 +1,4 @@
-// cuBLAS, as a peer to compare with: on a CUDA device only.
+// cuBLAS as a peer to compare with, on CUDA devices only.
 #pragma once
 
 #include "kernels/cuda/product.cuh"
@@ -9,7 +9,7 @@ enum class CublasMath { f32, tf32 };
 
 inline constexpr std::string_view kCublas = "cublasSgemm, CUBLAS_DEFAULT_MATH";
 inline constexpr std::string_view kCublasTf32 = "cublasSgemm, CUBLAS_TF32_TENSOR_OP_MATH";
-/// NVIDIA does not say how cuBLAS rounds its inputs; tensor cores that are given float32 words drop their low bits.
+/// NVIDIA does not document how cuBLAS rounds its inputs; tensor cores drop the low bits of float32 words.
 inline constexpr Arithmetic kCublasTf32Arithmetic{.inputs = Format::tf32,
                                                   .input_rounding = Rounding::toward_zero,
                                                   .accumulation = Rounding::toward_zero,
@@ -27,8 +27,8 @@ void cublas_product(const Product& p, Device& device) {
   cublas_sgemm(p, a_transposed, b_transposed, math, device);
 }
 
-/// Replaces the limits of our own kernels by cuBLAS's. Of matmul and gemv alike the second dim is k; for k = 0 cuBLAS 13.0
-/// was seen to leave y as it was, and to reject a leading dimension of 0.
+/// Replaces the limits of our own kernels by cuBLAS's. In both matmul and gemv dim 1 is k; for k = 0 cuBLAS 13.0 was
+/// observed to leave y unwritten, and to reject a leading dimension of 0.
 inline std::optional<std::string> refuse_peer(const Call& call) {
   if (call.dims[1] == 0) return "for k = 0 cublasSgemv leaves y unwritten and cublasSgemm rejects the leading dimension";
   for (const Tensor& t : call.tensors)

@@ -1,4 +1,4 @@
-// Maps over the elements of row-major matrices: one pass, 16 bytes a thread where every row allows it.
+// Maps over the elements of row-major matrices: one pass, 16 bytes a thread if all rows are aligned to 16 bytes.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace assay::ASSAY_CUDA_NAMESPACE {
 
-/// out[i,j] = f(in0[i,j], ..) for an m x n matrix; element (i, j) of each lies at i * ld + j, and ld = 0 gives every
-/// row the same elements. `out` may be one of the inputs. Offsets take 64 bits.
+/// out[i,j] = f(in0[i,j], ..) for an m x n matrix. Element (i, j) of each is at i * ld + j, and ld = 0 broadcasts a
+/// row. `out` may be one of the inputs. Offsets take 64 bits.
 template <int inputs>
 struct Map {
   Index m, n;
@@ -21,7 +21,7 @@ struct Map {
   Index out_ld;
 };
 
-/// F: `__device__ float operator()(const float (&x)[inputs]) const`. Threads along x walk columns, along y rows.
+/// F: `__device__ float operator()(const float (&x)[inputs]) const`. Threads in x walk columns, threads in y walk rows.
 template <class F, int inputs, bool vectors>
 __global__ void __launch_bounds__(256) map_kernel(Map<inputs> a, F f) {
   constexpr Index kWidth = vectors ? 4 : 1;
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(256) map_kernel(Map<inputs> a, F f) {
     }
 }
 
-/// True where every row starts at a multiple of 16 bytes.
+/// Returns true if every row starts at a multiple of 16 bytes.
 inline bool rows_aligned(const float* data, Index ld) {
   return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && ld % 4 == 0;
 }
@@ -87,7 +87,7 @@ void map(Map<inputs> a, const F& f, Device& device) {
   launch(vectors ? &map_kernel<F, inputs, true> : &map_kernel<F, inputs, false>, {grid, block}, device, a, f);
 }
 
-/// Leading dimension of a row-major matrix; that of a single row says nothing.
+/// Returns the leading dimension of a row-major matrix; the stride of a single row is meaningless.
 template <class T>
 Index leading(const View<T>& matrix) {
   return matrix.dim(0) > 1 ? matrix.stride(0) : matrix.dim(1);

@@ -5,7 +5,7 @@
 namespace assay::ASSAY_CUDA_NAMESPACE::of_embedding {
 namespace {
 
-/// y[t,j] = table[ids[t],j]. Elements lie at row * ld + j; offsets take 64 bits.
+/// y[t,j] = table[ids[t],j]. Elements are at row * ld + j; offsets take 64 bits.
 struct Gather {
   Index tokens, columns;
   const std::int32_t* ids;
@@ -15,7 +15,7 @@ struct Gather {
   Index y_ld;
 };
 
-/// Threads along x walk columns, 16 bytes each where rows are aligned; along y tokens.
+/// Threads in x walk columns, 16 bytes each if rows are aligned; threads in y walk tokens.
 template <bool vectors>
 __global__ void __launch_bounds__(256) gather_kernel(Gather a) {
   constexpr Index kWidth = vectors ? 4 : 1;
@@ -36,8 +36,8 @@ __global__ void __launch_bounds__(256) gather_kernel(Gather a) {
   }
 }
 
-/// ids (t) from 0 to v - 1; table (v,h), y (t,h) float32, row-major, any leading dimension; y apart. Bits are copied. 8
-/// t h bytes.
+/// ids (t) from 0 to v - 1; table (v,h), y (t,h) float32, row-major, any leading dimension; y apart. Copies bits. 8 t h
+/// bytes.
 void run(const ops::EmbeddingArgs& args, Device& device) {
   const Gather a{args.t, args.h, args.ids.data(), args.table.data(), leading(args.table), args.y.data(), leading(args.y)};
   if (a.tokens == 0 || a.columns == 0) return;
@@ -51,11 +51,8 @@ void run(const ops::EmbeddingArgs& args, Device& device) {
   launch(vectors ? &gather_kernel<true> : &gather_kernel<false>, {grid, block}, device, a);
 }
 
-const KernelRegistration vectors_kernel{{.op = "embedding",
-                                         .id = "embedding/" ASSAY_CUDA_NAME "/vectors",
-                                         .backend = kCudaBackend,
+const KernelRegistration vectors_kernel{{.id = "embedding/" ASSAY_CUDA_NAME "/vectors",
                                          .arithmetic = {.functions = FunctionLibrary::cuda},
-                                         .source = "kernels/cuda/embedding.cu",
                                          .summary = "a thread per 16 bytes where rows are aligned",
                                          .run = &run_typed<ops::EmbeddingArgs, &run>}};
 

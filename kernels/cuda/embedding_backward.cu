@@ -5,7 +5,7 @@
 namespace assay::ASSAY_CUDA_NAMESPACE::of_embedding_backward {
 namespace {
 
-/// dtable[v,j] = sum over t with ids[t] = v of dy[t,j]. Elements lie at row * ld + j; offsets take 64 bits.
+/// dtable[v,j] = sum over t with ids[t] = v of dy[t,j]. Elements are at row * ld + j; offsets take 64 bits.
 struct ScatterSum {
   Index tokens, vocabulary, columns;
   const std::int32_t* ids;
@@ -15,7 +15,7 @@ struct ScatterSum {
   Index dtable_ld;
 };
 
-/// Rows of no token are 0; those of tokens are written by scatter_kernel after this.
+/// Clears the table; scatter_kernel then writes the rows of tokens.
 template <bool vectors>
 __global__ void __launch_bounds__(256) zero_kernel(ScatterSum a) {
   constexpr Index kWidth = vectors ? 4 : 1;
@@ -33,8 +33,8 @@ __global__ void __launch_bounds__(256) zero_kernel(ScatterSum a) {
     }
 }
 
-/// A warp owns a token and 32 or 128 columns. The first token of an id sums all tokens of that id in their order, so
-/// that no two warps write the same element; 32 ids are compared at a time.
+/// A warp owns a token and 32 or 128 columns. The warp of the first token of an id sums all tokens of that id in order,
+/// so that no two warps write the same element. The warp compares 32 ids at a time.
 template <bool vectors>
 __global__ void __launch_bounds__(256) scatter_kernel(ScatterSum a) {
   constexpr unsigned kAll = 0xffffffffU;
@@ -95,11 +95,8 @@ void run(const ops::EmbeddingBackwardArgs& args, Device& device) {
 }
 
 const KernelRegistration first_of_id_kernel{
-    {.op = "embedding_backward",
-     .id = "embedding_backward/" ASSAY_CUDA_NAME "/first_of_id",
-     .backend = kCudaBackend,
+    {.id = "embedding_backward/" ASSAY_CUDA_NAME "/first_of_id",
      .arithmetic = {.functions = FunctionLibrary::cuda},
-     .source = "kernels/cuda/embedding_backward.cu",
      .summary = "the first token of an id sums them all in order, 32 ids compared at a time; no atomics",
      .run = &run_typed<ops::EmbeddingBackwardArgs, &run>}};
 

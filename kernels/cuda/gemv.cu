@@ -12,9 +12,8 @@
 namespace assay::ASSAY_CUDA_NAMESPACE::of_gemv {
 namespace {
 
-/// y[i] = sum_p a[i,p] * x[p]. a (m,k): float32, rows dense, at i * a_ld + p; x (k) and y (m): any stride of at
-/// least 1. y shares no memory with a or x. Offsets take 64 bits. Error at most k·u·sum_p |a[i,p]||x[p]| in every
-/// order.
+/// y[i] = sum_p a[i,p] * x[p]. a (m,k): float32, rows dense, at i * a_ld + p; x (k) and y (m): any stride of at least
+/// 1. y shares no memory with a or x. Offsets take 64 bits. Error at most k·u·sum_p |a[i,p]||x[p]| in any order.
 struct MatrixVector {
   Index m, k;
   const float* a;
@@ -27,7 +26,7 @@ struct MatrixVector {
 
 constexpr unsigned kAllLanes = 0xffffffffU;
 
-/// Sum over the lanes of a warp, in lane 0. All 32 lanes take part.
+/// Returns the sum over the lanes of a warp, in lane 0. All 32 lanes take part.
 __device__ inline float warp_sum(float sum) {
 #pragma unroll
   for (unsigned step = 16; step > 0; step /= 2) sum += __shfl_down_sync(kAllLanes, sum, step);
@@ -48,7 +47,7 @@ __global__ void __launch_bounds__(256) thread_per_row_kernel(MatrixVector v) {
   if (row < v.m) v.y[row * v.y_step] = partial_sum(v, row, 0, 1);
 }
 
-/// Each warp sums one row: lane l takes p = l, l + 32, ..; then a tree over the lanes.
+/// Each warp sums one row: lane l takes p = l, l + 32, .., then the warp reduces by a tree over the lanes.
 __global__ void __launch_bounds__(256) warp_per_row_kernel(MatrixVector v) {
   const Index row = (Index{blockIdx.x} * blockDim.x + threadIdx.x) / 32;
   if (row >= v.m) return;  // the whole warp
@@ -79,7 +78,7 @@ void warp_per_row(const MatrixVector& v, Device& device) {
   launch(&warp_per_row_kernel, {dim3(blocks_for(v.m, 8)), dim3(256)}, device, v);
 }
 
-/// At most 256 threads, whole warps of them: a partial one could not take part in its shuffles.
+/// Uses at most 256 threads, in whole warps: a partial warp could not take part in shuffles.
 void block_per_row(const MatrixVector& v, Device& device) {
   const auto threads = static_cast<unsigned>(std::clamp<Index>((v.k + 31) / 32 * 32, 32, 256));
   launch(&block_per_row_kernel, {dim3(static_cast<unsigned>(v.m)), dim3(threads)}, device, v);
@@ -92,24 +91,19 @@ void run_gemv(const ops::GemvArgs& args, Device& device) {
   if (args.m > 0) run({args.m, args.k, args.a.data(), a_ld, args.x.data(), step(args.x), args.y.data(), step(args.y)}, device);
 }
 
-/// The registry's row; the caller adds what differs.
+/// Returns the registry entry; the caller adds the differences.
 template <void (*run)(const MatrixVector&, Device&)>
-Kernel gemv_kernel(std::string_view id, std::string_view source, std::string_view summary) {
-  return {.op = "gemv",
-          .id = id,
-          .backend = kCudaBackend,
-          .source = source,
+Kernel gemv_kernel(std::string_view id, std::string_view summary) {
+  return {.id = id,
           .summary = summary,
           .run = &run_typed<ops::GemvArgs, &run_gemv<run>>};
 }
 
-constexpr std::string_view kSource = "kernels/cuda/gemv.cu";
-
 const KernelRegistration registrations[] = {
-    KernelRegistration(gemv_kernel<&thread_per_row>("gemv/" ASSAY_CUDA_NAME "/thread_per_row", kSource, "one thread a row")),
-    KernelRegistration(preferred(gemv_kernel<&warp_per_row>("gemv/" ASSAY_CUDA_NAME "/warp_per_row", kSource,
+    KernelRegistration(gemv_kernel<&thread_per_row>("gemv/" ASSAY_CUDA_NAME "/thread_per_row", "one thread a row")),
+    KernelRegistration(preferred(gemv_kernel<&warp_per_row>("gemv/" ASSAY_CUDA_NAME "/warp_per_row",
                                                             "one warp a row, lanes along it, summed by shuffles"))),
-    KernelRegistration(gemv_kernel<&block_per_row>("gemv/" ASSAY_CUDA_NAME "/block_per_row", kSource,
+    KernelRegistration(gemv_kernel<&block_per_row>("gemv/" ASSAY_CUDA_NAME "/block_per_row",
                                                    "one block of up to 256 threads a row, summed by shuffles"))};
 
 #if defined(__CUDACC__)
@@ -117,7 +111,7 @@ void cublas(const MatrixVector& v, Device& device) {
   cublas_sgemv(v.m, v.k, v.a, v.a_ld, v.x, v.x_step, v.y, v.y_step, device);
 }
 const KernelRegistration cublas_registration{
-    as_peer(gemv_kernel<&cublas>("gemv/cuda/cublas", "kernels/cuda/cublas.cu", "cublasSgemv"))};
+    as_peer(gemv_kernel<&cublas>("gemv/cuda/cublas", "cublasSgemv"))};
 #endif
 
 }  // namespace

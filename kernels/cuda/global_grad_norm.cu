@@ -12,11 +12,8 @@ void run(const ops::GlobalGradNormArgs& args, Device& device) {
   launch_norm(args.n, args.g.data(), args.norm.data(), static_cast<float*>(partial.address()), blocks, threads, device);
 }
 
-const KernelRegistration two_stages{{.op = "global_grad_norm",
-                                     .id = "global_grad_norm/" ASSAY_CUDA_NAME "/two_stages",
-                                     .backend = kCudaBackend,
+const KernelRegistration two_stages{{.id = "global_grad_norm/" ASSAY_CUDA_NAME "/two_stages",
                                      .arithmetic = {.functions = FunctionLibrary::cuda},
-                                     .source = "kernels/cuda/grad_norm.cuh",
                                      .summary = "partial sums of up to 1024 blocks, added by one",
                                      .run = &run_typed<ops::GlobalGradNormArgs, &run>}};
 

@@ -1,5 +1,5 @@
-// The global norm of a gradient, of which global_grad_norm and clip_grad_norm are made: partial sums of blocks, and one block
-// that adds them.
+// The global norm of a gradient, shared by global_grad_norm and clip_grad_norm: partial sums by blocks, then one block
+// adds them.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace assay::ASSAY_CUDA_NAMESPACE {
 
-/// g (n): dense. partial holds a float for each block.
+/// g (n): dense. `partial` holds a float for each block.
 struct GradNorm {
   Index n;
   const float* g;
@@ -18,7 +18,7 @@ struct GradNorm {
 
 namespace {  // nvcc has no inline kernels
 
-/// partial[b] = sum of the squares of block b's elements: groups of four, every 256 * blocks-th one a thread.
+/// partial[b] = sum of the squares of block b's elements. A thread takes every 256 * blocks-th group of four.
 __global__ void __launch_bounds__(256) squares_kernel(GradNorm a) {
   ASSAY_SHARED(float, sums, [8]);
   const bool aligned = aligned16(a.g);
@@ -42,12 +42,13 @@ __global__ void __launch_bounds__(256) norm_kernel(GradNorm a, Index blocks) {
 
 }  // namespace
 
-/// Blocks of `threads` that a vector is given: a thousand fill any device, and one block adds their sums.
+/// Returns the number of blocks of `threads` for a vector: a thousand fill any device, and one block can add their
+/// sums.
 inline unsigned norm_blocks(Index n, unsigned threads) {
   return static_cast<unsigned>(std::clamp<Index>((n + 4 * Index{threads} - 1) / (4 * Index{threads}), 1, 1024));
 }
 
-/// Scratch of at most 4 KiB, given back when the device is done with it (Device::allocate).
+/// Takes scratch of at most 4 KiB; the device frees it after use (Device::allocate).
 inline void launch_norm(Index n, const float* g, float* norm, float* partial, unsigned blocks, unsigned threads, Device& device) {
   const GradNorm a{n, g, partial, norm};
   launch(&squares_kernel, {dim3(blocks), dim3(threads)}, device, a);

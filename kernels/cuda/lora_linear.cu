@@ -8,10 +8,10 @@ namespace {
 using ops::LoraLinearArgs;
 
 const KernelRegistration naive16{composed_kernel<LoraLinearArgs, &lora_linear_by<&multiply<Naive16>>>(
-    "lora_linear", "lora_linear/" ASSAY_CUDA_NAME "/naive16", "kernels/lora.hpp", kNaive16)};
+    "lora_linear/" ASSAY_CUDA_NAME "/naive16", kNaive16)};
 const KernelRegistration register_tiled{
     preferred(composed_kernel<LoraLinearArgs, &lora_linear_by<&multiply<RegisterTiled>>, 128>(
-        "lora_linear", "lora_linear/" ASSAY_CUDA_NAME "/register_tiled", "kernels/lora.hpp", kRegisterTiled))};
+        "lora_linear/" ASSAY_CUDA_NAME "/register_tiled", kRegisterTiled))};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE::of_lora_linear

@@ -8,10 +8,10 @@ namespace {
 using ops::LoraLinearBackwardArgs;
 
 const KernelRegistration naive16{composed_kernel<LoraLinearBackwardArgs, &lora_linear_backward_by<&multiply<Naive16>>>(
-    "lora_linear_backward", "lora_linear_backward/" ASSAY_CUDA_NAME "/naive16", "kernels/lora.hpp", kNaive16)};
+    "lora_linear_backward/" ASSAY_CUDA_NAME "/naive16", kNaive16)};
 const KernelRegistration register_tiled{
     preferred(composed_kernel<LoraLinearBackwardArgs, &lora_linear_backward_by<&multiply<RegisterTiled>>, 128>(
-        "lora_linear_backward", "lora_linear_backward/" ASSAY_CUDA_NAME "/register_tiled", "kernels/lora.hpp",
+        "lora_linear_backward/" ASSAY_CUDA_NAME "/register_tiled",
         kRegisterTiled))};
 
 }  // namespace

@@ -13,19 +13,19 @@ namespace {
 using ops::MatmulArgs;
 
 const KernelRegistration naive16_kernel_row{product_kernel<MatmulArgs, &naive16<false, false>>(
-    "matmul", "matmul/" ASSAY_CUDA_NAME "/naive16", "kernels/cuda/naive16.cuh", kNaive16)};
+    "matmul/" ASSAY_CUDA_NAME "/naive16", kNaive16)};
 const KernelRegistration register_tiled_row{preferred(product_kernel<MatmulArgs, &register_tiled<false, false>, 128>(
-    "matmul", "matmul/" ASSAY_CUDA_NAME "/register_tiled", "kernels/cuda/register_tiled.cuh", kRegisterTiled))};
+    "matmul/" ASSAY_CUDA_NAME "/register_tiled", kRegisterTiled))};
 const KernelRegistration tf32_wmma_row{declaring(
     kTf32Arithmetic, product_kernel<MatmulArgs, &tf32_wmma<false, false>, 128>(
-                         "matmul", "matmul/" ASSAY_CUDA_NAME "/tf32_wmma", "kernels/cuda/tf32_wmma.cuh", kTf32Wmma))};
+                         "matmul/" ASSAY_CUDA_NAME "/tf32_wmma", kTf32Wmma))};
 
 #if defined(__CUDACC__)
 const KernelRegistration cublas_row{as_peer(product_kernel<MatmulArgs, &cublas_product<false, false, CublasMath::f32>>(
-    "matmul", "matmul/cuda/cublas", "kernels/cuda/cublas.cu", kCublas))};
+    "matmul/cuda/cublas", kCublas))};
 const KernelRegistration cublas_tf32_row{as_peer(
     declaring(kCublasTf32Arithmetic, product_kernel<MatmulArgs, &cublas_product<false, false, CublasMath::tf32>>(
-                                         "matmul", "matmul/cuda/cublas_tf32", "kernels/cuda/cublas.cu", kCublasTf32)))};
+                                         "matmul/cuda/cublas_tf32", kCublasTf32)))};
 #endif
 
 }  // namespace

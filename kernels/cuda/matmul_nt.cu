@@ -13,20 +13,20 @@ namespace {
 using ops::MatmulNtArgs;
 
 const KernelRegistration naive16_kernel_row{product_kernel<MatmulNtArgs, &naive16<false, true>>(
-    "matmul_nt", "matmul_nt/" ASSAY_CUDA_NAME "/naive16", "kernels/cuda/naive16.cuh", kNaive16)};
+    "matmul_nt/" ASSAY_CUDA_NAME "/naive16", kNaive16)};
 const KernelRegistration register_tiled_row{preferred(product_kernel<MatmulNtArgs, &register_tiled<false, true>, 128>(
-    "matmul_nt", "matmul_nt/" ASSAY_CUDA_NAME "/register_tiled", "kernels/cuda/register_tiled.cuh", kRegisterTiled))};
+    "matmul_nt/" ASSAY_CUDA_NAME "/register_tiled", kRegisterTiled))};
 const KernelRegistration tf32_wmma_row{
     declaring(kTf32Arithmetic,
               product_kernel<MatmulNtArgs, &tf32_wmma<false, true>, 128>(
-                  "matmul_nt", "matmul_nt/" ASSAY_CUDA_NAME "/tf32_wmma", "kernels/cuda/tf32_wmma.cuh", kTf32Wmma))};
+                  "matmul_nt/" ASSAY_CUDA_NAME "/tf32_wmma", kTf32Wmma))};
 
 #if defined(__CUDACC__)
 const KernelRegistration cublas_row{as_peer(product_kernel<MatmulNtArgs, &cublas_product<false, true, CublasMath::f32>>(
-    "matmul_nt", "matmul_nt/cuda/cublas", "kernels/cuda/cublas.cu", kCublas))};
+    "matmul_nt/cuda/cublas", kCublas))};
 const KernelRegistration cublas_tf32_row{as_peer(declaring(
     kCublasTf32Arithmetic, product_kernel<MatmulNtArgs, &cublas_product<false, true, CublasMath::tf32>>(
-                               "matmul_nt", "matmul_nt/cuda/cublas_tf32", "kernels/cuda/cublas.cu", kCublasTf32)))};
+                               "matmul_nt/cuda/cublas_tf32", kCublasTf32)))};
 #endif
 
 }  // namespace

@@ -14,11 +14,8 @@ void run(const ops::MeanPoolArgs& args, Device& device) {
                                  device);
 }
 
-const KernelRegistration stripes_kernel{{.op = "mean_pool",
-                                         .id = "mean_pool/" ASSAY_CUDA_NAME "/stripes",
-                                         .backend = kCudaBackend,
+const KernelRegistration stripes_kernel{{.id = "mean_pool/" ASSAY_CUDA_NAME "/stripes",
                                          .arithmetic = {.functions = FunctionLibrary::cuda},
-                                         .source = "kernels/cuda/mean_pool.cu",
                                          .summary = "a block per sequence and tile of columns, stripes of tokens added in a fixed order",
                                          .run = &run_typed<ops::MeanPoolArgs, &run>}};
 

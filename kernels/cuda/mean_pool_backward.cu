@@ -5,8 +5,8 @@
 namespace assay::ASSAY_CUDA_NAMESPACE::of_mean_pool_backward {
 namespace {
 
-/// dx[b,i,j] = dy[b,j] / lengths[b] where i < lengths[b], else 0. Elements lie at b * dy_ld + j and
-/// b * dx_batch + i * dx_ld + j; offsets take 64 bits.
+/// dx[b,i,j] = dy[b,j] / lengths[b] where i < lengths[b], else 0. Elements are at b * dy_ld + j and b * dx_batch + i *
+/// dx_ld + j; offsets take 64 bits.
 struct Spread {
   Index batches, rows, columns;
   const std::int32_t* lengths;
@@ -16,7 +16,7 @@ struct Spread {
   Index dx_batch, dx_ld;
 };
 
-/// A thread owns one column, or four where rows are aligned, divides once, and writes every row_step-th row.
+/// A thread owns one column, or four if rows are aligned; it divides once and writes every row_step-th row.
 template <bool vectors>
 __global__ void __launch_bounds__(256) spread_kernel(Spread a) {
   constexpr int kWidth = vectors ? 4 : 1;
@@ -65,11 +65,8 @@ void run(const ops::MeanPoolBackwardArgs& args, Device& device) {
   launch(vectors ? &spread_kernel<true> : &spread_kernel<false>, {grid, block}, device, a);
 }
 
-const KernelRegistration rows_kernel{{.op = "mean_pool_backward",
-                                      .id = "mean_pool_backward/" ASSAY_CUDA_NAME "/rows",
-                                      .backend = kCudaBackend,
+const KernelRegistration rows_kernel{{.id = "mean_pool_backward/" ASSAY_CUDA_NAME "/rows",
                                       .arithmetic = {.functions = FunctionLibrary::cuda},
-                                      .source = "kernels/cuda/mean_pool_backward.cu",
                                       .summary = "a thread per four columns, one division for its rows",
                                       .run = &run_typed<ops::MeanPoolBackwardArgs, &run>}};
 

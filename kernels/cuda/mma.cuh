@@ -1,5 +1,6 @@
-// Products of warps on tensor cores by mma.sync of PTX: a sum of 16x8 outputs, of which lane l has {row l / 4, columns 2 (l % 4) and
-// the next} and the same of row l / 4 + 8, and its operands from rows in shared memory.
+// Warp-level products on tensor cores by the PTX instruction mma.sync, with operands from rows in shared memory. Of a
+// 16x8 tile of outputs, lane l holds row l / 4, columns 2 (l % 4) and 2 (l % 4) + 1, and the same columns of row l / 4
+// + 8.
 #pragma once
 
 #include <bit>
@@ -71,41 +72,42 @@ __device__ inline unsigned packed(float low, float high) {
 
 }  // namespace mma_detail
 
-/// Tensor cores for rows of S in shared memory. A step multiplies kDepth places of a sum. `pitch` (elements) is 16 bytes more than a
-/// multiple of 128 or 64 bytes, by which the lanes meet different banks, and rows start at 16 bytes.
+/// Tensor core operands from rows of S in shared memory. A step covers kDepth terms of a sum. `pitch` (elements) is 16
+/// bytes more than a multiple of 128 or 64 bytes, so that lanes access different banks and rows start at multiples of
+/// 16 bytes.
 template <class S>
 struct TensorCore {
   static constexpr int kDepth = 16;
   struct Left {
     unsigned x[4];
   };
-  /// Two operands side by side.
+  /// Two adjacent operands.
   struct Right {
     unsigned x[2][2];
   };
 
-  /// 16 rows, of which `at` is the first's next element.
+  /// Loads 16 rows; `at` is the next element of the first.
   __device__ static Left rows(const S* at, int pitch) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     Left left;
     mma_detail::load_matrices<false>(left.x, at + lane % 16 * pitch + lane / 16 * 8);
     return left;
   }
-  /// 16 rows as columns: sums run along them.
+  /// Loads 16 rows as columns: sums run along the rows.
   __device__ static Right rows_as_columns(const S* at, int pitch) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     unsigned x[4];
     mma_detail::load_matrices<false>(x, at + (lane / 16 * 8 + lane % 8) * pitch + lane / 8 % 2 * 8);
     return {{{x[0], x[1]}, {x[2], x[3]}}};
   }
-  /// kDepth rows of 16 elements: sums run across them.
+  /// Loads kDepth rows of 16 elements: sums run across the rows.
   __device__ static Right rows_as_rows(const S* at, int pitch) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     unsigned x[4];
     mma_detail::load_matrices<true>(x, at + lane % 16 * pitch + lane / 16 * 8);
     return {{{x[0], x[1]}, {x[2], x[3]}}};
   }
-  /// kDepth columns of outputs, each rounded to S.
+  /// Rounds kDepth columns of outputs to S.
   __device__ static Left outputs(const float (*tiles)[4]) {
     using mma_detail::packed;
     return {{packed<S>(tiles[0][0], tiles[0][1]), packed<S>(tiles[0][2], tiles[0][3]), packed<S>(tiles[1][0], tiles[1][1]),
@@ -114,8 +116,8 @@ struct TensorCore {
   __device__ static void multiply(float (&d)[4], const Left& a, const unsigned (&b)[2]) { mma_detail::multiply<S>(d, a.x, b); }
 };
 
-/// Three products of TF32 for one of float32: x = h + l with the upper 11 bits in h, x y ~ h h' + h l' + l h' (Format::tf32x3).
-/// Inf and NaN become NaN.
+/// Float32 products by three products of TF32: x = h + l with the upper 11 bits in h, x y ~ h h' + h l' + l h'
+/// (Format::tf32x3). Inf and NaN become NaN.
 template <>
 struct TensorCore<float> {
   static constexpr int kDepth = 8;
@@ -136,7 +138,7 @@ struct TensorCore<float> {
     const float *const first = at + row * pitch + k, *const second = first + 8 * pitch;
     return {{{first[0], first[4]}, {second[0], second[4]}}};
   }
-  /// Places k and k + 4 of the sum are rows 2 k and 2 k + 1, as in `outputs`: a sum has no order.
+  /// Terms k and k + 4 of the sum are rows 2 k and 2 k + 1, as in `outputs`: the order of terms is free.
   __device__ static Right rows_as_rows(const float* at, int pitch) {
     const int column = static_cast<int>(threadIdx.x) % 32 / 4, k = static_cast<int>(threadIdx.x) % 4;
     const float *const first = at + 2 * k * pitch + column, *const second = first + pitch;
@@ -156,15 +158,15 @@ struct TensorCore<float> {
   }
 
  private:
-  /// The tensor core takes the upper 11 bits of each.
+  /// Splits x so that the tensor core takes the upper 11 bits of each part.
   __device__ static void split(float x, unsigned& upper, unsigned& lower) {
     upper = __float_as_uint(x) & 0xffffe000U;
     lower = __float_as_uint(x - __uint_as_float(upper));
   }
 };
 
-/// out[n] = the products of 16 rows x with the rows y, 8 n .. 8 n + 7 of them, over d elements; zeros where none is among the first
-/// `rows`. Whole steps are read: rows hold zeros behind d.
+/// out[n] = dot products of 16 rows x with rows y, 8 n .. 8 n + 7, over d elements; zeros if none of these is among the
+/// first `rows`. Reads whole steps: rows hold zeros past d.
 template <class S, int tiles>
 __device__ inline void dot_rows(const S* x, const S* y, int pitch, int rows, int d, float (&out)[tiles][4]) {
   using Core = TensorCore<S>;
@@ -183,7 +185,7 @@ __device__ inline void dot_rows(const S* x, const S* y, int pitch, int rows, int
   }
 }
 
-/// sums[n] += weights times the columns 8 n .. 8 n + 7 of the rows y, of which the first `rows` count: the others hold zeros.
+/// sums[n] += weights times columns 8 n .. 8 n + 7 of the first `rows` rows of y; the other rows hold zeros.
 template <class S, int tiles, int columns>
 __device__ inline void add_weighted_rows(const float (&weights)[tiles][4], const S* y, int pitch, int rows, int d, float (&sums)[columns][4]) {
   using Core = TensorCore<S>;

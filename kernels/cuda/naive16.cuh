@@ -7,8 +7,9 @@ namespace assay::ASSAY_CUDA_NAMESPACE {
 
 inline constexpr std::string_view kNaive16 = "one output per thread, 16x16 tiles in shared memory";
 
-/// c[i,j] = epilogue(sum_p a[i,p] * b[p,j]), p ascending, one fused multiply-add a term. A block of 16x16 threads computes 16x16
-/// outputs, and reads A and B along their rows whichever way they lie. Error at most k·u·sum_p |a[i,p]||b[p,j]|.
+/// c[i,j] = epilogue(sum_p a[i,p] * b[p,j]), p ascending, one fused multiply-add a term. A block of 16x16 threads
+/// computes 16x16 outputs, and reads A and B along their rows, transposed or not. Error at most k·u·sum_p
+/// |a[i,p]||b[p,j]|.
 /// Source: CUDA C++ programming guide, "Shared Memory".
 template <bool a_transposed, bool b_transposed, class Epilogue>
 __global__ void __launch_bounds__(256) naive16_kernel(Product p, Epilogue epilogue) {

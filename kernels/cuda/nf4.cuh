@@ -1,4 +1,4 @@
-// The codebook of NF4 in shared memory, and a block's codes to floats.
+// The NF4 codebook in shared memory, and the decoding of codes to floats.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,8 @@ inline Nf4Table nf4_table() {
   return table;
 }
 
-/// Codes and scales of a matrix [n, k]. Bytes of row j lie at codes + j * codes_ld, a multiple of 4, its scales at absmax +
-/// j * absmax_ld. Offsets take 64 bits.
+/// Codes and scales of a matrix [n, k]. Bytes of row j are at codes + j * codes_ld, a multiple of 4, its scales at
+/// absmax + j * absmax_ld. Offsets take 64 bits.
 struct Nf4Matrix {
   Index n, k;
   const std::uint8_t* codes;
@@ -33,21 +33,21 @@ struct Nf4Matrix {
   Nf4Table table;
 };
 
-/// Leading dimension of a row-major matrix; that of a single row says nothing.
+/// Returns the leading dimension of a row-major matrix; the stride of a single row is meaningless.
 template <class T>
 Index nf4_leading(const View<T>& matrix) {
   return matrix.dim(0) > 1 ? matrix.stride(0) : std::max<Index>(matrix.dim(1), 1);
 }
 
-/// Args: those of an operation with n, k, codes and absmax.
+/// Args: the arguments of an operation with n, k, codes and absmax.
 template <class Args>
 Nf4Matrix nf4_matrix(const Args& args) {
   return {args.n, args.k, args.codes.data(), nf4_leading(args.codes), args.absmax.data(), nf4_leading(args.absmax),
           nf4_table()};
 }
 
-/// Thread t < 16 of a block copies its entry; a barrier follows. Unrolled: an index that is not known makes nvcc copy the
-/// arguments of the kernel into local memory.
+/// Copies the table: thread t < 16 of a block copies entry t; the caller adds a barrier. Unrolled, since a dynamic
+/// index makes nvcc copy the kernel's arguments into local memory.
 __device__ inline void load_table(float* shared, const Nf4Table& table, int t) {
 #pragma unroll
   for (int i = 0; i < 16; ++i)
@@ -55,12 +55,12 @@ __device__ inline void load_table(float* shared, const Nf4Table& table, int t) {
   __syncthreads();
 }
 
-/// The scale of element (j, p).
+/// Returns the scale of element (j, p).
 __device__ inline float scale_of(const Nf4Matrix& w, Index j, Index p) {
   return nf4_scale(w.absmax[j * w.absmax_ld + p / kNf4Block]);
 }
 
-/// Weights (j, p..p+3), p a multiple of 4 in the row; one rounding each.
+/// Returns weights (j, p..p+3) for p a multiple of 4 in the row; one rounding each.
 __device__ inline float4 decode4(const Nf4Matrix& w, const float* table, Index j, Index p) {
   const unsigned pairs = *reinterpret_cast<const std::uint16_t*>(w.codes + j * w.codes_ld + p / 2);
   const float scale = scale_of(w, j, p);
@@ -68,7 +68,7 @@ __device__ inline float4 decode4(const Nf4Matrix& w, const float* table, Index j
                      __fmul_rn(table[pairs >> 12], scale), __fmul_rn(table[pairs >> 8 & 15], scale));
 }
 
-/// Weight (j, p).
+/// Returns weight (j, p).
 __device__ inline float decode1(const Nf4Matrix& w, const float* table, Index j, Index p) {
   const unsigned pair = w.codes[j * w.codes_ld + p / 2];
   return __fmul_rn(table[p % 2 == 0 ? pair >> 4 : pair & 15], scale_of(w, j, p));

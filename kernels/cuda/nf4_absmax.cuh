@@ -1,4 +1,4 @@
-// Shared by kernels of double quantization: where the scales of NF4 blocks lie.
+// Addressing of the scales of NF4 blocks, shared by the kernels of double quantization.
 #pragma once
 
 #include <cstdint>

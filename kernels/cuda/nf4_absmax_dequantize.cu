@@ -18,19 +18,19 @@ AbsmaxDecoding absmax_decoding(const ops::Nf4AbsmaxDequantizeArgs& args) {
   return {absmax_rows(args.absmax), args.codes.data(), args.absmax2.data(), args.offset.data()};
 }
 
-/// Element i, whose code stands for `entry`.
+/// Returns element i, where `entry` is the codebook entry of its code.
 __device__ inline float decode(const AbsmaxDecoding& a, Index i, float entry) {
   return __fmaf_rn(entry, a.absmax2[i / kAbsmaxGroup], a.offset[0]);
 }
 
-/// One thread an element, its entry computed: a quotient of integers, rounded once.
+/// One thread per element; the entry is computed, as a quotient of integers rounded once.
 __global__ void __launch_bounds__(256) elementwise_kernel(AbsmaxDecoding a) {
   for (Index i = Index{blockIdx.x} * 256 + threadIdx.x; i < a.absmax.count; i += Index{gridDim.x} * 256)
     a.absmax.at(i) = decode(a, i, absmax_entry(a.codes[i]));
 }
 
-/// Four elements a thread, from a word to 16 bytes; they share a group. `aligned`: absmax is dense and starts at a multiple of
-/// 16 bytes.
+/// Four elements a thread, from a word to 16 bytes; the four share a group. `aligned`: absmax is dense and starts at a
+/// multiple of 16 bytes.
 template <bool aligned>
 __global__ void __launch_bounds__(256) vectors_kernel(AbsmaxDecoding a) {
   ASSAY_SHARED(float, table, [256]);
@@ -70,10 +70,7 @@ void run_vectors(const ops::Nf4AbsmaxDequantizeArgs& args, Device& device) {
 
 template <void (*run)(const ops::Nf4AbsmaxDequantizeArgs&, Device&)>
 Kernel decoder(std::string_view id, std::string_view summary) {
-  return {.op = "nf4_absmax_dequantize",
-          .id = id,
-          .backend = kCudaBackend,
-          .source = "kernels/cuda/nf4_absmax_dequantize.cu",
+  return {.id = id,
           .summary = summary,
           .run = &run_typed<ops::Nf4AbsmaxDequantizeArgs, run>};
 }

@@ -1,5 +1,5 @@
-// q = the 8-bit code of (absmax - mean) / absmax2 with CUDA: sums of 256 values, level by level, then a group's maximum and
-// codes.
+// q = the 8-bit code of (absmax - mean) / absmax2 with CUDA: sums of 256 values, level by level, then the maximum and
+// codes of each group.
 #include <algorithm>
 
 #include "kernels/cuda/nf4_absmax.cuh"
@@ -8,7 +8,7 @@
 namespace assay::ASSAY_CUDA_NAMESPACE::of_nf4_absmax_quantize {
 namespace {
 
-/// One level of the sum: out[g] = the sum of group g of the terms, or offset[0] from it where it is the last.
+/// One level of the sum: out[g] = the sum of group g of the terms; the last level forms offset[0] from the sum.
 struct AbsmaxSums {
   AbsmaxRows<const float> terms;
   float* out;
@@ -25,7 +25,7 @@ struct AbsmaxEncoding {
 
 constexpr unsigned kAllLanes = 0xffffffffU;
 
-/// A term as it counts; on higher levels of the sum, where none is small or negative, itself.
+/// Returns term i by absmax_value, which leaves the sums of higher levels unchanged: none is small or negative.
 __device__ inline float term(const AbsmaxRows<const float>& rows, Index i) {
   return i < rows.count ? absmax_value(rows.at(i)) : 0.0f;
 }
@@ -34,19 +34,19 @@ __device__ inline void store_sum(const AbsmaxSums& a, Index g, float sum) {
   a.out[g] = a.last ? absmax_offset(sum, a.reciprocal) : sum;
 }
 
-/// How far value i lies from the offset; 0 behind the last.
+/// Returns value i minus the offset; 0 past the last value.
 __device__ inline float difference(const AbsmaxEncoding& a, Index i, float offset) {
   return i < a.absmax.count ? term(a.absmax, i) - offset : 0.0f;
 }
 
-/// Between entries that are computed: quotients of integers, rounded once.
+/// Returns the midpoint between computed entries: quotients of integers, rounded once.
 __device__ inline float midpoint_of(unsigned i) { return absmax_midpoint(absmax_entry(i), absmax_entry(i + 1)); }
 
-/// The scale of a group from the largest magnitude in it: those of floats order like integers, NaN last.
+/// Returns the scale of a group from its largest magnitude: bits of magnitudes order like integers, NaN last.
 __device__ inline float scale_from(unsigned most) { return absmax_scale(__uint_as_float(most)); }
 __device__ inline unsigned magnitude(float x) { return __float_as_uint(x) & 0x7fffffffU; }
 
-/// One thread a group of 256 terms.
+/// One thread per group of 256 terms.
 __global__ void __launch_bounds__(64) thread_sums_kernel(AbsmaxSums a) {
   for (Index g = Index{blockIdx.x} * 64 + threadIdx.x; g < max(absmax_groups(a.terms.count), Index{1}); g += Index{gridDim.x} * 64) {
     float terms[128];
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(64) thread_sums_kernel(AbsmaxSums a) {
   }
 }
 
-/// One block a group of 256 terms: three steps of the tree in shared memory, five over the lanes of the first warp.
+/// One block per group of 256 terms: three steps of the tree in shared memory, five over the lanes of the first warp.
 __global__ void __launch_bounds__(256) block_sums_kernel(AbsmaxSums a) {
   ASSAY_SHARED(float, terms, [256]);
   const unsigned t = threadIdx.x;
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(256) block_sums_kernel(AbsmaxSums a) {
   }
 }
 
-/// One thread a group: its maximum, then its codes, with midpoints computed on the way.
+/// One thread per group: its maximum, then its codes, with midpoints recomputed.
 __global__ void __launch_bounds__(64) thread_per_group_kernel(AbsmaxEncoding a) {
   const float offset = a.offset[0];
   for (Index g = Index{blockIdx.x} * 64 + threadIdx.x; g < absmax_groups(a.absmax.count); g += Index{gridDim.x} * 64) {
@@ -98,7 +98,8 @@ __global__ void __launch_bounds__(64) thread_per_group_kernel(AbsmaxEncoding a) 
   }
 }
 
-/// One block a group: maxima of bits over lanes and warps, midpoints times the scale in shared memory, a search by halves.
+/// One block per group: maxima of bits over lanes and warps, midpoints times the scale in shared memory, a binary
+/// search.
 __global__ void __launch_bounds__(256) block_per_group_kernel(AbsmaxEncoding a) {
   ASSAY_SHARED(unsigned, maxima, [8]);
   ASSAY_SHARED(float, limits, [256]);
@@ -128,7 +129,7 @@ __global__ void __launch_bounds__(256) block_per_group_kernel(AbsmaxEncoding a) 
   }
 }
 
-/// offset from all values, in scratch of 4/255 of their bytes: given back when the device is done with it.
+/// Computes the offset from all values, in scratch of 4/255 of their bytes, which the device frees after use.
 void launch_offset(const ops::Nf4AbsmaxQuantizeArgs& args, void (*kernel)(AbsmaxSums), unsigned groups_a_block,
                    unsigned threads, Device& device) {
   AbsmaxRows<const float> terms = absmax_rows(args.absmax);
@@ -157,8 +158,8 @@ void run_thread_per_group(const ops::Nf4AbsmaxQuantizeArgs& args, Device& device
   launch(&thread_per_group_kernel, {grid, dim3(64)}, device, a);
 }
 
-/// absmax (n, b): row-major; codes (256 g), absmax2 (g), offset (1), g = ceil(n b / 256): dense; they share no memory. Bits are
-/// the contract's. Cost 9 n b bytes.
+/// absmax (n, b): row-major; codes (256 g), absmax2 (g), offset (1), g = ceil(n b / 256): dense; they share no memory.
+/// The contract fixes the bits. Cost 9 n b bytes.
 void run_block_per_group(const ops::Nf4AbsmaxQuantizeArgs& args, Device& device) {
   launch_offset(args, &block_sums_kernel, 1, 256, device);
   const AbsmaxEncoding a{absmax_rows(args.absmax), args.codes.data(), args.absmax2.data(), args.offset.data()};
@@ -169,10 +170,7 @@ void run_block_per_group(const ops::Nf4AbsmaxQuantizeArgs& args, Device& device)
 
 template <void (*run)(const ops::Nf4AbsmaxQuantizeArgs&, Device&)>
 Kernel encoder(std::string_view id, std::string_view summary) {
-  return {.op = "nf4_absmax_quantize",
-          .id = id,
-          .backend = kCudaBackend,
-          .source = "kernels/cuda/nf4_absmax_quantize.cu",
+  return {.id = id,
           .summary = summary,
           .run = &run_typed<ops::Nf4AbsmaxQuantizeArgs, run>};
 }

@@ -5,7 +5,7 @@
 namespace assay::ASSAY_CUDA_NAMESPACE::of_nf4_dequantize {
 namespace {
 
-/// One thread an element.
+/// One thread per element.
 __global__ void __launch_bounds__(256) elementwise_kernel(Nf4Matrix w, float* y, Index y_ld) {
   ASSAY_SHARED(float, table, [16]);
   load_table(table, w.table, static_cast<int>(threadIdx.x));
@@ -56,10 +56,7 @@ void run_vectors(const ops::Nf4DequantizeArgs& args, Device& device) {
 
 template <void (*run)(const ops::Nf4DequantizeArgs&, Device&)>
 Kernel decoder(std::string_view id, std::string_view summary) {
-  return {.op = "nf4_dequantize",
-          .id = id,
-          .backend = kCudaBackend,
-          .source = "kernels/cuda/nf4_dequantize.cu",
+  return {.id = id,
           .summary = summary,
           .run = &run_typed<ops::Nf4DequantizeArgs, run>};
 }

@@ -1,4 +1,4 @@
-// Products with a matrix in NF4 codes, which are decoded on their way into registers or shared memory.
+// Products with a matrix in NF4 codes, decoded on the way to registers or shared memory.
 #pragma once
 
 #include "kernels/cuda/nf4.cuh"
@@ -8,13 +8,14 @@ namespace assay::ASSAY_CUDA_NAMESPACE {
 
 namespace nf4_detail {
 
-/// W's way into a tile of shared memory, as register_tiled_detail::Operand has that of floats. k_inner: sums run along rows of
-/// W [n, k], tiles lie across them; else sums run over rows. A thread decodes four neighbours of a row from two bytes.
+/// Moves W into a tile of shared memory, as register_tiled_detail::Operand moves floats. k_inner: sums run along rows
+/// of W [n, k] and tiles across them; else sums run across rows. A thread decodes four neighbours of a row from two
+/// bytes.
 template <bool k_inner>
 struct CodeOperand {
   const Nf4Matrix& w;
   const float* table;
-  int row, column;  ///< of the next four, in W
+  int row, column;  ///< position in W of the next four
   int tile_row, tile_column;
 
   __device__ CodeOperand(const Nf4Matrix& matrix, const float* codebook, int first) : w(matrix), table(codebook) {
@@ -24,7 +25,7 @@ struct CodeOperand {
     row = k_inner ? first + tile_row : tile_row;
     column = k_inner ? tile_column : first + tile_column;
   }
-  /// The next four, zeros outside: what lies behind a row's end may be infinite.
+  /// Returns the next four weights, with zeros outside: codes past a row's end may decode to infinities.
   __device__ float4 load(int /*k_left*/) {
     const int j = row, p = column;
     if constexpr (k_inner) column += register_tiled_detail::kDepth;
@@ -59,7 +60,7 @@ __global__ void __launch_bounds__(256, 2) nf4_tiled_kernel(Product p, Nf4Matrix 
       p, register_tiled_detail::Operand<true, aligned>(p.a, p.a_ld, p.m, row0), CodeOperand<nt>(w, table, column0));
 }
 
-/// One output a thread.
+/// One output per thread.
 template <bool nt>
 __global__ void __launch_bounds__(256) nf4_naive_kernel(Product p, Nf4Matrix w) {
   ASSAY_SHARED(float, table, [16]);
@@ -71,20 +72,20 @@ __global__ void __launch_bounds__(256) nf4_naive_kernel(Product p, Nf4Matrix w) 
   p.c[i * p.c_ld + j] = sum;
 }
 
-/// Elements of x, and of a row of W, that a thread has: half a block, whose codes are 16 bytes.
+/// Elements of x, and of a row of W, per thread: half a block, whose codes are 16 bytes.
 constexpr int kHalf = 32;
 constexpr int kGemvRows = 32, kAtOnce = 4, kGemvThreads = 448;
 
-/// The two entries of the codebook that a byte stands for, the earlier element's first.
+/// The two codebook entries of a byte, the earlier element's first.
 struct alignas(8) EntryPair {
   float first, second;
 };
-/// All 256 of them, 32 times: a copy for each lane, so that no two lanes of a warp meet in a bank.
+/// All 256 pairs, 32 times: each lane reads its own copy, so that the lanes of a warp never conflict in a bank.
 constexpr std::size_t kPairBytes = 256 * 32 * sizeof(EntryPair);
-/// A pass's elements of x.
+/// The elements of x of one pass.
 constexpr std::size_t kStageBytes = kGemvThreads * kHalf * sizeof(float);
 
-/// Whole warps; each writes the pairs of one earlier element with four others at a time.
+/// Fills the table of pairs. Whole warps; each writes the pairs of one earlier element with four others at a time.
 __device__ inline void make_pairs(EntryPair* pairs, const float* table) {
   const int lane = static_cast<int>(threadIdx.x) % 32, warps = static_cast<int>(blockDim.x) / 32;
   for (int four = static_cast<int>(threadIdx.x) / 32; four < 64; four += warps) {
@@ -97,8 +98,8 @@ __device__ inline void make_pairs(EntryPair* pairs, const float* table) {
   }
 }
 
-/// A thread's 32 elements of x, zeros behind its end: the warp reads its own, from `first` on, coalesced, and passes them through `staged`,
-/// where eight lanes that read together meet different banks.
+/// Loads a thread's 32 elements of x, with zeros past its end. The warp reads its elements, from `first` on, coalesced,
+/// and redistributes them through `staged`, where eight lanes that read together access different banks.
 template <bool aligned>
 __device__ inline void load_x(const float* row, int first, int k, float4* staged, int lane, float (&x)[kHalf]) {
   constexpr int kEach = kHalf / 4;
@@ -114,7 +115,7 @@ __device__ inline void load_x(const float* row, int first, int k, float4* staged
       read[i] = make_float4(element(0), element(1), element(2), element(3));
     }
   }
-  __syncwarp();  // all have taken theirs of the pass before
+  __syncwarp();  // all lanes have taken their elements of the previous pass
 #pragma unroll
   for (int i = 0; i < kEach; ++i) staged[place(i * 32 + lane)] = read[i];
   __syncwarp();
@@ -132,8 +133,8 @@ __device__ inline uint4 load_codes(const std::uint8_t* from) {
   return {words[0], words[1], words[2], words[3]};
 }
 
-/// Half a block times its elements of x: entries first, then their scale. `pairs`: as bytes; `copy`: 8 times the lane's number. The byte
-/// of codes, 256 times, and the copy make an offset in one instruction.
+/// Multiplies half a block by its elements of x: entries first, then their scale. `pairs`: the table as bytes; `copy`:
+/// 8 times the lane's number. One instruction forms the offset 256 byte + copy.
 __device__ inline float dot_half(const uint4& codes, float scale, const char* pairs, unsigned copy, const float (&x)[kHalf]) {
   const unsigned words[4] = {codes.x, codes.y, codes.z, codes.w};
   float sum = 0.0f;
@@ -149,18 +150,18 @@ __device__ inline float dot_half(const uint4& codes, float scale, const char* pa
   return sum * scale;
 }
 
-/// Offsets into W take 32 bits, in nf4_gemv.
+/// Returns true if offsets into W fit 32 bits, as nf4_gemv needs.
 inline bool has_short_offsets(const Nf4Matrix& w) {
   constexpr Index kLimit = Index{1} << 32;
   return w.n * w.codes_ld < kLimit && w.n * w.absmax_ld < kLimit;
 }
 
-/// Half a block of a few rows.
+/// Half a block of each of a few rows.
 struct Halves {
   uint4 codes[kAtOnce];
   float absmax[kAtOnce];
 
-  /// Of rows from `row` on; the last row of W stands in for those behind it.
+  /// Loads rows from `row` on; the last row of W replaces rows past the end.
   template <bool aligned>
   __device__ void load(const Nf4Matrix& w, int row, int from) {
 #pragma unroll
@@ -172,8 +173,8 @@ struct Halves {
   }
 };
 
-/// Sums over lanes of a few values, that of v[lane / (32 / their number)] in lane: lanes halve the values between them until each
-/// has one. All 32 lanes take part.
+/// Sums a few values over lanes; lane l gets the sum of v[l / (32 / kValues)]: lanes halve the values between them
+/// until each has one. All 32 lanes take part.
 template <int kValues>
 __device__ inline float warp_sums(float (&v)[kValues], int lane) {
   constexpr unsigned kAllLanes = 0xffffffffU;
@@ -190,9 +191,10 @@ __device__ inline float warp_sums(float (&v)[kValues], int lane) {
   return sum;
 }
 
-/// y[i,j] for 32 rows j of W and one row i of X, of 32 elements or more. A thread keeps 32 elements of x in registers and multiplies
-/// them with half a block of each row, four rows at once, while the codes of the next four are on their way. Warps' sums meet in
-/// shared memory, where they are added in order. The table is made while the kernel ahead on the stream ends.
+/// y[i,j] for 32 rows j of W and one row i of X, of 32 elements or more. A thread keeps 32 elements of x in registers
+/// and multiplies them by half a block of each row, four rows at once, while the codes of the next four are in flight.
+/// The sums of warps go to shared memory and are added in order. The table is built while the previous kernel of the
+/// stream ends.
 template <bool aligned, bool one_pass>
 __global__ void __launch_bounds__(kGemvThreads, 1) nf4_gemv_kernel(Product p, Nf4Matrix w) {
   ASSAY_SHARED(float, table, [16]);
@@ -215,8 +217,9 @@ __global__ void __launch_bounds__(kGemvThreads, 1) nf4_gemv_kernel(Product p, Nf
     odd.load<aligned>(w, row0 + kAtOnce, first);
     float x[kHalf];
     load_x<aligned>(x_row, from - lane * kHalf, p.k, stage, lane, x);
-    if (pass == 0) __syncthreads();  // the pairs are there
-    // Of what lies behind k, x is 0 and codes stand for finite entries; a scale may be infinite, and counts only where it has elements.
+    if (pass == 0) __syncthreads();  // the pairs are ready
+    // Past k, x is 0 and codes decode to finite entries. A scale may be infinite, but counts only where its block has
+    // elements.
     const auto multiply = [&](const Halves& halves, float* own) {
 #pragma unroll
       for (int i = 0; i < kAtOnce; ++i) {
@@ -225,7 +228,7 @@ __global__ void __launch_bounds__(kGemvThreads, 1) nf4_gemv_kernel(Product p, Nf
         own[i] = within ? dot : 0.0f;
       }
     };
-    constexpr int kRows = 2 * kAtOnce;  // of a turn
+    constexpr int kRows = 2 * kAtOnce;  // per iteration
 #pragma unroll 1
     for (int r = 0; r < kGemvRows; r += kRows) {
       const bool more = r + kRows < kGemvRows;
@@ -260,7 +263,8 @@ void nf4_naive(const Product& p, const Nf4Matrix& w, Device& device) {
   launch(&nf4_detail::nf4_naive_kernel<nt>, {dim3(blocks_for(p.n, 16), blocks_for(p.m, 16)), dim3(16, 16)}, device, p, w);
 }
 
-/// c[i,j] = sum_q a[i,q] w[j,q] (nt) or sum_q a[i,q] w[q,j], q ascending, one fused multiply-add a term, as register_tiled.
+/// c[i,j] = sum_q a[i,q] w[j,q] (nt) or sum_q a[i,q] w[q,j], q ascending, one fused multiply-add a term, as
+/// register_tiled.
 template <bool nt>
 void nf4_tiled(const Product& p, const Nf4Matrix& w, Device& device) {
   constexpr int kTile = register_tiled_detail::kTile;
@@ -269,7 +273,8 @@ void nf4_tiled(const Product& p, const Nf4Matrix& w, Device& device) {
   launch(aligned ? &nf4_detail::nf4_tiled_kernel<nt, true> : &nf4_detail::nf4_tiled_kernel<nt, false>, shape, device, p, w);
 }
 
-/// y[i,j] = sum_p x[i,p] w[j,p], W read once for each row of X: for few of them. Passes over k are as equal as warps allow.
+/// y[i,j] = sum_p x[i,p] w[j,p]; reads W once per row of X, hence for few rows. Passes over k are as equal as warps
+/// allow.
 inline void nf4_gemv(const Product& p, const Nf4Matrix& w, Device& device) {
   namespace detail = nf4_detail;
   constexpr std::size_t kShared = detail::kPairBytes + detail::kStageBytes;
@@ -284,7 +289,7 @@ inline void nf4_gemv(const Product& p, const Nf4Matrix& w, Device& device) {
   launch_overlapping(kernel, {dim3(blocks_for(p.n, detail::kGemvRows), rows), dim3(threads), kShared}, device, p, w);
 }
 
-/// Rows of X up to which W is read once for each of them rather than tiled.
+/// Largest number of rows of X for which W is read once per row rather than tiled.
 inline constexpr Index kNf4FewRows = 4;
 
 inline void nf4_by_rows(const Product& p, const Nf4Matrix& w, Device& device) {
@@ -292,7 +297,7 @@ inline void nf4_by_rows(const Product& p, const Nf4Matrix& w, Device& device) {
   else nf4_tiled<true>(p, w, device);
 }
 
-/// The product in the terms of product.cuh; B is not used. Args: Nf4MatmulNtArgs or Nf4MatmulArgs.
+/// Describes the product as in product.cuh; B is not used. Args: Nf4MatmulNtArgs or Nf4MatmulArgs.
 template <class Args>
 Product nf4_product_of(const Args& args) {
   const auto call = [](const auto& a, const auto& c) {
@@ -303,13 +308,10 @@ Product nf4_product_of(const Args& args) {
   else return call(args.dy, args.dx);
 }
 
-/// The registry's kernel, of whose outputs a block has `rows` rows; the caller adds what differs.
+/// Returns the registry entry; a block computes `rows` rows of outputs, and the caller adds the differences.
 template <class Args, void (*run)(const Product&, const Nf4Matrix&, Device&), Index rows = 16>
-Kernel nf4_product_kernel(std::string_view op, std::string_view id, std::string_view summary) {
-  return {.op = op,
-          .id = id,
-          .backend = kCudaBackend,
-          .source = "kernels/cuda/nf4_product.cuh",
+Kernel nf4_product_kernel(std::string_view id, std::string_view summary) {
+  return {.id = id,
           .summary = summary,
           .run = [](const Call& call, Device& device) {
             const Args args = Args::unpack(call);

@@ -5,7 +5,7 @@
 namespace assay::ASSAY_CUDA_NAMESPACE::of_nf4_quantize {
 namespace {
 
-/// Element (j, p) of x lies at x + j * x_ld + p; codes and absmax as in Nf4Matrix. Offsets take 64 bits.
+/// Element (j, p) of x is at x + j * x_ld + p; codes and absmax as in Nf4Matrix. Offsets take 64 bits.
 struct Nf4Encoding {
   Index n, k;
   const float* x;
@@ -26,10 +26,10 @@ Nf4Encoding nf4_encoding(const ops::Nf4QuantizeArgs& args) {
 
 constexpr unsigned kInfinity = 0x7f800000U, kNan = 0x7fc00000U;
 
-/// The magnitude of x: those of floats order like integers, NaN above infinity above all others.
+/// Returns the bits of the magnitude of x: they order like integers, and NaN exceeds infinity.
 __device__ inline unsigned magnitude(float x) { return __float_as_uint(x) & 0x7fffffffU; }
 
-/// The scale of a block from the largest magnitude in it.
+/// Returns the scale of a block from its largest magnitude.
 __device__ inline float scale_from(unsigned most) {
   return most >= kInfinity ? __uint_as_float(kNan) : nf4_scale(__uint_as_float(most));
 }
@@ -42,7 +42,7 @@ __device__ inline unsigned code_of(const Nf4Encoding& e, float x, float scale) {
   return above;
 }
 
-/// One thread a block of 64.
+/// One thread per block of 64.
 __global__ void __launch_bounds__(256) thread_per_block_kernel(Nf4Encoding e) {
   const Index b = Index{blockIdx.x} * 256 + threadIdx.x, first = b * kNf4Block;
   if (first >= e.k) return;
@@ -61,7 +61,8 @@ __global__ void __launch_bounds__(256) thread_per_block_kernel(Nf4Encoding e) {
   }
 }
 
-/// One warp a block of 64, two elements and a byte of codes a lane; the maximum by shuffles, in which all lanes take part.
+/// One warp per block of 64, two elements and a byte of codes a lane; the maximum by shuffles, in which all lanes take
+/// part.
 template <bool aligned>
 __global__ void __launch_bounds__(256) warp_per_block_kernel(Nf4Encoding e) {
   const Index blocks = nf4_blocks(e.k), all = e.n * blocks, lane = threadIdx.x % 32;
@@ -99,10 +100,7 @@ void run_warp_per_block(const ops::Nf4QuantizeArgs& args, Device& device) {
 
 template <void (*run)(const ops::Nf4QuantizeArgs&, Device&)>
 Kernel encoder(std::string_view id, std::string_view summary) {
-  return {.op = "nf4_quantize",
-          .id = id,
-          .backend = kCudaBackend,
-          .source = "kernels/cuda/nf4_quantize.cu",
+  return {.id = id,
           .summary = summary,
           .run = &run_typed<ops::Nf4QuantizeArgs, run>};
 }

@@ -9,9 +9,8 @@
 
 namespace assay::ASSAY_CUDA_NAMESPACE {
 
-/// A is [m,k], or [k,m] where a kernel's first flag says transposed; B is [k,n], or [n,k]; C is [m,n]. C shares no
-/// memory with A or B. Element (i, j) of a matrix lies at i * ld + j; addresses are aligned to 4 bytes; offsets take 64
-/// bits.
+/// A is [m,k], or [k,m] if a kernel's first flag says transposed; B is [k,n], or [n,k]; C is [m,n]. C shares no memory
+/// with A or B. Element (i, j) of a matrix is at i * ld + j; addresses are aligned to 4 bytes; offsets take 64 bits.
 struct Product {
   int m, k, n;
   const float* a;
@@ -20,7 +19,7 @@ struct Product {
   Index a_ld, b_ld, c_ld;
 };
 
-/// Epilogue: turns sums into elements of C, one of them or four neighbours of a row, from (row, column) on.
+/// Epilogue: maps sums to elements of C, one or four neighbours of a row, from (row, column) on.
 struct Plain {
   template <class T>
   __device__ T operator()(T sum, int /*row*/, int /*column*/) const {
@@ -28,8 +27,8 @@ struct Plain {
   }
 };
 
-/// scale sum + addend[row * ld + column]; without an addend (null), scale sum. Rows of the addend are aligned to 16 bytes
-/// where those of C are.
+/// scale sum + addend[row * ld + column]; without an addend (null), scale sum. Rows of the addend are aligned to 16
+/// bytes if those of C are.
 struct Affine {
   float scale;
   const float* addend;
@@ -45,13 +44,13 @@ struct Affine {
   }
 };
 
-/// Leading dimension of a matrix; its width where no second row gives the stride a meaning.
+/// Returns the leading dimension of a matrix, or its width if there is no second row to give the stride a meaning.
 template <class T>
 Index leading_dimension(const View<T>& matrix) {
   return matrix.dim(0) > 1 ? matrix.stride(0) : std::max<Index>(matrix.dim(1), 1);
 }
 
-/// Args: MatmulArgs, MatmulNtArgs or MatmulTnArgs.
+/// Builds the product from MatmulArgs, MatmulNtArgs or MatmulTnArgs.
 template <class Args>
 Product product_of(const Args& args) {
   return {static_cast<int>(args.m),
@@ -65,7 +64,7 @@ Product product_of(const Args& args) {
           leading_dimension(args.c)};
 }
 
-/// True where every row starts at a multiple of 16 bytes.
+/// Returns true if every row starts at a multiple of 16 bytes.
 inline bool vectors(const float* matrix, Index ld) {
   return reinterpret_cast<std::uintptr_t>(matrix) % 16 == 0 && ld % 4 == 0;
 }
@@ -73,19 +72,16 @@ inline bool vectors(const float* matrix, Index ld) {
 inline bool vectors(const Plain&) { return true; }
 inline bool vectors(const Affine& affine) { return affine.addend == nullptr || vectors(affine.addend, affine.ld); }
 
-/// Element (row, column) of a matrix of rows x columns; 0 outside.
+/// Returns element (row, column) of a matrix of rows x columns; 0 outside.
 __device__ inline float element_or_zero(const float* matrix, Index ld, int row, int column, int rows, int columns) {
   return row < rows && column < columns ? matrix[row * ld + column] : 0.0f;
 }
 
-/// The registry's row of a product, of whose C a block has `rows` rows; the caller adds what differs. Extents, 2^20 at most by the
-/// contracts, are 32-bit integers in kernels.
+/// Returns the registry entry of a product; a block computes `rows` rows of C, and the caller adds the differences.
+/// Kernels use 32-bit integers for extents, which the contracts limit to 2^20.
 template <class Args, void (*run)(const Product&, Device&), Index rows = 16>
-Kernel product_kernel(std::string_view op, std::string_view id, std::string_view source, std::string_view summary) {
-  return {.op = op,
-          .id = id,
-          .backend = kCudaBackend,
-          .source = source,
+Kernel product_kernel(std::string_view id, std::string_view summary) {
+  return {.id = id,
           .summary = summary,
           .run =
               [](const Call& call, Device& device) {
@@ -95,7 +91,7 @@ Kernel product_kernel(std::string_view op, std::string_view id, std::string_view
           .refuse = [](const Call& call) { return refuse_grid("m", Args::unpack(call).m, rows); }};
 }
 
-/// The row of a kernel that computes in `arithmetic`.
+/// Sets the arithmetic that a kernel declares.
 inline Kernel declaring(const Arithmetic& arithmetic, Kernel kernel) {
   kernel.arithmetic = arithmetic;
   return kernel;

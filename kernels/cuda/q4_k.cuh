@@ -1,4 +1,4 @@
-// Q4_K super-blocks as device code reads them: words, from rows that start at multiples of 4 bytes.
+// Q4_K super-blocks in device code: words, from rows that start at multiples of 4 bytes.
 #pragma once
 
 #include <algorithm>
@@ -21,13 +21,14 @@ struct Q4kRows {
 
 inline Q4kRows q4k_rows(const View<const std::uint8_t>& blocks) { return {blocks.data(), row_stride(blocks)}; }
 
-/// Device words are aligned: what the contract says of rows holds of the first one too.
+/// Refuses misaligned data: device words are aligned, and the contract's alignment of rows applies to the first row
+/// too.
 inline std::optional<std::string> refuse_bytes(const std::uint8_t* data) {
   if (reinterpret_cast<std::uintptr_t>(data) % 4 == 0) return std::nullopt;
   return "blocks start at no multiple of 4 bytes";
 }
 
-/// First byte of super-block n of row i.
+/// Returns the first byte of super-block n of row i.
 __device__ inline const std::uint8_t* q4k_block(const Q4kRows& rows, Index i, Index n) {
   return rows.data + i * rows.ld + n * q4_k::kBytes;
 }
@@ -67,18 +68,19 @@ __device__ inline Q4kLine q4k_line(const Q4kHeader& h, int b) {
   return {q4k_half(h.halves & 0xffffU) * static_cast<float>(scale), q4k_half(h.halves >> 16) * static_cast<float>(minimum)};
 }
 
-/// One rounding, fused or not.
+/// Returns the value with one rounding, fused or not.
 __device__ inline float q4k_value(const Q4kLine& line, unsigned code) {
   return __fmaf_rn(line.step, static_cast<float>(code), -line.minimum);
 }
 
-/// The number in byte t of four: 2^23 with it as lowest bits, less 2^23. No conversion, which devices do at a quarter of
-/// the rate.
+/// Returns byte t of four as a float: places the byte in the lowest bits of 2^23 and subtracts 2^23. This avoids
+/// conversions, which devices execute at a quarter of the rate.
 __device__ inline float q4k_number(unsigned bytes, int t) {
   return __uint_as_float(__byte_perm(bytes, 0x4b000000U, 0x7440U + static_cast<unsigned>(t))) - 8388608.0f;
 }
 
-/// Those of the two sub-blocks whose codes share bytes, 2 group and 2 group + 1: scales two at a time, and no conversion.
+/// Returns the lines of the two sub-blocks whose codes share bytes, 2 group and 2 group + 1: scales two at a time,
+/// without conversions.
 __device__ inline void q4k_lines(const Q4kHeader& h, int group, Q4kLine (&lines)[2]) {
   const int at = 16 * (group & 1);
   const unsigned first = h.scales >> at, second = h.minima >> at, rest = h.rest >> at;
@@ -92,7 +94,7 @@ __device__ inline void q4k_lines(const Q4kHeader& h, int group, Q4kLine (&lines)
   for (int n = 0; n < 2; ++n) lines[n] = {d * q4k_number(scales, n), dmin * q4k_number(minima, n)};
 }
 
-/// True where every super-block starts at a multiple of 16 bytes.
+/// Returns true if every super-block starts at a multiple of 16 bytes.
 inline bool q4k_aligned(const Q4kRows& rows) {
   return reinterpret_cast<std::uintptr_t>(rows.data) % 16 == 0 && rows.ld % 16 == 0;
 }

@@ -15,7 +15,8 @@ struct Q4kDequantize {
   bool vectors;  ///< rows of y start at multiples of 16 bytes
 };
 
-/// A warp per super-block. Lane l has the l-th word of codes: values at 64 (l / 8) + 4 (l mod 8), and those 32 behind.
+/// One warp per super-block. Lane l takes the l-th word of codes: values from 64 (l / 8) + 4 (l mod 8) and from 32
+/// further on.
 __global__ void __launch_bounds__(256) q4k_dequantize_kernel(Q4kDequantize a) {
   const int lane = static_cast<int>(threadIdx.x) % 32, group = lane / 8;
   const Index count = q4_k::blocks_of(a.k);
@@ -56,11 +57,8 @@ void run(const ops::Q4KDequantizeArgs& args, Device& device) {
 
 std::optional<std::string> refuse(const ops::Q4KDequantizeArgs& args) { return refuse_bytes(args.blocks.data()); }
 
-const KernelRegistration warp_per_block{{.op = "q4_k_dequantize",
-                                         .id = "q4_k_dequantize/" ASSAY_CUDA_NAME "/warp_per_block",
-                                         .backend = kCudaBackend,
+const KernelRegistration warp_per_block{{.id = "q4_k_dequantize/" ASSAY_CUDA_NAME "/warp_per_block",
                                          .arithmetic = {.functions = FunctionLibrary::cuda},
-                                         .source = "kernels/cuda/q4_k_dequantize.cu",
                                          .summary = "a warp per super-block, eight values a lane",
                                          .run = &run_typed<ops::Q4KDequantizeArgs, &run>,
                                          .refuse = &refuse_typed<ops::Q4KDequantizeArgs, &refuse>}};

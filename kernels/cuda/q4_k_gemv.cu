@@ -6,7 +6,7 @@
 namespace assay::ASSAY_CUDA_NAMESPACE::of_q4_k_gemv {
 namespace {
 
-/// y[i] = sum_p w[i,p] x[p]. Offsets take 64 bits. Error at most k·u·sum_p |w||x| in every order.
+/// y[i] = sum_p w[i,p] x[p]. Offsets take 64 bits. Error at most k·u·sum_p |w||x| in any order.
 struct Q4kGemv {
   Index rows, k;
   Q4kRows blocks;
@@ -16,37 +16,38 @@ struct Q4kGemv {
 };
 
 constexpr int kThreads = 1024, kWarps = kThreads / 32;
-constexpr int kShares = 2;                  ///< warps that share rows, each with its super-blocks
+constexpr int kShares = 2;                  ///< warps that share rows, each with its own super-blocks
 constexpr int kRowWarps = kWarps / kShares;
 constexpr int kTileBlocks = 64;             ///< super-blocks of x in shared memory at a time
-constexpr int kBlocksOfWarp = 8;            ///< super-blocks that a warp takes at a time, four lanes each
+constexpr int kBlocksOfWarp = 8;            ///< super-blocks per warp at a time, four lanes each
 
-/// x of one tile, zeros behind k, and the sums of its sub-blocks. Four values lie where the eight lanes that read together find theirs
-/// in different banks: lanes of two super-blocks, each of them 64 values from its neighbour.
+/// x of one tile, zeros past k, and the sums of its sub-blocks. `place` swizzles groups of four values so that the
+/// eight lanes that read together, of two adjacent super-blocks and four groups of 64 values, access different banks.
 struct Tile {
-  float4* x;      ///< kTileBlocks * 64; times kUp where all of it is usual
+  float4* x;      ///< kTileBlocks * 64; scaled by kUp if all of the tile is usual
   float* sums;    ///< kTileBlocks * 8
 };
 constexpr int kTileFours = kTileBlocks * 64, kTileSums = kTileBlocks * 8;
 constexpr std::size_t kTileBytes = kTileFours * sizeof(float4) + kTileSums * sizeof(float);
-/// Codes that are tiny numbers times x this much larger are normal: 2^-133 2^96 |x| >= 2^-117 for usual x.
+/// Scales x so that its product with a code read as a subnormal is normal: 2^-133 2^96 |x| >= 2^-117 for usual x.
 constexpr float kUp = 0x1p96f, kLargestUsual = 0x1p31f, kSmallestUsual = 0x1p-80f;
 
 __device__ inline int place(int f) { return f ^ (f >> 4 & 7); }
 
-/// True unless some x is NaN, too large or too small: `most` and `least` are of the bits of |x|, those of 0 left out of the latter.
+/// Range of |x| as bits; usual() is false if some x is NaN, too large or too small. Zeros do not count for `least`.
 struct Range {
   unsigned most = 0, least = 0xffffffffU;
 
   __device__ void include(float x) {
     const unsigned bits = __float_as_uint(x) & 0x7fffffffU;
     most = max(most, bits);
-    least = min(least, bits - 1);  // of 0: the largest
+    least = min(least, bits - 1);  // wraps to the largest value for 0
   }
   __device__ bool usual() const { return most < __float_as_uint(kLargestUsual) && least >= __float_as_uint(kSmallestUsual) - 1; }
 };
 
-/// All threads of the block, whole warps; a barrier, and the caller's behind. True where x is usual.
+/// Loads a tile of x by all threads of the block, in whole warps; contains a barrier, and the caller adds one after.
+/// Returns true if x is usual.
 __device__ inline bool stage(const Q4kGemv& a, Index first, const Tile& tile) {
   constexpr int kOwn = kTileFours / kThreads;
   float4 own[kOwn];
@@ -79,23 +80,24 @@ struct Lot {
 };
 __device__ inline Lot load_lot(const std::uint8_t* block, int group, bool aligned) {
   const std::uint8_t* const codes = block + q4_k::kCodes + 32 * group;
-  const Q4kHeader first = q4k_header(codes, aligned), second = q4k_header(codes + 16, aligned);  // four words each, like any
+  // Reads four words each.
+  const Q4kHeader first = q4k_header(codes, aligned), second = q4k_header(codes + 16, aligned);
   return {q4k_header(block, aligned),
           {first.halves, first.scales, first.minima, first.rest, second.halves, second.scales, second.minima, second.rest}};
 }
 
-/// Byte t of four as the third of a float: 2^-133 times its number, below the normal floats. No conversion is needed.
+/// Returns byte t of four as the third byte of a float: a subnormal, 2^-133 times the number. This needs no conversion.
 __device__ inline float tiny_number(unsigned bytes, int t) {
   return __uint_as_float(__byte_perm(bytes, 0, 0x4044U + (static_cast<unsigned>(t) << 8)));
 }
-/// sum += tiny numbers times x.
+/// sum += subnormal codes times x.
 __device__ inline void take(float& sum, unsigned bytes, const float4& x) {
   sum = __fmaf_rn(tiny_number(bytes, 0), x.x, sum);
   sum = __fmaf_rn(tiny_number(bytes, 1), x.y, sum);
   sum = __fmaf_rn(tiny_number(bytes, 2), x.z, sum);
   sum = __fmaf_rn(tiny_number(bytes, 3), x.w, sum);
 }
-/// sum += w x of the `left` values of four that are in the row.
+/// sum += w x for the first `left` of four values, which are in the row.
 __device__ inline float take_some(float sum, const Q4kLine& line, unsigned codes, const float4& x, Index left) {
   const float values[4] = {x.x, x.y, x.z, x.w};
 #pragma unroll
@@ -104,8 +106,9 @@ __device__ inline float take_some(float sum, const Q4kLine& line, unsigned codes
   return sum;
 }
 
-/// The lane's partial sums over its 64 values, 32 low nibbles and the 32 high ones of the same bytes, for each of `owned` rows. Usual x: codes
-/// times x first, then the step, and the minimum times the sum of x; otherwise, and where the row ends here, value by value.
+/// Adds a lane's products over its 64 values (32 low nibbles and the 32 high ones of the same bytes) for each of
+/// `owned` rows. For usual x: codes times x first, then the step, and the minimum times the sum of x. Otherwise, and
+/// where the row ends in the block: value by value.
 template <int owned>
 __device__ inline void take_lots(float (&sum)[owned][2], const Lot (&lot)[owned], const Tile& tile, bool usual, int n, int group, int key,
                                 Index left) {
@@ -147,9 +150,9 @@ __device__ inline void take_lots(float (&sum)[owned][2], const Lot (&lot)[owned]
   }
 }
 
-/// Two warps sum `owned` rows, by turns of eight super-blocks: four lanes a super-block, 32 bytes of codes each; then a tree over the
-/// lanes, and the two sums in order. The warps of a block share x, a tile of which stands in shared memory at a time; all of them
-/// come to every barrier.
+/// Two warps sum `owned` rows, alternating by eight super-blocks: four lanes a super-block, 32 bytes of codes each;
+/// then a tree over the lanes, and the two sums in order. The warps of a block share a tile of x in shared memory, so
+/// that all of them must reach every barrier.
 template <int owned>
 __global__ void __launch_bounds__(kThreads) q4k_gemv_kernel(Q4kGemv a) {
   float4* const x = dynamic_shared<float4>();
@@ -161,7 +164,7 @@ __global__ void __launch_bounds__(kThreads) q4k_gemv_kernel(Q4kGemv a) {
   const Index count = q4_k::blocks_of(a.k);
   float sum[owned][2] = {};
   for (Index first = 0; first < count; first += kTileBlocks) {
-    // The barrier within comes after the tile before has been read.
+    // The barrier inside stage() follows the last read of the previous tile.
     const bool usual = stage(a, first, tile);
     __syncthreads();
     const int here = static_cast<int>(min(Index{kTileBlocks}, count - first));
@@ -195,11 +198,8 @@ void run(const ops::Q4KGemvArgs& args, Device& device) {
 
 std::optional<std::string> refuse(const ops::Q4KGemvArgs& args) { return refuse_bytes(args.blocks.data()); }
 
-const KernelRegistration warp_per_two_rows{{.op = "q4_k_gemv",
-                                            .id = "q4_k_gemv/" ASSAY_CUDA_NAME "/warp_per_two_rows",
-                                            .backend = kCudaBackend,
+const KernelRegistration warp_per_two_rows{{.id = "q4_k_gemv/" ASSAY_CUDA_NAME "/warp_per_two_rows",
                                             .arithmetic = {.functions = FunctionLibrary::cuda},
-                                            .source = "kernels/cuda/q4_k_gemv.cu",
                                             .summary = "a warp sums two rows, 64 codes a lane at a time; x in shared memory, 8192 values at a time",
                                             .run = &run_typed<ops::Q4KGemvArgs, &run>,
                                             .refuse = &refuse_typed<ops::Q4KGemvArgs, &refuse>}};

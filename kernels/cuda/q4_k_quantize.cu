@@ -21,7 +21,7 @@ struct Q4kQuantize {
 
 constexpr unsigned kAllLanes = 0xffffffffU;
 
-/// Over the lanes whose numbers differ from this one's in the bits of `from` to `to` - 1.
+/// Reduces over the lanes whose numbers differ from this lane's in the bits of `from` to `to` - 1.
 template <int from, int to>
 __device__ inline float largest(float value) {
 #pragma unroll
@@ -32,7 +32,7 @@ __device__ inline float largest(float value) {
   return value;
 }
 
-/// Near the code by a product with the reciprocal; comparisons that are exact correct it.
+/// Returns the code of v: a product with the reciprocal approximates it, and exact comparisons correct it.
 __device__ inline unsigned code_of(float v, float step, float inverse) {
   int q = min(static_cast<int>(__fmaf_rn(v, inverse, 0.5f)), 15);
   const float two_q = static_cast<float>(2 * q), twice = v + v;
@@ -41,8 +41,8 @@ __device__ inline unsigned code_of(float v, float step, float inverse) {
   return static_cast<unsigned>(q);
 }
 
-/// A warp per super-block, eight neighbouring values a lane: four lanes hold a sub-block. Lane l stores the word of codes
-/// that it shares with lane l ^ 4, whose values are 32 away; lane 0 stores the first four words.
+/// One warp per super-block, eight neighbouring values a lane: four lanes hold a sub-block. Lane l stores the word of
+/// codes that it shares with lane l ^ 4, whose values are 32 away; lane 0 stores the first four words.
 __global__ void __launch_bounds__(256) q4k_quantize_kernel(Q4kQuantize a) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const Index count = q4_k::blocks_of(a.k);
@@ -119,11 +119,8 @@ void run(const ops::Q4KQuantizeArgs& args, Device& device) {
 
 std::optional<std::string> refuse(const ops::Q4KQuantizeArgs& args) { return refuse_bytes(args.blocks.data()); }
 
-const KernelRegistration warp_per_block{{.op = "q4_k_quantize",
-                                         .id = "q4_k_quantize/" ASSAY_CUDA_NAME "/warp_per_block",
-                                         .backend = kCudaBackend,
+const KernelRegistration warp_per_block{{.id = "q4_k_quantize/" ASSAY_CUDA_NAME "/warp_per_block",
                                          .arithmetic = {.functions = FunctionLibrary::cuda},
-                                         .source = "kernels/cuda/q4_k_quantize.cu",
                                          .summary = "a warp per super-block, eight values a lane, minima and maxima by shuffles",
                                          .run = &run_typed<ops::Q4KQuantizeArgs, &run>,
                                          .refuse = &refuse_typed<ops::Q4KQuantizeArgs, &refuse>}};

@@ -11,17 +11,18 @@ inline constexpr std::string_view kRegisterTiled =
 namespace register_tiled_detail {
 
 constexpr int kTile = 128, kDepth = 8;
-/// Of a row of a tile. The pad keeps the transposing stores of a warp in different banks, and rows aligned to 16 bytes.
+/// Pitch of a row of a tile. The pad puts the transposing stores of a warp in different banks, and aligns rows to 16
+/// bytes.
 constexpr int kPitch = kTile + 4;
 
-/// One operand's way into shared memory, where it lies as [depth][kPitch]. The matrix has k along its rows (k_inner:
+/// Moves one operand into shared memory, laid out as [depth][kPitch]. The matrix has k along its rows (k_inner:
 /// [extent, k]) or across them ([k, extent]). A thread moves four neighbours of a row; `aligned`: as one vector.
 template <bool k_inner, bool aligned>
 struct Operand {
-  const float* at;  ///< where the next four lie
-  Index step;       ///< from tile to tile
-  int row, column;  ///< of them, in the tile as the matrix has it
-  int inside;       ///< how many of a row of the tile lie within `extent`; at k_inner, 0 for rows outside
+  const float* at;  ///< address of the next four
+  Index step;       ///< distance between tiles
+  int row, column;  ///< position of the four in the tile, as the matrix is laid out
+  int inside;       ///< number of elements of a row of the tile within `extent`; with k_inner, 0 for rows outside
 
   __device__ Operand(const float* matrix, Index ld, int extent, int first) {
     constexpr int kVectorsPerRow = (k_inner ? kDepth : kTile) / 4;
@@ -31,7 +32,7 @@ struct Operand {
     step = k_inner ? kDepth : kDepth * ld;
     inside = k_inner ? (first + row < extent ? kDepth : 0) : extent - first;
   }
-  /// The next four, zeros outside; `k_left` is what is left of k.
+  /// Returns the next four, with zeros outside; `k_left` is the rest of k.
   __device__ float4 load(int k_left) {
     const int rows = k_inner ? kTile : k_left, columns = k_inner ? min(inside, k_left) : inside;
     const int valid = row < rows ? columns - column : 0;
@@ -53,7 +54,7 @@ struct Operand {
   }
 };
 
-/// Eight elements of a row of a tile: four at `at`, four at `at + step`.
+/// Loads eight elements of a row of a tile: four at `at`, four at `at + step`.
 __device__ inline void load8(float (&v)[8], const float* row, int at, int step) {
   const float4 low = *reinterpret_cast<const float4*>(row + at);
   const float4 high = *reinterpret_cast<const float4*>(row + at + step);
@@ -61,7 +62,7 @@ __device__ inline void load8(float (&v)[8], const float* row, int at, int step) 
   v[4] = high.x, v[5] = high.y, v[6] = high.z, v[7] = high.w;
 }
 
-/// Sums v to elements (row, column..column+3) of C, where they exist.
+/// Stores sums v to those of the elements (row, column..column+3) of C that exist.
 template <bool aligned, class Epilogue>
 __device__ inline void store4(const Product& p, const Epilogue& epilogue, int row, int column, const float* v) {
   if (row >= p.m) return;
@@ -75,11 +76,11 @@ __device__ inline void store4(const Product& p, const Epilogue& epilogue, int ro
     if (column + j < p.n) at[j] = epilogue(v[j], row, column + j);
 }
 
-/// C from operands that load and store as Operand does; `p` has its extents and C.
+/// Computes C from operands that load and store as Operand does; `p` gives the extents and C.
 ///
-/// Warps lie 4x2 on the block, 32x64 outputs each; lanes 4x8 on the warp. A thread has rows 4y..4y+3 and 16+4y..,
-/// columns 4x..4x+3 and 32+4x.. of its warp's outputs, so that a warp reads 64 and 128 contiguous bytes of a tile's
-/// row.
+/// Warps form a 4x2 grid on the block, 32x64 outputs each; lanes form a 4x8 grid on the warp. A thread owns rows
+/// 4y..4y+3 and 16+4y.., columns 4x..4x+3 and 32+4x.. of its warp's outputs, so that a warp reads 64 and 128 contiguous
+/// bytes of a tile's row.
 template <bool aligned, class A, class B, class Epilogue = Plain>
 __device__ inline void register_tiled_block(const Product& p, A a, B b, const Epilogue& epilogue = {}) {
   ASSAY_SHARED(__align__(16) float, a_tile, [2][kDepth][kPitch]);
@@ -106,7 +107,7 @@ __device__ inline void register_tiled_block(const Product& p, A a, B b, const Ep
         for (int j = 0; j < 8; ++j) sums[i][j] += left[i] * right[j];
     }
     stage ^= 1;
-    // The other stage was last read before the barrier that ended the previous round.
+    // The barrier that ended the previous iteration follows the last read of the other stage.
     a.store(a_tile[stage], next_a);
     b.store(b_tile[stage], next_b);
     __syncthreads();

@@ -16,11 +16,8 @@ void run(const ops::ResidualAddArgs& args, Device& device) {
   map(map_of(args.y, args.x, args.r), ResidualAdd{static_cast<float>(args.alpha)}, device);
 }
 
-const KernelRegistration vectors_kernel{{.op = "residual_add",
-                                         .id = "residual_add/" ASSAY_CUDA_NAME "/vectors",
-                                         .backend = kCudaBackend,
+const KernelRegistration vectors_kernel{{.id = "residual_add/" ASSAY_CUDA_NAME "/vectors",
                                          .arithmetic = {.functions = FunctionLibrary::cuda},
-                                         .source = "kernels/cuda/residual_add.cu",
                                          .summary = "one pass, 16 bytes a thread where rows are aligned",
                                          .run = &run_typed<ops::ResidualAddArgs, &run>}};
 

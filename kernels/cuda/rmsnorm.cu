@@ -6,8 +6,8 @@ namespace assay::ASSAY_CUDA_NAMESPACE::of_rmsnorm {
 namespace {
 
 /// rrms[i] = 1 / sqrt(sum_j x[i,j]² / n + eps), y[i,j] = x[i,j] rrms[i] weight[j]. x, y (rows,n): S, rows dense; weight
-/// (n), rrms (rows): float32; y and rrms share no memory with x and weight. Offsets take 64 bits. The second pass over a
-/// row finds it in the cache. Error: n terms in any order, rsqrtf.
+/// (n), rrms (rows): float32; y and rrms share no memory with x and weight. Offsets take 64 bits. The second pass over
+/// a row hits the cache. Error: n terms in any order, rsqrtf.
 template <class S>
 struct Rmsnorm {
   Index rows, n;
@@ -55,12 +55,9 @@ void run(const ops::RmsnormArgs& args, Device& device) {
 
 template <class S>
 KernelRegistration add(std::string_view id) {
-  return KernelRegistration({.op = "rmsnorm",
-                             .id = id,
-                             .backend = kCudaBackend,
+  return KernelRegistration({.id = id,
                              .arithmetic = {.functions = FunctionLibrary::cuda},
                              .storage = dtype_of<S>,
-                             .source = "kernels/cuda/rmsnorm.cu",
                              .summary = "a warp a row of up to 1024 elements, else a block; four elements a thread",
                              .run = &run_typed<ops::RmsnormArgs, &run<S>>});
 }

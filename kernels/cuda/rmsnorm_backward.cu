@@ -1,4 +1,4 @@
-// Gradients of rmsnorm with CUDA: dx a warp or a block a row; dweight a block for 32 columns.
+// Gradients of rmsnorm with CUDA: dx by a warp or a block per row, dweight by a block per 32 columns.
 #include "kernels/cuda/rows.cuh"
 #include "ops/rmsnorm_backward.hpp"
 
@@ -6,9 +6,9 @@ namespace assay::ASSAY_CUDA_NAMESPACE::of_rmsnorm_backward {
 namespace {
 
 /// With a = dy weight and xn = x rrms: dx[i,j] = rrms[i] (a[i,j] - xn[i,j] sum_k a[i,k] xn[i,k] / n), dweight[j] =
-/// sum_i dy[i,j] xn[i,j]. x, dy, dx (rows,n): float32, rows dense; weight, dweight (n), rrms (rows). dx and dweight share no
-/// memory with the inputs or each other. Offsets take 64 bits. Sums over n and over rows in orders that depend on the
-/// shape alone; no atomics.
+/// sum_i dy[i,j] xn[i,j]. x, dy, dx (rows,n): float32, rows dense; weight, dweight (n), rrms (rows). dx and dweight
+/// share no memory with the inputs or each other. Offsets take 64 bits. Orders of sums over n and over rows depend on
+/// the shape alone; no atomics.
 struct RmsnormBackward {
   Index rows, n;
   const float* x;
@@ -87,11 +87,8 @@ void run(const ops::RmsnormBackwardArgs& args, Device& device) {
   launch(&rmsnorm_dweight_kernel, {dim3(blocks_for(args.n, kColumns)), dim3(kColumns, kRowGroups)}, device, a);
 }
 
-const KernelRegistration rows{{.op = "rmsnorm_backward",
-                               .id = "rmsnorm_backward/" ASSAY_CUDA_NAME "/rows",
-                               .backend = kCudaBackend,
+const KernelRegistration rows{{.id = "rmsnorm_backward/" ASSAY_CUDA_NAME "/rows",
                                .arithmetic = {.functions = FunctionLibrary::cuda},
-                               .source = "kernels/cuda/rmsnorm_backward.cu",
                                .summary = "dx a warp or a block a row; dweight a block for 32 columns, 8 threads a column",
                                .run = &run_typed<ops::RmsnormBackwardArgs, &run>}};
 

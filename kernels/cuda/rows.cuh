@@ -1,5 +1,5 @@
-// Shared by kernels over rows: a warp or a block for a row, four elements a thread at a time, and sums and maxima over
-// the threads of a row whose order depends on nothing but the row's length.
+// Building blocks of kernels over rows: a warp or a block per row, four elements a thread at a time, and sums and
+// maxima over the threads of a row, whose order depends on the row's length alone.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace assay::ASSAY_CUDA_NAMESPACE {
 
-inline constexpr int kRowThreads = 256;  ///< of a block
-inline constexpr Index kWarpRow = 1024;  ///< rows of up to this many elements get a warp, longer ones a block
+inline constexpr int kRowThreads = 256;  ///< per block
+inline constexpr Index kWarpRow = 1024;  ///< rows of up to kWarpRow elements get a warp, longer ones a block
 
 /// Four elements of 4 or 2 bytes, loaded and stored as one word of 16 or 8.
 template <class S>
@@ -22,7 +22,7 @@ struct alignas(4 * sizeof(S)) Four {
   S at[4];
 };
 
-/// Elements j..j+3 of a row of n; those behind its end are `beyond`. `aligned`: rows start at a multiple of 4 elements.
+/// Loads elements j..j+3 of a row of n, with `beyond` past its end. `aligned`: rows start at multiples of 4 elements.
 template <class S>
 __device__ inline float4 load4(const S* row, Index j, Index n, bool aligned, float beyond = 0.0f) {
   if (aligned && j + 4 <= n) {
@@ -47,7 +47,7 @@ __device__ inline void store4(S* row, Index j, Index n, bool aligned, float4 v) 
   if (j + 3 < n) store(row[j + 3], v.w);
 }
 
-/// True where every row of a matrix (or the vector) starts at a multiple of 4 elements.
+/// Returns true if every row of a matrix (or the vector) starts at a multiple of 4 elements.
 template <class S>
 bool rows_aligned(const S* data, Index row_stride) {
   return reinterpret_cast<std::uintptr_t>(data) % (4 * sizeof(S)) == 0 && row_stride % 4 == 0;
@@ -56,13 +56,13 @@ bool rows_aligned(const S* data, Index row_stride) {
 struct Plus {
   __device__ float operator()(float a, float b) const { return a + b; }
 };
-/// Maximum that a NaN does not leave.
+/// Maximum of a and b that treats NaN by position: NaN if a is NaN, a if b is NaN.
 struct Larger {
   __device__ float operator()(float a, float b) const { return a < b ? b : a; }
 };
 
-/// The reduction of every thread's value over the `threads` threads of a row, in all of them. 32: a whole warp takes part.
-/// kRowThreads: the whole block does, and `scratch` is shared memory for one float a warp.
+/// Returns the reduction over the `threads` threads of a row, in all of them. 32: a whole warp takes part. kRowThreads:
+/// the whole block takes part, and `scratch` is shared memory for one float a warp.
 template <int threads, class Operation>
 __device__ inline float reduce_row(float value, float* scratch) {
   const Operation operation;
@@ -80,7 +80,7 @@ __device__ inline float reduce_row(float value, float* scratch) {
   return value;
 }
 
-/// Starts kernel<32> with a warp a row or kernel<kRowThreads> with a block a row.
+/// Starts kernel<32> with a warp per row or kernel<kRowThreads> with a block per row.
 template <class Warp, class Block, class Args>
 void launch_rows(Warp warp, Block block, Index rows, Index n, Device& device, const Args& args) {
   if (rows == 0) return;
@@ -88,7 +88,7 @@ void launch_rows(Warp warp, Block block, Index rows, Index n, Device& device, co
   else launch(block, {dim3(static_cast<unsigned>(rows)), dim3(kRowThreads)}, device, args);
 }
 
-/// The row of this thread, and its place in it.
+/// Returns the row of this thread, and the thread's place in the row.
 template <int threads>
 __device__ inline Index own_row() {
   return (Index{blockIdx.x} * blockDim.x + threadIdx.x) / (threads == 32 ? 32 : static_cast<int>(blockDim.x));
@@ -97,7 +97,7 @@ template <int threads>
 __device__ inline int own_place() {
   return static_cast<int>(threadIdx.x) % (threads == 32 ? 32 : static_cast<int>(blockDim.x));
 }
-/// Threads that share this row.
+/// Threads per row.
 template <int threads>
 __device__ inline int row_threads() {
   return threads == 32 ? 32 : static_cast<int>(blockDim.x);

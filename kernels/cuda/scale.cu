@@ -15,11 +15,8 @@ void run(const ops::ScaleArgs& args, Device& device) {
   map(map_of(args.y, args.x), Scale{static_cast<float>(args.alpha)}, device);
 }
 
-const KernelRegistration vectors_kernel{{.op = "scale",
-                                         .id = "scale/" ASSAY_CUDA_NAME "/vectors",
-                                         .backend = kCudaBackend,
+const KernelRegistration vectors_kernel{{.id = "scale/" ASSAY_CUDA_NAME "/vectors",
                                          .arithmetic = {.functions = FunctionLibrary::cuda},
-                                         .source = "kernels/cuda/scale.cu",
                                          .summary = "one pass, 16 bytes a thread where rows are aligned",
                                          .run = &run_typed<ops::ScaleArgs, &run>}};
 

@@ -15,11 +15,8 @@ struct Silu {
 /// y[i,j] = x[i,j] sigmoid(x[i,j]); x, y (m,n) float32, row-major, any leading dimension, apart. 8 m n bytes.
 void run(const ops::SiluArgs& args, Device& device) { map(map_of(args.y, args.x), Silu{}, device); }
 
-const KernelRegistration vectors_kernel{{.op = "silu",
-                                         .id = "silu/" ASSAY_CUDA_NAME "/vectors",
-                                         .backend = kCudaBackend,
+const KernelRegistration vectors_kernel{{.id = "silu/" ASSAY_CUDA_NAME "/vectors",
                                          .arithmetic = {.functions = FunctionLibrary::cuda},
-                                         .source = "kernels/cuda/silu.cu",
                                          .summary = "one pass, 16 bytes a thread where rows are aligned",
                                          .run = &run_typed<ops::SiluArgs, &run>}};
 

@@ -1,4 +1,4 @@
-// dx = dy times the slope of x sigmoid(x).
+// dx = dy times the derivative of x sigmoid(x).
 #include "kernels/cuda/elementwise.cuh"
 #include "ops/silu_backward.hpp"
 
@@ -20,11 +20,8 @@ void run(const ops::SiluBackwardArgs& args, Device& device) {
   map(map_of(args.dx, args.x, args.dy), SiluBackward{}, device);
 }
 
-const KernelRegistration vectors_kernel{{.op = "silu_backward",
-                                         .id = "silu_backward/" ASSAY_CUDA_NAME "/vectors",
-                                         .backend = kCudaBackend,
+const KernelRegistration vectors_kernel{{.id = "silu_backward/" ASSAY_CUDA_NAME "/vectors",
                                          .arithmetic = {.functions = FunctionLibrary::cuda},
-                                         .source = "kernels/cuda/silu_backward.cu",
                                          .summary = "one pass, 16 bytes a thread where rows are aligned",
                                          .run = &run_typed<ops::SiluBackwardArgs, &run>}};
 

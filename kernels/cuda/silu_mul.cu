@@ -42,12 +42,9 @@ void run(const SiluMulArgs& args, Device& device) {
 
 template <class S>
 KernelRegistration vectors(std::string_view id) {
-  return KernelRegistration({.op = "silu_mul",
-                             .id = id,
-                             .backend = kCudaBackend,
+  return KernelRegistration({.id = id,
                              .arithmetic = {.functions = FunctionLibrary::cuda},
                              .storage = dtype_of<S>,
-                             .source = "kernels/cuda/silu_mul.cu",
                              .summary = "one pass, four elements a thread",
                              .run = &run_typed<SiluMulArgs, &run<S>>});
 }

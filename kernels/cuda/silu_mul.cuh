@@ -1,11 +1,11 @@
-// Shared by the gate of SwiGLU and its gradients: rows of four elements a thread, and the sigmoid.
+// Rows of four elements a thread, and the sigmoid, shared by the gate of SwiGLU and its gradients.
 #pragma once
 
 #include "kernels/cuda/rows.cuh"
 
 namespace assay::ASSAY_CUDA_NAMESPACE {
 
-/// A matrix of rows n wide, and whether its rows start at multiples of 4 elements.
+/// A matrix with rows of width n, and whether its rows start at multiples of 4 elements.
 template <class S>
 struct GateRows {
   S* data;
@@ -18,13 +18,13 @@ GateRows<S> gate_rows(const V& view) {
   return {data, row_stride(view), rows_aligned(data, row_stride(view))};
 }
 
-/// sigmoid(x), 1 - sigmoid(x) by exp(-|x|), which never overflows.
+/// Returns sigmoid(x) and 1 - sigmoid(x) by exp(-|x|), which never overflows.
 __device__ inline float2 sigmoid_and_rest(float x) {
   const float power = expf(-fabsf(x)), larger = 1.0f / (1.0f + power), smaller = power * larger;
   return x < 0.0f ? make_float2(smaller, larger) : make_float2(larger, smaller);
 }
 
-/// Blocks for so many elements; each thread goes on by the whole grid.
+/// Returns the launch shape for rows * n elements; threads stride by the whole grid.
 inline LaunchShape gate_shape(Index rows, Index n) {
   return {dim3(static_cast<unsigned>(std::min<Index>(blocks_for(rows * ((n + 3) / 4), kRowThreads), 65536))), dim3(kRowThreads)};
 }

@@ -45,11 +45,8 @@ void run(const ops::SiluMulBackwardArgs& args, Device& device) {
   launch(&silu_mul_backward_kernel, gate_shape(args.rows, args.n), device, a);
 }
 
-const KernelRegistration vectors_kernel{{.op = "silu_mul_backward",
-                                         .id = "silu_mul_backward/" ASSAY_CUDA_NAME "/vectors",
-                                         .backend = kCudaBackend,
+const KernelRegistration vectors_kernel{{.id = "silu_mul_backward/" ASSAY_CUDA_NAME "/vectors",
                                          .arithmetic = {.functions = FunctionLibrary::cuda},
-                                         .source = "kernels/cuda/silu_mul_backward.cu",
                                          .summary = "both gradients in one pass, four elements a thread",
                                          .run = &run_typed<ops::SiluMulBackwardArgs, &run>}};
 

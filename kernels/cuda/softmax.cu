@@ -1,13 +1,14 @@
-// Softmax of rows, a warp or a block a row, in one pass over memory for the maximum and the sum.
+// Softmax of rows, a warp or a block per row, with one pass over memory for the maximum and the sum.
 #include "kernels/cuda/rows.cuh"
 #include "ops/softmax.hpp"
 
 namespace assay::ASSAY_CUDA_NAMESPACE::of_softmax {
 namespace {
 
-/// y[i,j] = exp(x[i,j] - m) / sum_k exp(x[i,k] - m), m = max_k x[i,k]; zeros where all of a row is -inf. x, y (rows,n):
-/// float32, rows dense; they share no memory. Offsets take 64 bits. A thread rescales its sum where its maximum grows
-/// (Milakov & Gimelshein, arXiv:1805.02867): at most once for 128 entries of the row, and once more for the row's maximum.
+/// y[i,j] = exp(x[i,j] - m) / sum_k exp(x[i,k] - m), m = max_k x[i,k]; zeros if all of a row is -inf. x, y (rows,n):
+/// float32, rows dense; they share no memory. Offsets take 64 bits. A thread rescales its sum when its maximum grows
+/// (Milakov & Gimelshein, arXiv:1805.02867): at most once per 128 entries of the row, and once more for the row's
+/// maximum.
 struct Softmax {
   Index rows, n;
   const float* x;
@@ -29,7 +30,7 @@ __global__ void __launch_bounds__(kRowThreads) softmax_kernel(Softmax a) {
   for (Index j = first; j < a.n; j += step) {
     const float4 v = load4(x, j, a.n, a.x_aligned, -INFINITY);
     const float grown = larger(larger(own, larger(v.x, v.y)), larger(v.z, v.w));
-    // Nothing but -inf so far: the sum stays 0, or NaN where a NaN came.
+    // -inf only so far: the sum stays 0, or NaN after a NaN.
     const float shift = grown == -INFINITY ? 0.0f : grown;
     if (own < grown && own > -INFINITY) sum *= expf(own - grown);
     sum += expf(v.x - shift) + expf(v.y - shift) + (expf(v.z - shift) + expf(v.w - shift));
@@ -55,11 +56,8 @@ void run(const ops::SoftmaxArgs& args, Device& device) {
   launch_rows(&softmax_kernel<32>, &softmax_kernel<kRowThreads>, args.rows, args.n, device, a);
 }
 
-const KernelRegistration online{{.op = "softmax",
-                                 .id = "softmax/" ASSAY_CUDA_NAME "/online",
-                                 .backend = kCudaBackend,
+const KernelRegistration online{{.id = "softmax/" ASSAY_CUDA_NAME "/online",
                                  .arithmetic = {.functions = FunctionLibrary::cuda, .online_tile = 128},
-                                 .source = "kernels/cuda/softmax.cu",
                                  .summary = "maximum and sum in one pass, a warp a row of up to 1024 entries, else a block",
                                  .run = &run_typed<ops::SoftmaxArgs, &run>}};
 

@@ -1,4 +1,4 @@
-// Gradient of softmax, a warp or a block a row.
+// Gradient of softmax, a warp or a block per row.
 #include "kernels/cuda/rows.cuh"
 #include "ops/softmax_backward.hpp"
 
@@ -47,11 +47,8 @@ void run(const ops::SoftmaxBackwardArgs& args, Device& device) {
   launch_rows(&softmax_backward_kernel<32>, &softmax_backward_kernel<kRowThreads>, args.rows, args.n, device, a);
 }
 
-const KernelRegistration rows{{.op = "softmax_backward",
-                               .id = "softmax_backward/" ASSAY_CUDA_NAME "/rows",
-                               .backend = kCudaBackend,
+const KernelRegistration rows{{.id = "softmax_backward/" ASSAY_CUDA_NAME "/rows",
                                .arithmetic = {.functions = FunctionLibrary::cuda},
-                               .source = "kernels/cuda/softmax_backward.cu",
                                .summary = "a warp a row of up to 1024 entries, else a block; four entries a thread",
                                .run = &run_typed<ops::SoftmaxBackwardArgs, &run>}};
 

@@ -1,5 +1,5 @@
-// The formats in which tensors are stored, as device code loads and stores them: float, Half, BFloat16. Arithmetic is
-// float32; a store rounds to nearest.
+// Device-side loads and stores by storage format: float, Half, BFloat16. Arithmetic is float32; a store rounds to
+// nearest.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -10,8 +10,8 @@ namespace assay::ASSAY_CUDA_NAMESPACE {
 
 inline constexpr std::string_view kTf32Wmma =
     "TF32 tensor cores (WMMA 16x16x8), 128x128 block, 64x64 a warp, depth 32, three asynchronous stages";
-/// Inputs rounded to nearest; sums truncated in blocks of four products: what is known of A100, and no better than what
-/// is known of later ones (runtime/cuda_host/wmma.hpp has the source).
+/// Inputs are rounded to nearest; sums are truncated in blocks of four products. This is documented for A100; later
+/// devices are assumed no better (runtime/cuda_host/wmma.hpp gives the source).
 inline constexpr Arithmetic kTf32Arithmetic{.inputs = Format::tf32, .accumulation = Rounding::toward_zero, .block = 4, .functions = FunctionLibrary::cuda};
 
 namespace tf32_wmma_detail {
@@ -21,18 +21,18 @@ namespace wmma = nvcuda::wmma;
 constexpr int kTile = 128, kDepth = 32, kStages = 3, kThreads = 128;
 constexpr int kOutputPitch = kTile + 4;
 
-/// How an operand lies in shared memory: as in its matrix, k along the rows ([kTile][kDepth]) or across them
-/// ([kDepth][kTile]). With these pads the 32 lanes of a fragment's load meet 32 different banks.
+/// Shared-memory layout of an operand, as in its matrix: k along the rows ([kTile][kDepth]) or across them
+/// ([kDepth][kTile]). With these pads the 32 lanes of a fragment's load access 32 different banks.
 template <bool k_inner>
 struct Tile {
   static constexpr int kRows = k_inner ? kTile : kDepth, kColumns = k_inner ? kDepth : kTile;
   static constexpr int kPitch = kColumns + (k_inner ? 4 : 8), kFloats = kRows * kPitch;
 
-  /// Offset of element (i of the tile's extent, q of its depth).
+  /// Returns the offset of element (i of the tile's extent, q of its depth).
   __device__ static constexpr int at(int i, int q) { return k_inner ? i * kPitch + q : q * kPitch + i; }
 
   /// Starts the copy of the tile whose first elements are `first` along the extent and k0 along k; zeros outside.
-  /// `width`: 4 where rows start at 16 bytes, else 1.
+  /// `width`: 4 if rows start at multiples of 16 bytes, else 1.
   template <int width>
   __device__ static void copy(float* tile, const float* matrix, Index ld, int first, int k0, int extent, int k) {
     constexpr int kPerRow = kColumns / width, kRowStep = kThreads / kPerRow;
@@ -42,7 +42,7 @@ struct Tile {
     int row = static_cast<int>(threadIdx.x) / kPerRow;
     const float* from = matrix + (row0 + row) * ld + column0 + column;
     float* to = tile + row * kPitch + column;
-#pragma unroll 1  // registers are for the sums
+#pragma unroll 1  // registers are needed for the sums
     for (; row < kRows; row += kRowStep) {
       const int valid = row < rows ? columns - column : 0;
       if (valid >= width) {
@@ -70,7 +70,8 @@ __global__ void __launch_bounds__(kThreads, 2) tf32_wmma_kernel(Product p) {
   const int row0 = static_cast<int>(blockIdx.y) * kTile, column0 = static_cast<int>(blockIdx.x) * kTile;
   const int warp = static_cast<int>(threadIdx.x) / 32, y = warp / 2 * 64, x = warp % 2 * 64;
   const int tiles = (p.k + kDepth - 1) / kDepth;
-  // Every thread commits one batch a tile, empty past the last, so that the count of batches to wait for is constant.
+  // Every thread commits one batch a tile, empty past the last tile, so that the count of batches to wait for is
+  // constant.
   const auto fetch = [&](int tile) {
     if (tile < tiles) {
       TileA::template copy<width>(a_stage(tile % kStages), p.a, p.a_ld, row0, tile * kDepth, p.m, p.k);
@@ -88,7 +89,7 @@ __global__ void __launch_bounds__(kThreads, 2) tf32_wmma_kernel(Product p) {
   for (int tile = 0; tile < kStages - 1; ++tile) fetch(tile);
   for (int tile = 0; tile < tiles; ++tile) {
     __pipeline_wait_prior(kStages - 2);
-    // This tile has come for all threads, and all are done with the stage of the tile before, which is filled next.
+    // The tile has arrived for all threads, and all have read the stage of the previous tile, which is refilled next.
     __syncthreads();
     fetch(tile + kStages - 1);
     const float* const a_tile = a_stage(tile % kStages);
@@ -115,7 +116,7 @@ __global__ void __launch_bounds__(kThreads, 2) tf32_wmma_kernel(Product p) {
       }
     }
   }
-  // C need not be aligned as fragments must be, nor end with a tile: it goes out through shared memory.
+  // C may be misaligned for fragments and end within a tile: store through shared memory.
   __pipeline_wait_prior(0);
   __syncthreads();
 #pragma unroll

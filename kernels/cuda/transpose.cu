@@ -8,9 +8,9 @@ namespace {
 using ops::TransposeArgs;
 
 const KernelRegistration elementwise_copy{copy_kernel<TransposeArgs, true, false, &elementwise>(
-    "transpose", "transpose/" ASSAY_CUDA_NAME "/elementwise", "one thread an element, along rows of src")};
+    "transpose/" ASSAY_CUDA_NAME "/elementwise", "one thread an element, along rows of src")};
 const KernelRegistration tiled32_copy{copy_kernel<TransposeArgs, true, true, &tiled32>(
-    "transpose", "transpose/" ASSAY_CUDA_NAME "/tiled32", "32x32 tiles through shared memory")};
+    "transpose/" ASSAY_CUDA_NAME "/tiled32", "32x32 tiles through shared memory")};
 
 }  // namespace
 }  // namespace assay::ASSAY_CUDA_NAMESPACE::of_transpose

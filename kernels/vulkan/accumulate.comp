@@ -1,4 +1,5 @@
-// dst[i,j] += alpha src[i,j], fused; dst is bound as input and as output, and every invocation reads what it writes.
+// dst[i,j] += alpha src[i,j], fused; dst is bound as input and as output, and every invocation reads only what it
+// writes.
 #pragma shaders accumulate_vectors
 #include "float_controls.glsl"
 #define INPUTS 2

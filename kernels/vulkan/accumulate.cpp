@@ -15,11 +15,8 @@ void run(const ops::AccumulateArgs& args, Device& device) {
 
 std::optional<std::string> refuse(const ops::AccumulateArgs& args) { return refuse_large(args.dst, args.src); }
 
-const KernelRegistration vectors_kernel{{.op = "accumulate",
-                                         .id = "accumulate/vulkan/vectors",
-                                         .backend = Backend::vulkan,
+const KernelRegistration vectors_kernel{{.id = "accumulate/vulkan/vectors",
                                          .arithmetic = kShaderArithmetic,
-                                         .source = "kernels/vulkan/accumulate.comp",
                                          .summary = "one pass, 16 bytes an invocation where rows are aligned",
                                          .run = &run_typed<ops::AccumulateArgs, &run>,
                                          .refuse = &refuse_typed<ops::AccumulateArgs, &refuse>}};

@@ -32,11 +32,8 @@ std::optional<std::string> refuse(const ops::AdamwStepArgs& args) {
   return refuse_large(args.p, args.m, args.v, args.g);
 }
 
-const KernelRegistration elementwise{{.op = "adamw_step",
-                                      .id = "adamw_step/vulkan/elementwise",
-                                      .backend = Backend::vulkan,
+const KernelRegistration elementwise{{.id = "adamw_step/vulkan/elementwise",
                                       .arithmetic = kShaderArithmetic,
-                                      .source = "kernels/vulkan/adamw_step.comp",
                                       .summary = "one parameter an invocation, one pass",
                                       .run = &run_typed<ops::AdamwStepArgs, &run>,
                                       .refuse = &refuse_typed<ops::AdamwStepArgs, &refuse>}};

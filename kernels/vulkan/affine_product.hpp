@@ -1,4 +1,4 @@
-// Products with a scale and an addend (AFFINE of product.glsl), launched from their neutral description.
+// Products with a scale and an addend (AFFINE of product.glsl), launched from their back-end-independent description.
 #pragma once
 
 #include "kernels/affine_product.hpp"
@@ -13,7 +13,7 @@ struct AffinePush {
   float scale;
 };
 
-/// One algorithm's shaders by what is transposed: none, B, A. A null pointer: a form that the operation has no use for.
+/// The shaders of one algorithm by transposed operand: none, B, A. Null: the operation does not use the form.
 struct ProductShaders {
   const Shader* plain = nullptr;
   const Shader* b_transposed = nullptr;
@@ -52,14 +52,12 @@ void multiply(const AffineProduct& x, Device& device) {
                    .groups = {groups(x.n(), shaders.tile), groups(x.m(), shaders.tile), 1}});
 }
 
-/// The registry's row of an operation that is made of products by tiles; `refuse` names the tensors that may reach too far.
+/// Returns the registry entry of an operation built from tiled products; `refuse` names the tensors that may be too
+/// large.
 template <class Args, void (*run)(const Args&, Device&), std::optional<std::string> (*refuse)(const Args&), Index tile>
-Kernel composed_kernel(std::string_view op, std::string_view id, std::string_view source, std::string_view summary) {
-  return {.op = op,
-          .id = id,
-          .backend = Backend::vulkan,
+Kernel composed_kernel(std::string_view id, std::string_view summary) {
+  return {.id = id,
           .arithmetic = kShaderArithmetic,
-          .source = source,
           .summary = summary,
           .run = &run_typed<Args, run>,
           .refuse = [](const Call& call) -> std::optional<std::string> {

@@ -1,12 +1,13 @@
-// y[i] = sum_j p_ij v[j], p = softmax(scale q k^T) over the keys that row i sees; logsumexp beside it. A workgroup takes 64
-// rows of one sequence and key-value head, and goes through its keys 64 at a time with an online softmax: where a row's
-// maximum grows, its sums are rescaled by exp(old maximum - new maximum). Nothing holds more scores than one tile.
+// y[i] = sum_j p_ij v[j], p = softmax(scale q k^T) over the keys that row i sees; also writes logsumexp. A workgroup
+// takes 64 rows of one sequence and key-value head, and iterates over its keys 64 at a time with an online softmax:
+// when a row's maximum grows, its sums are rescaled by exp(old maximum - new maximum). At most one tile of scores
+// exists at a time.
 #pragma shaders attention_tiled_64 WIDTH=64; attention_tiled_128 WIDTH=128; attention_tiled_256 WIDTH=256
 #extension GL_GOOGLE_include_directive : require
 #include "attention.glsl"
 #include "attention_tile.glsl"
 
-// Which the sums select by.
+// Number of visible keys per row; KEY_SEEN masks the sums by it.
 uvec4 seen;
 uint key0, b, g;
 
@@ -35,7 +36,7 @@ void main() {
       [[unroll]] for (uint e = 0; e < 4; ++e) {
         const bool visible = KEY_SEEN(e, lx * 4 + j);
         score[j][e] = visible ? scale * score[j][e] : -INFINITY;
-        top[e] = top[e] < score[j][e] ? score[j][e] : top[e];  // a NaN is no maximum: its weight is NaN
+        top[e] = top[e] < score[j][e] ? score[j][e] : top[e];  // NaN never becomes the maximum: its weight is NaN
       }
     barrier();  // products have been read
     staged[index] = top;

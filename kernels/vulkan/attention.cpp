@@ -75,36 +75,30 @@ std::optional<std::string> refuse_tiled(const AttentionArgs& args) {
   return refuse_large_tensors(args);
 }
 
-/// A tile of keys takes a turn for each element of a score, and two for each key.
+/// Each tile of keys takes an iteration per element of a score, and two per key.
 std::optional<std::string> refuse_naive(const AttentionArgs& args) {
   const Index turns = tiles_of(args.t) * (args.d + 1) + 6 * args.t;
   if (auto why = refuse_long((args.s + kMaxGroups - 1) / kMaxGroups * (turns + 5))) return why;
   return refuse_large_tensors(args);
 }
 
-/// Both rescale their sums after every 64 keys.
+/// Both shaders rescale their sums after every 64 keys.
 constexpr Arithmetic kOnlineShader = [] {
   Arithmetic arithmetic = kShaderArithmetic;
   arithmetic.online_tile = static_cast<int>(kTileRows);
   return arithmetic;
 }();
 
-const KernelRegistration naive{{.op = "attention",
-                                .id = "attention/vulkan/naive",
-                                .backend = Backend::vulkan,
+const KernelRegistration naive{{.id = "attention/vulkan/naive",
                                 .arithmetic = kOnlineShader,
-                                .source = "kernels/vulkan/attention_naive.comp",
                                 .summary = "a workgroup per query, 64 keys at a time",
                                 .run = &run_typed<AttentionArgs, &run_naive>,
                                 .refuse = &refuse_typed<AttentionArgs, &refuse_naive>,
                                 .automatic_above = kProductVolume}};
 
 const KernelRegistration tiled{
-    preferred({.op = "attention",
-               .id = "attention/vulkan/tiled",
-               .backend = Backend::vulkan,
+    preferred({.id = "attention/vulkan/tiled",
                .arithmetic = kOnlineShader,
-               .source = "kernels/vulkan/attention.comp",
                .summary = "online softmax, 64 queries by 64 keys, 4x4 scores in registers, vector loads where aligned",
                .run = &run_typed<AttentionArgs, &run_tiled>,
                .refuse = &refuse_typed<AttentionArgs, &refuse_tiled>,

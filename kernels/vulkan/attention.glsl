@@ -1,7 +1,7 @@
-// Tensors and push constants of attention's shaders. A tensor of [batch, position, head, element] is four words: where its
-// first element stands in its buffer, and the strides of the first three axes; elements of a head are side by side. A
-// workgroup serves the queries of one sequence that read one key-value head: row r is query r / group of head
-// g * group + r % group.
+// Tensors and push constants of attention's shaders. A tensor of [batch, position, head, element] is four words: the
+// offset of its first element in its buffer, and the strides of the first three axes; elements of a head are
+// contiguous. A workgroup serves the queries of one sequence that read one key-value head: row r is query r / group of
+// head g * group + r % group.
 #include "float_controls.glsl"
 #include "vectors.glsl"
 #include "exponential.glsl"
@@ -30,7 +30,7 @@ DEFINE_LOAD4(load_k, k, k4, VECTOR)
 DEFINE_LOAD4(load_v, v, v4, VECTOR)
 DEFINE_STORE4(store_y, y, y4, VECTOR)
 
-// How many keys query i of sequence b sees: the first so many.
+// Returns the number of leading keys that query i of sequence b sees.
 uint keys_seen(uint b, uint i) {
   return visible_keys(lengths[lengths_first + b], starts[starts_first + b], i, causal != 0);
 }

@@ -1,5 +1,5 @@
-// dq[i] = scale sum_j ds_ij k[j], ds_ij = p_ij (dy_i · v_j - D_i), p_ij = exp(scale q_i · k_j - logsumexp_i). A workgroup takes
-// 64 rows of one sequence and key-value head, and goes through the keys that they see, 64 at a time.
+// dq[i] = scale sum_j ds_ij k[j], ds_ij = p_ij (dy_i · v_j - D_i), p_ij = exp(scale q_i · k_j - logsumexp_i). A
+// workgroup takes 64 rows of one sequence and key-value head, and iterates over the keys that they see, 64 at a time.
 #pragma shaders attention_backward_64 WIDTH=64; attention_backward_128 WIDTH=128; attention_backward_256 WIDTH=256
 #extension GL_GOOGLE_include_directive : require
 #include "attention_backward.glsl"
@@ -14,7 +14,7 @@ layout(push_constant) uniform Push {
 DEFINE_STORE4(store_dq, dq, dq4, VECTOR)
 #include "attention_tile.glsl"
 
-// Which the sums select by.
+// Number of visible keys per row; the sums are masked by it.
 uvec4 seen;
 uint key0, b, g;
 

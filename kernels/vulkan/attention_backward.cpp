@@ -30,7 +30,7 @@ struct AttentionDkvPush {
   float scale;
 };
 
-/// The shaders of heads of d elements.
+/// The shaders for heads of d elements.
 struct AttentionBackwardShaders {
   const Shader &dq, &dkv;
 };
@@ -120,11 +120,8 @@ std::optional<std::string> refuse(const ops::AttentionBackwardArgs& args) {
 }
 
 const KernelRegistration tiled{preferred(
-    {.op = "attention_backward",
-     .id = "attention_backward/vulkan/tiled",
-     .backend = Backend::vulkan,
+    {.id = "attention_backward/vulkan/tiled",
      .arithmetic = kShaderArithmetic,
-     .source = "kernels/vulkan/attention_backward.comp",
      .summary = "64 queries by 64 keys, scores computed again: dq by queries, dk and dv by keys, no atomics",
      .run = &run_typed<ops::AttentionBackwardArgs, &run>,
      .refuse = &refuse_typed<ops::AttentionBackwardArgs, &refuse>,

@@ -1,4 +1,5 @@
-// Shared by the shaders of attention's gradients: rows as attention_backward_rows.comp describes them, and ds of a pair.
+// Rows as attention_backward_rows.comp describes them, and ds of a query-key pair, shared by the shaders of attention's
+// gradients.
 #extension GL_EXT_control_flow_attributes : require
 #include "float_controls.glsl"
 #include "vectors.glsl"
@@ -20,13 +21,13 @@ DEFINE_LOAD4(load_k, k, k4, VECTOR)
 DEFINE_LOAD4(load_v, v, v4, VECTOR)
 DEFINE_LOAD4(load_dy, dy, dy4, VECTOR)
 
-// Of 64 rows; those that do not exist see nothing.
+// Scalars of 64 rows; rows that do not exist see no key.
 shared vec4 logsumexp_of[16], along_of[16];
 shared uvec4 seen_of[16];
 
 void load_rows(uint first, uint count) {
   const uint index = gl_LocalInvocationIndex;
-  barrier();  // the rows before have been used
+  barrier();  // the previous rows have been used
   if (index < 64) {
     const uvec4 row = index < count ? row_of[first + index] : uvec4(0);
     logsumexp_of[index / 4][index % 4] = uintBitsToFloat(row.x);
@@ -36,7 +37,7 @@ void load_rows(uint first, uint count) {
   barrier();
 }
 
-// The fewest and the most keys that one of them sees.
+// Returns the smallest and the largest number of keys that one of the rows sees.
 uvec2 seen_range() {
   uvec4 least = seen_of[0], most = least;
   [[unroll]] for (uint n = 1; n < 16; ++n) {
@@ -46,7 +47,7 @@ uvec2 seen_range() {
   return uvec2(min(min(least.x, least.y), min(least.z, least.w)), max(max(most.x, most.y), max(most.z, most.w)));
 }
 
-// p and ds of a visible pair.
+// Returns p and ds of a visible query-key pair.
 vec2 gradient(float score, float dp, float log_sum, float along) {
   const float p = exp_of(score - log_sum);
   return vec2(p, p * (dp - along));

@@ -1,6 +1,6 @@
 // dk[j] = scale sum_i ds_ij q[i] and dv[j] = sum_i p_ij dy[i], over the rows i of every head of the group, in order. A
-// workgroup takes 64 keys of one sequence and key-value head, and goes through the rows, 64 at a time; tiles of rows none of
-// which sees one of the keys are skipped.
+// workgroup takes 64 keys of one sequence and key-value head, and iterates over the rows, 64 at a time; it skips tiles
+// of rows that see none of the keys.
 #pragma shaders attention_backward_kv_64 WIDTH=64; attention_backward_kv_128 WIDTH=128; attention_backward_kv_256 WIDTH=256
 #extension GL_GOOGLE_include_directive : require
 #include "attention_backward.glsl"
@@ -18,7 +18,7 @@ DEFINE_STORE4(store_dk, dk, dk4, VECTOR)
 DEFINE_STORE4(store_dv, dv, dv4, VECTOR)
 #include "attention_tile.glsl"
 
-// Which the sums select by.
+// Index of each key; the sums are masked by it.
 uvec4 own_key;
 uint b, g;
 

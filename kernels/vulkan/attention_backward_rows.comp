@@ -1,5 +1,5 @@
-// Computes, for each row of queries, the inputs of attention's gradients: its logsumexp, D = dy · y, and how many keys it sees; none
-// where its logsumexp is -inf. 64 invocations a row.
+// Computes, for each row of queries, the inputs of attention's gradients: its logsumexp, D = dy · y, and the number of
+// keys it sees (0 if its logsumexp is -inf). 64 invocations a row.
 #pragma shaders attention_backward_rows
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
@@ -27,7 +27,7 @@ DEFINE_REDUCE(row_sum, PLUS)
 void main() {
   const uint lane = gl_LocalInvocationID.x;
   for (uint first = gl_WorkGroupID.x * 4; first < rows; first += gl_NumWorkGroups.x * 4) {
-    // Rows are numbered by sequence, key-value head, query and head of the group.
+    // Rows are numbered by sequence, key-value head, query, then head of the group.
     const uint row = first + gl_LocalInvocationID.y, heads = row / (s * group);
     const uint b = heads / kv_heads, r = row % (s * group), i = r / group, h = heads % kv_heads * group + r % group;
     float terms = 0;

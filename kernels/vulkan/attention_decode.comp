@@ -1,7 +1,7 @@
-// Appends k and v [batch,kv_heads,d] at place lengths[b] of the caches [batch,capacity,kv_heads,d]; then y[b,h] = sum_j p_j
-// v_cache[b,j,g], p = softmax(scale q[b,h] . k_cache[b,j,g]) over j <= lengths[b], g = h / group; q, y [batch,heads,d]. All f32,
-// heads dense. A workgroup takes up to four heads that share keys and values, 64 places at a time, with an online softmax. The
-// new row is read where it came from, so that nobody waits for it to be appended.
+// Appends k and v [batch,kv_heads,d] at place lengths[b] of the caches [batch,capacity,kv_heads,d]; then y[b,h] = sum_j
+// p_j v_cache[b,j,g], p = softmax(scale q[b,h] . k_cache[b,j,g]) over j <= lengths[b], g = h / group; q, y
+// [batch,heads,d]. All f32, heads dense. A workgroup takes up to four heads that share keys and values, 64 places at a
+// time, with an online softmax. The new row is read from k and v, so that no workgroup waits for it to be appended.
 #pragma shaders attention_decode_tiles
 #include "float_controls.glsl"
 layout(local_size_x = 128) in;
@@ -39,7 +39,7 @@ layout(push_constant) uniform Push {
 #define HEADS 4
 #define PLACES 64
 #define MASKED uintBitsToFloat(0xff800000u)  // -inf
-// GLSL's max may lose a NaN; this one keeps what is left of it.
+// GLSL's max may discard a NaN; LARGER keeps a NaN in its left operand.
 #define LARGER(a, b) ((a) < (b) ? (b) : (a))
 
 shared vec4 query[HEADS][64];
@@ -48,7 +48,7 @@ shared float weight[HEADS][PLACES];
 shared float reduced[HEADS][32];
 shared vec4 parts[128];
 
-// Elements at..at+3 of a head of which `left` follow, at least one; the others are 0.
+// Loads elements at..at+3 of a head with `left` elements from `at` on, at least one; elements past the head are 0.
 #define DEFINE_LOAD4(name, data, data4)                                       \
   vec4 name(uint at, uint left) {                                             \
     if (left >= 4) {                                                          \
@@ -66,11 +66,11 @@ DEFINE_LOAD4(load_v, v, v4)
 DEFINE_LOAD4(load_k_cache, k_cache, k_cache4)
 DEFINE_LOAD4(load_v_cache, v_cache, v_cache4)
 
-// A tree over the 32 values of each head, the same bits in all of them. Every invocation takes part.
+// Reduces the 32 values of each head by a tree; all invocations get the same bits. Every invocation takes part.
 #define DEFINE_REDUCE(name, COMBINE)                                                                                \
   float name(float value) {                                                                                         \
     const uint h = gl_LocalInvocationID.x / 32, lane = gl_LocalInvocationID.x % 32;                                 \
-    barrier(); /* the value of the reduction before has been read */                                                \
+    barrier(); /* previous reduction's value has been read */                                                       \
     reduced[h][lane] = value;                                                                                       \
     barrier();                                                                                                      \
     for (uint width = 16; width > 0; width >>= 1) {                                                                 \
@@ -83,7 +83,7 @@ DEFINE_LOAD4(load_v_cache, v_cache, v_cache4)
 DEFINE_REDUCE(sum_of_head, PLUS)
 DEFINE_REDUCE(largest_of_head, LARGER)
 
-// exp of x - shift; what a driver makes of exp(NaN) is its own, so NaN goes round it.
+// Returns exp(x - shift). exp(NaN) is driver-defined, so NaN bypasses exp.
 float power(float x, float shift) {
   const float below = x - shift;
   return below != below ? below : exp(below);
@@ -109,7 +109,7 @@ void main() {
   uint width = 8;  // invocations that share a value's elements, four each
   while (4 * width < d) width *= 2;
   const uint slot = own / width, slots = 128 / width, column = own % width * 4;
-  // Of the head that this invocation weighs: own / 32.
+  // The head that this invocation weighs is own / 32.
   const uint weighed = own / 32, lane = own % 32;
   float largest = MASKED, total = 0;
   vec4 sum[HEADS];
@@ -134,7 +134,7 @@ void main() {
       }
     }
     for (uint h = 0; h < HEADS; ++h) halves[h][j][own % 2] = dots[h];
-    barrier();  // every half is there
+    barrier();  // every half is ready
     const float first = lane < places ? halves[weighed][lane][0] + halves[weighed][lane][1] : MASKED;
     const float second = lane + 32 < places ? halves[weighed][lane + 32][0] + halves[weighed][lane + 32][1] : MASKED;
     const float of_tile = largest_of_head(LARGER(first, second));
@@ -142,7 +142,7 @@ void main() {
     const float w = power(first, shift), x = power(second, shift);
     weight[weighed][lane] = w;
     weight[weighed][lane + 32] = x;
-    // Before the first score above -inf the sums hold 0, or NaN of what is not finite.
+    // Before the first score above -inf the sums hold 0, or NaN from non-finite scores.
     const float rescale = largest < grown && largest > MASKED ? power(largest, grown) : 1;
     const float of_weights = sum_of_head(w + x);
     total = total * rescale + of_weights;

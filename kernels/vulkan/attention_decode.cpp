@@ -22,7 +22,7 @@ struct DecodePush {
   std::uint32_t y_first, y_batch, y_head;
 };
 
-/// True where every head starts at a multiple of 16 bytes.
+/// Returns true if every head starts at a multiple of 16 bytes.
 bool heads_aligned(const View<float>& view, const StorageBinding& binding) {
   bool aligned = binding.first % 4 == 0;
   for (int axis = 0; axis + 1 < view.rank(); ++axis) aligned = aligned && step(view, axis) % 4 == 0;
@@ -74,7 +74,8 @@ void run(const AttentionDecodeArgs& args, Device& device) {
 
 std::optional<std::string> refuse(const AttentionDecodeArgs& args) {
   if (auto why = refuse_batch(args.batch)) return why;
-  // Of a tile: elements of keys, steps of two reductions, heads, values; around them the query, heads and slots.
+  // Iterations per tile: elements of keys, steps of two reductions, heads, values. Outside the tiles: the query, heads
+  // and slots.
   Index width = 8;
   while (4 * width < args.d) width *= 2;
   const Index elements = (args.d + 7) / 8, places = (kDecodePlaces * width + 127) / 128;
@@ -90,11 +91,8 @@ constexpr Arithmetic kTilesOfPlaces = [] {
 }();
 
 const KernelRegistration tiles{
-    {.op = "attention_decode",
-     .id = "attention_decode/vulkan/tiles",
-     .backend = Backend::vulkan,
+    {.id = "attention_decode/vulkan/tiles",
      .arithmetic = kTilesOfPlaces,
-     .source = "kernels/vulkan/attention_decode.comp",
      .summary = "a workgroup for up to four heads that share keys and values, online softmax by tiles of 64 places",
      .run = &run_typed<AttentionDecodeArgs, &run>,
      .refuse = &refuse_typed<AttentionDecodeArgs, &refuse>}};

@@ -1,5 +1,5 @@
-// The same as attention.comp, a workgroup of 64 invocations per query: one score each of 64 keys at a time, then four columns
-// each of their values. Keys and values are read anew for every query.
+// attention.comp with a workgroup of 64 invocations per query: one score each of 64 keys at a time, then four columns
+// each of their values. Every query rereads keys and values.
 #pragma shaders attention_naive
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64) in;

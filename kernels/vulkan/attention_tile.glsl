@@ -1,21 +1,22 @@
-// 64 rows of a workgroup's own against tiles of 64 others, by 16x16 invocations: products of their elements, and sums over
-// the others weighted by one factor a pair. Invocation (lx, ly) has own rows 4 ly .. 4 ly + 3, the others 4 lx .. 4 lx + 3
-// of a product, and the columns 64 s + 4 lx .. + 3 of a sum. WIDTH, a multiple of 64, is at least d.
+// A workgroup's own 64 rows against tiles of 64 others, by 16x16 invocations: dot products of rows, and sums of the
+// others weighted by one factor per pair. Invocation (lx, ly) has own rows 4 ly .. 4 ly + 3, the others 4 lx .. 4 lx +
+// 3 of a product, and the columns 64 s + 4 lx .. + 3 of a sum. WIDTH, a multiple of 64, is at least d.
 #extension GL_EXT_control_flow_attributes : require
 layout(local_size_x = 16, local_size_y = 16) in;
 
 const uint BLOCK = 64;
 const uint DEPTH = 16;             // elements of a product that pass through shared memory at a time
-const uint PITCH = BLOCK / 4 + 1;  // vectors from one element, or one other, to the next: the padding spreads banks
+const uint PITCH = BLOCK / 4 + 1;  // vectors from one element or other to the next, padded against bank conflicts
 const uint COLUMNS = WIDTH / 64;   // vectors that an invocation holds of a row of sums
 const uint CHUNK = 32 / COLUMNS;   // others whose elements pass through shared memory at a time
-const uint STEP = 4;               // of either, unrolled: more of them take llvmpipe many seconds to compile
+const uint STEP = 4;               // unrolled iterations of either loop: more take llvmpipe many seconds to compile
 
 shared vec4 staged[2 * DEPTH * PITCH];  // [operand][element][row], or [other][column]
 shared vec4 factors[BLOCK * PITCH];     // [other][own row]
 
-// Defines `name(own, own_at, other, other_at, products)`: products[j][e] is own row e times other j. An invocation moves
-// elements of own row index / 4 and of other index / 4, which start at own_at and other_at; where they do not exist: zeros.
+// Defines `name(own, own_at, other, other_at, products)`: products[j][e] is own row e times other j. An invocation
+// moves elements of own row index / 4 and of other index / 4, which start at own_at and other_at; rows that do not
+// exist are zeros.
 #define DEFINE_PRODUCTS(name, load_own, load_other)                                                   \
   void name(bool own, uint own_at, bool other, uint other_at, out vec4 products[4]) {                 \
     const uint index = gl_LocalInvocationIndex, row = index / 4, part = index % 4 * 4;                \
@@ -26,12 +27,12 @@ shared vec4 factors[BLOCK * PITCH];     // [other][own row]
       vec4 x = vec4(0), z = vec4(0);                                                                  \
       if (own && c < d) x = load_own(own_at + c, d - c);                                              \
       if (other && c < d) z = load_other(other_at + c, d - c);                                        \
-      barrier(); /* the tile before has been read */                                                  \
+      barrier(); /* previous tile has been read */                                                    \
       [[unroll]] for (uint e = 0; e < 4; ++e) {                                                       \
         staged[(part + e) * PITCH + row / 4][row % 4] = x[e];                                         \
         staged[(DEPTH + part + e) * PITCH + row / 4][row % 4] = z[e];                                 \
       }                                                                                               \
-      barrier(); /* this one is stored */                                                             \
+      barrier(); /* tile is stored */                                                                 \
       [[dont_unroll]] for (uint step = 0; step < DEPTH; step += STEP)                                 \
         [[unroll]] for (uint i = 0; i < STEP; ++i) {                                                  \
           const vec4 a = staged[(step + i) * PITCH + ly], b = staged[(DEPTH + step + i) * PITCH + lx];\
@@ -41,8 +42,8 @@ shared vec4 factors[BLOCK * PITCH];     // [other][own row]
   }
 
 // Defines `name(sums, first, end, masked)`: sums[e * COLUMNS + s] += factors of own row e times columns of the others
-// `first` to `end`, at most BLOCK of them, which start at ADDRESS(other). Where masked, only pairs that VISIBLE(e, other)
-// allows take part: zero times what others hold may be NaN.
+// `first` to `end`, at most BLOCK of them, which start at ADDRESS(other). If masked, only pairs that VISIBLE(e, other)
+// allows take part: zero times an invisible value may be NaN.
 #define WEIGHT_OTHERS(TAKES_PART)                                                                     \
   [[dont_unroll]] for (uint step = 0; step < CHUNK; step += STEP)                                     \
     [[unroll]] for (uint i = 0; i < STEP; ++i) {                                                      \
@@ -64,9 +65,9 @@ shared vec4 factors[BLOCK * PITCH];     // [other][own row]
         moved[i] = vec4(0);                                                                           \
         if (other < end && c < d) moved[i] = load(ADDRESS(other) + c, d - c);                         \
       }                                                                                               \
-      barrier(); /* the tile before has been read */                                                  \
+      barrier(); /* previous tile has been read */                                                    \
       [[unroll]] for (uint i = 0; i < 2; ++i) staged[index + i * 256] = moved[i];                     \
-      barrier(); /* this one is stored */                                                             \
+      barrier(); /* tile is stored */                                                                 \
       if (masked) {                                                                          \
         WEIGHT_OTHERS(VISIBLE(e, j0 + j))                                                             \
       } else {                                                                                        \

@@ -1,5 +1,6 @@
-// loss[i] = sum_j (pos_weight[j] t softplus(-x) + (1 - t) softplus(x)) / classes, softplus(z) = max(z, 0) + log1p(exp(-|z|));
-// logits and targets [rows, classes] f32 with rows of unit stride, the rest dense. A workgroup takes a row.
+// loss[i] = sum_j (pos_weight[j] t softplus(-x) + (1 - t) softplus(x)) / classes, softplus(z) = max(z, 0) +
+// log1p(exp(-|z|)); logits and targets [rows, classes] f32 with rows of unit stride, other tensors dense. A workgroup
+// takes a row.
 #pragma shaders bce_with_logits
 #include "float_controls.glsl"
 layout(local_size_x = 256) in;
@@ -17,7 +18,7 @@ layout(push_constant) uniform Push {
 
 void main() {
   const uint lane = gl_LocalInvocationID.x;
-  // All invocations of a workgroup take the same number of turns: none may miss a barrier.
+  // All invocations of a workgroup run the same number of iterations: none may miss a barrier.
   for (uint row = gl_WorkGroupID.x; row < rows; row += gl_NumWorkGroups.x) {
     float sum = 0;
     for (uint j = lane; j < classes; j += 256) {

@@ -30,18 +30,15 @@ void run(const ops::BceWithLogitsArgs& args, Device& device) {
                    .groups = {groups(args.rows, 1), 1, 1}});
 }
 
-/// One turn per 256 labels and ten for the reduction, for every row that a workgroup takes.
+/// Counts one iteration per 256 labels and ten for the reduction, for every row of a workgroup.
 std::optional<std::string> refuse(const ops::BceWithLogitsArgs& args) {
   const Index passes = (args.rows + kMaxGroups - 1) / kMaxGroups;
   if (auto why = refuse_long(passes * ((args.classes + 255) / 256 + 10))) return why;
   return refuse_large(args.logits, args.targets);
 }
 
-const KernelRegistration workgroup_per_row{{.op = "bce_with_logits",
-                                            .id = "bce_with_logits/vulkan/workgroup_per_row",
-                                            .backend = Backend::vulkan,
+const KernelRegistration workgroup_per_row{{.id = "bce_with_logits/vulkan/workgroup_per_row",
                                             .arithmetic = kShaderArithmetic,
-                                            .source = "kernels/vulkan/bce_with_logits.comp",
                                             .summary = "a workgroup per row, tree reduction in shared memory; log1p by a series of its own",
                                             .run = &run_typed<ops::BceWithLogitsArgs, &run>,
                                             .refuse = &refuse_typed<ops::BceWithLogitsArgs, &refuse>}};

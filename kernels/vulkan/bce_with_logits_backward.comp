@@ -1,5 +1,6 @@
-// dlogits[i,j] = dloss[i] / classes ((1 - t) s - pos_weight[j] t (1 - s)), s = sigmoid(logits[i,j]), t = targets[i,j]; logits,
-// targets and dlogits [rows, classes] f32 with rows of unit stride, the rest dense. One element an invocation at a time.
+// dlogits[i,j] = dloss[i] / classes ((1 - t) s - pos_weight[j] t (1 - s)), s = sigmoid(logits[i,j]), t = targets[i,j];
+// logits, targets and dlogits [rows, classes] f32 with rows of unit stride, other tensors dense. One element an
+// invocation at a time.
 #pragma shaders bce_with_logits_backward
 #include "float_controls.glsl"
 layout(local_size_x = 256) in;
@@ -20,7 +21,7 @@ void main() {
   const float w = pos_weight[weight_first + j];
   for (uint row = gl_WorkGroupID.y; row < rows; row += gl_NumWorkGroups.y) {
     const float v = x[x_first + row * x_ld + j], t = targets[targets_first + row * targets_ld + j];
-    // Of 1 / (1 + z) and z / (1 + z) one is s and the other 1 - s.
+    // s and 1 - s are 1 / (1 + z) and z / (1 + z), in an order set by the sign of x.
     const float z = isnan(v) ? v : exp(-abs(v)), near_one = 1.0 / (1.0 + z), far_off = z * near_one;
     const float s = v < 0 ? far_off : near_one, rest = v < 0 ? near_one : far_off;
     const float share = dloss[dloss_first + row] / float(classes);

@@ -37,11 +37,8 @@ std::optional<std::string> refuse(const ops::BceWithLogitsBackwardArgs& args) {
   return refuse_large(args.logits, args.targets, args.dlogits);
 }
 
-const KernelRegistration elementwise{{.op = "bce_with_logits_backward",
-                                      .id = "bce_with_logits_backward/vulkan/elementwise",
-                                      .backend = Backend::vulkan,
+const KernelRegistration elementwise{{.id = "bce_with_logits_backward/vulkan/elementwise",
                                       .arithmetic = kShaderArithmetic,
-                                      .source = "kernels/vulkan/bce_with_logits_backward.comp",
                                       .summary = "one element an invocation, one pass",
                                       .run = &run_typed<ops::BceWithLogitsBackwardArgs, &run>,
                                       .refuse = &refuse_typed<ops::BceWithLogitsBackwardArgs, &refuse>}};

@@ -14,11 +14,8 @@ void run(const ops::BiasAddArgs& args, Device& device) {
 
 std::optional<std::string> refuse(const ops::BiasAddArgs& args) { return refuse_large(args.x, args.bias, args.y); }
 
-const KernelRegistration vectors_kernel{{.op = "bias_add",
-                                         .id = "bias_add/vulkan/vectors",
-                                         .backend = Backend::vulkan,
+const KernelRegistration vectors_kernel{{.id = "bias_add/vulkan/vectors",
                                          .arithmetic = kShaderArithmetic,
-                                         .source = "kernels/vulkan/bias_add.comp",
                                          .summary = "one pass, 16 bytes an invocation where rows are aligned",
                                          .run = &run_typed<ops::BiasAddArgs, &run>,
                                          .refuse = &refuse_typed<ops::BiasAddArgs, &refuse>}};

@@ -34,11 +34,8 @@ std::optional<std::string> refuse(const ops::BiasAddBackwardArgs& args) {
   return refuse_large(args.dy, args.dx, args.dbias);
 }
 
-const KernelRegistration stripes_kernel{{.op = "bias_add_backward",
-                                         .id = "bias_add_backward/vulkan/stripes",
-                                         .backend = Backend::vulkan,
+const KernelRegistration stripes_kernel{{.id = "bias_add_backward/vulkan/stripes",
                                          .arithmetic = kShaderArithmetic,
-                                         .source = "kernels/vulkan/bias_add_backward.comp",
                                          .summary = "32 columns per workgroup, eight stripes of rows added in order",
                                          .run = &run_typed<ops::BiasAddBackwardArgs, &run>,
                                          .refuse = &refuse_typed<ops::BiasAddBackwardArgs, &refuse>}};

@@ -13,7 +13,8 @@ layout(push_constant) uniform Push {
 void main() {
   const float length = norm[norm_first];
   if (length <= limit) return;
-  // Written out: what Vulkan promises of x / y ends where y is beyond 2^126, and of infinity says nothing.
+  // Handle infinity explicitly: Vulkan bounds the error of x / y only for |y| <= 2^126 and specifies nothing for
+  // infinity.
   const float by = isnan(length) ? length : isinf(length) ? 0.0 : limit / length;
   for (uint i = gl_GlobalInvocationID.x; i < n; i += gl_NumWorkGroups.x * 256) g[g_first + i] *= by;
 }

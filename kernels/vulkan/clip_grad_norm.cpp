@@ -27,11 +27,8 @@ void run(const ops::ClipGradNormArgs& args, Device& device) {
 
 std::optional<std::string> refuse(const ops::ClipGradNormArgs& args) { return refuse_large(args.g); }
 
-const KernelRegistration two_stages{{.op = "clip_grad_norm",
-                                     .id = "clip_grad_norm/vulkan/two_stages",
-                                     .backend = Backend::vulkan,
+const KernelRegistration two_stages{{.id = "clip_grad_norm/vulkan/two_stages",
                                      .arithmetic = kShaderArithmetic,
-                                     .source = "kernels/vulkan/clip_grad_norm.comp",
                                      .summary = "partial sums of up to 1024 workgroups, added by one; one pass to scale",
                                      .run = &run_typed<ops::ClipGradNormArgs, &run>,
                                      .refuse = &refuse_typed<ops::ClipGradNormArgs, &refuse>}};

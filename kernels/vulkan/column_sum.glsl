@@ -1,10 +1,10 @@
-// Sums of columns: 32 of them a workgroup, rows in eight stripes whose sums are added in order. The including shader
+// Sums of columns: 32 columns a workgroup, rows in eight stripes whose sums are added in order. The including shader
 // defines load(i, j) and store(j, sum) for batch `batch`.
 layout(local_size_x = 32, local_size_y = 8) in;
 
 shared float stripe_sums[8][32];
 
-/// For every invocation of the workgroup: none may miss a barrier.
+/// Must be called by every invocation of the workgroup: none may miss a barrier.
 void sum_columns(uint batch, uint rows, uint columns) {
   const uint lane = gl_LocalInvocationID.x, stripe = gl_LocalInvocationID.y, j = gl_WorkGroupID.x * 32 + lane;
   float sum = 0;

@@ -1,12 +1,12 @@
 // loss[i] = weights[y] ((m - logits[i,y]) + log sum_j exp(logits[i,j] - m)), m the row's maximum and y = targets[i];
-// logsumexp[i] = m + the logarithm. logits [rows, classes] f32 with rows of unit stride, the rest dense. A workgroup
-// takes a row: every 256th group of four elements an invocation, whether rows are aligned or not.
+// logsumexp[i] = m + the logarithm. logits [rows, classes] f32 with rows of unit stride, other tensors dense. A
+// workgroup takes a row: every 256th group of four elements an invocation, with aligned and misaligned rows alike.
 #pragma shaders cross_entropy_row
 #include "float_controls.glsl"
 layout(local_size_x = 256) in;
 #include "reduce.glsl"
 
-// True where every row starts at a multiple of 16 bytes.
+// True if every row starts at a multiple of 16 bytes.
 layout(constant_id = 0) const bool VECTOR = false;
 layout(set = 0, binding = 0) readonly buffer X { float x[]; };
 layout(set = 0, binding = 0) readonly buffer X4 { vec4 x4[]; };
@@ -19,7 +19,7 @@ layout(push_constant) uniform Push {
   uint x_first, x_ld, targets_first, weights_first, loss_first, logsumexp_first;
 };
 
-// Elements j .. j + 3 of a row that has j; past its end -inf.
+// Loads elements j .. j + 3 of a row with more than j elements; -inf past its end.
 vec4 load(uint row, uint j) {
   const uint at = x_first + row * x_ld + j;
   if (j + 3 < classes) {
@@ -34,7 +34,7 @@ vec4 load(uint row, uint j) {
 
 void main() {
   const uint lane = gl_LocalInvocationID.x;
-  // All invocations of a workgroup take the same number of turns: none may miss a barrier.
+  // All invocations of a workgroup run the same number of iterations: none may miss a barrier.
   for (uint row = gl_WorkGroupID.x; row < rows; row += gl_NumWorkGroups.x) {
     float top = -INFINITY;
     for (uint j = lane * 4; j < classes; j += 1024) {
@@ -46,7 +46,7 @@ void main() {
     for (uint j = lane * 4; j < classes; j += 1024) {
       const vec4 v = load(row, j);
       sum += exp_of(v.x - m);
-      // Elements past the end are no part of the sum, even where m is -inf.
+      // Skip elements past the end: if m is -inf, their terms are not 0.
       sum += j + 1 < classes ? exp_of(v.y - m) : 0;
       sum += j + 2 < classes ? exp_of(v.z - m) : 0;
       sum += j + 3 < classes ? exp_of(v.w - m) : 0;

@@ -44,18 +44,15 @@ void run(const ops::CrossEntropyArgs& args, Device& device) {
                    .push = bytes_of(total_push)});
 }
 
-/// Two passes over each row that a workgroup takes, twenty turns for their reductions, and the rows once more.
+/// Counts two passes over each row of a workgroup, twenty iterations for their reductions, and the rows once more.
 std::optional<std::string> refuse(const ops::CrossEntropyArgs& args) {
   const Index passes = (args.rows + kMaxGroups - 1) / kMaxGroups;
   if (auto why = refuse_long(passes * (2 * ((args.classes + 1023) / 1024) + 20) + args.rows / 256)) return why;
   return refuse_large(args.logits, args.targets, args.weights, args.loss);
 }
 
-const KernelRegistration workgroup_per_row{{.op = "cross_entropy",
-                                            .id = "cross_entropy/vulkan/workgroup_per_row",
-                                            .backend = Backend::vulkan,
+const KernelRegistration workgroup_per_row{{.id = "cross_entropy/vulkan/workgroup_per_row",
                                             .arithmetic = kShaderArithmetic,
-                                            .source = "kernels/vulkan/cross_entropy.comp",
                                             .summary = "a workgroup per row, maximum first; one workgroup for the total",
                                             .run = &run_typed<ops::CrossEntropyArgs, &run>,
                                             .refuse = &refuse_typed<ops::CrossEntropyArgs, &refuse>}};

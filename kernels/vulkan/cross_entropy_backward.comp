@@ -1,10 +1,11 @@
-// dlogits[i,j] = (exp(logits[i,j] - logsumexp[i]) - [j = y]) (weights[y] (dloss[i] + dtotal / normalizer)), y = targets[i];
-// logits and dlogits [rows, classes] f32 with rows of unit stride, the rest dense. Four elements an invocation.
+// dlogits[i,j] = (exp(logits[i,j] - logsumexp[i]) - [j = y]) (weights[y] (dloss[i] + dtotal / normalizer)), y =
+// targets[i]; logits and dlogits [rows, classes] f32 with rows of unit stride, other tensors dense. Four elements an
+// invocation.
 #pragma shaders cross_entropy_backward
 #include "float_controls.glsl"
 layout(local_size_x = 256) in;
 
-// True where every row starts at a multiple of 16 bytes.
+// True if every row starts at a multiple of 16 bytes.
 layout(constant_id = 0) const bool VECTOR_X = false;
 layout(constant_id = 1) const bool VECTOR_DX = false;
 layout(set = 0, binding = 0) readonly buffer X { float x[]; };

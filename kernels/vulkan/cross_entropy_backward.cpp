@@ -42,11 +42,8 @@ std::optional<std::string> refuse(const ops::CrossEntropyBackwardArgs& args) {
   return refuse_large(args.logits, args.dlogits);
 }
 
-const KernelRegistration four_per_invocation{{.op = "cross_entropy_backward",
-                                              .id = "cross_entropy_backward/vulkan/four_per_invocation",
-                                              .backend = Backend::vulkan,
+const KernelRegistration four_per_invocation{{.id = "cross_entropy_backward/vulkan/four_per_invocation",
                                               .arithmetic = kShaderArithmetic,
-                                              .source = "kernels/vulkan/cross_entropy_backward.comp",
                                               .summary = "four elements an invocation, one pass",
                                               .run = &run_typed<ops::CrossEntropyBackwardArgs, &run>,
                                               .refuse = &refuse_typed<ops::CrossEntropyBackwardArgs, &refuse>}};

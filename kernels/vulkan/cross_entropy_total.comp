@@ -1,4 +1,4 @@
-// total[0] = sum_i loss[i] / normalizer[0], which is sum_i weights[targets[i]] where MEAN, else 1. One workgroup.
+// total[0] = sum_i loss[i] / normalizer[0]; the normalizer is sum_i weights[targets[i]] if MEAN, else 1. One workgroup.
 #pragma shaders cross_entropy_total
 #include "float_controls.glsl"
 layout(local_size_x = 256) in;

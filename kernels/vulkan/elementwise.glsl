@@ -1,9 +1,9 @@
 // Maps over the elements of row-major f32 matrices: out[i,j] = f(in0[i,j], in1[i,j]). The including shader defines
 // INPUTS (1 or 2) and `float f(float x)` or `float f(float x, float y)` between this file and elementwise_main.glsl.
-// Element (i, j) of a tensor lies at first + i * ld + j; ld = 0 gives every row the same elements.
+// Element (i, j) of a tensor is at first + i * ld + j; ld = 0 broadcasts a row.
 layout(local_size_x_id = 1, local_size_y_id = 2) in;
 
-// True where every row of every tensor starts at a multiple of 16 bytes.
+// True if every row of every tensor starts at a multiple of 16 bytes.
 layout(constant_id = 0) const bool VECTORS = false;
 layout(set = 0, binding = 0) readonly buffer In0 { float in0[]; };
 layout(set = 0, binding = 0) readonly buffer In0v { vec4 in0v[]; };

@@ -13,7 +13,7 @@ struct MapPush {
   float alpha;
 };
 
-/// One tensor of a map. ld = 0 gives every row the same elements.
+/// One tensor of a map. ld = 0 broadcasts a row.
 struct MapTensor {
   StorageBinding binding;
   Index ld;

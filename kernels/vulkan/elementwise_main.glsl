@@ -1,4 +1,4 @@
-// The loops of a map (elementwise.glsl): invocations along x walk columns, along y rows.
+// The loops of a map (elementwise.glsl): invocations in x walk columns, invocations in y walk rows.
 #if INPUTS == 2
 #define AT(p, q) f(in0[p], in1[q])
 vec4 vector_at(uint p, uint q) {

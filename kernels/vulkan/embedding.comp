@@ -2,7 +2,7 @@
 #pragma shaders embedding_vectors
 layout(local_size_x = 32, local_size_y = 8) in;
 
-// True where every row of table and of y starts at a multiple of 16 bytes.
+// True if every row of table and of y starts at a multiple of 16 bytes.
 layout(constant_id = 0) const bool VECTORS = false;
 layout(set = 0, binding = 0) readonly buffer Ids { int ids[]; };
 layout(set = 0, binding = 1) readonly buffer Table { uint table[]; };

@@ -1,5 +1,5 @@
 // Rows of a table by index: launches embedding.comp. y shares no memory with ids or table (the contract's clause).
-// Every bit is kept.
+// Copies bits.
 #include "kernels/vulkan/launch.hpp"
 #include "ops/embedding.hpp"
 #include "shaders/embedding_vectors.hpp"
@@ -34,11 +34,8 @@ void run(const ops::EmbeddingArgs& args, Device& device) {
 
 std::optional<std::string> refuse(const ops::EmbeddingArgs& args) { return refuse_large(args.ids, args.table, args.y); }
 
-const KernelRegistration vectors_kernel{{.op = "embedding",
-                                         .id = "embedding/vulkan/vectors",
-                                         .backend = Backend::vulkan,
+const KernelRegistration vectors_kernel{{.id = "embedding/vulkan/vectors",
                                          .arithmetic = kShaderArithmetic,
-                                         .source = "kernels/vulkan/embedding.comp",
                                          .summary = "four columns per invocation where rows are aligned",
                                          .run = &run_typed<ops::EmbeddingArgs, &run>,
                                          .refuse = &refuse_typed<ops::EmbeddingArgs, &refuse>}};

@@ -1,6 +1,6 @@
-// dtable[v,j] = sum over t with ids[t] = v of dy[t,j]; dy [t,h] and dtable [v,h] f32 with rows of unit stride, ids [t]. Two
-// dispatches: zeros everywhere (ZEROS), then the first token of each id sums all tokens of that id in their order, so that
-// no two invocations write the same element.
+// dtable[v,j] = sum over t with ids[t] = v of dy[t,j]; dy [t,h] and dtable [v,h] f32 with rows of unit stride, ids [t].
+// Two dispatches: zeros everywhere (ZEROS), then the first token of each id sums all tokens of that id in order, so
+// that no two invocations write the same element.
 #pragma shaders embedding_backward_first_of_id
 #include "float_controls.glsl"
 layout(local_size_x = 64) in;

@@ -1,5 +1,5 @@
 // The gradient of an embedding table: launches embedding_backward.comp twice. dtable shares no memory with ids or dy
-// (the contract's clause). Error: as many terms as an id has tokens, in their order, and the flushed subnormals.
+// (the contract's clause). Error: k terms in order for k tokens of an id, and the flushed subnormals.
 #include "kernels/vulkan/launch.hpp"
 #include "ops/embedding_backward.hpp"
 #include "shaders/embedding_backward_first_of_id.hpp"
@@ -40,11 +40,8 @@ std::optional<std::string> refuse(const ops::EmbeddingBackwardArgs& args) {
   return refuse_large(args.ids, args.dy, args.dtable);
 }
 
-const KernelRegistration first_of_id_kernel{{.op = "embedding_backward",
-                                             .id = "embedding_backward/vulkan/first_of_id",
-                                             .backend = Backend::vulkan,
+const KernelRegistration first_of_id_kernel{{.id = "embedding_backward/vulkan/first_of_id",
                                              .arithmetic = kShaderArithmetic,
-                                             .source = "kernels/vulkan/embedding_backward.comp",
                                              .summary = "the first token of an id sums them all in order; no atomics",
                                              .run = &run_typed<ops::EmbeddingBackwardArgs, &run>,
                                              .refuse = &refuse_typed<ops::EmbeddingBackwardArgs, &refuse>}};

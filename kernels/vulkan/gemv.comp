@@ -1,12 +1,12 @@
 // y[i] = sum_p a[i,p] * x[p]; a [m,k] f32 with rows of unit stride, x [k] and y [m] f32 of any stride.
-// 64 invocations share a row, four rows a workgroup. Each sums every 64th group of four terms in four
-// accumulators, and a tree in shared memory adds the 256 partial sums; the order does not depend on alignment.
+// 64 invocations share a row, four rows a workgroup. Each sums every 64th group of four terms in four accumulators, and
+// a tree in shared memory adds the 256 partial sums; the order does not depend on alignment.
 #pragma shaders gemv_cooperative
 #include "float_controls.glsl"
 #extension GL_EXT_control_flow_attributes : require
 layout(local_size_x = 64, local_size_y = 4) in;
 
-// True where every row of A, and x of unit stride, start at a multiple of 16 bytes.
+// True if every row of A, and x of unit stride, start at a multiple of 16 bytes.
 layout(constant_id = 0) const bool VECTOR_A = false;
 layout(constant_id = 1) const bool VECTOR_X = false;
 layout(set = 0, binding = 0) readonly buffer A { float a[]; };
@@ -49,7 +49,7 @@ vec4 load_x(uint p) {
 
 void main() {
   const uint lane = gl_LocalInvocationID.x, slot = gl_LocalInvocationID.y;
-  // All invocations of a workgroup take the same number of turns: none may miss a barrier.
+  // All invocations of a workgroup run the same number of iterations: none may miss a barrier.
   for (uint row0 = gl_WorkGroupID.x * 4; row0 < m; row0 += gl_NumWorkGroups.x * 4) {
     const uint row = row0 + slot;
     vec4 sum = vec4(0);

@@ -39,7 +39,7 @@ void run(const GemvArgs& args, Device& device) {
                    .groups = {groups(args.m, rows), 1, 1}});
 }
 
-/// One turn per `terms` terms, and eight for the reduction, for every row that an invocation takes.
+/// Counts one iteration per `terms` terms, and eight for the reduction, for every row of an invocation.
 template <Index rows, Index terms>
 std::optional<std::string> refuse(const GemvArgs& args) {
   const Index passes = (args.m + rows * kMaxGroups - 1) / (rows * kMaxGroups);
@@ -47,20 +47,14 @@ std::optional<std::string> refuse(const GemvArgs& args) {
   return refuse_large(args.a, args.x, args.y);
 }
 
-const KernelRegistration naive{{.op = "gemv",
-                                .id = "gemv/vulkan/naive",
-                                .backend = Backend::vulkan,
+const KernelRegistration naive{{.id = "gemv/vulkan/naive",
                                 .arithmetic = kShaderArithmetic,
-                                .source = "kernels/vulkan/gemv_naive.comp",
                                 .summary = "one row per invocation, terms in order",
                                 .run = &run_typed<GemvArgs, &run<shaders::gemv_naive, 64>>,
                                 .refuse = &refuse_typed<GemvArgs, &refuse<64, 1>>,
                                 .automatic_above = kProductVolume}};
-const KernelRegistration cooperative{{.op = "gemv",
-                                      .id = "gemv/vulkan/cooperative",
-                                      .backend = Backend::vulkan,
+const KernelRegistration cooperative{{.id = "gemv/vulkan/cooperative",
                                       .arithmetic = kShaderArithmetic,
-                                      .source = "kernels/vulkan/gemv.comp",
                                       .summary = "64 invocations per row, tree reduction in shared memory",
                                       .run = &run_typed<GemvArgs, &run<shaders::gemv_cooperative, 4>>,
                                       .refuse = &refuse_typed<GemvArgs, &refuse<4, 256>>,

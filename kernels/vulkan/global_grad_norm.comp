@@ -1,4 +1,5 @@
-// partial[w] = sum of the squares of workgroup w's elements of g (n, f32, dense): every 256 * groups-th one an invocation.
+// partial[w] = sum of the squares of workgroup w's elements of g (n, f32, dense). An invocation takes every 256 *
+// groups-th element.
 #pragma shaders global_grad_norm_partial
 #include "float_controls.glsl"
 layout(local_size_x = 256) in;

@@ -12,11 +12,8 @@ void run(const ops::GlobalGradNormArgs& args, Device& device) {
 
 std::optional<std::string> refuse(const ops::GlobalGradNormArgs& args) { return refuse_large(args.g); }
 
-const KernelRegistration two_stages{{.op = "global_grad_norm",
-                                     .id = "global_grad_norm/vulkan/two_stages",
-                                     .backend = Backend::vulkan,
+const KernelRegistration two_stages{{.id = "global_grad_norm/vulkan/two_stages",
                                      .arithmetic = kShaderArithmetic,
-                                     .source = "kernels/vulkan/global_grad_norm.comp",
                                      .summary = "partial sums of up to 1024 workgroups, added by one",
                                      .run = &run_typed<ops::GlobalGradNormArgs, &run>,
                                      .refuse = &refuse_typed<ops::GlobalGradNormArgs, &refuse>}};

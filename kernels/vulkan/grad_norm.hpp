@@ -1,4 +1,4 @@
-// The launcher of the norm of a gradient, of which global_grad_norm and clip_grad_norm are made.
+// The launcher of the norm of a gradient, shared by global_grad_norm and clip_grad_norm.
 #pragma once
 
 #include "kernels/vulkan/launch.hpp"
@@ -18,7 +18,7 @@ struct NormPush {
 /// Workgroups whose partial sums one workgroup adds: enough to fill any device.
 inline constexpr Index kNormGroups = 1024;
 
-/// norm[0] = sqrt(sum_i g[i]^2). The scratch memory is given back once the device is done with it.
+/// norm[0] = sqrt(sum_i g[i]^2). The device frees the scratch memory after use.
 inline void dispatch_norm(VulkanDevice& target, Index n, const StorageBinding& g, const StorageBinding& norm) {
   const Index count = std::clamp<Index>((n + 255) / 256, 1, kNormGroups);
   const Buffer scratch = target.allocate(static_cast<std::size_t>(count) * sizeof(float));

@@ -1,4 +1,4 @@
-// A binary16 of either sign by integers: a device may flush the subnormals of its own conversion.
+// Decodes a binary16 of either sign with integers: a device may flush subnormals in its own conversion.
 float half_value(uint bits) {
   const uint sign = (bits & 0x8000u) << 16, exponent = bits >> 10 & 31u, fraction = bits & 0x3ffu;
   const float tiny = float(fraction) * (1.0 / 16777216.0);  // 2^-24

@@ -1,4 +1,4 @@
-// Shared by the launchers of Vulkan kernels: views as bindings and push constants, and refusals.
+// Views as bindings and push constants, and refusals, shared by the launchers of Vulkan kernels.
 #pragma once
 
 #include <algorithm>
@@ -7,23 +7,23 @@
 #include <string>
 
 #include "core/view.hpp"
-#include "kernels/vulkan/shader.hpp"
 #include "runtime/registry.hpp"
+#include "runtime/vulkan/shader.hpp"
 #include "runtime/vulkan/vulkan_device.hpp"
 
 namespace assay::vulkan {
 
-/// Largest reach of a view in elements: shaders index 32-bit words of a buffer of at most 4 GiB.
+/// Largest extent of a view in elements: shaders index 32-bit words of a buffer of at most 4 GiB.
 inline constexpr Index kMaxExtent = Index{1} << 30;
-/// Workgroups that every device runs along an axis (Vulkan 1.2, table 53). Shaders that cover more loop.
+/// Workgroups that every device supports along an axis (Vulkan 1.2, table 53). Shaders that cover more loop.
 inline constexpr Index kMaxGroups = 65535;
-/// Turns that all loops of one invocation may take together. llvmpipe ends them after 65535 without a word
-/// (LP_MAX_TGSI_LOOP_ITERATIONS), and a sum that lost its tail looks like any other.
+/// Limit on the iterations of all loops of one invocation together. llvmpipe silently ends loops after 65535
+/// (LP_MAX_TGSI_LOOP_ITERATIONS), and a truncated sum looks like any other.
 inline constexpr Index kMaxTurns = 65535;
 /// Declared by every kernel that computes: the specification lets shaders flush subnormals.
 inline constexpr Arithmetic kShaderArithmetic{.flushes_subnormals = true, .functions = FunctionLibrary::vulkan};
 
-/// Of products: automatic dispatch leaves those of m·k·n up to this to the CPU.
+/// Automatic dispatch leaves products of m·k·n up to this to the CPU.
 inline constexpr double kProductVolume = 32768;
 
 inline VulkanDevice& vulkan_device(Device& device) { return static_cast<VulkanDevice&>(device); }
@@ -33,27 +33,28 @@ StorageBinding bind(const VulkanDevice& device, const View<T>& view) {
   return device.bind(view.data(), static_cast<std::size_t>(view.extent()) * sizeof(T));
 }
 
-/// Stride of an axis; 0 where no second index exists, whatever the view says.
+/// Returns the stride of an axis, or 0 for an axis of extent 1, whose stride is meaningless.
 template <class T>
 std::uint32_t step(const View<T>& view, int axis) {
   return view.dim(axis) > 1 ? static_cast<std::uint32_t>(view.stride(axis)) : 0;
 }
 
-/// Words of 32 bits from one row of bytes to the next.
+/// Returns the distance between rows of bytes, in 32-bit words.
 template <class T>
 std::uint32_t word_step(const View<T>& bytes) {
   static_assert(sizeof(T) == 1);
   return step(bytes, 0) / 4;
 }
 
-/// True where every row of a matrix (or the vector) has unit stride and starts at a multiple of 16 bytes.
+/// Returns true if every row of a matrix (or the vector) has unit stride and starts at a multiple of 16 bytes.
 template <class T>
 std::uint32_t vectors(const View<T>& view, const StorageBinding& binding) {
   const std::uint32_t inner = step(view, view.rank() - 1);
   return binding.first % 4 == 0 && inner <= 1 && (view.rank() == 1 || step(view, 0) % 4 == 0) ? 1 : 0;
 }
 
-/// Workgroups for `count` items, `each` of them apiece, at most what every device runs.
+/// Returns the number of workgroups for `count` items, `each` of them per workgroup, up to the number that every device
+/// supports.
 inline std::uint32_t groups(Index count, Index each) {
   return static_cast<std::uint32_t>(std::min((count + each - 1) / each, kMaxGroups));
 }
@@ -63,7 +64,7 @@ std::span<const std::byte> bytes_of(const Push& push) {
   return std::as_bytes(std::span(&push, 1));
 }
 
-/// Why a kernel cannot take these views: one reaches past what 32-bit indices do.
+/// Returns the refusal if a view extends beyond 32-bit indices.
 template <class... T>
 std::optional<std::string> refuse_large(const View<T>&... views) {
   const Index largest = std::max({views.extent()...});
@@ -72,7 +73,7 @@ std::optional<std::string> refuse_large(const View<T>&... views) {
          std::to_string(kMaxExtent);
 }
 
-/// Why a kernel cannot take a call whose loops turn this often.
+/// Returns the refusal if the loops need too many iterations.
 inline std::optional<std::string> refuse_long(Index turns) {
   if (turns <= kMaxTurns) return std::nullopt;
   return "its loops would turn " + std::to_string(turns) + " times; not every driver turns more than " +

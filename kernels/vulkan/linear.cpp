@@ -15,7 +15,7 @@ std::optional<std::string> refuse(const LinearArgs& args) { return refuse_large(
 template <ProductShaders shaders>
 Kernel product(std::string_view id, std::string_view summary) {
   return composed_kernel<LinearArgs, &linear_by<&multiply<shaders>>, &refuse, shaders.tile>(
-      "linear", id, "kernels/vulkan/linear.comp", summary);
+      id, summary);
 }
 
 const KernelRegistration naive16{

@@ -18,7 +18,7 @@ std::optional<std::string> refuse(const LoraLinearBackwardArgs& args) {
 template <ProductShaders shaders>
 Kernel product(std::string_view id, std::string_view summary) {
   return composed_kernel<LoraLinearBackwardArgs, &lora_linear_backward_by<&multiply<shaders>>, &refuse, shaders.tile>(
-      "lora_linear_backward", id, "kernels/vulkan/lora_linear_backward.comp", summary);
+      id, summary);
 }
 
 const KernelRegistration naive16{product<ProductShaders{.plain = &shaders::lora_linear_backward_naive16,

@@ -1,4 +1,4 @@
-// The adapter added to the weight: launches the variants of lora_merge.comp.
+// Adds the adapter to the weight: launches the variants of lora_merge.comp.
 #include "kernels/lora.hpp"
 #include "kernels/vulkan/affine_product.hpp"
 #include "shaders/lora_merge_naive16.hpp"
@@ -16,7 +16,7 @@ std::optional<std::string> refuse(const LoraMergeArgs& args) {
 template <ProductShaders shaders>
 Kernel product(std::string_view id, std::string_view summary) {
   return composed_kernel<LoraMergeArgs, &lora_merge_by<&multiply<shaders>>, &refuse, shaders.tile>(
-      "lora_merge", id, "kernels/vulkan/lora_merge.comp", summary);
+      id, summary);
 }
 
 const KernelRegistration naive16{

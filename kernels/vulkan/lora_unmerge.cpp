@@ -1,4 +1,4 @@
-// The adapter taken out of the weight: launches the variants of lora_unmerge.comp.
+// Subtracts the adapter from the weight: launches the variants of lora_unmerge.comp.
 #include "kernels/lora.hpp"
 #include "kernels/vulkan/affine_product.hpp"
 #include "shaders/lora_unmerge_naive16.hpp"
@@ -16,7 +16,7 @@ std::optional<std::string> refuse(const LoraUnmergeArgs& args) {
 template <ProductShaders shaders>
 Kernel product(std::string_view id, std::string_view summary) {
   return composed_kernel<LoraUnmergeArgs, &lora_unmerge_by<&multiply<shaders>>, &refuse, shaders.tile>(
-      "lora_unmerge", id, "kernels/vulkan/lora_unmerge.comp", summary);
+      id, summary);
 }
 
 const KernelRegistration naive16{product<ProductShaders{.plain = &shaders::lora_unmerge_naive16, .tile = 16}>(

@@ -11,14 +11,13 @@ namespace assay::vulkan::of_matmul {
 namespace {
 
 using ops::MatmulArgs;
-constexpr const char* kSource = "kernels/vulkan/matmul.comp";
 
 const KernelRegistration naive16{
-    product_kernel<MatmulArgs, shaders::matmul_naive16, 16>("matmul", "matmul/vulkan/naive16", kSource, kNaive16)};
+    product_kernel<MatmulArgs, shaders::matmul_naive16, 16>("matmul/vulkan/naive16", kNaive16)};
 const KernelRegistration tiled64{preferred(
-    product_kernel<MatmulArgs, shaders::matmul_tiled64, 64>("matmul", "matmul/vulkan/tiled64", kSource, kTiled64))};
+    product_kernel<MatmulArgs, shaders::matmul_tiled64, 64>("matmul/vulkan/tiled64", kTiled64))};
 const KernelRegistration tiled128{
-    product_kernel<MatmulArgs, shaders::matmul_tiled128, 128>("matmul", "matmul/vulkan/tiled128", kSource, kTiled128)};
+    product_kernel<MatmulArgs, shaders::matmul_tiled128, 128>("matmul/vulkan/tiled128", kTiled128)};
 
 }  // namespace
 }  // namespace assay::vulkan::of_matmul

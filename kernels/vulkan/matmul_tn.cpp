@@ -11,14 +11,13 @@ namespace assay::vulkan::of_matmul_tn {
 namespace {
 
 using ops::MatmulTnArgs;
-constexpr const char* kSource = "kernels/vulkan/matmul_tn.comp";
 
 const KernelRegistration naive16{product_kernel<MatmulTnArgs, shaders::matmul_tn_naive16, 16>(
-    "matmul_tn", "matmul_tn/vulkan/naive16", kSource, kNaive16)};
+    "matmul_tn/vulkan/naive16", kNaive16)};
 const KernelRegistration tiled64{preferred(product_kernel<MatmulTnArgs, shaders::matmul_tn_tiled64, 64>(
-    "matmul_tn", "matmul_tn/vulkan/tiled64", kSource, kTiled64))};
+    "matmul_tn/vulkan/tiled64", kTiled64))};
 const KernelRegistration tiled128{product_kernel<MatmulTnArgs, shaders::matmul_tn_tiled128, 128>(
-    "matmul_tn", "matmul_tn/vulkan/tiled128", kSource, kTiled128)};
+    "matmul_tn/vulkan/tiled128", kTiled128)};
 
 }  // namespace
 }  // namespace assay::vulkan::of_matmul_tn

@@ -37,11 +37,8 @@ std::optional<std::string> refuse(const ops::MeanPoolArgs& args) {
   return refuse_large(args.x, args.lengths, args.y);
 }
 
-const KernelRegistration stripes_kernel{{.op = "mean_pool",
-                                         .id = "mean_pool/vulkan/stripes",
-                                         .backend = Backend::vulkan,
+const KernelRegistration stripes_kernel{{.id = "mean_pool/vulkan/stripes",
                                          .arithmetic = kShaderArithmetic,
-                                         .source = "kernels/vulkan/mean_pool.comp",
                                          .summary = "32 columns per workgroup, eight stripes of tokens added in order",
                                          .run = &run_typed<ops::MeanPoolArgs, &run>,
                                          .refuse = &refuse_typed<ops::MeanPoolArgs, &refuse>}};

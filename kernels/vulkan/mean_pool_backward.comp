@@ -4,7 +4,7 @@
 #include "float_controls.glsl"
 layout(local_size_x = 32, local_size_y = 8) in;
 
-// True where every row of dx starts at a multiple of 16 bytes.
+// True if every row of dx starts at a multiple of 16 bytes.
 layout(constant_id = 0) const bool VECTORS = false;
 layout(set = 0, binding = 0) readonly buffer Lengths { int lengths[]; };
 layout(set = 0, binding = 1) readonly buffer Dy { float dy[]; };

@@ -1,5 +1,5 @@
 // The gradient of means over tokens: launches mean_pool_backward.comp. dx shares no memory with dy or lengths (the
-// contract's clause). Error: that of one division, and the flushed subnormals.
+// contract's clause). Error: one division, and the flushed subnormals.
 #include "kernels/vulkan/launch.hpp"
 #include "ops/mean_pool_backward.hpp"
 #include "shaders/mean_pool_backward_rows.hpp"
@@ -26,7 +26,7 @@ void run(const ops::MeanPoolBackwardArgs& args, Device& device) {
                                   step(args.dx, 1)};
   const bool vectors = push.dx_first % 4 == 0 && push.dx_batch % 4 == 0 && push.dx_ld % 4 == 0;
   const std::array<std::uint32_t, 1> constants{vectors};
-  // Invocations of eight rows each: one division for eight stores.
+  // Each invocation covers eight rows: one division for eight stores.
   target.dispatch({.name = shaders::mean_pool_backward_rows.name,
                    .module = shaders::mean_pool_backward_rows.module,
                    .specialization = constants,
@@ -41,11 +41,8 @@ std::optional<std::string> refuse(const ops::MeanPoolBackwardArgs& args) {
   return refuse_large(args.lengths, args.dy, args.dx);
 }
 
-const KernelRegistration rows_kernel{{.op = "mean_pool_backward",
-                                      .id = "mean_pool_backward/vulkan/rows",
-                                      .backend = Backend::vulkan,
+const KernelRegistration rows_kernel{{.id = "mean_pool_backward/vulkan/rows",
                                       .arithmetic = kShaderArithmetic,
-                                      .source = "kernels/vulkan/mean_pool_backward.comp",
                                       .summary = "four columns per invocation, one division for eight rows",
                                       .run = &run_typed<ops::MeanPoolBackwardArgs, &run>,
                                       .refuse = &refuse_typed<ops::MeanPoolBackwardArgs, &refuse>}};

@@ -1,4 +1,4 @@
-// Shared by the launchers of NF4 kernels.
+// The codebook as push constants, for the launchers of NF4 kernels.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace assay::vulkan {
 
-/// The codebook as shaders' push constants have it.
+/// The codebook in the layout of the push constants.
 struct Nf4Codebook {
   float entry[16];
 };

@@ -1,5 +1,5 @@
-// The codebook of double quantization (core/nf4_absmax.hpp), what counts as a scale, and where scales lie. Entries are written
-// out, as a division may be 2.5 ulp off.
+// The codebook of double quantization (core/nf4_absmax.hpp), the value of a scale, and the addressing of scales.
+// Entries are literals, since a division may be 2.5 ulp off.
 #include "nf4.glsl"
 
 const uint GROUP = 256, ZERO_CODE = 127;
@@ -27,13 +27,13 @@ float absmax_entry(uint code) {
   return code >= ZERO_CODE ? UPPER[code - ZERO_CODE] : -UPPER[ZERO_CODE - code];
 }
 
-/// A scale as it is encoded: +0 below 2^-120, NaN where it is negative.
+/// Returns the scale to encode: +0 below 2^-120, NaN if it is negative.
 float absmax_value(float absmax) {
   if (nf4_counts_as_zero(absmax)) return 0;
   return (floatBitsToUint(absmax) & 0x80000000u) != 0 ? uintBitsToFloat(0x7fc00000u) : absmax;
 }
 
-/// Where element i of a matrix of `width` columns lies.
+/// Returns the offset of element i of a matrix of `width` columns.
 uint absmax_place(uint i, uint width, uint ld) {
   return ld == width ? i : i / width * ld + i % width;
 }

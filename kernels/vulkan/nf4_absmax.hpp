@@ -5,7 +5,7 @@
 
 namespace assay::vulkan {
 
-/// Leading dimension of a row-major matrix; that of a single row says nothing.
+/// Returns the leading dimension of a row-major matrix; the stride of a single row is meaningless.
 template <class T>
 std::uint32_t leading(const View<T>& matrix) {
   return static_cast<std::uint32_t>(matrix.dim(0) > 1 ? matrix.stride(0) : matrix.dim(1));

@@ -1,5 +1,5 @@
-// absmax[i] = code[q[i]] absmax2[i/256] + offset; codes [256 g] bytes in words, absmax2 [g], offset [1], absmax [n, b] f32 with
-// rows of unit stride, i counted row by row. Four elements, a word of codes, per invocation.
+// absmax[i] = code[q[i]] absmax2[i/256] + offset; codes [256 g] bytes in words, absmax2 [g], offset [1], absmax [n, b]
+// f32 with rows of unit stride, i in row-major order. Four elements, a word of codes, per invocation.
 #pragma shaders nf4_absmax_dequantize_words
 #include "float_controls.glsl"
 #include "nf4_absmax.glsl"

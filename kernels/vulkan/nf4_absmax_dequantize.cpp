@@ -1,5 +1,5 @@
-// absmax = code[q] absmax2 + offset: launches nf4_absmax_dequantize.comp or its naive neighbour. absmax shares no
-// memory with the inputs, and those are dense (the contract's clauses).
+// absmax = code[q] absmax2 + offset: launches nf4_absmax_dequantize.comp or nf4_absmax_dequantize_naive.comp. absmax
+// shares no memory with the inputs, and the inputs are dense (the contract's clauses).
 #include "core/nf4_absmax.hpp"
 #include "kernels/vulkan/nf4_absmax.hpp"
 #include "ops/nf4_absmax_dequantize.hpp"
@@ -41,22 +41,19 @@ std::optional<std::string> refuse(const ops::Nf4AbsmaxDequantizeArgs& args) {
 }
 
 template <const Shader& shader, Index each>
-Kernel decoder(std::string_view id, std::string_view source, std::string_view summary) {
-  return {.op = "nf4_absmax_dequantize",
-          .id = id,
-          .backend = Backend::vulkan,
+Kernel decoder(std::string_view id, std::string_view summary) {
+  return {.id = id,
           .arithmetic = kShaderArithmetic,
-          .source = source,
           .summary = summary,
           .run = &run_typed<ops::Nf4AbsmaxDequantizeArgs, &run<shader, each>>,
           .refuse = &refuse_typed<ops::Nf4AbsmaxDequantizeArgs, &refuse<each>>};
 }
 
 const KernelRegistration naive{decoder<shaders::nf4_absmax_dequantize_naive, 64>(
-    "nf4_absmax_dequantize/vulkan/naive", "kernels/vulkan/nf4_absmax_dequantize_naive.comp",
+    "nf4_absmax_dequantize/vulkan/naive",
     "one invocation an element")};
 const KernelRegistration words{preferred(decoder<shaders::nf4_absmax_dequantize_words, 1024>(
-    "nf4_absmax_dequantize/vulkan/words", "kernels/vulkan/nf4_absmax_dequantize.comp",
+    "nf4_absmax_dequantize/vulkan/words",
     "a word of codes, four elements, per invocation; the codebook in shared memory"))};
 
 }  // namespace

@@ -1,4 +1,4 @@
-// nf4_absmax_dequantize with one invocation an element.
+// nf4_absmax_dequantize with one invocation per element.
 #pragma shaders nf4_absmax_dequantize_naive
 #include "float_controls.glsl"
 #include "nf4_absmax.glsl"

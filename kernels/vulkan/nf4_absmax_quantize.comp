@@ -1,6 +1,7 @@
-// Scale and codes of every group of 256 from absmax [n, b] (rows of unit stride) and offset [1]: absmax2[g] = max |absmax -
-// offset|, q[i] = number of midpoints m with absmax[i] - offset > m absmax2[g]. codes [256 g] bytes in words. One workgroup a
-// group: limits in shared memory, searched by halves. Maxima are of bits, which order like magnitudes, NaN last.
+// Scale and codes of every group of 256 from absmax [n, b] (rows of unit stride) and offset [1]: absmax2[g] = max
+// |absmax - offset|, q[i] = number of midpoints m with absmax[i] - offset > m absmax2[g]. codes [256 g] bytes in words.
+// One workgroup per group: limits in shared memory, binary search. Maxima are taken of bits, which order like
+// magnitudes, NaN last.
 #pragma shaders nf4_absmax_quantize_groups
 #include "float_controls.glsl"
 #include "nf4_absmax.glsl"
@@ -25,7 +26,7 @@ void main() {
   const uint lane = gl_LocalInvocationID.x, groups = (count + GROUP - 1) / GROUP;
   const float middle = offset[offset_first];
   const float midpoint = lane < 255 ? (absmax_entry(lane) + absmax_entry(lane + 1)) * 0.5 : 0;
-  // All invocations of a workgroup take the same number of turns: none may miss a barrier.
+  // All invocations of a workgroup run the same number of iterations: none may miss a barrier.
   for (uint g = gl_WorkGroupID.x; g < groups; g += gl_NumWorkGroups.x) {
     const uint i = g * GROUP + lane;
     const bool inside = i < count;

@@ -1,6 +1,6 @@
 // q = the 8-bit code of (absmax - mean) / absmax2: launches nf4_absmax_quantize_sum.comp, then nf4_absmax_quantize.comp
-// or its naive neighbour. Tensors share no memory; codes, absmax2 and offset are dense (the contract's clauses). What
-// counts is 0 or large enough that no limit is subnormal: bits are the contract's.
+// or nf4_absmax_quantize_naive.comp. Tensors share no memory; codes, absmax2 and offset are dense (the contract's
+// clauses). Scales are 0 or large enough that no limit is subnormal: the contract fixes the bits.
 #include "core/nf4_absmax.hpp"
 #include "kernels/vulkan/nf4_absmax.hpp"
 #include "ops/nf4_absmax_quantize.hpp"
@@ -21,8 +21,8 @@ struct AbsmaxQuantizePush {
   std::uint32_t count, width, absmax_first, ld, codes_first, absmax2_first, offset_first;
 };
 
-/// offset[0] from all values, 256 to 1 a level, in scratch of 4/255 of their bytes: given back when the device is done
-/// with it.
+/// Computes offset[0] from all values, 256 to 1 a level, in scratch of 4/255 of their bytes, which the device frees
+/// after use.
 void dispatch_offset(VulkanDevice& target, const ops::Nf4AbsmaxQuantizeArgs& args, const StorageBinding& absmax,
                      const StorageBinding& offset) {
   const Index count = args.absmax.size(), below = absmax_groups(count);
@@ -77,7 +77,7 @@ void run(const ops::Nf4AbsmaxQuantizeArgs& args, Device& device) {
                    .groups = {groups(absmax_groups(args.absmax.size()), groups_each), 1, 1}});
 }
 
-/// Turns for each group that a workgroup takes: two trees of eight, or two loops and 256 searches of eight.
+/// Counts the iterations for each group of a workgroup: two trees of eight, or two loops and 256 searches of eight.
 template <Index groups_each>
 std::optional<std::string> refuse(const ops::Nf4AbsmaxQuantizeArgs& args) {
   const Index turns = groups_each == 1 ? 20 : 3000;
@@ -86,21 +86,18 @@ std::optional<std::string> refuse(const ops::Nf4AbsmaxQuantizeArgs& args) {
 }
 
 template <const Shader& shader, Index groups_each>
-Kernel encoder(std::string_view id, std::string_view source, std::string_view summary) {
-  return {.op = "nf4_absmax_quantize",
-          .id = id,
-          .backend = Backend::vulkan,
+Kernel encoder(std::string_view id, std::string_view summary) {
+  return {.id = id,
           .arithmetic = kShaderArithmetic,
-          .source = source,
           .summary = summary,
           .run = &run_typed<ops::Nf4AbsmaxQuantizeArgs, &run<shader, groups_each>>,
           .refuse = &refuse_typed<ops::Nf4AbsmaxQuantizeArgs, &refuse<groups_each>>};
 }
 
 const KernelRegistration naive{encoder<shaders::nf4_absmax_quantize_naive, 64>(
-    "nf4_absmax_quantize/vulkan/naive", "kernels/vulkan/nf4_absmax_quantize_naive.comp", "one invocation a group of 256")};
+    "nf4_absmax_quantize/vulkan/naive", "one invocation a group of 256")};
 const KernelRegistration in_groups{preferred(encoder<shaders::nf4_absmax_quantize_groups, 1>(
-    "nf4_absmax_quantize/vulkan/groups", "kernels/vulkan/nf4_absmax_quantize.comp",
+    "nf4_absmax_quantize/vulkan/groups",
     "one workgroup a group of 256, limits in shared memory, searched by halves"))};
 
 }  // namespace

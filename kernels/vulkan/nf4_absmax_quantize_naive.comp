@@ -1,4 +1,4 @@
-// nf4_absmax_quantize with one invocation a group: two loops over the group; midpoints are computed on the way.
+// nf4_absmax_quantize with one invocation per group: two loops over the group; midpoints are recomputed.
 #pragma shaders nf4_absmax_quantize_naive
 #include "float_controls.glsl"
 #include "nf4_absmax.glsl"

@@ -1,5 +1,6 @@
-// One level of the sum of nf4_absmax_quantize: to[g] = sum of group g of 256 of the terms, a tree; where it is the last, the
-// offset from it. Terms lie in rows of `width` numbers; on higher levels none is small or negative. One workgroup a group.
+// One level of the sum of nf4_absmax_quantize: to[g] = sum of group g of 256 of the terms, a tree; the last level forms
+// the offset from the sum. Terms are in rows of `width` numbers; on higher levels none is small or negative. One
+// workgroup per group.
 #pragma shaders nf4_absmax_quantize_sum
 #include "float_controls.glsl"
 layout(local_size_x = 256) in;
@@ -20,7 +21,7 @@ void main() {
     float sum = workgroup_sum(i < count ? absmax_value(terms[first + absmax_place(i, width, ld)]) : 0);
     if (last != 0) {
       precise float mean = sum * reciprocal;
-      // A NaN is compared by its bits, as an infinity is.
+      // Compare bits, since float comparisons with NaN and infinity are not reliable.
       sum = (floatBitsToUint(sum) & 0x7fffffffu) < 0x7f800000u ? nf4_scale(mean) : uintBitsToFloat(0x7fc00000u);
     }
     if (gl_LocalInvocationID.x == 0) to[to_first + g] = sum;

@@ -6,7 +6,7 @@
 #extension GL_EXT_control_flow_attributes : require
 layout(local_size_x = 16, local_size_y = 4) in;
 
-// True where every row of y starts at a multiple of 16 bytes.
+// True if every row of y starts at a multiple of 16 bytes.
 layout(constant_id = 0) const bool VECTORS = false;
 layout(set = 0, binding = 0) readonly buffer Codes { uint codes[]; };
 layout(set = 0, binding = 1) readonly buffer Absmax { float absmax[]; };
@@ -32,7 +32,7 @@ void main() {
       const float scale = nf4_scale(absmax[absmax_first + j * absmax_ld + p / BLOCK_SIZE]);
       precise float v[8];
       [[unroll]] for (uint i = 0; i < 8; ++i)
-        v[i] = table[(word >> (4 * (i ^ 1))) & 15] * scale;  // the earlier of two is in the high bits
+        v[i] = table[(word >> (4 * (i ^ 1))) & 15] * scale;  // the earlier of two codes is in the high bits
       const uint at = y_first + j * y_ld + p;
       if (p + 8 <= k) {
         if (VECTORS) {

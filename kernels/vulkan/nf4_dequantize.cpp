@@ -1,5 +1,5 @@
 // y = code[q] absmax: launches nf4_dequantize.comp. y shares no memory with codes or absmax, and rows of codes begin at
-// multiples of 4 bytes (the contract's clauses). Products are 0 or normal: bits are the contract's.
+// multiples of 4 bytes (the contract's clauses). Products are 0 or normal: the contract fixes the bits.
 #include "kernels/vulkan/nf4.hpp"
 #include "ops/nf4_dequantize.hpp"
 #include "shaders/nf4_dequantize_words.hpp"
@@ -39,11 +39,8 @@ std::optional<std::string> refuse(const ops::Nf4DequantizeArgs& args) {
   return refuse_large(args.codes, args.absmax, args.y);
 }
 
-const KernelRegistration words{{.op = "nf4_dequantize",
-                                .id = "nf4_dequantize/vulkan/words",
-                                .backend = Backend::vulkan,
+const KernelRegistration words{{.id = "nf4_dequantize/vulkan/words",
                                 .arithmetic = kShaderArithmetic,
-                                .source = "kernels/vulkan/nf4_dequantize.comp",
                                 .summary = "a word of codes, eight columns, per invocation",
                                 .run = &run_typed<ops::Nf4DequantizeArgs, &run>,
                                 .refuse = &refuse_typed<ops::Nf4DequantizeArgs, &refuse>}};

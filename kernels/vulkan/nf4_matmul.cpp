@@ -11,14 +11,13 @@ namespace assay::vulkan::of_nf4_matmul {
 namespace {
 
 using ops::Nf4MatmulArgs;
-constexpr const char* kSource = "kernels/vulkan/nf4_matmul.comp";
 
 const KernelRegistration naive16{
     nf4_product_kernel<Nf4MatmulArgs, &run_nf4_product<Nf4MatmulArgs, shaders::nf4_matmul_naive16, 16>>(
-        "nf4_matmul", "nf4_matmul/vulkan/naive16", kSource, kNaive16)};
+        "nf4_matmul/vulkan/naive16", kNaive16)};
 const KernelRegistration tiled64{
     preferred(nf4_product_kernel<Nf4MatmulArgs, &run_nf4_product<Nf4MatmulArgs, shaders::nf4_matmul_tiled64, 64>, 64>(
-        "nf4_matmul", "nf4_matmul/vulkan/tiled64", kSource, kTiled64))};
+        "nf4_matmul/vulkan/tiled64", kTiled64))};
 
 }  // namespace
 }  // namespace assay::vulkan::of_nf4_matmul

@@ -15,11 +15,11 @@ using ops::Nf4MatmulNtArgs;
 
 const KernelRegistration naive16{
     nf4_product_kernel<Nf4MatmulNtArgs, &run_nf4_product<Nf4MatmulNtArgs, shaders::nf4_matmul_nt_naive16, 16>>(
-        "nf4_matmul_nt", "nf4_matmul_nt/vulkan/naive16", "kernels/vulkan/nf4_matmul_nt.comp", kNaive16)};
+        "nf4_matmul_nt/vulkan/naive16", kNaive16)};
 const KernelRegistration by_rows{preferred(varying_with_batch(
     nf4_product_kernel<Nf4MatmulNtArgs,
                        &run_nf4_by_rows<Nf4MatmulNtArgs, shaders::nf4_matmul_nt_gemv, shaders::nf4_matmul_nt_tiled64>, 64>(
-        "nf4_matmul_nt", "nf4_matmul_nt/vulkan/by_rows", "kernels/vulkan/nf4_matmul_nt_gemv.comp",
+        "nf4_matmul_nt/vulkan/by_rows",
         "up to 4 rows: 64 invocations a row of W; more: 64x64 tiles, decoded into shared memory")))};
 
 }  // namespace

@@ -6,7 +6,7 @@
 #extension GL_EXT_control_flow_attributes : require
 layout(local_size_x = 64, local_size_y = 4) in;
 
-// True where every row of x starts at a multiple of 16 bytes.
+// True if every row of x starts at a multiple of 16 bytes.
 layout(constant_id = 0) const bool VECTOR_X = false;
 layout(set = 0, binding = 0) readonly buffer X { float x[]; };
 layout(set = 0, binding = 0) readonly buffer X4 { vec4 x4[]; };
@@ -40,7 +40,7 @@ vec4 load_x(uint row, uint p) {
 void main() {
   const uint lane = gl_LocalInvocationID.x, slot = gl_LocalInvocationID.y;
   load_table();
-  // All invocations of a workgroup take the same number of turns: none may miss a barrier.
+  // All invocations of a workgroup run the same number of iterations: none may miss a barrier.
   for (uint i = gl_WorkGroupID.y; i < m; i += gl_NumWorkGroups.y)
     for (uint first = gl_WorkGroupID.x * 4; first < n; first += gl_NumWorkGroups.x * 4) {
       const uint j = first + slot;

@@ -1,5 +1,5 @@
-// B of product.glsl where it is W [n, k] in NF4 codes: rows of W are the columns of the product (B_TRANSPOSED) or the terms of
-// its sums. codes [n, 32 b] bytes in words, b_first and b_ld in words; absmax [n, b]. Weights behind column k are 0.
+// B of product.glsl for W [n, k] in NF4 codes: rows of W are the columns of the product (B_TRANSPOSED) or the terms of
+// its sums. codes [n, 32 b] bytes in words, b_first and b_ld in words; absmax [n, b]. Weights past column k are 0.
 #include "nf4.glsl"
 #extension GL_EXT_control_flow_attributes : require
 
@@ -8,7 +8,7 @@ layout(set = 0, binding = 3) readonly buffer Absmax { float absmax[]; };
 
 shared float table[16];
 
-/// To be called by every invocation before the first weight: there is a barrier.
+/// Must be called by every invocation before the first weight: it contains a barrier.
 void load_table() {
   if (gl_LocalInvocationIndex == 0)
     [[unroll]] for (uint i = 0; i < 16; ++i) table[i] = codebook[i];
@@ -19,10 +19,10 @@ float scale_at(uint j, uint p) {
   return nf4_scale(absmax[absmax_first + j * absmax_ld + p / BLOCK_SIZE]);
 }
 
-/// The word of codes that has element (j, p).
+/// Returns the word of codes that holds element (j, p).
 uint word_at(uint j, uint p) { return codes[b_first + j * b_ld + p / 8]; }
 
-/// Entry `i` of a word's eight; the earlier of two is in the high bits.
+/// Returns entry `i` of a word's eight; the earlier of two codes is in the high bits.
 float entry_of(uint word, uint i) {
   return table[(word >> (4 * (i ^ 1))) & 15];
 }
@@ -32,7 +32,7 @@ float weight(uint j, uint p) {
   return w;
 }
 
-/// Weights (j, p) to (j, p + 3), p a multiple of 4.
+/// Returns weights (j, p) to (j, p + 3), p a multiple of 4.
 vec4 weight4(uint j, uint p, uint rows, uint columns) {
   if (j >= rows || p >= columns) return vec4(0);
   const uint word = word_at(j, p), first = p % 8;

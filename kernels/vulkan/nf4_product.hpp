@@ -8,14 +8,14 @@
 
 namespace assay::vulkan {
 
-/// Push constants of product.glsl with B_NF4, and of nf4_matmul_nt_gemv.comp. b is the codes, in words.
+/// Push constants of product.glsl with B_NF4, and of nf4_matmul_nt_gemv.comp. b addresses the codes, in words.
 struct Nf4ProductPush {
   ProductPush product;
   std::uint32_t absmax_first, absmax_ld, w_k;
   Nf4Codebook codebook;
 };
 
-/// A workgroup computes tile x tile outputs; of tile 0, four outputs of a row (nf4_matmul_nt_gemv.comp).
+/// A workgroup computes tile x tile outputs, or four outputs of a row for tile = 0 (nf4_matmul_nt_gemv.comp).
 template <class Args, const Shader& shader, Index tile>
 void run_nf4_product(const Args& args, Device& device) {
   VulkanDevice& target = vulkan_device(device);
@@ -52,21 +52,18 @@ std::optional<std::string> refuse_nf4_product(const Args& args) {
   else return refuse_large(args.dy, args.codes, args.absmax, args.dx);
 }
 
-/// The registry's kernel for a product by tiles; the caller adds what differs.
+/// Returns the registry entry of a tiled product; the caller adds the differences.
 template <class Args, void (*run)(const Args&, Device&), Index tile = 16>
-Kernel nf4_product_kernel(std::string_view op, std::string_view id, std::string_view source, std::string_view summary) {
-  return {.op = op,
-          .id = id,
-          .backend = Backend::vulkan,
+Kernel nf4_product_kernel(std::string_view id, std::string_view summary) {
+  return {.id = id,
           .arithmetic = kShaderArithmetic,
-          .source = source,
           .summary = summary,
           .run = &run_typed<Args, run>,
           .refuse = &refuse_typed<Args, &refuse_nf4_product<Args, tile>>,
           .automatic_above = kProductVolume};
 }
 
-/// Rows of X up to which W is read once for each of them rather than tiled.
+/// Largest number of rows of X for which W is read once per row rather than tiled.
 inline constexpr Index kNf4FewRows = 4;
 
 template <class Args, const Shader& gemv, const Shader& tiled>

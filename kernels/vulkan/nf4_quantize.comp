@@ -1,6 +1,6 @@
-// q[j,p] = number of midpoints m with x[j,p] > m absmax[j, p/64], absmax[j,b] the largest magnitude of block b; x [n,k] f32
-// with rows of unit stride, codes [n, 32 b] bytes in words, absmax [n, b] f32, b = ceil(k/64). Eight invocations a block,
-// each with eight elements and a word of codes. Maxima are of bits, which order like magnitudes, NaN last.
+// q[j,p] = number of midpoints m with x[j,p] > m absmax[j, p/64], absmax[j,b] the largest magnitude of block b; x [n,k]
+// f32 with rows of unit stride, codes [n, 32 b] bytes in words, absmax [n, b] f32, b = ceil(k/64). Eight invocations a
+// block, each with eight elements and a word of codes. Maxima are taken of bits, which order like magnitudes, NaN last.
 #pragma shaders nf4_quantize_words
 #include "float_controls.glsl"
 #include "nf4.glsl"
@@ -23,7 +23,7 @@ shared uint most[8][8];
 void main() {
   const uint lane = gl_LocalInvocationID.x, slot = gl_LocalInvocationID.y;
   const uint blocks = (k + BLOCK_SIZE - 1) / BLOCK_SIZE, all = n * blocks;
-  // All invocations of a workgroup take the same number of turns: none may miss a barrier.
+  // All invocations of a workgroup run the same number of iterations: none may miss a barrier.
   for (uint first = gl_WorkGroupID.x * 8; first < all; first += gl_NumWorkGroups.x * 8) {
     const uint i = first + slot, j = i / blocks, b = i % blocks, p = b * BLOCK_SIZE + lane * 8;
     uint bits[8], largest = 0;
@@ -47,7 +47,7 @@ void main() {
           if (v > limit) ++code;
         }
         if (scale == 0) code = 7;
-        word |= code << (4 * (e ^ 1));  // the earlier of two is in the high bits
+        word |= code << (4 * (e ^ 1));  // the earlier of two codes is in the high bits
       }
       codes[codes_first + j * codes_ld + p / 8] = word;
       if (lane == 0) absmax[absmax_first + j * absmax_ld + b] = nan ? 0x7fc00000u : floatBitsToUint(scale);

@@ -1,5 +1,6 @@
-// q = the NF4 code of x / absmax: launches nf4_quantize.comp. Tensors share no memory, and rows of codes begin at multiples
-// of 4 bytes (the contract's clauses). Scales are 0, NaN or large enough that no limit is subnormal: bits are the contract's.
+// q = the NF4 code of x / absmax: launches nf4_quantize.comp. Tensors share no memory, and rows of codes begin at
+// multiples of 4 bytes (the contract's clauses). Scales are 0, NaN or large enough that no limit is subnormal: the
+// contract fixes the bits.
 #include "kernels/vulkan/nf4.hpp"
 #include "ops/nf4_quantize.hpp"
 #include "shaders/nf4_quantize_words.hpp"
@@ -38,11 +39,8 @@ std::optional<std::string> refuse(const ops::Nf4QuantizeArgs& args) {
   return refuse_large(args.x, args.codes, args.absmax);
 }
 
-const KernelRegistration words{{.op = "nf4_quantize",
-                                .id = "nf4_quantize/vulkan/words",
-                                .backend = Backend::vulkan,
+const KernelRegistration words{{.id = "nf4_quantize/vulkan/words",
                                 .arithmetic = kShaderArithmetic,
-                                .source = "kernels/vulkan/nf4_quantize.comp",
                                 .summary = "eight invocations a block, a word of codes each, the maximum in shared memory",
                                 .run = &run_typed<ops::Nf4QuantizeArgs, &run>,
                                 .refuse = &refuse_typed<ops::Nf4QuantizeArgs, &refuse>}};

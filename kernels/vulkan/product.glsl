@@ -1,7 +1,7 @@
-// Shared by the three matrix products: buffers, push constants, and the choice of algorithm.
+// Buffers, push constants, and the choice of algorithm, shared by the three matrix products.
 // A stored matrix X starts at element x_first of its buffer; element (r, s) is x_first + r * x_ld + s.
 // Products and sums are plain float32; a driver may fuse them. Subnormals may be flushed.
-// With AFFINE a sum is scaled, and an element of the addend, or of C itself, is added to it.
+// With AFFINE a sum is scaled and added to an element of the addend, or of C itself.
 #include "float_controls.glsl"
 
 // B_NF4 makes B a matrix in NF4 codes.
@@ -36,7 +36,7 @@ layout(push_constant) uniform Push {
 #ifdef AFFINE
 layout(set = 0, binding = 3) readonly buffer Addend { float addend[]; };
 
-// Epilogue: the element of C at (row, column), from its sum.
+// Epilogue: returns the element of C at (row, column) from its sum.
 float finished(float sum, uint row, uint column) {
   if (add == 0) return scale * sum;
   return fma(scale, sum, add == 1 ? addend[addend_first + row * addend_ld + column] : c[c_first + row * c_ld + column]);

@@ -10,7 +10,7 @@ struct ProductPush {
   std::uint32_t m, k, n, a_first, a_ld, b_first, b_ld, c_first, c_ld;
 };
 
-/// One product, ready to dispatch. Mutants change one field.
+/// One product, ready to dispatch.
 struct ProductLaunch {
   ProductPush push{};
   std::array<std::uint32_t, 1> vector{};  ///< specialization: all rows of A, B and C are aligned to 16 bytes
@@ -44,11 +44,11 @@ void run_product(const Args& args, Device& device) {
   plan_product(args, vulkan_device(device), tile).run(shader, vulkan_device(device));
 }
 
-/// Products do not loop over workgroups: more tiles than every device runs are refused.
+/// Refuses more tiles than every device runs: products do not loop over workgroups.
 inline std::optional<std::string> refuse_tiles(Index m, Index k, Index n, Index tile) {
   if (std::max(m, n) > kMaxGroups * tile)
     return "m or n above " + std::to_string(kMaxGroups * tile) + " needs more workgroups than every device runs";
-  const Index depth = std::min<Index>(16, 1024 / tile);  // terms of a turn; the loops inside it are unrolled
+  const Index depth = std::min<Index>(16, 1024 / tile);  // terms per iteration; the loops inside are unrolled
   return refuse_long((k + depth - 1) / depth + 1);
 }
 
@@ -58,14 +58,11 @@ std::optional<std::string> refuse_product(const Args& args) {
   return refuse_large(args.a, args.b, args.c);
 }
 
-/// The registry's row for a product; the caller adds what differs.
+/// Returns the registry entry of a product; the caller adds the differences.
 template <class Args, const Shader& shader, Index tile>
-Kernel product_kernel(std::string_view op, std::string_view id, std::string_view source, std::string_view summary) {
-  return {.op = op,
-          .id = id,
-          .backend = Backend::vulkan,
+Kernel product_kernel(std::string_view id, std::string_view summary) {
+  return {.id = id,
           .arithmetic = kShaderArithmetic,
-          .source = source,
           .summary = summary,
           .run = &run_typed<Args, &run_product<Args, shader, tile>>,
           .refuse = &refuse_typed<Args, &refuse_product<Args, tile>>,

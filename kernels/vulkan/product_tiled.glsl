@@ -1,11 +1,12 @@
-// BLOCK x BLOCK outputs per workgroup of 16x16 invocations, each with (BLOCK/16)^2 of them in registers: S x S
-// squares of 4x4, 64 apart. DEPTH terms of the sum at a time pass through shared memory, the next ones being
-// fetched while these are used. Sums run over p in order, so the result does not depend on BLOCK. Loops are
-// unrolled to constant trip counts: drivers' optimizers then keep the sums in registers.
+// BLOCK x BLOCK outputs per workgroup of 16x16 invocations, each with (BLOCK/16)^2 outputs in registers: S x S squares
+// of 4x4, 64 apart. DEPTH terms of the sum at a time pass through shared memory; the next terms are fetched while the
+// current ones are used. Sums run over p in order, so the result does not depend on BLOCK. Loops are unrolled to
+// constant trip counts: drivers' optimizers then keep the sums in registers.
 #extension GL_EXT_control_flow_attributes : require
 layout(local_size_x = 16, local_size_y = 16) in;
 
-// True where every row of A, B, C and the addend starts at a multiple of 16 bytes: four elements move at once.
+// True if every row of A, B, C and the addend starts at a multiple of 16 bytes: loads and stores then move four
+// elements.
 layout(constant_id = 0) const bool VECTOR = false;
 layout(set = 0, binding = 0) readonly buffer A4 { vec4 a4[]; };
 #ifndef B_NF4
@@ -20,7 +21,7 @@ layout(set = 0, binding = 2) writeonly buffer C4 { vec4 c4[]; };
 
 const uint S = BLOCK / 64;
 const uint DEPTH = 1024 / BLOCK;   // each of the 256 invocations moves one vector of each operand a step
-const uint PITCH = BLOCK / 4 + 1;  // vectors from one p to the next: the padding spreads banks
+const uint PITCH = BLOCK / 4 + 1;  // vectors from one p to the next: the padding avoids bank conflicts
 
 shared vec4 tile_a[DEPTH * PITCH];  // [p][row]
 shared vec4 tile_b[DEPTH * PITCH];  // [p][column]
@@ -41,8 +42,8 @@ shared vec4 tile_b[DEPTH * PITCH];  // [p][column]
     return v;                                                          \
   }
 
-// The vector that invocation t moves: from where in the operand (origin: its first row or column in this
-// workgroup's block), and to where in the tile. Stored rows run along p or across it.
+// The vector that invocation t moves: its position in the operand (origin: first row or column of this workgroup's
+// block), and its position in the tile. Stored rows run along p or across it.
 #define ALONG_P_FETCH(fetch, origin, p0) fetch(origin + t / (DEPTH / 4), p0 + t % (DEPTH / 4) * 4)
 #define ALONG_P_STORE(tile, v)                                       \
   [[unroll]] for (uint e = 0; e < 4; ++e) {                          \

@@ -1,8 +1,8 @@
-// Q4_K super-blocks as shaders read them: 36 words. The including shader has `uint blocks[]` bound.
+// Q4_K super-blocks in shaders: 36 words. The including shader binds `uint blocks[]`.
 
 #include "half.glsl"
 
-// value = x q - y, of sub-block b of the super-block whose first word is at `at`. Both are exact.
+// Returns (x, y) of value = x q - y for sub-block b of the super-block whose first word is at `at`. Both are exact.
 vec2 line_of(uint at, uint b) {
   const uint halves = blocks[at], shift = 8 * (b & 3u);
   uint scale, minimum;
@@ -17,7 +17,7 @@ vec2 line_of(uint at, uint b) {
   return vec2(half_value(halves & 0xffffu) * float(scale), half_value(halves >> 16) * float(minimum));
 }
 
-// Four values of one sub-block: the nibbles at `shift` (0 or 4) of a word of codes.
+// Returns four values of one sub-block: the nibbles at `shift` (0 or 4) of a word of codes.
 vec4 values_of(vec2 line, uint word, uint shift) {
   const uint codes = word >> shift & 0x0f0f0f0fu;
   const vec4 q = vec4(codes & 255u, codes >> 8 & 255u, codes >> 16 & 255u, codes >> 24);

@@ -1,4 +1,4 @@
-// Rows of Q4_K super-blocks as shaders bind them.
+// Binding of rows of Q4_K super-blocks to shaders.
 #pragma once
 
 #include "core/q4_k.hpp"
@@ -6,7 +6,7 @@
 
 namespace assay::vulkan {
 
-/// Why a kernel cannot take these rows of bytes: they start between words, or reach too far.
+/// Returns the refusal if rows of bytes start between words, or extend too far.
 template <class T>
 std::optional<std::string> refuse_bytes(const View<T>& blocks) {
   if (blocks.extent() > 4 * kMaxExtent)

@@ -1,11 +1,11 @@
-// y[i,p] = d sc q - dmin m; blocks: rows of super-blocks, as words; y [rows,k] f32 with rows of unit stride. An invocation
-// per word of codes: values at 64 (l / 8) + 4 (l mod 8) of its super-block, and those 32 behind.
+// y[i,p] = d sc q - dmin m; blocks: rows of super-blocks, as words; y [rows,k] f32 with rows of unit stride. An
+// invocation per word of codes: values from 64 (l / 8) + 4 (l mod 8) of its super-block and from 32 further on.
 #pragma shaders q4_k_dequantize_words
 #extension GL_GOOGLE_include_directive : require
 #include "float_controls.glsl"
 layout(local_size_x = 64) in;
 
-// True where every row of y starts at a multiple of 16 bytes.
+// True if every row of y starts at a multiple of 16 bytes.
 layout(constant_id = 0) const bool VECTORS = false;
 layout(set = 0, binding = 0) readonly buffer Blocks { uint blocks[]; };
 layout(set = 0, binding = 1) writeonly buffer Y { float y[]; };

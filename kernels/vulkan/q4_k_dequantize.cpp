@@ -1,5 +1,5 @@
-// Values of Q4_K super-blocks: launches q4_k_dequantize.comp. y shares no memory with blocks (the contract's clause). Every
-// bit is determined.
+// Values of Q4_K super-blocks: launches q4_k_dequantize.comp. y shares no memory with blocks (the contract's clause).
+// The contract fixes the bits.
 #include "kernels/vulkan/q4_k.hpp"
 #include "ops/q4_k_dequantize.hpp"
 #include "shaders/q4_k_dequantize_words.hpp"
@@ -32,11 +32,8 @@ std::optional<std::string> refuse(const ops::Q4KDequantizeArgs& args) {
   return refuse_large(args.y);
 }
 
-const KernelRegistration words{{.op = "q4_k_dequantize",
-                                .id = "q4_k_dequantize/vulkan/words",
-                                .backend = Backend::vulkan,
+const KernelRegistration words{{.id = "q4_k_dequantize/vulkan/words",
                                 .arithmetic = kShaderArithmetic,
-                                .source = "kernels/vulkan/q4_k_dequantize.comp",
                                 .summary = "an invocation per word of codes, eight values",
                                 .run = &run_typed<ops::Q4KDequantizeArgs, &run>,
                                 .refuse = &refuse_typed<ops::Q4KDequantizeArgs, &refuse>}};

@@ -5,7 +5,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
 
-// True where x starts at a multiple of 16 bytes.
+// True if x starts at a multiple of 16 bytes.
 layout(constant_id = 0) const bool VECTOR_X = false;
 layout(set = 0, binding = 0) readonly buffer Blocks { uint blocks[]; };
 layout(set = 0, binding = 1) readonly buffer X { float x[]; };
@@ -22,7 +22,7 @@ DEFINE_REDUCE(row_sum, PLUS)
 void main() {
   const uint lane = gl_LocalInvocationID.x;
   const uint words = (k + 255) / 256 * 32;
-  // All invocations of a workgroup take the same number of turns: none may miss a barrier.
+  // All invocations of a workgroup run the same number of iterations: none may miss a barrier.
   for (uint row0 = gl_WorkGroupID.x * 4; row0 < rows; row0 += gl_NumWorkGroups.x * 4) {
     const uint row = row0 + gl_LocalInvocationID.y;
     vec4 sum = vec4(0);

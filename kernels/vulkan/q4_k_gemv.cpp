@@ -27,18 +27,15 @@ void run(const ops::Q4KGemvArgs& args, Device& device) {
                    .groups = {groups(args.rows, kRowsOfGroup), 1, 1}});
 }
 
-/// An invocation takes every 64th word of codes of a row: two turns for each 512 values.
+/// Counts two iterations for each 512 values: an invocation takes every 64th word of codes of a row.
 std::optional<std::string> refuse(const ops::Q4KGemvArgs& args) {
   if (auto why = refuse_bytes(args.blocks)) return why;
   if (auto why = refuse_rows(args.rows, args.k, 2)) return why;
   return refuse_large(args.x, args.y);
 }
 
-const KernelRegistration cooperative{{.op = "q4_k_gemv",
-                                      .id = "q4_k_gemv/vulkan/cooperative",
-                                      .backend = Backend::vulkan,
+const KernelRegistration cooperative{{.id = "q4_k_gemv/vulkan/cooperative",
                                       .arithmetic = kShaderArithmetic,
-                                      .source = "kernels/vulkan/q4_k_gemv.comp",
                                       .summary = "64 invocations per row, tree reduction in shared memory",
                                       .run = &run_typed<ops::Q4KGemvArgs, &run>,
                                       .refuse = &refuse_typed<ops::Q4KGemvArgs, &refuse>,

@@ -17,8 +17,8 @@ layout(push_constant) uniform Push {
 shared float lows[64], highs[64];
 shared uint undefined[64], scales[64], codes[128];
 
-// The smallest half h >= 0 with factor h >= reach, or infinity. The quotient may be off by a few roundings: it is cut to a
-// half at most two below, and comparisons of exact products correct it.
+// Returns the smallest half h >= 0 with factor h >= reach, or infinity. The quotient may be off by a few roundings: it
+// is truncated to a half at most two below, and comparisons of exact products correct it.
 uint smallest_half(float factor, float reach) {
   const float near = min(reach / factor, 65504.0);
   uint h = near >= 1.0 / 16384.0 ? (floatBitsToUint(near) >> 13) - (112u << 10) : uint(near * 16777216.0);
@@ -26,14 +26,14 @@ uint smallest_half(float factor, float reach) {
   return h;
 }
 
-// The smallest s with s step >= reach.
+// Returns the smallest s with s step >= reach.
 uint smallest_code(float step, float reach) {
   if (!(reach > 0)) return 0;
   const uint s = min(uint(reach / step), 63u);
   return s < 63 && float(s) * step < reach ? s + 1 : s;
 }
 
-// The code whose q step is nearest to v, the smaller of two.
+// Returns the code q with q step nearest to v; ties go to the smaller.
 uint nearest_code(float step, float v) {
   if (!(step > 0)) return 0;
   const uint q = min(uint(v / step + 0.5), 15u);
@@ -45,7 +45,7 @@ uint nearest_code(float step, float v) {
 void main() {
   const uint lane = gl_LocalInvocationID.x & 31u, base = gl_LocalInvocationID.x & 32u, own = gl_LocalInvocationID.x & 60u;
   const uint count = (k + 255) / 256;
-  // All invocations of a workgroup take the same number of turns: none may miss a barrier.
+  // All invocations of a workgroup run the same number of iterations: none may miss a barrier.
   for (uint i = gl_WorkGroupID.y; i < rows; i += gl_NumWorkGroups.y)
     for (uint pair = gl_WorkGroupID.x; 2 * pair < count; pair += gl_NumWorkGroups.x) {
       const uint block = 2 * pair + base / 32, row = x_first + i * x_ld, first = block * 256 + 8 * lane;
@@ -60,7 +60,7 @@ void main() {
         lowest = v[t] < lowest ? v[t] : lowest;
         highest = v[t] > highest ? v[t] : highest;
       }
-      barrier();  // what the turn before left has been read
+      barrier();  // the values of the previous iteration have been read
       lows[gl_LocalInvocationID.x] = lowest < 0 ? -lowest : 0;
       highs[gl_LocalInvocationID.x] = highest;
       undefined[gl_LocalInvocationID.x] = finite ? 0 : 1;
@@ -102,7 +102,8 @@ void main() {
       barrier();
       if (block >= count) continue;
       const uint to = blocks_first + i * blocks_ld + block * 36;
-      // Word l of the codes: low nibbles of values 64 (l / 8) + 4 (l mod 8) on, high nibbles of those 32 behind.
+      // Word l of the codes: low nibbles of values from 64 (l / 8) + 4 (l mod 8) on, high nibbles of values 32 further
+      // on.
       const uint at = 2 * base + (lane >> 3) * 16 + (lane & 7u);
       blocks[to + 4 + lane] = codes[at] | codes[at + 8] << 4;
       if (lane > 3) continue;

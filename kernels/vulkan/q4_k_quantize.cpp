@@ -1,5 +1,5 @@
-// Q4_K super-blocks of values: launches q4_k_quantize.comp. blocks shares no memory with x (the contract's clause). Every
-// bit is determined: no result depends on how a quotient was rounded.
+// Q4_K super-blocks of values: launches q4_k_quantize.comp. blocks shares no memory with x (the contract's clause). The
+// contract fixes the bits: no result depends on the rounding of a quotient.
 #include "kernels/vulkan/q4_k.hpp"
 #include "ops/q4_k_quantize.hpp"
 #include "shaders/q4_k_quantize_cooperative.hpp"
@@ -24,18 +24,15 @@ void run(const ops::Q4KQuantizeArgs& args, Device& device) {
                    .groups = {groups(q4_k::blocks_of(args.k), 2), groups(args.rows, 1), 1}});
 }
 
-/// A super-block takes some 90 turns of its inner loops.
+/// Counts about 90 iterations of the inner loops per super-block.
 std::optional<std::string> refuse(const ops::Q4KQuantizeArgs& args) {
   if (auto why = refuse_bytes(args.blocks)) return why;
   if (auto why = refuse_long((args.rows / kMaxGroups + 1) * (q4_k::blocks_of(args.k) / (2 * kMaxGroups) + 1) * 90)) return why;
   return refuse_large(args.x);
 }
 
-const KernelRegistration cooperative{{.op = "q4_k_quantize",
-                                      .id = "q4_k_quantize/vulkan/cooperative",
-                                      .backend = Backend::vulkan,
+const KernelRegistration cooperative{{.id = "q4_k_quantize/vulkan/cooperative",
                                       .arithmetic = kShaderArithmetic,
-                                      .source = "kernels/vulkan/q4_k_quantize.comp",
                                       .summary = "32 invocations per super-block, eight values each",
                                       .run = &run_typed<ops::Q4KQuantizeArgs, &run>,
                                       .refuse = &refuse_typed<ops::Q4KQuantizeArgs, &refuse>}};

@@ -1,5 +1,5 @@
-// Sums and maxima over the 256 invocations of a workgroup: a tree in shared memory, the same bits in all of them. Every
-// invocation must come here: there are barriers.
+// Sums and maxima over the 256 invocations of a workgroup: a tree in shared memory; all invocations get the same bits.
+// Every invocation must call these: they contain barriers.
 #include "exponential.glsl"
 
 shared float reduced[256];

@@ -15,11 +15,8 @@ void run(const ops::ResidualAddArgs& args, Device& device) {
 
 std::optional<std::string> refuse(const ops::ResidualAddArgs& args) { return refuse_large(args.x, args.r, args.y); }
 
-const KernelRegistration vectors_kernel{{.op = "residual_add",
-                                         .id = "residual_add/vulkan/vectors",
-                                         .backend = Backend::vulkan,
+const KernelRegistration vectors_kernel{{.id = "residual_add/vulkan/vectors",
                                          .arithmetic = kShaderArithmetic,
-                                         .source = "kernels/vulkan/residual_add.comp",
                                          .summary = "one pass, 16 bytes an invocation where rows are aligned",
                                          .run = &run_typed<ops::ResidualAddArgs, &run>,
                                          .refuse = &refuse_typed<ops::ResidualAddArgs, &refuse>}};

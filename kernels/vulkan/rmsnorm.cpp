@@ -1,4 +1,4 @@
-// Root mean square normalization: launches rmsnorm.comp. Buffers are bound as 4-byte words: f32 storage alone.
+// Root mean square normalization: launches rmsnorm.comp. Buffers are bound as 4-byte words: f32 storage only.
 #include "kernels/vulkan/rows.hpp"
 #include "ops/rmsnorm.hpp"
 #include "shaders/rmsnorm_rows.hpp"
@@ -33,11 +33,8 @@ std::optional<std::string> refuse(const ops::RmsnormArgs& args) {
   return refuse_large(f32(args.x), f32(args.y));
 }
 
-const KernelRegistration rows{{.op = "rmsnorm",
-                               .id = "rmsnorm/vulkan/rows",
-                               .backend = Backend::vulkan,
+const KernelRegistration rows{{.id = "rmsnorm/vulkan/rows",
                                .arithmetic = kShaderArithmetic,
-                               .source = "kernels/vulkan/rmsnorm.comp",
                                .summary = "64 invocations a row, tree reduction in shared memory; f32 storage alone",
                                .run = &run_typed<ops::RmsnormArgs, &run>,
                                .refuse = &refuse_typed<ops::RmsnormArgs, &refuse>}};

@@ -46,11 +46,8 @@ std::optional<std::string> refuse(const ops::RmsnormBackwardArgs& args) {
   return refuse_large(args.x, args.dy, args.dx);
 }
 
-const KernelRegistration rows{{.op = "rmsnorm_backward",
-                               .id = "rmsnorm_backward/vulkan/rows",
-                               .backend = Backend::vulkan,
+const KernelRegistration rows{{.id = "rmsnorm_backward/vulkan/rows",
                                .arithmetic = kShaderArithmetic,
-                               .source = "kernels/vulkan/rmsnorm_backward.comp",
                                .summary = "dx 64 invocations a row; dweight four invocations a column",
                                .run = &run_typed<ops::RmsnormBackwardArgs, &run>,
                                .refuse = &refuse_typed<ops::RmsnormBackwardArgs, &refuse>}};

@@ -1,5 +1,5 @@
-// dweight[j] = sum_i dy[i,j] * x[i,j] * rrms[i]; tensors as in rmsnorm_backward.comp. A workgroup takes 64 columns, four
-// invocations each: number g of them sums rows g, g + 4, .., and the four sums are added in order.
+// dweight[j] = sum_i dy[i,j] * x[i,j] * rrms[i]; tensors as in rmsnorm_backward.comp. A workgroup takes 64 columns,
+// four invocations each: invocation g sums rows g, g + 4, .., and the four sums are added in order.
 #pragma shaders rmsnorm_backward_weight
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"

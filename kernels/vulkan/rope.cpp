@@ -1,23 +1,65 @@
-// Rotary position embedding with Vulkan. Buffers are bound as 4-byte words: f32 storage alone.
-#include "kernels/vulkan/rotary.hpp"
+// Rotary position embedding and its gradient, the rotation back, with Vulkan. Buffers are bound as 4-byte words: f32
+// storage only.
+#include "kernels/rotary.hpp"
+#include "kernels/vulkan/rows.hpp"
 #include "ops/rope.hpp"
+#include "ops/rope_backward.hpp"
+#include "shaders/rope_backward_pairs.hpp"
 #include "shaders/rope_pairs.hpp"
 
 namespace assay::vulkan::of_rope {
 namespace {
 
-void run(const ops::RopeArgs& args, Device& device) { run_rotary(shaders::rope_pairs, rotary_of(args), device); }
+/// Push constants of rope.comp.
+struct RotaryPush {
+  std::uint32_t rows, heads, half_d, x_first, x_row, x_head, y_first, y_row, y_head, interleaved, float32_angle, position;
+};
 
-std::optional<std::string> refuse(const ops::RopeArgs& args) { return refuse_rotary(rotary_of(args)); }
+/// The frequencies of a call go along with it in a buffer of their own.
+void run_rotary(const Shader& shader, const Rotary& call, Device& device) {
+  VulkanDevice& target = vulkan_device(device);
+  const View<float> x = f32(call.from), y = f32(call.to);
+  if (x.size() == 0) return;
+  const std::vector<RotaryFrequency>& table = rotary_frequencies(call.theta, call.d, call.float32_angle);
+  const Buffer frequencies = target.allocate(table.size() * sizeof(RotaryFrequency));
+  target.upload(frequencies.address(), table.data(), frequencies.bytes());
+  const std::array bindings{bind(target, x), bind(target, y), target.bind(frequencies.address(), frequencies.bytes())};
+  const RotaryPush push{u32(call.rows),    u32(call.heads),    u32(call.d / 2), bindings[0].first,
+                        step(x, 0),        step(x, 1),         bindings[1].first, step(y, 0),
+                        step(y, 1),        call.interleaved,   call.float32_angle, u32(call.position)};
+  target.dispatch({.name = shader.name,
+                   .module = shader.module,
+                   .bindings = bindings,
+                   .push = bytes_of(push),
+                   .groups = {groups(call.rows * call.d / 2, 64), 1, 1}});
+}
 
-const KernelRegistration pairs{{.op = "rope",
-                                .id = "rope/vulkan/pairs",
-                                .backend = Backend::vulkan,
-                                .arithmetic = {.flushes_subnormals = true, .functions = FunctionLibrary::octant},
-                                .source = "kernels/vulkan/rotary.glsl",
-                                .summary = "one pair of a position per invocation, rotated in every head; f32 storage alone",
-                                .run = &run_typed<ops::RopeArgs, &run>,
-                                .refuse = &refuse_typed<ops::RopeArgs, &refuse>}};
+std::optional<std::string> refuse_rotary(const Rotary& call) {
+  if (auto why = refuse_long((call.rows * call.d / 2 / (64 * kMaxGroups) + 1) * (call.heads + 1))) return why;
+  return refuse_large(f32(call.from), f32(call.to));
+}
+
+template <class Args, const Shader& shader>
+void run(const Args& args, Device& device) {
+  run_rotary(shader, rotary_of(args), device);
+}
+
+template <class Args>
+std::optional<std::string> refuse(const Args& args) {
+  return refuse_rotary(rotary_of(args));
+}
+
+template <class Args, const Shader& shader>
+Kernel pairs(std::string_view id) {
+  return {.id = id,
+          .arithmetic = {.flushes_subnormals = true, .functions = FunctionLibrary::octant},
+          .summary = "one pair of a position per invocation, rotated in every head; f32 storage alone",
+          .run = &run_typed<Args, &run<Args, shader>>,
+          .refuse = &refuse_typed<Args, &refuse<Args>>};
+}
+
+const KernelRegistration forward{pairs<ops::RopeArgs, shaders::rope_pairs>("rope/vulkan/pairs")};
+const KernelRegistration backward{pairs<ops::RopeBackwardArgs, shaders::rope_backward_pairs>("rope_backward/vulkan/pairs")};
 
 }  // namespace
 }  // namespace assay::vulkan::of_rope

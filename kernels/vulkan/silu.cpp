@@ -14,11 +14,8 @@ void run(const ops::SiluArgs& args, Device& device) {
 
 std::optional<std::string> refuse(const ops::SiluArgs& args) { return refuse_large(args.x, args.y); }
 
-const KernelRegistration vectors_kernel{{.op = "silu",
-                                         .id = "silu/vulkan/vectors",
-                                         .backend = Backend::vulkan,
+const KernelRegistration vectors_kernel{{.id = "silu/vulkan/vectors",
                                          .arithmetic = kShaderArithmetic,
-                                         .source = "kernels/vulkan/silu.comp",
                                          .summary = "one pass, 16 bytes an invocation where rows are aligned",
                                          .run = &run_typed<ops::SiluArgs, &run>,
                                          .refuse = &refuse_typed<ops::SiluArgs, &refuse>}};

@@ -1,4 +1,4 @@
-// dx = dy times the slope of x sigmoid(x): launches silu_backward.comp. dx shares no memory with x or dy (the
+// dx = dy times the derivative of x sigmoid(x): launches silu_backward.comp. dx shares no memory with x or dy (the
 // contract's clause).
 #include "kernels/vulkan/elementwise.hpp"
 #include "ops/silu_backward.hpp"
@@ -15,11 +15,8 @@ void run(const ops::SiluBackwardArgs& args, Device& device) {
 
 std::optional<std::string> refuse(const ops::SiluBackwardArgs& args) { return refuse_large(args.x, args.dy, args.dx); }
 
-const KernelRegistration vectors_kernel{{.op = "silu_backward",
-                                         .id = "silu_backward/vulkan/vectors",
-                                         .backend = Backend::vulkan,
+const KernelRegistration vectors_kernel{{.id = "silu_backward/vulkan/vectors",
                                          .arithmetic = kShaderArithmetic,
-                                         .source = "kernels/vulkan/silu_backward.comp",
                                          .summary = "one pass, 16 bytes an invocation where rows are aligned",
                                          .run = &run_typed<ops::SiluBackwardArgs, &run>,
                                          .refuse = &refuse_typed<ops::SiluBackwardArgs, &refuse>}};

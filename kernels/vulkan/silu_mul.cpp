@@ -15,11 +15,8 @@ std::optional<std::string> refuse(const ops::SiluMulArgs& args) {
   return refuse_large(words(args.gate), words(args.up), words(args.y));
 }
 
-const KernelRegistration rows_kernel{{.op = "silu_mul",
-                                      .id = "silu_mul/vulkan/rows",
-                                      .backend = Backend::vulkan,
+const KernelRegistration rows_kernel{{.id = "silu_mul/vulkan/rows",
                                       .arithmetic = kShaderArithmetic,
-                                      .source = "kernels/vulkan/silu_mul.comp",
                                       .summary = "one pass, four elements an invocation; f32 storage alone",
                                       .run = &run_typed<ops::SiluMulArgs, &run>,
                                       .refuse = &refuse_typed<ops::SiluMulArgs, &refuse>}};

@@ -1,12 +1,12 @@
-// Shared by the launchers of silu_mul and its gradients.
+// Binding and dispatch shared by the launchers of silu_mul and its gradients.
 #pragma once
 
 #include "kernels/vulkan/rows.hpp"
 
 namespace assay::vulkan {
 
-/// Binds matrices of one shape and dispatches over their rows: push constants are rows, n, and (first, leading dimension) of
-/// each matrix in turn; specialization constants say which of them may be read by vectors.
+/// Binds matrices of one shape and dispatches over their rows. Push constants are rows, n, and (first, leading
+/// dimension) of each matrix in turn; specialization constants say which matrices allow vector access.
 template <std::size_t count>
 void run_over_rows(const Shader& shader, Index rows, Index n, const std::array<View<float>, count>& matrices, Device& device) {
   VulkanDevice& target = vulkan_device(device);
@@ -27,7 +27,7 @@ void run_over_rows(const Shader& shader, Index rows, Index n, const std::array<V
                    .groups = {groups(rows, kRowsOfGroup), 1, 1}});
 }
 
-/// A tensor of the call, which a shader may write or not.
+/// Views a tensor of the call as writable words, whether the shader writes it or not.
 template <class V>
 View<float> words(const V& view) {
   return {static_cast<float*>(const_cast<void*>(static_cast<const void*>(view.data()))), view.shape(), view.strides()};

@@ -16,11 +16,8 @@ std::optional<std::string> refuse(const ops::SiluMulBackwardArgs& args) {
   return refuse_large(args.gate, args.up, args.dy, args.dgate, args.dup);
 }
 
-const KernelRegistration rows_kernel{{.op = "silu_mul_backward",
-                                      .id = "silu_mul_backward/vulkan/rows",
-                                      .backend = Backend::vulkan,
+const KernelRegistration rows_kernel{{.id = "silu_mul_backward/vulkan/rows",
                                       .arithmetic = kShaderArithmetic,
-                                      .source = "kernels/vulkan/silu_mul_backward.comp",
                                       .summary = "both gradients in one pass, four elements an invocation",
                                       .run = &run_typed<ops::SiluMulBackwardArgs, &run>,
                                       .refuse = &refuse_typed<ops::SiluMulBackwardArgs, &refuse>}};

@@ -1,6 +1,6 @@
-// y[i,j] = exp(x[i,j] - m) / sum_k exp(x[i,k] - m), m = max_k x[i,k]; zeros where all of a row is -inf. x, y [rows,n] f32
-// with rows of unit stride. 64 invocations a row: the maximum, the sum, the quotients, in three passes over a row that the
-// first leaves in the cache.
+// y[i,j] = exp(x[i,j] - m) / sum_k exp(x[i,k] - m), m = max_k x[i,k]; zeros if all of a row is -inf. x, y [rows,n] f32
+// with rows of unit stride. 64 invocations a row: the maximum, the sum, the quotients, in three passes over a row; the
+// later two hit the cache.
 #pragma shaders softmax_rows
 #extension GL_GOOGLE_include_directive : require
 #include "rows.glsl"
@@ -22,7 +22,7 @@ DEFINE_REDUCE(row_max, LARGER)
 
 #define MASKED uintBitsToFloat(0xff800000u)  // -inf
 
-// exp of v - shift; what a driver makes of exp(NaN) is its own, so NaN goes round it.
+// Returns exp(v - shift). exp(NaN) is driver-defined, so NaN bypasses exp.
 float power(float v, float shift) {
   const float below = v - shift;
   return below != below ? below : exp(below);

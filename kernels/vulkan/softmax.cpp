@@ -30,11 +30,8 @@ std::optional<std::string> refuse(const ops::SoftmaxArgs& args) {
   return refuse_large(args.x, args.y);
 }
 
-const KernelRegistration rows{{.op = "softmax",
-                               .id = "softmax/vulkan/rows",
-                               .backend = Backend::vulkan,
+const KernelRegistration rows{{.id = "softmax/vulkan/rows",
                                .arithmetic = kShaderArithmetic,
-                               .source = "kernels/vulkan/softmax.comp",
                                .summary = "64 invocations a row, three passes, tree reductions in shared memory",
                                .run = &run_typed<ops::SoftmaxArgs, &run>,
                                .refuse = &refuse_typed<ops::SoftmaxArgs, &refuse>}};

@@ -30,11 +30,8 @@ std::optional<std::string> refuse(const ops::SoftmaxBackwardArgs& args) {
   return refuse_large(args.y, args.dy, args.dx);
 }
 
-const KernelRegistration rows{{.op = "softmax_backward",
-                               .id = "softmax_backward/vulkan/rows",
-                               .backend = Backend::vulkan,
+const KernelRegistration rows{{.id = "softmax_backward/vulkan/rows",
                                .arithmetic = kShaderArithmetic,
-                               .source = "kernels/vulkan/softmax_backward.comp",
                                .summary = "64 invocations a row, two passes, tree reduction in shared memory",
                                .run = &run_typed<ops::SoftmaxBackwardArgs, &run>,
                                .refuse = &refuse_typed<ops::SoftmaxBackwardArgs, &refuse>}};

@@ -1,4 +1,4 @@
-// dst[i,j] = src[i,j]; both [m,n] f32 with any strides, moved as bits. The launcher names the axes, so that
+// dst[i,j] = src[i,j]; both [m,n] f32 with any strides, moved as bits. The launcher orders the axes so that
 // neighbouring invocations (along j) write near each other.
 #pragma shaders tensor_layout_strided
 layout(local_size_x = 32, local_size_y = 8) in;

@@ -1,5 +1,5 @@
-// dst = src between any two layouts: launches tensor_layout.comp. src and dst share no memory, and dst's
-// elements are apart (the contract's clauses). Every bit is kept.
+// dst = src between any two layouts: launches tensor_layout.comp. src and dst share no memory, and dst's elements do
+// not overlap (the contract's clauses). Copies bits.
 #include "ops/tensor_layout.hpp"
 
 #include "kernels/vulkan/launch.hpp"
@@ -15,7 +15,7 @@ struct TensorLayoutPush {
   std::uint32_t m, n, src_first, src_row, src_column, dst_first, dst_row, dst_column;
 };
 
-/// Axes are exchanged where dst's columns are further apart than its rows, so that writes run along memory.
+/// Exchanges the axes if dst's columns are further apart than its rows, so that writes run along memory.
 void run(const TensorLayoutArgs& args, Device& device) {
   VulkanDevice& target = vulkan_device(device);
   const std::array bindings{bind(target, args.src), bind(target, args.dst)};
@@ -40,10 +40,7 @@ void run(const TensorLayoutArgs& args, Device& device) {
 std::optional<std::string> refuse(const TensorLayoutArgs& args) { return refuse_large(args.src, args.dst); }
 
 const KernelRegistration strided{
-    {.op = "tensor_layout",
-     .id = "tensor_layout/vulkan/strided",
-     .backend = Backend::vulkan,
-     .source = "kernels/vulkan/tensor_layout.comp",
+    {.id = "tensor_layout/vulkan/strided",
      .summary = "one element per invocation, along the destination's memory",
      .run = &run_typed<TensorLayoutArgs, &run>,
      .refuse = &refuse_typed<TensorLayoutArgs, &refuse>,

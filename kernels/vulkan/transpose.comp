@@ -1,5 +1,5 @@
-// dst[j,i] = src[i,j]; src [m,n], dst [n,m], f32 with rows of unit stride, moved as bits. A 32x32 tile passes
-// through shared memory, so that both reads and writes run along rows; its pitch of 33 spreads the banks.
+// dst[j,i] = src[i,j]; src [m,n], dst [n,m], f32 with rows of unit stride, moved as bits. A 32x32 tile passes through
+// shared memory, so that both reads and writes run along rows; its pitch of 33 avoids bank conflicts.
 #pragma shaders transpose_tiled32
 layout(local_size_x = 32, local_size_y = 8) in;
 

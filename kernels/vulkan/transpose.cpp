@@ -1,5 +1,5 @@
-// dst = srcᵀ: launches transpose.comp and transpose_naive.comp. src and dst share no memory (the contract's
-// clause). Every bit is kept.
+// dst = srcᵀ: launches transpose.comp and transpose_naive.comp. src and dst share no memory (the contract's clause).
+// Copies bits.
 #include "ops/transpose.hpp"
 
 #include "kernels/vulkan/launch.hpp"
@@ -36,18 +36,12 @@ void run(const TransposeArgs& args, Device& device) {
 
 std::optional<std::string> refuse(const TransposeArgs& args) { return refuse_large(args.src, args.dst); }
 
-const KernelRegistration naive{{.op = "transpose",
-                                .id = "transpose/vulkan/naive",
-                                .backend = Backend::vulkan,
-                                .source = "kernels/vulkan/transpose_naive.comp",
+const KernelRegistration naive{{.id = "transpose/vulkan/naive",
                                 .summary = "one element per invocation",
                                 .run = &run_typed<TransposeArgs, &run<shaders::transpose_naive, 8>>,
                                 .refuse = &refuse_typed<TransposeArgs, &refuse>,
                                 .automatic_above = kNeverAutomatic}};
-const KernelRegistration tiled32{{.op = "transpose",
-                                  .id = "transpose/vulkan/tiled32",
-                                  .backend = Backend::vulkan,
-                                  .source = "kernels/vulkan/transpose.comp",
+const KernelRegistration tiled32{{.id = "transpose/vulkan/tiled32",
                                   .summary = "32x32 tiles in padded shared memory",
                                   .run = &run_typed<TransposeArgs, &run<shaders::transpose_tiled32, 32>>,
                                   .refuse = &refuse_typed<TransposeArgs, &refuse>,

@@ -1,6 +1,6 @@
-// Four neighbouring elements of a tensor at a time: as a vector where all of its rows are aligned.
+// Loads four neighbouring elements of a tensor, as a vector if all of its rows are aligned.
 
-// Elements at..at+3 of a tensor of which `left` follow, at least one; the others are 0.
+// Loads elements at..at+3 of a tensor with `left` elements from `at` on, at least one; elements past the end are 0.
 #define DEFINE_LOAD4(name, data, data4, ALIGNED)                              \
   vec4 name(uint at, uint left) {                                             \
     if (left >= 4) {                                                          \

@@ -15,11 +15,11 @@
 #include "cli/selection.hpp"
 #include "cli/values.hpp"
 #include "core/files.hpp"
-#include "falsify/engine/interrupt.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/engine/report.hpp"
 #include "falsify/gate/evidence.hpp"
 #include "falsify/gate/signature.hpp"
+#include "system/interrupt.hpp"
 
 namespace assay::cli {
 namespace attest_command {
@@ -34,7 +34,7 @@ struct Options : Output {
   int jobs = 0;
 };
 
-/// Our own kernels among those registered that need evidence, by id.
+/// Returns the registered kernels of this project that need evidence, by id.
 std::map<std::string, falsify::Subject> select(const Options& o) {
   const auto expect_need = [](const std::string& option, Backend backend) {
     if (!falsify::needs_evidence(backend))
@@ -52,7 +52,7 @@ std::map<std::string, falsify::Subject> select(const Options& o) {
       continue;
     if (o.ops.empty() || std::ranges::find(o.ops, s.op) != o.ops.end()) chosen.emplace(s.id, std::move(s));
   }
-  if (chosen.empty() && !o.backend.empty()) device(backend_from(o.backend));  // says why it is not here
+  if (chosen.empty() && !o.backend.empty()) device(backend_from(o.backend));  // throws with the reason if it is missing
   if (chosen.empty())
     throw InputError("selection", "no kernel of Assay's own matches it", "`assay list` prints what there is");
   return chosen;
@@ -63,7 +63,7 @@ std::string today() {
   return fmt::format("{:%Y-%m-%d}", fmt::gmtime(now));
 }
 
-/// Writes the lines of these kernels, signed where there is a key; those of other kernels stay. Gives the files.
+/// Writes the lines of these kernels, signed if there is a key, and keeps those of other kernels. Returns the files.
 std::set<std::string> write(const Options& o, std::vector<nlohmann::json> evidence) {
   const fs::path folder = o.out.empty() ? fs::path(o.root) / falsify::kEvidenceFolder : fs::path(o.out);
   std::map<std::string, std::map<std::string, std::string>> lines_of;
@@ -106,7 +106,7 @@ int run(const Options& o) {
     used.insert(subject.backend);
     run.push_back(&kernel(id));
   }
-  used.insert(Backend::vulkan);  // the environment names its driver
+  used.insert(Backend::vulkan);  // the environment includes the Vulkan driver
   const auto devices = local_devices({used.begin(), used.end()});
   for (const auto& [id, subject] : chosen)
     if (o.out.empty() && devices.at(subject.backend).here && devices.at(subject.backend).on_processor)
@@ -121,7 +121,7 @@ int run(const Options& o) {
   options.limit = parse_duration("--limit", o.limit);
   const auto begin = std::chrono::steady_clock::now();
   ProgressLine line(o.quiet || o.json);
-  std::vector<nlohmann::json> results;  // those that are there when a signal ends the run are worth as much as any
+  std::vector<nlohmann::json> results;  // results present when a signal ends the run are complete
   int signal = 0;
   try {
     const falsify::CatchSignals catching;

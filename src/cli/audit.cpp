@@ -1,4 +1,4 @@
-// `assay audit`: what kernels' arithmetic is, seen from outside, against what they declare.
+// `assay audit`: compares the measured arithmetic of kernels with their declarations.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct Options : Output {
 
 void write(const std::filesystem::path& file, const json& document) { files::write(file, document.dump(1) + "\n"); }
 
-/// audit.json with everything, and one file a kernel.
+/// Writes audit.json with all results, and one file per kernel.
 void write_report(const json& report, const std::string& folder) {
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);

@@ -10,10 +10,10 @@
 #include "cli/progress.hpp"
 #include "cli/selection.hpp"
 #include "core/files.hpp"
-#include "falsify/automatic/judged.hpp"
-#include "falsify/automatic/report.hpp"
-#include "falsify/engine/interrupt.hpp"
 #include "falsify/engine/report.hpp"
+#include "falsify/mutation/study/judged.hpp"
+#include "falsify/mutation/study/report.hpp"
+#include "system/interrupt.hpp"
 
 namespace assay::cli {
 namespace {
@@ -21,7 +21,7 @@ namespace {
 std::vector<const Kernel*> select(const AutomaticOptions& o, Backend backend) {
   for (const std::string& op : o.ops) operation_named(op);
   std::vector<const Kernel*> chosen;
-  if (!o.kernel.empty()) kernel(o.kernel);  // says where there is none
+  if (!o.kernel.empty()) kernel(o.kernel);  // throws if there is no such kernel
   for (const Kernel& k : kernels())
     if (k.role == KernelRole::kernel && k.backend == backend && (o.kernel.empty() || o.kernel == k.id) &&
         (o.ops.empty() || std::ranges::find(o.ops, k.op) != o.ops.end()))
@@ -37,14 +37,14 @@ nlohmann::json read_json(const std::string& path) {
   return document;
 }
 
-/// Leaves the mutants of this hash: one in each kernel that shares its shader.
+/// Keeps only the mutants with this hash: one in each kernel that shares the shader.
 void keep_one(const std::string& hash, falsify::MutantList& mutants) {
   std::erase_if(mutants, [&](const auto& m) { return m->hash != hash; });
   if (mutants.empty())
     throw InputError("--mutant " + hash, "no mutant of the selection has this hash", "reports of the same build name the hashes");
 }
 
-/// Leaves the mutants that may run on this device.
+/// Keeps only the mutants that may run on this device.
 std::size_t screen(const AutomaticOptions& o, const falsify::Survey& survey, falsify::MutantList& mutants) {
   if (o.screened.empty() && !survey.on_processor && !survey.ends_by_itself)
     throw InputError("--automatic", "mutants that never end cost a GPU: " + survey.device + " runs screened ones alone",

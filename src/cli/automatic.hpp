@@ -1,10 +1,10 @@
-// `assay mutants --automatic`: kernels made wrong one instruction at a time.
+// `assay mutants --automatic`: mutants that change one instruction of a kernel.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "falsify/automatic/study.hpp"
+#include "falsify/mutation/study/study.hpp"
 
 namespace assay::cli {
 
@@ -12,16 +12,16 @@ struct AutomaticOptions {
   std::vector<std::string> ops;   ///< empty: all
   std::string backend;            ///< empty: vulkan
   std::string kernel;             ///< empty: all
-  std::string mutant;             ///< hash of the only one to run; empty: those drawn
+  std::string mutant;             ///< hash of the only mutant to run; empty: drawn mutants
   std::string report, screened;
-  std::string judged;             ///< file of judged holes; empty: none
+  std::string judged;             ///< file of accepted survivors; empty: none
   std::size_t sample = 0;         ///< 0: all mutants
   falsify::StudyOptions study;
   int jobs = 1;
   bool json = false, quiet = false;
 };
 
-/// Gives the exit code: kFalsified where a survivor is not equivalent as observed.
+/// Returns the exit code: kFalsified if a survivor is not equivalent as observed.
 int run_automatic(const AutomaticOptions& options);
 
 }  // namespace assay::cli

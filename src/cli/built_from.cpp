@@ -5,7 +5,7 @@
 #include <unordered_set>
 
 #include "core/errors.hpp"
-#include "falsify/gate/sha256.hpp"
+#include "system/sha256.hpp"
 
 namespace assay::cli {
 
@@ -15,7 +15,7 @@ void expect_built_from(const falsify::Fingerprint& fingerprint, const falsify::T
     for (const BuiltFile& file : built_from()) digests.emplace(file.path, file.digest);
     return digests;
   }();
-  static std::unordered_set<std::string> known;  // to be of that text
+  static std::unordered_set<std::string> known;  // files already compared
   for (const auto& [part, files] : fingerprint)
     for (const auto& [path, digest] : files->digests) {
       if (!known.insert(path).second) continue;

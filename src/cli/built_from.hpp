@@ -1,5 +1,4 @@
-// The sources that this program was built from (ci/cmake/BuiltFrom.cmake), so that a verdict is never given about
-// others.
+// The sources of this program (ci/cmake/BuiltFrom.cmake), so that verdicts are never given for other sources.
 #pragma once
 
 #include <span>
@@ -11,20 +10,20 @@
 namespace assay::cli {
 
 struct BuiltFile {
-  std::string_view path;    ///< from the top of the repository
+  std::string_view path;    ///< relative to the top of the repository
   std::string_view digest;  ///< SHA-256
 };
 
-/// In order of path.
+/// Returns the files in order of path.
 std::span<const BuiltFile> built_from();
 
-/// Configuration, compiler and what else changes machine code: "Release, GNU 12.2.0".
+/// Everything other than sources that changes machine code, such as configuration and compiler: "Release, GNU 12.2.0".
 extern const std::string_view kBuild;
 
-/// Entries of the environment that are known when a program is built: {"compiler", "GNU 12.2.0"}. An empty value: it is not here.
+/// Returns the environment entries known at build time: {"compiler", "GNU 12.2.0"}. An empty value means absent.
 std::span<const std::pair<std::string_view, std::string_view>> built_with();
 
-/// Throws InputError, naming the first file, where a kernel's files in the tree are others than those of this program.
+/// Throws InputError, naming the first file, if a kernel's files in the tree differ from those of this program.
 void expect_built_from(const falsify::Fingerprint& fingerprint, const falsify::Tree& tree);
 
 }  // namespace assay::cli

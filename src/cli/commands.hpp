@@ -10,7 +10,7 @@ namespace assay::cli {
 /// Exit codes of every command.
 enum Exit { kNothingFalsified = 0, kFalsified = 1, kWrongUse = 2, kUnavailable = 3, kThin = 4 };
 
-/// What a chosen command does; returns the exit code.
+/// Runs a chosen command and returns the exit code.
 using Action = std::function<int()>;
 
 struct Command {

@@ -1,4 +1,4 @@
-// `assay doctor`: what can run here, why the rest cannot, and what kernels are kept from.
+// `assay doctor`: available back ends, reasons for missing ones, and the sandbox of kernels.
 #include <fmt/format.h>
 
 #include <memory>
@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cli/commands.hpp"
-#include "falsify/engine/sandbox.hpp"
 #include "runtime/registry.hpp"
+#include "system/sandbox.hpp"
 
 namespace assay::cli {
 namespace doctor_command {
@@ -32,7 +32,7 @@ nlohmann::json examine(Backend backend) {
   return j;
 }
 
-/// What a kernel can do here besides computing.
+/// Returns the actions that the sandbox does not prevent.
 std::vector<std::string> not_contained(const falsify::Locks& locks) {
   std::vector<std::string> open;
   const bool closed = locks.landlock || (locks.capabilities && locks.untraceable);

@@ -14,7 +14,7 @@
 namespace assay::cli {
 namespace {
 
-/// The library that serves cblas_sgemm: by its own words, or by its file. Empty: the program has none.
+/// Returns the library that provides cblas_sgemm, from its own version text or its file; empty if the program has none.
 std::string blas() {
   using Config = char*();
   if (auto* config = reinterpret_cast<Config*>(dlsym(RTLD_DEFAULT, "openblas_get_config"))) {

@@ -1,4 +1,4 @@
-// The environment of this program and machine, as ci/environment.lock records one.
+// The environment of this program and machine, in the form of ci/environment.lock.
 #pragma once
 
 #include "cli/local_devices.hpp"
@@ -6,7 +6,7 @@
 
 namespace assay::cli {
 
-/// Entries of what is here; `vulkan` is that device, where it is.
+/// Returns the entries of this machine; `vulkan` is the Vulkan device, if there is one.
 falsify::Environment local_environment(const LocalDevice& vulkan);
 
 }  // namespace assay::cli

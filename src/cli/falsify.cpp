@@ -18,8 +18,9 @@
 #include "falsify/engine/joint.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/engine/report.hpp"
-#include "falsify/gate/sha256.hpp"
+#include "falsify/foreign/replay.hpp"
 #include "runtime/limits.hpp"
+#include "system/sha256.hpp"
 
 namespace assay::cli {
 namespace falsify_command {
@@ -36,7 +37,7 @@ struct Options : Output {
   ForeignOptions foreign;
 };
 
-/// The kernels asked for, in order of id. Throws InputError where a name matches nothing.
+/// Returns the selected kernels in order of id. Throws InputError if a name matches nothing.
 std::vector<const Kernel*> select(const Options& o, const plugin::ForeignKernel* foreign) {
   std::vector<const Kernel*> chosen = selected_kernels(o.ops, o.backend, o.kernel, foreign);
   if (!o.obligation.empty())
@@ -54,7 +55,7 @@ TimePlan time_plan(const Options& o, const falsify::CampaignOptions& options) {
   return plan;
 }
 
-/// Dims of every case, as CampaignOptions has them. Throws InputError where they are none of the one operation's.
+/// Returns the dims of every case for CampaignOptions. Throws InputError if they are not dims of the single operation.
 std::vector<Index> parse_dims(const Options& o, const std::vector<const Kernel*>& kernels) {
   if (o.dims.empty()) return {};
   const std::string where = "--dims " + o.dims;
@@ -64,7 +65,7 @@ std::vector<Index> parse_dims(const Options& o, const std::vector<const Kernel*>
   return falsify::dims_from_text(op, o.dims, where);
 }
 
-/// The least dims that a case has where these are given.
+/// Returns the smallest dims of a case with these dims given.
 std::vector<Index> least_dims(const OpDescriptor& op, std::vector<Index> dims) {
   for (std::size_t d = 0; d < dims.size(); ++d)
     if (dims[d] == kDrawnSmall) dims[d] = std::clamp(op.dims[d].multiple, op.dims[d].min, op.dims[d].max);
@@ -72,7 +73,7 @@ std::vector<Index> least_dims(const OpDescriptor& op, std::vector<Index> dims) {
   return dims;
 }
 
-/// Cases of these dims have outputs to compare, and memory. Throws InputError where they have not.
+/// Throws InputError unless cases of these dims have outputs to compare and fit in memory.
 void expect_cases(const Options& o, const OpDescriptor& op, const std::vector<Index>& dims, int at_once) {
   if (dims.empty()) return;
   const std::vector<Index> least = least_dims(op, dims);
@@ -83,7 +84,7 @@ void expect_cases(const Options& o, const OpDescriptor& op, const std::vector<In
   expect_room(op, least, at_once, where, at_once > 1 ? "use smaller extents, or --jobs 1" : "use smaller extents, or a larger machine");
 }
 
-/// The kernel takes some case of these dims. Throws InputError with what it requires where none was found.
+/// Throws InputError with the kernel's requirements unless the kernel takes some case of these dims.
 void expect_taken(const Options& o, const OpDescriptor& op, const Kernel& kernel, const std::vector<Index>& dims) {
   if (dims.empty() || kernel.limits == nullptr || !kernel.limits->refuse) return;
   const Limits& limits = *kernel.limits;
@@ -95,7 +96,7 @@ void expect_taken(const Options& o, const OpDescriptor& op, const Kernel& kernel
   for (least.seed = 0; least.seed < kAttempts; ++least.seed) {
     falsify::Case c = falsify::admitted(op, kernel, least, dims);
     if (!limits.refuse(c.dims, c.params)) return;
-    limits.repair(c.dims, c.params, least.seed);  // what is refused now is not for the other dims
+    limits.repair(c.dims, c.params, least.seed);  // refused dims may be accepted with other dims
     for (std::size_t d = 0; d < dims.size(); ++d)
       if (dims[d] != kDrawnSmall) c.dims[d] = dims[d];
     why = limits.refuse(c.dims, c.params);
@@ -112,7 +113,7 @@ nlohmann::json settings(const Options& o) {
   return settings;
 }
 
-/// SHA-256 of this program, and of the files of a foreign kernel.
+/// Returns the SHA-256 of this program and of a foreign kernel's files.
 std::string program_digest(const plugin::ForeignKernel* foreign) {
   const auto digest_of = [](const std::string& path) { return falsify::sha256(contract::read_file(path, path, "what is hashed")); };
   const std::string own = digest_of("/proc/self/exe");
@@ -121,7 +122,8 @@ std::string program_digest(const plugin::ForeignKernel* foreign) {
   return falsify::sha256(fmt::format("{}\n{}\n{}\n{}\n{}", own, digest_of(source.library), source.symbol, source.declared, source.shim));
 }
 
-/// What shards, or runs with one journal, are parts of: what it takes for them to give together what a single run would have given.
+/// Returns everything that must agree between shards, or between runs with one journal, for a merged result equal to
+/// that of a single run.
 nlohmann::json whole_run(const Options& o, const std::vector<const Kernel*>& kernels, const plugin::ForeignKernel* foreign) {
   nlohmann::json ids = nlohmann::json::array();
   for (const Kernel* k : kernels) ids.push_back(k->id);
@@ -140,7 +142,7 @@ std::unique_ptr<falsify::Journal> open_journal(const Options& o, const std::vect
   return journal;
 }
 
-/// One sentence on what became of the run; the exit code of a process that the signal had ended.
+/// Prints the state of the interrupted run in one sentence. Returns the exit code of a process ended by this signal.
 int interrupted(const Options& o, int signal, std::size_t finished, std::size_t kernels) {
   fmt::print(stderr, "assay: interrupted by SIG{} after {} of {} kernels; {}\n", sigabbrev_np(signal), finished, kernels,
              o.journal.empty() ? "nothing of it is kept (--journal FILE keeps it)"

@@ -11,8 +11,8 @@
 #include "cli/selection.hpp"
 #include "cli/values.hpp"
 #include "contract/reader.hpp"
-#include "falsify/engine/probe.hpp"
 #include "falsify/engine/trial.hpp"
+#include "falsify/foreign/probe.hpp"
 #include "plugin/shim.hpp"
 
 namespace assay::cli {
@@ -26,10 +26,10 @@ falsify::Case small_case(const OpDescriptor& op) {
   return small;
 }
 
-/// A library of functions may promise nothing of those that the operation needs: asked for before any case.
+/// Throws if the declared function library lacks functions that the operation needs. Called before any case.
 void expect_bounds(const OpDescriptor& op, const Kernel& kernel) {
   const falsify::Case small = small_case(op);
-  falsify::Worker worker(std::chrono::seconds(1), std::size_t{1} << 20);  // never asked to run anything
+  falsify::Worker worker(std::chrono::seconds(1), std::size_t{1} << 20);  // never used to run a kernel
   falsify::Trial trial(op, kernel, small, worker);
   try {
     trial.oracle(trial.problem());
@@ -38,8 +38,9 @@ void expect_bounds(const OpDescriptor& op, const Kernel& kernel) {
   }
 }
 
-/// A function with arguments of its own, called without a shim, crashes, hangs or returns a status that plugin.h does not define: a campaign
-/// adds nothing. A function that exports its declarations, or that fails as plugin.h says, takes an assay_call: the campaign falsifies it.
+/// Calls a foreign function once. A function with other arguments, called without a shim, crashes, hangs or returns a
+/// status that plugin.h does not define: a campaign would add nothing. A function that exports its declarations, or
+/// that fails as plugin.h defines, takes an assay_call: the campaign falsifies it.
 void expect_return(const ForeignOptions& o, const OpDescriptor& op, Kernel kernel, std::chrono::milliseconds limit) {
   const std::string_view advice = std::exchange(kernel.advice, {});
   kernel.run = [run = std::move(kernel.run)](const Call& call, Device& device) {
@@ -55,10 +56,11 @@ void expect_return(const ForeignOptions& o, const OpDescriptor& op, Kernel kerne
     trial.run(trial.problem());
   } catch (const falsify::Interrupted& interrupted) {
     const auto& finding = interrupted.outcome.finding;
-    if (finding && (finding->kind == "hang" || finding->kind == "crash" || finding->kind == "error"))
+    using enum falsify::Finding::Kind;
+    if (finding && (finding->kind == hang || finding->kind == crash || finding->kind == error))
       throw InputError("--lib " + o.lib, fmt::format("its first call, of {}, failed: {}", falsify::describe_extents(op, small.dims, small.params), finding->message),
                        fmt::format("{}; if it does take an assay_call, export {}_declares, which may return \"\"", advice, o.symbol));
-  } catch (const Unavailable&) {  // its device: the campaign says so
+  } catch (const Unavailable&) {  // its device is not available: the campaign reports it
   }
 }
 
@@ -82,7 +84,7 @@ namespace {
 
 using plugin::Shim;
 
-/// The tensor has at most one row at any dims, so that no stride between rows is needed.
+/// Returns whether the tensor has at most one row for any dims, so that no stride between rows is needed.
 bool has_one_row(const OpDescriptor& op, const TensorInfo& tensor) {
   std::vector<Index> most;
   for (const DimInfo& dim : op.dims) most.push_back(dim.max);
@@ -92,7 +94,7 @@ bool has_one_row(const OpDescriptor& op, const TensorInfo& tensor) {
   return true;
 }
 
-/// Tensors with rows of which the function is told no distance: neither by an argument nor by a requirement.
+/// Returns the tensors with rows whose stride the function gets neither by an argument nor by a requirement.
 std::vector<std::string_view> rows_of_unknown_distance(const OpDescriptor& op, const Shim& shim) {
   std::vector<std::string_view> names;
   const bool told_somehow = shim.dense || !shim.loops.empty() || std::ranges::any_of(shim.arguments, [](const Shim::Argument& a) {
@@ -106,7 +108,7 @@ std::vector<std::string_view> rows_of_unknown_distance(const OpDescriptor& op, c
   return names;
 }
 
-/// Cases have padded rows, which a function without strides cannot know of: said before it is falsified for them.
+/// Advises before falsification: cases have padded rows, and a function without strides cannot handle them.
 void advise(const OpDescriptor& op, const plugin::Source& source) {
   const auto names = rows_of_unknown_distance(op, Shim::read(op, source.shim, source.shim_name));
   if (names.empty()) return;
@@ -114,7 +116,7 @@ void advise(const OpDescriptor& op, const plugin::Source& source) {
              source.shim_name, fmt::join(names, ", "), names.front());
 }
 
-/// A shader promises what the Vulkan specification asks of every device, unless more is declared.
+/// By default a shader is held to the Vulkan specification's requirements on every device.
 constexpr std::string_view kShadersPromise = "flush_to_zero=yes,functions=vulkan";
 
 std::unique_ptr<plugin::ForeignKernel> shader(const ForeignOptions& o, const OpDescriptor& op) {
@@ -144,14 +146,14 @@ std::unique_ptr<plugin::ForeignKernel> foreign_kernel(const ForeignOptions& o, s
   plugin::Source source{o.lib, o.symbol, o.shim, {}, o.declare};
   if (!o.shim.empty()) source.shim = contract::read_file(o.shim, o.shim, "a shim");
   expect_utf8(o.shim, source.shim);
-  // First what can be checked without the library.
+  // Validates everything that does not need the library first.
   const plugin::ForeignKernel checked(op, source);
   source = checked.source();
   plugin::Declaration declaration;
   const std::optional<std::string> declares = falsify::probe(source, limit);
   plugin::declare(declaration, declares.value_or(""), o.lib + ": " + source.symbol + "_declares");
   plugin::declare(declaration, checked.declared_by_shim(), o.shim);
-  plugin::declare(declaration, o.declare, "--declare");  // the command line has the last word
+  plugin::declare(declaration, o.declare, "--declare");  // the command line takes precedence
   source.declared = plugin::to_text(declaration);
   auto foreign = std::make_unique<plugin::ForeignKernel>(op, source);
   expect_bounds(op, foreign->kernel());

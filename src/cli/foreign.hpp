@@ -1,4 +1,4 @@
-// The options that name a kernel of a shared library, or a shader.
+// The options that select a kernel of a shared library, or a shader.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ struct ForeignOptions {
 /// Adds --lib, --symbol, --shim, --spv, --bindings, --contract and --declare.
 void add_foreign_options(CommandOptions& command, ForeignOptions& options);
 
-/// The kernel that they name, found in its library and with what the library declares. Null where they name none.
+/// Returns the selected kernel, found in its library and with the library's declarations; null if no option is given.
 /// Throws InputError.
 std::unique_ptr<plugin::ForeignKernel> foreign_kernel(const ForeignOptions& options, std::chrono::milliseconds limit);
 

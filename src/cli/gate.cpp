@@ -1,4 +1,4 @@
-// `assay gate`: what a change touches is falsified, or has evidence; the rest is proven unchanged.
+// `assay gate`: kernels touched by a change are falsified or have evidence; all others are proven unchanged.
 #include "falsify/gate/gate.hpp"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@
 #include "falsify/gate/environment.hpp"
 #include "falsify/gate/evidence.hpp"
 #include "falsify/gate/ledger.hpp"
-#include "falsify/gate/sha256.hpp"
+#include "system/sha256.hpp"
 
 namespace assay::cli {
 namespace gate_command {
@@ -32,9 +32,9 @@ namespace {
 using nlohmann::json;
 using std::chrono::milliseconds;
 
-/// The time of a gate run where none is given: this, or what `ci/falsify` gives each kernel where many are touched.
+/// Default time of a gate run: kTime, or for many touched kernels the time that `ci/falsify` gives each kernel.
 constexpr milliseconds kTime{40'000}, kTimeOfEach{3'000};
-/// Kernels named on a line of the summary.
+/// Maximum number of kernels named on a line of the summary.
 constexpr std::size_t kNamed = 6;
 
 struct Options : Output {
@@ -44,13 +44,13 @@ struct Options : Output {
   bool all = false, lock = false, plan = false;
 };
 
-/// What is known before anything runs.
+/// State determined before any campaign runs.
 struct Plan {
-  std::string base;  ///< commit; empty: compared with nothing
+  std::string base;  ///< commit; empty: no comparison
   falsify::Tree before, now;
   std::vector<falsify::Subject> subjects;
   std::vector<falsify::Touched> touched;
-  std::string machine;  ///< in what it is not that of ci/environment.lock, in a sentence
+  std::string machine;  ///< differences from ci/environment.lock, in a sentence
 };
 
 falsify::Environment this_machine() { return local_environment(local_devices({Backend::vulkan}).at(Backend::vulkan)); }
@@ -76,7 +76,7 @@ Plan make_plan(const Options& o) {
   return plan;
 }
 
-/// One line for all kernels that the same files touch.
+/// Returns one line for all kernels touched by the same files.
 std::string summary(const Plan& plan) {
   std::map<std::string, std::vector<std::string>> groups;
   for (const falsify::Touched& t : plan.touched) {
@@ -111,7 +111,7 @@ json to_json(const falsify::Touched& t) {
   return {{"kernel", t.subject.id}, {"parts", parts}, {"files", t.why.files}, {"environment", t.why.environment}, {"hashes", hashes}};
 }
 
-/// The same for the same sources, and another for others: no two changes meet the same cases.
+/// Returns a seed that depends on the sources only: different changes meet different cases.
 std::uint64_t seed_of(const std::vector<falsify::Touched>& touched) {
   std::string text;
   for (const falsify::Touched& t : touched)
@@ -122,7 +122,7 @@ std::uint64_t seed_of(const std::vector<falsify::Touched>& touched) {
   return seed;
 }
 
-/// What runs here, and which back ends evidence is not needed of.
+/// Back ends available here, and the back ends that need no evidence.
 struct Here {
   std::vector<const Kernel*> kernels;
   falsify::EvidenceRules rules;
@@ -131,10 +131,13 @@ struct Here {
 Here look_around(const Plan& plan, const Options& o) {
   Here here;
   here.rules.signers = o.signers;
-  here.rules.runs_here = here.rules.proven_here = {Backend::cpu, Backend::cuda_host};
-  std::set<Backend> asked;  // starting a device takes time: only those that are needed
+  if (!plan.base.empty())
+    here.rules.agreements = falsify::agreements(falsify::trailers(o.root, plan.base, "Gate-agree"), plan.subjects);
+  for (const Backend backend : kBackends)
+    if (traits(backend).host) here.rules.runs_here.insert(backend), here.rules.proven_here.insert(backend);
+  std::set<Backend> asked;  // starting a device takes time: only those needed
   for (const falsify::Touched& t : plan.touched)
-    if (t.subject.backend == Backend::vulkan || t.subject.backend == Backend::cuda) asked.insert(t.subject.backend);
+    if (!traits(t.subject.backend).host) asked.insert(t.subject.backend);
   for (const auto& [backend, local] : local_devices({asked.begin(), asked.end()})) {
     if (local.here) here.rules.runs_here.insert(backend);
     if (local.here && !local.on_processor) here.rules.proven_here.insert(backend);
@@ -153,7 +156,8 @@ milliseconds total_time(const Options& o, std::size_t kernels, int jobs) {
   return std::max(kTime, kTimeOfEach * static_cast<int>(kernels) / jobs);
 }
 
-/// Compares what is known of each kernel now with the evidence of the base. Figures of a GPU are compared with a GPU's.
+/// Compares the current figures of each kernel with the evidence of the base. Skips figures of a processor that stands
+/// in for a GPU if the evidence is of a GPU.
 std::vector<falsify::Worse> compare(const Plan& plan, const json& report, const std::vector<falsify::Checked>& evidence,
                                     const std::set<Backend>& proven_here) {
   std::vector<falsify::Worse> worse;
@@ -171,7 +175,7 @@ std::vector<falsify::Worse> compare(const Plan& plan, const json& report, const 
   return worse;
 }
 
-/// Kernels that had fewer cases of some obligation than `assay falsify` gives them.
+/// Counts passed kernels for which no obligation had as many cases as `assay falsify` would run.
 int shallow(const json& report) {
   int count = 0;
   for (const json& k : report["kernels"]) {
@@ -182,7 +186,7 @@ int shallow(const json& report) {
   return count;
 }
 
-/// What to run where evidence was refused: each kernel's own command is in its reason.
+/// Returns the commands that renew all refused evidence of a back end. Each kernel's own command is in its reason.
 std::string renewal(const std::vector<falsify::Checked>& evidence) {
   std::map<std::string, int> refused;
   for (const falsify::Checked& c : evidence) {
@@ -195,11 +199,12 @@ std::string renewal(const std::vector<falsify::Checked>& evidence) {
   return text;
 }
 
-/// What the campaigns and the evidence came to.
+/// Results of the campaigns and of the evidence.
 struct Result {
   json report;
   std::vector<falsify::Checked> evidence;
   std::vector<falsify::Worse> worse;
+  falsify::Agreements agreements;
 };
 
 json plan_json(const Plan& plan) {
@@ -258,6 +263,7 @@ Result judge(const Plan& plan, const Options& o) {
                options.seed);
   std::fflush(stdout);
   Result result;
+  result.agreements = here.rules.agreements;
   result.evidence = falsify::check_evidence(plan.subjects, plan.touched, plan.before, plan.now, here.rules);
   ProgressLine line(o.quiet || o.json, {.whole = time, .kernel = options.time, .jobs = jobs});
   auto results = falsify::run_pool(here.kernels, options, jobs, [&](const falsify::PoolStatus& s) { line.update(s); });
@@ -275,7 +281,7 @@ Result judge(const Plan& plan, const Options& o) {
   return result;
 }
 
-/// Adopts what is here; entries of what is not stay.
+/// Adds the entries of this machine to the lock file; entries of absent components stay.
 int write_lock(const Options& o) {
   const falsify::Tree tree = falsify::working_tree(o.root);
   const std::filesystem::path path = std::filesystem::path(o.root) / falsify::kLockFile;
@@ -305,7 +311,7 @@ int run(const Options& o) {
   std::fflush(stdout);
   announce(result.report);
   const bool stopped = std::ranges::any_of(result.worse, [&](const falsify::Worse& w) {
-    return w.stops() && std::ranges::find(o.agreed, w.kernel) == o.agreed.end();
+    return w.stops() && std::ranges::find(o.agreed, w.kernel) == o.agreed.end() && falsify::agreed(result.agreements, w.kernel) == nullptr;
   });
   if (falsify::report_failed(result.report) || stopped) return kFalsified;
   const json& totals = result.report["totals"];

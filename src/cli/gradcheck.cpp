@@ -26,7 +26,7 @@ struct Options : Output {
   int cases = 10;
 };
 
-/// Runs kernels in a worker for each back end, guarded as in a campaign.
+/// Runs kernels in one worker per back end, guarded as in a campaign.
 class Runner {
  public:
   std::vector<std::vector<float>> run(const Kernel& kernel, const falsify::Problem& problem) {
@@ -37,7 +37,7 @@ class Runner {
     falsify::Trial trial(*problem.op, kernel, plain, *worker);
     return trial.run(problem).outputs;
   }
-  /// True where the kernel's device is here.
+  /// Returns whether the kernel's device is available.
   bool available(const Kernel& kernel) {
     const OpDescriptor& op = operation(kernel.op);
     falsify::Case one;
@@ -50,7 +50,7 @@ class Runner {
     } catch (const Unavailable&) {
       return false;
     } catch (const falsify::Interrupted&) {
-      return true;  // what is wrong will be said where it counts
+      return true;  // the actual run will report the failure
     }
   }
 
@@ -58,7 +58,7 @@ class Runner {
   std::map<Backend, std::unique_ptr<falsify::Worker>> workers_;
 };
 
-/// The worst over all cases, by link.
+/// Worst result over all cases, by link.
 using Worst = std::map<falsify::Link, LinkResult>;
 
 void gather(Worst& worst, const GradientReport& report) {

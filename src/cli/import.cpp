@@ -1,4 +1,4 @@
-// `assay import FILE`: a published contract as a skeleton of ours.
+// `assay import FILE`: converts a published contract to a skeleton.
 #include "import/import.hpp"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ struct Options : Output {
   bool force = false;
 };
 
-/// Where the skeleton goes: its name is the operation's.
+/// Returns the path of the skeleton, which is named after the operation.
 fs::path output_of(const Options& o) {
   if (!o.output.empty()) {
     if (!contract::usable_name(fs::path(o.output).stem().string()) || fs::path(o.output).extension() != ".yaml")

@@ -35,7 +35,7 @@ nlohmann::json examine(Backend backend) {
 }  // namespace
 
 std::string nvidia_driver_in(const std::string& line) {
-  std::smatch version;  // not the x86_64 before it
+  std::smatch version;  // must not match x86_64, which precedes it
   return std::regex_search(line, version, std::regex(R"(\d+\.\d+(\.\d+)*)")) ? "NVIDIA " + version.str() : "";
 }
 

@@ -1,4 +1,4 @@
-// What the devices of this machine are.
+// The devices of this machine.
 #pragma once
 
 #include <map>
@@ -11,15 +11,16 @@ namespace assay::cli {
 
 struct LocalDevice {
   bool here = false;
-  bool on_processor = true;  ///< it runs on the host's processor, also where it stands in for a GPU
-  std::string driver;        ///< version of its kernel driver, where the system names one
+  bool on_processor = true;  ///< runs on the host's processor, even if it stands in for a GPU
+  std::string driver;        ///< version of its kernel driver, if the system reports one
   std::string description{};
 };
 
-/// "NVIDIA 580.95.05" from a line of /proc/driver/nvidia/version, for the open kernel module and the other; empty where it names no version.
+/// Returns "NVIDIA 580.95.05" from a line of /proc/driver/nvidia/version, for the open and the proprietary kernel
+/// module; empty if the line has no version.
 std::string nvidia_driver_in(const std::string& line);
 
-/// Starts each device in a process of its own, since none may be started before workers are forked.
+/// Starts each device in a separate process, since none may be started before workers are forked.
 std::map<Backend, LocalDevice> local_devices(const std::vector<Backend>& backends);
 
 }  // namespace assay::cli

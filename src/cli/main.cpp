@@ -11,7 +11,7 @@
 #include "cli/commands.hpp"
 #include "cli/values.hpp"
 #include "core/errors.hpp"
-#include "falsify/engine/sandbox.hpp"
+#include "system/sandbox.hpp"
 
 namespace {
 
@@ -20,7 +20,8 @@ int complain(const std::string& what, int code) {
   return code;
 }
 
-/// What was found must be seen: a document that is torn or missing is no success.
+/// Returns `code`, or failure if standard output could not be written: a truncated or missing document is not a
+/// success.
 int finish(int code) {
   errno = 0;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
@@ -32,8 +33,8 @@ int finish(int code) {
 
 int main(int argc, char** argv) {
   using namespace assay::cli;
-  assay::falsify::forbid_tracing();   // before any kernel could
-  std::signal(SIGXFSZ, SIG_IGN);       // a limit on files is told by write(), as a full disk is
+  assay::falsify::forbid_tracing();   // before any kernel could trace this process
+  std::signal(SIGXFSZ, SIG_IGN);       // write() then reports a file size limit like a full disk
   Parser parser("assay proves tensor kernels wrong, or shows how hard it tried.\n"
                 "Exit codes: 0 nothing falsified; 1 falsified, mistrusted, a clause never evaluated, a mutant that survived, or evidence "
                 "that is missing, stale or edited; 2 wrong use or invalid contract; 3 what was asked for is unavailable here or refuses its cases; "
@@ -57,7 +58,7 @@ int main(int argc, char** argv) {
     return complain(e.what(), kUnavailable);
   } catch (const std::bad_alloc&) {
     return complain("memory: there is not enough for this; run fewer jobs at once (--jobs), or smaller cases", kUnavailable);
-  } catch (const std::system_error& e) {  // of files, and of standard output
+  } catch (const std::system_error& e) {  // from files and standard output
     return complain((std::ferror(stdout) != 0 ? "standard output: " : "") + std::string(e.what()) + "; make room, or name a place that can be read and written", kWrongUse);
   }
   return kWrongUse;

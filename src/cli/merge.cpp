@@ -1,4 +1,4 @@
-// `assay merge`: the reports of all shards as the one that a single run would have given.
+// `assay merge`: combines the reports of all shards into the report of a single run.
 #include "falsify/engine/reports/merge.hpp"
 
 #include <memory>

@@ -1,4 +1,4 @@
-// `assay mutants`: wrong kernels against the suites. A survivor is a hole in the suites.
+// `assay mutants`: runs the suites on wrong kernels. A survivor is a gap in the suites.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,10 +13,10 @@
 #include "cli/selection.hpp"
 #include "cli/values.hpp"
 #include "core/files.hpp"
-#include "falsify/automatic/summary.hpp"
 #include "falsify/engine/percentile.hpp"
 #include "falsify/engine/pool.hpp"
 #include "falsify/engine/report.hpp"
+#include "falsify/mutation/study/summary.hpp"
 
 namespace assay::cli {
 namespace mutants_command {
@@ -36,19 +36,19 @@ struct Options : Output {
   bool faults = false;
 };
 
-/// What became of one mutant. With the matrix every obligation was tried on it.
+/// Returns the result for one mutant. With `matrix`, every obligation was tried on it.
 nlohmann::json judge(const nlohmann::json& kernel, bool matrix) {
   nlohmann::json j{{"mutant", kernel["kernel"]}, {"op", kernel["op"]}, {"fault", kernel.value("fault", "")},
-                   {"status", kernel["status"] == "falsified" ? nlohmann::json("killed")
-                              : kernel["status"] == "unavailable" ? nlohmann::json("unavailable")
-                                                                  : nlohmann::json("survived")},
+                   {"status", name(kernel["status"] == "falsified"     ? falsify::MutantStatus::killed
+                                   : kernel["status"] == "unavailable" ? falsify::MutantStatus::unavailable
+                                                                       : falsify::MutantStatus::survived)},
                    {"seconds", kernel["seconds"]}};
   for (const auto& o : kernel["obligations"]) {
     if (o["verdict"] == "unavailable") j["why"] = o["reason"];
     if (!o.contains("counterexample")) continue;
     if (matrix) j["matrix"].push_back(o["id"]);
     const auto& x = o["counterexample"];
-    if (j.contains("by") && j["cases"] <= x["number"]) continue;  // another was first
+    if (j.contains("by") && j["cases"] <= x["number"]) continue;  // another obligation found it earlier
     j.update({{"by", o["id"]}, {"cases", x["number"]}, {"finding", x["finding"]["message"]}, {"smallest", x["says"]}});
   }
   return j;
@@ -66,13 +66,14 @@ void print(const nlohmann::json& summary) {
   for (const auto& m : summary["mutants"]) width = std::max(width, m["mutant"].get<std::string>().size());
   fmt::print("{:<{}}  {:<16}  {:>5}  {}fault\n", "mutant", width, "killed by", "cases", classes ? fmt::format("{:<14}  ", "class") : "");
   for (const auto& m : summary["mutants"]) {
-    const std::string status = m["status"].get<std::string>();
+    using enum falsify::MutantStatus;
+    const falsify::MutantStatus status = falsify::status_of(m);
     fmt::print("{:<{}}  {:<16}  {:>5}  {}{}{}\n", m["mutant"].get<std::string>(), width,
-               status == "killed" ? m["by"].get<std::string>() : status == "survived" ? "SURVIVED" : status,
-               status == "killed" ? m["cases"].dump() : "",
+               status == killed ? m["by"].get<std::string>() : status == survived ? "SURVIVED" : std::string(name(status)),
+               status == killed ? m["cases"].dump() : "",
                classes ? fmt::format("{:<14}  ", m["class"].get<std::string>()) : "", m["fault"].get<std::string>(),
                m.contains("why") ? " (" + m["why"].get<std::string>() + ")" : "");
-    if (status == "killed" && summary["shrunk"].get<bool>())
+    if (status == killed && summary["shrunk"].get<bool>())
       fmt::print("{:<{}}    {}\n", "", width, m["smallest"].get<std::string>());
   }
   if (summary["matrix"].get<bool>()) fmt::print("{}", falsify::obligations_text(summary["obligations"], true));
@@ -84,7 +85,7 @@ void print(const nlohmann::json& summary) {
   fmt::print("\n{}\n", totals(summary));
 }
 
-/// What the options mean for automatic mutants: shorter campaigns, since most die in the first cases.
+/// Maps the options to those of automatic mutants: shorter campaigns, since most mutants die in the first cases.
 AutomaticOptions automatic(const Options& o, bool cases_given) {
   AutomaticOptions a{.ops = o.ops, .backend = o.backend, .kernel = o.kernel, .mutant = o.mutant, .report = o.report, .screened = o.screened, .judged = o.judged,
                      .sample = static_cast<std::size_t>(o.sample), .study = {}, .jobs = jobs_for(o.jobs), .json = o.json,
@@ -116,7 +117,7 @@ int run(const Options& o) {
         (o.ops.empty() || std::ranges::find(o.ops, k.op) != o.ops.end()) &&
         (o.family.empty() || k.id.starts_with("mutant/" + o.family + "/")))
       chosen.push_back(&k);
-  if (chosen.empty() && !o.backend.empty()) device(backend_from(o.backend));  // says why it is not here
+  if (chosen.empty() && !o.backend.empty()) device(backend_from(o.backend));  // throws with the reason if it is missing
   if (chosen.empty()) throw InputError("selection", "no mutant matches it", "leave the options out to run all of them");
   falsify::CampaignOptions options;
   options.cases = o.cases;
@@ -138,9 +139,10 @@ int run(const Options& o) {
     summary["mutants"].push_back(judge(k, o.matrix));
     auto& m = summary["mutants"].back();
     if (o.faults) m["class"] = kernel(m["mutant"].get<std::string>()).fault_class;
-    const std::string status = m["status"].get<std::string>();
-    summary[status] = summary[status].get<int>() + 1;
-    if (status == "killed") cases.push_back(m["cases"].get<double>());
+    const falsify::MutantStatus status = falsify::status_of(m);
+    nlohmann::json& count = summary[std::string(name(status))];
+    count = count.get<int>() + 1;
+    if (status == falsify::MutantStatus::killed) cases.push_back(m["cases"].get<double>());
   }
   summary["median_cases"] = falsify::percentile(cases, 0.5);
   summary["p95_cases"] = falsify::percentile(cases, 0.95);
@@ -173,7 +175,7 @@ Command add_mutants(Parser& parser) {
   command.option("--seed", o->seed, "Seed of the campaigns").with_default();
   const auto limit = command.option("--limit", o->limit, kLimitHelp).with_default();
   const auto faults = command.flag("--faults", o->faults,
-                                   "Instead of mutants that every suite must kill, the realistic faults of falsify/mutation/scored, by class: the "
+                                   "Instead of mutants that every suite must kill, the realistic faults (`scored` in falsify/mutation/faults), by class: the "
                                    "score of campaigns as `assay falsify` runs them (100 cases, 10s)");
   command.option("--report", o->report, "Write mutants.html, mutants.json and junit.xml to this folder, and for hand-written mutants what `assay falsify` writes");
   command.option("--jobs", o->jobs, "Campaigns at once (0: one per processor)").range(0, 1024);

@@ -1,4 +1,4 @@
-// `assay odds`: the limit on false alarms that the record of clean runs supports.
+// `assay odds`: the upper limit on false alarms that the record of clean runs supports.
 #include "falsify/gate/odds.hpp"
 
 #include <fmt/format.h>
@@ -31,8 +31,8 @@ nlohmann::json read_report(const std::string& path) {
   return report;
 }
 
-/// Cases that the gate runs against a kernel where time does not end it: those drawn for each obligation, of an average
-/// operation.
+/// Returns the number of cases that the gate runs on a kernel of an average operation unless time runs out: the cases
+/// drawn for each obligation.
 double full_depth() {
   double obligations = 0;
   for (const OpDescriptor* op : operations()) obligations += static_cast<double>(op->obligations.size());

@@ -52,7 +52,7 @@ CommandOptions Parser::command(const std::string& name, const std::string& help,
 }
 
 bool Parser::parse(int argc, char** argv) {
-  // Before the rest is read: what follows an unknown command belongs to nothing, and the library would name that instead.
+  // Checked before parsing: CLI11 would otherwise report an argument after the unknown command instead of the command.
   const auto commands = app_->get_subcommands([](const CLI::App*) { return true; });
   if (argc > 1 && argv[1][0] != '-' && std::ranges::none_of(commands, [&](const CLI::App* c) { return c->get_name() == argv[1]; }))
     throw WrongCommandLine("'" + std::string(argv[1]) + "' is no command");

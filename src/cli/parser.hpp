@@ -1,5 +1,4 @@
-// The command line: what commands and options there are. CLI11 behind a wall, since it is a header that takes seconds to compile:
-// parser.cpp alone includes it.
+// The command line: commands and options. Only parser.cpp includes CLI11, which takes seconds to compile.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +14,15 @@ class Option;
 
 namespace assay::cli {
 
-/// An option of a command, and what holds of it.
+/// An option of a command, with its constraints.
 class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
 
   const Option& required() const;
-  /// --help shows the value that it has now.
+  /// Shows the current value in --help.
   const Option& with_default() const;
-  /// A number of [least, most].
+  /// Restricts the value to [least, most].
   const Option& range(std::int64_t least, std::int64_t most) const;
   const Option& needs(Option other) const;
   const Option& excludes(Option other) const;
@@ -34,8 +33,8 @@ class Option {
   CLI::Option* option_;
 };
 
-/// The options of one command. Values are set when the command line is read, and live at least as long as the parser. A name without
-/// dashes is that of a positional argument; of an option that is given twice the last one counts.
+/// The options of one command. Parsing sets the values, which must live at least as long as the parser. A name without
+/// dashes is a positional argument. The last occurrence of a repeated option counts.
 class CommandOptions {
  public:
   explicit CommandOptions(CLI::App* app) : app_(app) {}
@@ -45,7 +44,7 @@ class CommandOptions {
   Option option(const std::string& name, int& value, const std::string& help);
   Option option(const std::string& name, std::int64_t& value, const std::string& help);
   Option flag(const std::string& name, bool& value, const std::string& help);
-  /// The option that was added with this name.
+  /// Returns the option added with this name.
   Option named(const std::string& name) const;
 
   bool chosen() const;
@@ -60,7 +59,7 @@ struct Output {
   bool quiet = false;  ///< no progress on standard error
 };
 
-/// What is wrong with a command line, in one sentence without its end.
+/// An error of the command line, as one sentence without its final period.
 struct WrongCommandLine : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -75,7 +74,7 @@ class Parser {
   /// A command with --json and --quiet: every command takes both.
   CommandOptions command(const std::string& name, const std::string& help, Output& output);
 
-  /// True where a command was chosen; false where help or the version was asked for, and printed. Throws WrongCommandLine.
+  /// Returns true if a command was chosen, false if help or the version was printed. Throws WrongCommandLine.
   bool parse(int argc, char** argv);
 
  private:

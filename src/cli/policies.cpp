@@ -9,8 +9,8 @@
 #include "cli/commands.hpp"
 #include "cli/selection.hpp"
 #include "core/files.hpp"
-#include "falsify/automatic/sample.hpp"
 #include "falsify/engine/pool.hpp"
+#include "falsify/mutation/study/sample.hpp"
 #include "falsify/policies/table.hpp"
 
 namespace assay::cli {
@@ -20,7 +20,7 @@ namespace policies = falsify::policies;
 
 std::vector<const Kernel*> select(const PolicyOptions& o, KernelRole role) {
   const auto wanted = [&](Backend b) {
-    return o.backend.empty() ? b == Backend::cpu || b == Backend::cuda_host : name(b) == o.backend;
+    return o.backend.empty() ? traits(b).host : name(b) == o.backend;
   };
   std::vector<const Kernel*> chosen;
   for (const Kernel& k : kernels())
@@ -29,7 +29,7 @@ std::vector<const Kernel*> select(const PolicyOptions& o, KernelRole role) {
   return chosen;
 }
 
-/// Automatic mutants stay where they are while workers run them.
+/// Draws automatic mutants, whose addresses must be stable while workers run them.
 falsify::MutantList draw(const PolicyOptions& o, Backend backend, std::span<const Kernel* const> right) {
   const falsify::Survey survey = falsify::mutant_source(backend)(right);
   if (!survey.on_processor && !survey.ends_by_itself)
@@ -42,7 +42,7 @@ void write(const nlohmann::json& report, const std::string& folder) {
   files::write(folder + "/policies.json", report.dump(1) + "\n");
 }
 
-/// No policy kills more, or rejects fewer right kernels.
+/// Returns whether no other policy kills more mutants or rejects fewer right kernels.
 bool ours_is_best(const nlohmann::json& report) {
   const auto& rows = report["policies"];
   const auto ours =

@@ -1,5 +1,5 @@
-// Progress on standard error: a line that rewrites itself on a terminal; elsewhere a line per kernel, and one now and then so
-// that a log shows that the run is alive.
+// Progress on standard error: a line that rewrites itself on a terminal; otherwise a line per kernel, and an occasional
+// line that shows in a log that the run is alive.
 #pragma once
 
 #include <chrono>
@@ -11,27 +11,28 @@
 
 namespace assay::cli {
 
-/// What is known beforehand of the time that a run takes; zero: nothing.
+/// Expected times of a run; zero: unknown.
 struct TimePlan {
-  std::chrono::duration<double> whole{0};   ///< the run ends about then
-  std::chrono::duration<double> kernel{0};  ///< and each kernel after this, at the latest
+  std::chrono::duration<double> whole{0};   ///< expected duration of the run
+  std::chrono::duration<double> kernel{0};  ///< longest duration of each kernel
   int jobs = 1;
 };
 
-/// Seconds until the end: by the plan, or as long as what was done so far lets expect. Empty where nothing is done yet.
+/// Returns the seconds until the end, from the plan or extrapolated from finished work. Empty if nothing is finished
+/// yet.
 std::optional<double> seconds_left(const falsify::PoolStatus& status, double elapsed, const TimePlan& plan);
 
-/// "75 s", "12 min", "2 h 5 min".
+/// Formats as "75 s", "12 min" or "2 h 5 min".
 std::string duration_text(double seconds);
 
 class ProgressLine {
  public:
-  /// Silence after which a log gets a line.
+  /// Time without output after which a log gets a line.
   static constexpr std::chrono::seconds kAlive{10};
 
   explicit ProgressLine(bool quiet, const TimePlan& plan = {}, std::string_view noun = "kernels");
   void update(const falsify::PoolStatus& status);
-  /// Leaves the terminal with an empty line.
+  /// Clears the line on a terminal.
   void finish();
 
  private:

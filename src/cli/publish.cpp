@@ -23,7 +23,7 @@ std::string environment(const char* name) {
   return value != nullptr ? value : "";
 }
 
-/// Other steps' commands may have written to the file before.
+/// Appends, because commands of other steps may have written to the file.
 void append_summary(const std::string& path, const std::string& text) {
   if (std::filesystem::exists(path)) files::expect_regular(path, "leave GITHUB_STEP_SUMMARY as GitHub sets it");
   std::ofstream file(path, std::ios::app);
@@ -51,7 +51,7 @@ void announce(const nlohmann::json& report) {
 
 void publish(nlohmann::json& report, const std::string& directory, bool as_json) {
   std::optional<InputError> trouble;
-  // What was found must be seen, whatever else goes wrong.
+  // Write every output even if an earlier one fails.
   const auto attempt = [&](const std::function<void()>& write) {
     try {
       write();

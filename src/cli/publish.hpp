@@ -1,4 +1,4 @@
-// How a run ends: its results on standard output, in files, and where GitHub shows them.
+// The end of a run: results on standard output, in files, and on GitHub.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,15 +8,17 @@
 
 namespace assay::cli {
 
-/// The exit code of `assay falsify` with this report: what was asked for by name, and is not here or refuses its cases, is kUnavailable.
+/// Returns the exit code of `assay falsify` for this report. Kernels requested by name that are not available or refuse
+/// their cases give kUnavailable.
 Exit exit_code(const nlohmann::json& report);
 
-/// Prints the report (as JSON, or as a table) and writes its files to `directory`; replay files alone, and to assay-replays,
-/// where that is empty; then announce(). Throws InputError where something could not be written, after all else has been.
+/// Prints the report (as JSON, or as a table) and writes its files to `directory`. If `directory` is empty, writes only
+/// replay files, to assay-replays. Then calls announce(). Throws InputError after writing everything else if an output
+/// could not be written.
 void publish(nlohmann::json& report, const std::string& directory, bool as_json);
 
-/// Where the environment says GITHUB_ACTIONS=true: annotations to standard error, which leaves standard output as it is, and
-/// the summary of the step. Throws InputError where that could not be written.
+/// If the environment has GITHUB_ACTIONS=true, writes annotations to standard error, separate from standard output, and
+/// the summary of the step. Throws InputError if the summary could not be written.
 void announce(const nlohmann::json& report);
 
 }  // namespace assay::cli

@@ -1,4 +1,4 @@
-// `assay replay FILE`: one stored case again, in a fresh process.
+// `assay replay FILE`: runs one stored case again, in a fresh process.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -10,15 +10,16 @@
 #include "cli/room.hpp"
 #include "cli/values.hpp"
 #include "core/errors.hpp"
-#include "falsify/engine/probe.hpp"
 #include "falsify/engine/report.hpp"
 #include "falsify/engine/worker.hpp"
+#include "falsify/foreign/probe.hpp"
+#include "falsify/foreign/replay.hpp"
 
 namespace assay::cli {
 namespace replay_command {
 namespace {
 
-/// A case may be legal and yet larger than this machine: said before any memory is asked for.
+/// Throws if the case is legal but too large for this machine. Called before any memory is allocated.
 void expect_room_for(const falsify::Replay& replay, const std::string& file) {
   for (const auto& dims : {replay.the_case.dims, replay.the_case.prelude}) {
     if (dims.empty()) continue;
@@ -34,7 +35,7 @@ void expect_library(const falsify::Replay& replay) {
   throw InputError(replay.foreign->source().library, std::string("cannot be read: ") + std::strerror(errno), "say where it is now: assay replay FILE --lib LIBRARY");
 }
 
-/// The result of a race's other order of threads, or of another run.
+/// Returns the result for the other thread order of a race, or for the other run.
 std::string under(const falsify::Replay& replay, std::chrono::milliseconds limit) {
   falsify::Case c = replay.the_case;
   c.order = *replay.other_order;
@@ -47,7 +48,8 @@ int run(const std::string& file, const std::string& library, const std::string& 
   expect_library(replay);
   expect_room_for(replay, file);
   const std::chrono::milliseconds limit = parse_duration("--limit", limit_text);
-  if (replay.foreign && !replay.foreign->source().shader) falsify::probe(replay.foreign->source(), limit);  // what it declared then is in the file
+  // The library is only checked: the replay file has the declarations.
+  if (replay.foreign && !replay.foreign->source().shader) falsify::probe(replay.foreign->source(), limit);
   const falsify::Outcome outcome = falsify::run_case(*replay.op, *replay.obligation, *replay.kernel, replay.the_case, limit);
   const bool falsified = outcome.kind == falsify::Outcome::Kind::falsified;
   const bool passed = outcome.kind == falsify::Outcome::Kind::passed;
@@ -64,7 +66,7 @@ int run(const std::string& file, const std::string& library, const std::string& 
                falsify::describe(*replay.op, call != nullptr ? call->call : replay.the_case));
     if (call != nullptr && call->of > 1)
       fmt::print("  call     {} of {} of the check{}{}\n", call->number, call->of, call->relation.empty() ? "" : "; ", call->relation);
-    if (falsified) fmt::print("  {:<8} {}\n", outcome.finding->kind, message);
+    if (falsified) fmt::print("  {:<8} {}\n", name(outcome.finding->kind), message);
     if (replay.other_order && *replay.other_order == replay.the_case.order) fmt::print("  race     in another run: {}\n", under(replay, limit));
     else if (replay.other_order) fmt::print("  race     under order {} of the threads: {}\n", *replay.other_order, under(replay, limit));
   }

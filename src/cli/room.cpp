@@ -11,7 +11,7 @@
 namespace assay::cli {
 namespace {
 
-/// Extents may be so large that their product is no Index.
+/// Returns the number of elements as double: the product of extents may overflow an Index.
 double elements_of(const TensorInfo& tensor, std::span<const Index> dims) {
   const Shape shape = tensor.shape(dims);
   double size = 1;
@@ -21,7 +21,7 @@ double elements_of(const TensorInfo& tensor, std::span<const Index> dims) {
 
 double available_bytes() { return static_cast<double>(device(Backend::cpu).memory().available); }
 
-/// "1.5 GiB", "8.8e+12 GiB"; small figures in MiB.
+/// Formats as "1.5 GiB" or "8.8e+12 GiB"; small sizes in MiB.
 std::string figure(double bytes) {
   constexpr double kMiB = 1 << 20, kGiB = 1 << 30;
   return bytes < kGiB ? fmt::format("{:.3g} MiB", bytes / kMiB) : fmt::format("{:.3g} GiB", bytes / kGiB);
@@ -40,7 +40,7 @@ double bytes_of_tensors(const OpDescriptor& op, std::span<const Index> dims) {
 }
 
 double bytes_to_judge(const OpDescriptor& op, std::span<const Index> dims) {
-  constexpr double kValues = 5 * sizeof(float);  // drawn, read back, and kept of two calls: less than any check was seen to take
+  constexpr double kValues = 5 * sizeof(float);  // drawn, read back, and kept of two calls: a lower bound
   double all = 0, outputs = 0;
   for (const TensorInfo& tensor : op.tensors) {
     const double elements = elements_of(tensor, dims);
@@ -48,7 +48,7 @@ double bytes_to_judge(const OpDescriptor& op, std::span<const Index> dims) {
     if (tensor.role != Role::in) outputs += elements;
   }
   const double bytes = bytes_of_tensors(op, dims) + kValues * all + sizeof(Bounded) * outputs;
-  // Of a sample the oracle holds few inputs. Whether there is one is asked only of sizes that can be counted.
+  // With a sample the oracle holds few inputs. sample_of() is called only for sizes that can be counted.
   const bool whole = bytes < available_bytes() && !falsify::sample_of(op, dims, falsify::Random(1));
   return bytes + (whole ? sizeof(Bounded) * (all - outputs) : 0);
 }

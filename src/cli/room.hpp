@@ -1,4 +1,4 @@
-// Whether this machine has the memory that cases of given dims take: asked before any process starts.
+// Memory required by cases of given dims, checked before any process starts.
 #pragma once
 
 #include <span>
@@ -8,13 +8,15 @@
 
 namespace assay::cli {
 
-/// The least that a case of these dims takes: tensors, copies of their values that checks keep, and the oracle's doubles with bounds.
+/// Returns the least memory for a case of these dims: tensors, copies of their values for checks, and the oracle's
+/// doubles with bounds.
 double bytes_to_judge(const OpDescriptor& op, std::span<const Index> dims);
 
-/// Throws InputError where `at_once` such cases take more than is free. `where`: what asks for them; `remedy`: what to ask for instead.
+/// Throws InputError if `at_once` such cases take more memory than is free. `where` names the option that requests
+/// them; `remedy` says what to change.
 void expect_room(const OpDescriptor& op, std::span<const Index> dims, int at_once, const std::string& where, const std::string& remedy);
 
-/// The bytes of one tensor, and of all of them; their number may be beyond what an Index holds.
+/// Return the bytes of one tensor, and of all tensors, as double: the number may overflow an Index.
 double bytes_of(const TensorInfo& tensor, std::span<const Index> dims);
 double bytes_of_tensors(const OpDescriptor& op, std::span<const Index> dims);
 

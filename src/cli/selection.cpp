@@ -28,7 +28,7 @@ std::vector<const Kernel*> selected_kernels(const std::vector<std::string>& ops,
     if (!backend.empty() && name(k.backend) != backend) continue;
     chosen.push_back(&k);
   }
-  if (chosen.empty() && !backend.empty()) device(backend_from(backend));  // says why it is not here
+  if (chosen.empty() && !backend.empty()) device(backend_from(backend));  // throws with the reason if it is missing
   if (chosen.empty()) throw InputError("selection", "no kernel matches it", "`assay list` prints what there is");
   return chosen;
 }

@@ -1,4 +1,4 @@
-// Which kernels a command is about.
+// Selection of the kernels that a command acts on.
 #pragma once
 
 #include <string>
@@ -9,11 +9,12 @@
 
 namespace assay::cli {
 
-/// As operation(); where there is none of this name, the error says which was meant.
+/// Like operation(); for an unknown name the error suggests the nearest one.
 const OpDescriptor& operation_named(const std::string& name);
 
-/// The foreign kernel, or the one named, or all of these operations and this back end but mutants, in order of id; empty
-/// means any. Throws InputError where a name matches nothing, and Unavailable where the back end is not here.
+/// Returns the foreign kernel, or the named kernel, or all kernels of these operations and this back end except
+/// mutants, in order of id; empty arguments match everything. Throws InputError if a name matches nothing, and
+/// Unavailable if the back end is not available.
 std::vector<const Kernel*> selected_kernels(const std::vector<std::string>& ops, const std::string& backend,
                                             const std::string& kernel, const plugin::ForeignKernel* foreign);
 

@@ -24,7 +24,7 @@ Vector zeros(Index n) { return Vector(static_cast<std::size_t>(n)); }
 double at(const Vector& v, Index i) { return v[static_cast<std::size_t>(i)]; }
 bool finite(double x) { return std::fabs(x) <= DBL_MAX; }
 
-/// splitmix64 over a count of calls: never a function of the data.
+/// splitmix64 seeded by a counter of calls, never by the data.
 class Draws {
  public:
   Draws() : state_(calls_.fetch_add(1, std::memory_order_relaxed) << 32) {}
@@ -51,7 +51,7 @@ Vector random_signs(Index n) {
   return signs;
 }
 
-/// Both sides of the check, and what the bound is made of.
+/// Both sides of the check, and the inputs of its bound.
 struct Sides {
   Vector left;       ///< C·r
   Vector right;      ///< A·(B·r)
@@ -64,9 +64,9 @@ Sides sides_of(View<const float> a, View<const float> b, View<const float> c) {
   const Vector r = random_signs(n);
   Vector y = zeros(k), norms = zeros(k);
   Sides s{zeros(m), zeros(m), zeros(m)};
-  // One core cannot draw all of the memory's bandwidth; below this many elements a thread costs more than it saves.
+  // One core cannot use the full memory bandwidth; below this many elements a thread costs more than it saves.
   constexpr Index kWorthAThread = Index{1} << 20;
-  static const Index cores = std::max(1u, std::thread::hardware_concurrency());  // asking takes microseconds
+  static const Index cores = std::max(1u, std::thread::hardware_concurrency());  // the query takes microseconds
   const Index threads = std::clamp<Index>((a.size() + b.size() + c.size()) / kWorthAThread, 1, cores);
   std::barrier y_known(threads);
   const auto share = [&](Index part) {
@@ -92,7 +92,7 @@ Sides sides_of(View<const float> a, View<const float> b, View<const float> c) {
   return s;
 }
 
-/// The bound of a row from its magnitude; sums over j and p of what roundings cost, relative and absolute.
+/// Computes the bound of a row from its magnitude. Holds sums over j and p of rounding errors, relative and absolute.
 class RowBound {
  public:
   RowBound(View<const float> a, View<const float> c, const Sides& sides, const ProductTerms& terms) : a_(a) {
@@ -105,7 +105,7 @@ class RowBound {
     const double root = std::sqrt(n);
     const double evaluation = (2 * n + k + 8) * 0x1p-53 * root * (1 + element);
     relative_ = (std::min(kLambda, root) * element + evaluation) * (1 + 0x1p-30);
-    // Below the normal range an input loses up to `tiny`, or all of itself where it is flushed.
+    // Below the normal range an input loses up to `tiny`, or becomes 0 if it is flushed.
     const double tiny = r.of.flushes_subnormals ? r.input_floor : r.input_unit * r.input_floor;
     const double larger = (1 + growth) * (1 + r.unit);
     per_magnitude_ = (tiny * terms.range + terms.absolute) * n * larger;
@@ -129,7 +129,7 @@ Certified violated(Index row, double left, double right, double bound) {
                              left, right, std::fabs(left - right), bound)};
 }
 
-/// Dense copy without what is not finite.
+/// Dense copy in which non-finite elements are replaced by 0.
 struct Copy {
   std::vector<float> values;
   Shape shape;
@@ -142,7 +142,7 @@ struct Copy {
 
 using Places = std::vector<std::vector<Index>>;
 
-/// For every row of v, the columns where it is not finite.
+/// Returns, for every row of v, the columns of its non-finite elements.
 Places nonfinite_of(View<const float> v) {
   Places places(static_cast<std::size_t>(v.dim(0)));
   for (Index i = 0; i < v.dim(0); ++i)
@@ -151,7 +151,7 @@ Places nonfinite_of(View<const float> v) {
   return places;
 }
 
-/// The check where NaN, infinities or overflow are involved.
+/// The check in the presence of NaN, infinities or overflow.
 class Careful {
  public:
   Careful(View<const float> a, View<const float> b, View<const float> c, const ProductTerms& terms)
@@ -171,7 +171,7 @@ class Careful {
   const std::vector<Index>& row(Index i) const { return rows_[static_cast<std::size_t>(i)]; }
   const std::vector<Index>& column(Index j) const { return columns_[static_cast<std::size_t>(j)]; }
 
-  /// Some order of evaluation may pass the largest float in row i.
+  /// Returns whether some order of evaluation may overflow in row i.
   bool may_overflow(Index i) const {
     const Roundings& r = Roundings::current();
     double sum = 0, highest = 0;
@@ -186,7 +186,7 @@ class Careful {
     return !(grown <= r.largest) || highest * inputs > r.input_largest;
   }
 
-  /// The sum of the products that involve something not finite: NaN, an infinity, or 0 if there is none.
+  /// Returns the sum of the products with a non-finite factor: NaN, an infinity, or 0 if there is none.
   double special_sum(Index i, Index j, std::size_t& work) const {
     double sum = 0;
     for (const auto* places : {&row(i), &column(j)})
@@ -198,7 +198,7 @@ class Careful {
     return sum;
   }
 
-  /// Where flushing may turn inf * subnormal into inf * 0.
+  /// Returns whether flushing may turn inf * subnormal into inf * 0.
   bool flush_matters(Index i, Index j) const {
     if (!current_arithmetic().flushes_subnormals) return false;
     const auto small = [](double x) { return x != 0 && std::fabs(x) < FLT_MIN; };
@@ -206,7 +206,7 @@ class Careful {
            std::ranges::any_of(column(j), [&](Index p) { return small(a_(i, p)); });
   }
 
-  /// Every element that something not finite reaches, as long as that costs no more than a few products would.
+  /// Checks every element that depends on a non-finite input, as long as this costs no more than a few products.
   Certified check_classes() const {
     std::size_t work = 0;
     const auto budget = static_cast<std::size_t>(64 * (a_.size() + b_.size() + c_.size()));
@@ -223,7 +223,7 @@ class Careful {
     return {};
   }
 
-  /// Every other element: the rows and columns above are left out.
+  /// Checks all other elements: the rows and columns above are left out.
   Certified check_finite() const {
     Copy a(a_), b(b_), c(c_);
     for (Index i = 0; i < c_.dim(0); ++i)
@@ -278,7 +278,7 @@ std::uint64_t reduce(Wide x) {
 
 bool small_integer(float x) { return std::fabs(x) < 0x1p31f && std::trunc(x) == x; }
 
-/// out[i] = sum_j m_ij x_j mod p. Terms are below 2^92, so 2^35 of them fit.
+/// Computes out[i] = sum_j m_ij x_j mod p. Terms are below 2^92, so 2^35 of them fit.
 std::vector<std::uint64_t> project_exact(View<const float> m, const std::vector<std::uint64_t>& x, bool& integers) {
   std::vector<Wide> sums(static_cast<std::size_t>(m.dim(0)));
   const auto step = [&](Index i, Index j) {

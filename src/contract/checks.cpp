@@ -16,7 +16,7 @@ using model::Text;
 bool upper(char c) { return c >= 'A' && c <= 'Z'; }
 bool digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Words of capitals and digits, joined by '-': "MM-NT".
+/// Returns whether the text is words of capitals and digits, joined by '-': "MM-NT".
 bool is_code(std::string_view text) {
   bool word_begins = true;
   for (char c : text) {
@@ -26,7 +26,7 @@ bool is_code(std::string_view text) {
   return !word_begins;
 }
 
-/// The beginning and three digits: "MM-PRE-001".
+/// Returns whether the id is `beginning` and three digits: "MM-PRE-001".
 bool numbered(std::string_view id, const std::string& beginning) {
   return id.size() == beginning.size() + 3 && id.starts_with(beginning) && std::ranges::all_of(id.substr(beginning.size()), digit);
 }
@@ -71,7 +71,7 @@ class Checker {
     }
   }
 
-  /// A number, or an earlier dim.
+  /// Checks that the multiple is a number or an earlier dim.
   void multiple(std::size_t dim) const {
     const Text& text = contract_.dims[dim].multiple;
     if (text.value.empty()) return;
@@ -112,9 +112,13 @@ class Checker {
       fail(contract_.tensors.front().name, "the operation has no output", "give one tensor the role out");
   }
 
-  /// Places of an independent dim are told apart by the axes of that name alone.
+  /// Checks that axes of an independent dim are its bare name, because only such axes identify its positions.
   void independent() const {
     for (const model::Dim& dim : contract_.dims) {
+      if (dim.counts.value == "batch" && !dim.independent)
+        fail(dim.counts, fmt::format("'{}' counts a batch, whose problems stand alone, and is not independent", dim.name.value), "add 'independent: true'");
+      if (dim.counts.value == "heads" && model::dim_index(contract_, dim.multiple.value) < 0)
+        fail(dim.counts, fmt::format("'{}' counts heads and is a multiple of no dim", dim.name.value), "add 'multiple:' with the dim of their groups");
       if (!dim.independent) continue;
       const auto uses = [&](const Text& axis) {
         const std::vector<std::string> names = identifiers(axis.value);
@@ -171,7 +175,8 @@ class Checker {
            "give one stride per axis");
   }
 
-  /// A wording whose sides are shown with the values of the expression's must name the same things.
+  /// Checks that the wording of a clause names the same things as its expression: both appear with the expression's
+  /// values.
   void wording(const model::Clause& clause) const {
     const std::vector<std::string> said = conjuncts(clause.says), evaluated = conjuncts(clause.expr.value);
     for (std::size_t i = 0; said.size() == evaluated.size() && i < said.size(); ++i) {
@@ -200,7 +205,8 @@ class Checker {
            "list one violation for each condition under 'violate', or split the clause");
   }
 
-  /// A postcondition can fail only for elements that the kernel wrote: shapes and strides are the caller's, and checked before.
+  /// Checks that a postcondition reads elements that the kernel wrote. Shapes and strides are the caller's, checked
+  /// before.
   void ensures(const model::Clause& clause) const {
     const auto outputs = [&](const auto& reads) {
       return std::ranges::any_of(contract_.tensors, [&](const model::Tensor& t) { return t.role != Role::in && reads(t.name.value); });
@@ -269,7 +275,7 @@ class Checker {
     return tensor.role != Role::out && is_floating(tensor.dtype) && tensor.no_gradient.empty();
   }
 
-  /// Each input of real numbers has a gradient, or the contract says why not.
+  /// Checks that each input of real numbers has a gradient, or that the contract says why not.
   void every_gradient() const {
     if (!contract_.no_gradients.value.empty()) {
       if (!contract_.gradients.empty())

@@ -1,5 +1,5 @@
-// What a contract must satisfy beyond its syntax: names resolve, ids are well formed and unique, and
-// everything it says is used or tested by something.
+// Checks of a contract beyond its syntax: names resolve, ids are well formed and unique, and every statement is used or
+// tested.
 #pragma once
 
 #include <string>
@@ -10,15 +10,16 @@
 
 namespace assay::contract {
 
-/// Throws InputError where `code` cannot begin ids, which add_standard() makes with it.
+/// Throws InputError if `code` cannot begin the ids that add_standard() makes.
 void check_code(const model::Contract& contract);
 
-/// Throws InputError for the first thing that is wrong.
+/// Throws InputError for the first error.
 void check(const model::Contract& contract);
 
-/// The part of check() that concerns `shapes`.
+/// Runs the part of check() for `shapes`.
 void check_shapes(const model::Contract& contract);
-/// The shapes of a region as ShapeRegion::extents holds them. Throws InputError where one is none of the contract's.
+/// Returns the shapes of a region in the format of ShapeRegion::extents. Throws InputError for a shape that the
+/// contract does not admit.
 std::vector<Index> region_extents(const model::Contract& contract, const model::ShapeRegion& region);
 
 /// The call in a gradient's `by`: "matmul_nt(dc, b)".
@@ -26,7 +27,7 @@ struct GradientCall {
   std::string op;
   std::vector<std::string> arguments;
 };
-/// Throws InputError where it is not a call with plain names as arguments.
+/// Parses the call. Throws InputError unless it is a call with plain names as arguments.
 GradientCall gradient_call(const model::Contract& contract, const model::Gradient& gradient);
 
 }  // namespace assay::contract

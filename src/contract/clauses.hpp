@@ -1,4 +1,4 @@
-// What the expressions of contracts are made of, and how their values are worded in violations.
+// Functions used by the expressions of contracts, and the formatting of their values in violations.
 #pragma once
 
 #include <concepts>
@@ -10,22 +10,22 @@
 
 namespace assay::contract {
 
-/// A clause must be a bool: a number in its place is a mistake, caught at the contract's own line.
+/// Returns a clause's value, which must be a bool: a number is a mistake, caught at the contract's own line.
 constexpr bool truth(std::same_as<bool> auto holds) { return holds; }
 
-/// False only for a tensor of at least one element that has no memory.
+/// Returns false only for a tensor of at least one element without memory.
 template <AnyView V>
 constexpr bool has_address(const V& v) {
   return v.data() != nullptr || v.size() == 0;
 }
 
-/// True where each index of the tensor reaches memory of its own: no broadcast, no stride too small.
+/// Returns whether different indices of the tensor reach different memory: no broadcast, no stride too small.
 template <AnyView V>
 bool distinct(const V& v) {
   return !self_overlap(v.shape(), v.strides());
 }
 
-/// True where every element of an index tensor on the host is at least `low` and less than `high`.
+/// Returns whether every element of an index tensor on the host is at least `low` and less than `high`.
 template <class T>
 bool in_range(const View<T>& v, Index low, Index high) {
   Shape index = v.shape();
@@ -51,7 +51,7 @@ std::string show(const V& v) {
   return to_string(v.shape()) + (v.contiguous() ? "" : " with strides " + to_string(v.strides()));
 }
 
-/// "a.len() = 3, m*k = 4" from names and values in turn.
+/// Returns "a.len() = 3, m*k = 4" from alternating names and values.
 inline std::string values() { return {}; }
 template <class T, class... Rest>
 std::string values(std::string_view name, const T& value, const Rest&... rest) {

@@ -1,8 +1,9 @@
-// Run-time enforcement of contracts. Generated entry points call it; the checking itself is Boost.Contract's,
-// which this header keeps to enforce.cpp.
+// Run-time enforcement of contracts, called by generated entry points. Boost.Contract does the checking, and only
+// enforce.cpp includes it.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,7 +11,7 @@
 
 #include "contract/descriptor.hpp"
 #include "runtime/device.hpp"
-#include "runtime/dispatch.hpp"
+#include "runtime/registry.hpp"
 
 namespace assay::contract {
 
@@ -19,47 +20,55 @@ struct Certified;
 /// off: nothing is checked. pre: requires clauses. full: ensures clauses and certificates too.
 enum class Level { off, pre, full };
 
-/// The level in force in this process; `pre` until set. A build with ASSAY_CONTRACTS=OFF knows only `off`.
+/// Returns the current level of this process; `pre` until set. A build with ASSAY_CONTRACTS=OFF always returns `off`.
 Level level();
-/// Throws Unavailable for a level other than `off` where contracts are compiled out.
+/// Throws Unavailable for a level other than `off` if contracts are compiled out.
 void set_level(Level level);
 
-/// How one clause is evaluated on an operation's argument struct.
+/// Evaluation of one clause on an operation's argument struct.
 struct ClauseCheck {
   bool (*holds)(const void* args) = nullptr;
-  std::string (*values)(const void* args) = nullptr;  ///< what a false clause's sides evaluate to
-  Certified (*certify)(const void* args) = nullptr;   ///< of a certificate, in place of the two
+  std::string (*values)(const void* args) = nullptr;  ///< values of both sides of a false clause
+  Certified (*certify)(const void* args) = nullptr;   ///< for a certificate, instead of `holds` and `values`
 };
 
-/// Ids of the clauses of one operation whose count is zero.
+/// Returns the ids of an operation's clauses that were never evaluated.
 std::vector<std::string_view> never_evaluated(const OpDescriptor& op);
 
-/// One contract as generated code hands it over.
+/// One contract as provided by generated code.
 struct Enforced {
   const OpDescriptor* op = nullptr;
   std::span<const ClauseCheck> checks;  ///< in the order of op->clauses
-  std::uint64_t* counts = nullptr;      ///< evaluations of each clause, atomically increased
-  /// Unpacks a call whose tensors are host memory and calls check_ensures with it.
+  std::uint64_t* counts = nullptr;      ///< evaluation count of each clause, updated atomically
+  /// Unpacks a call with all tensors in host memory and calls check_ensures with it.
   void (*ensure)(const Call& host, const Kernel& kernel) = nullptr;
-  /// Unpacks a call in which the tensors that a clause reads are host memory, and evaluates that clause.
+  /// Unpacks a call in which the tensors read by a clause are in host memory, and evaluates that clause.
   void (*require)(const Call& host, std::size_t clause) = nullptr;
 };
 
-/// Runs the kernel behind the contract at the level in force. Throws ContractViolation for the first clause
-/// that is false; what the kernel throws passes through.
+/// Runs the kernel under the contract at the current level. Throws ContractViolation for the first false clause;
+/// exceptions of the kernel pass through.
 void enforce(const Enforced& contract, const void* args, const Call& call, const Kernel& kernel, Device& device);
-/// The same with the back end's preferred kernel (runtime/select.hpp), chosen once the requires clauses hold.
-void enforce(const Enforced& contract, const void* args, const Call& call, Backend backend);
-/// The same by the back end that automatic dispatch chooses (runtime/dispatch.hpp); tensors in host memory are copied to
-/// its device and back. Returns what served the call and what was passed over.
-Dispatched enforce(const Enforced& contract, const void* args, const Call& call, Automatic);
 
-/// Evaluates one clause; throws ContractViolation where it is false.
+/// The kernel that served a call, and where its tensors are.
+struct Ran {
+  const Kernel* kernel = nullptr;
+  Device* device = nullptr;
+};
+/// Checks the requires clauses, then calls `execute`, which runs a kernel of its choice and returns it and the device that
+/// holds the call's tensors, then checks the ensures clauses. `device_of_call` returns that device before the call; it is
+/// asked only if a condition reads elements.
+void guard(const Enforced& contract, const void* args, const Call& call, const std::function<Device&()>& device_of_call,
+           const std::function<Ran()>& execute);
+
+/// Evaluates one clause. Throws ContractViolation if it is false.
 void evaluate(const Enforced& contract, std::size_t clause, const void* args);
-/// Evaluates ensures clauses and certificates on host tensors, under the arithmetic the kernel declares.
+/// Evaluates the requires clauses on host tensors.
+void check_requires(const Enforced& contract, const void* args);
+/// Evaluates ensures clauses and certificates on host tensors, under the arithmetic that the kernel declares.
 void check_ensures(const Enforced& contract, const void* args, const Kernel& kernel);
 
-/// A tensor whose element type is data.
+/// Returns a tensor whose element type is known at run time.
 template <class T>
 Tensor erase(const View<T>& v) {
   return {dtype_of<std::remove_const_t<T>>, const_cast<void*>(static_cast<const void*>(v.data())), v.shape(), v.strides()};

@@ -16,7 +16,7 @@ struct Token {
   Kind kind = Kind::symbol;
   std::string_view text;
   std::size_t begin = 0;
-  int depth = 0;  ///< brackets open around it
+  int depth = 0;  ///< depth of nested brackets around the token
 };
 
 struct Scan {
@@ -29,7 +29,7 @@ bool word_character(char c) {
          static_cast<unsigned char>(c) >= 0x80;
 }
 
-/// The longest operator at the front of the text.
+/// Returns the length of the longest operator at the front of the text.
 std::size_t symbol_length(std::string_view rest) {
   static constexpr std::array<std::string_view, 21> kLong = {
       "<=>", "<<=", ">>=", "&&", "||", "==", "!=", "<=", ">=", "->", "::",

@@ -1,4 +1,4 @@
-// Just enough of C++ expressions to split a clause into its conditions and a condition into its sides.
+// A parser for the subset of C++ expressions needed to split a clause into conditions and a condition into its sides.
 #pragma once
 
 #include <cstdint>
@@ -10,41 +10,41 @@
 
 namespace assay::contract {
 
-/// Why the text cannot be one expression (an open bracket or quote, a `;`, a comment), or nothing.
+/// Returns why the text cannot be one expression (an open bracket or quote, a `;`, a comment); empty if it can.
 std::optional<std::string> malformed(std::string_view expression);
 
-/// The operands of `&&` outside all brackets, trimmed; the whole text where there is none, or where a
-/// weaker operator (`||`, `?`, `,`, `=`) stands beside them.
+/// Returns the operands of `&&` outside all brackets, trimmed. Returns the whole text if there is no `&&` or if an
+/// operator of lower precedence (`||`, `?`, `,`, `=`) occurs outside brackets.
 std::vector<std::string> conjuncts(std::string_view expression);
 
 struct Comparison {
   std::string left;
   std::string right;
 };
-/// The sides of the one comparison outside all brackets, where nothing that binds weaker is beside it.
+/// Returns the sides of the only comparison outside all brackets, if no operator of lower precedence occurs there.
 std::optional<Comparison> comparison(std::string_view expression);
 
-/// Names used, each once, without members (`a.size` gives `a`), qualified names or literals.
+/// Returns the names used, each once, without members (`a.size` gives `a`), qualified names or literals.
 std::vector<std::string> identifiers(std::string_view expression);
 
-/// The name is used.
+/// Returns whether the name is used.
 bool mentions(std::string_view expression, std::string_view name);
 
-/// An element of the tensor is used: `y(i, j)`. Shapes, strides and sizes are none.
+/// Returns whether an element of the tensor is used: `y(i, j)`. Shapes, strides and sizes do not count.
 bool reads_element(std::string_view expression, std::string_view tensor);
 
-/// Parts of a text separated by commas outside all brackets, trimmed.
+/// Returns the parts of a text separated by commas outside all brackets, trimmed.
 std::vector<std::string> separated(std::string_view text);
 
-/// The value of an expression of whole numbers, names, + - * / % and brackets; nothing where it is another, divides by 0, leaves
-/// 64 bits, or where `value_of` has none for a name.
+/// Returns the value of an expression of whole numbers, names, + - * / % and brackets. Empty for other expressions,
+/// division by 0, overflow of 64 bits, or a name for which `value_of` returns nothing.
 std::optional<std::int64_t> evaluated(std::string_view expression,
                                       const std::function<std::optional<std::int64_t>(std::string_view)>& value_of);
 
 std::string without_spaces(std::string_view text);
 
-/// True for a name a contract may give to a dim, param or tensor: a lower-case C++ identifier that is
-/// neither a keyword nor one that generated code needs.
+/// Returns whether a contract may use this name for a dim, param or tensor: a lower-case C++ identifier that is neither
+/// a keyword nor used by generated code.
 bool usable_name(std::string_view name);
 
 }  // namespace assay::contract

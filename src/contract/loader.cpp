@@ -24,7 +24,7 @@ std::vector<std::string> texts(const Node& list) {
   return result;
 }
 
-/// One expression per axis, from a list or from text such as "[m, k + 1]".
+/// Returns one expression per axis, from a list or from text such as "[m, k + 1]".
 std::vector<Text> axes(const Node& node) {
   std::vector<Text> result;
   if (node.is_list()) {
@@ -43,11 +43,12 @@ std::vector<Text> axes(const Node& node) {
 }
 
 model::Dim read_dim(const Text& name, const Node& node) {
-  const Fields fields(node, {"min", "max", "says", "multiple", "typical", "independent"});
+  const Fields fields(node, {"min", "max", "says", "multiple", "typical", "independent", "counts"});
   const Node* min = fields.find("min");
   model::Dim dim{name, min ? min->integer(0, kLargestDim) : 1, 0, fields.require("says").text().value};
   dim.max = fields.require("max").integer(dim.min, kLargestDim);
   dim.independent = fields.find("independent") != nullptr && fields.require("independent").boolean();
+  if (const Node* counts = fields.find("counts")) dim.counts = counts->one_of({"batch", "heads"});
   if (const Node* multiple = fields.find("multiple")) dim.multiple = multiple->text();
   if (const Node* typical = fields.find("typical"))
     for (const Node& item : typical->items()) dim.typical.push_back(item.integer(dim.min, dim.max));
@@ -74,7 +75,7 @@ model::Param read_param(const Text& name, const Node& node) {
     for (const Node& item : typical.items()) param.usual.push_back(item.number());
   param.typical = param.usual.front();
   for (const double value : param.usual) {
-    const double rounded = param.integer ? value : static_cast<float>(value);  // as it is drawn
+    const double rounded = param.integer ? value : static_cast<float>(value);  // the value as cases draw it
     if (rounded < param.min || param.max < rounded)
       node.fail(fmt::format("parameter '{}' needs min <= typical <= max", name.value), "reorder the three numbers");
   }
@@ -184,13 +185,13 @@ model::Clause read_ensures(const model::Contract& contract, const Node& node) {
 model::Obligation read_obligation(const Node& node) {
   const Fields fields(node, {"id", "claim", "prediction", "by", "if_fails"});
   const Text by = fields.require("by").text();
-  if (!model::builtin_check(by.value))  // add_standard() fills in the others
+  if (!model::builtin_check(by.value))  // add_standard() fills in missing fields
     for (std::string_view key : {"id", "claim", "if_fails"}) fields.require(key);
   const Node* id = fields.find("id");
   return {id ? id->text() : Text{}, fields.text_or("claim", ""), fields.text_or("prediction", ""), by, fields.text_or("if_fails", "")};
 }
 
-/// Reads each entry of the map under `key`, if it is there, into a list.
+/// Reads the entries of the map under `key`, if present, into a list.
 template <class T>
 std::vector<T> read_map(const Fields& top, std::string_view key, T (*read)(const Text&, const Node&)) {
   std::vector<T> result;

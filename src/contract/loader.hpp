@@ -8,11 +8,11 @@
 
 namespace assay::contract {
 
-/// Reads and checks one contract. `label` is what messages and `#line` call the file; its basename without
-/// extension must be the operation's name. Throws InputError: `file:line:column: problem; remedy`.
+/// Reads and checks one contract. `label` is the file's name in messages and `#line`; its basename without extension
+/// must be the operation's name. Throws InputError: `file:line:column: problem; remedy`.
 model::Contract load(const std::string& path, const std::string& label);
 
-/// Checks that need every contract: ids are unique, gradients call operations that exist. Throws InputError.
+/// Runs the checks that need every contract: ids are unique, gradients call existing operations. Throws InputError.
 void check_together(std::span<const model::Contract> contracts);
 
 }  // namespace assay::contract

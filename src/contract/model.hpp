@@ -1,4 +1,5 @@
-// What contracts/<op>.yaml says, read and checked: the loader makes it, the generator turns it into code.
+// The contents of contracts/<op>.yaml after reading and checking. The loader creates the model; the generator turns it
+// into code.
 #pragma once
 
 #include <optional>
@@ -10,13 +11,13 @@
 
 namespace assay::contract::model {
 
-/// A place in a YAML file, counted from 1.
+/// A position in a YAML file, counted from 1.
 struct Place {
   int line = 0;
   int column = 0;
 };
 
-/// Text with the place it was written at, for messages and for `#line`.
+/// Text with its position in the file, for messages and for `#line`.
 struct Text {
   std::string value;
   Place at;
@@ -27,12 +28,13 @@ struct Dim {
   Index min = 0;
   Index max = 0;
   std::string says;
-  Text multiple{};  ///< a number, or an earlier dim; empty: none
+  Text multiple{};  ///< a number or an earlier dim; may be empty
   std::vector<Index> typical{};
   bool independent = false;
+  Text counts{};    ///< batch or heads; empty: neither
 };
 
-/// Extents that dims have together: each is a number, a list of numbers, or an expression over dims above it.
+/// Joint extents of several dims: each is a number, a list of numbers, or an expression over dims above it.
 struct ShapeTuple {
   struct Extent {
     Text dim;
@@ -55,7 +57,7 @@ struct Param {
   std::string says;
   bool integer = false;
   std::vector<double> choices{};
-  std::vector<double> usual{};  ///< `typical` and the other values in use
+  std::vector<double> usual{};  ///< `typical` and the other values used in practice
 };
 
 struct Tensor {
@@ -65,8 +67,8 @@ struct Tensor {
   std::vector<Text> shape;  ///< one expression over the dims per axis
   bool strided = false;     ///< any non-overlapping strides; otherwise the innermost stride is 1
   std::string says;
-  bool storage = false;     ///< f32, f16 or bf16, whichever the kernel declares
-  Text least{}, most{};     ///< of integers: expressions over the dims
+  bool storage = false;     ///< f32, f16 or bf16, as the kernel declares
+  Text least{}, most{};     ///< range of integers: expressions over the dims
   bool saved = false;       ///< an output kept for the backward pass
   std::string no_gradient{};
 };
@@ -86,7 +88,7 @@ struct Clause {
   Text expr;  ///< C++: a bool, or for a certificate a Certified
   std::string says;
   std::vector<Breakage> violate;
-  std::vector<Text> reads;  ///< tensors whose elements the condition looks at
+  std::vector<Text> reads;  ///< tensors whose elements the condition reads
 };
 
 /// A choice between behaviours that all look correct, and the obligation that tests it.
@@ -100,13 +102,13 @@ struct Gradient {
   Text input;
   Text id;
   std::string equation;
-  Text by;  ///< the call that computes it, such as "matmul_nt(dc, b)"; empty: no kernel does
+  Text by;  ///< the call that computes it, such as "matmul_nt(dc, b)"; empty if no kernel does
 };
 
 struct Obligation {
   Text id;
   std::string claim;
-  std::string prediction;  ///< what is to be seen if the claim holds; may be empty
+  std::string prediction;  ///< observation predicted by the claim; may be empty
   Text by;
   std::string if_fails;
 };
@@ -117,9 +119,9 @@ struct Equation {
 };
 
 struct Contract {
-  std::string file;  ///< as messages and #line name it: "contracts/matmul.yaml"
+  std::string file;  ///< name in messages and #line: "contracts/matmul.yaml"
   Text op;
-  Text code;  ///< of ids: "MM" in MM-PRE-001
+  Text code;  ///< beginning of ids: "MM" in MM-PRE-001
   std::string summary;
   std::vector<std::string> sources;
   std::vector<Dim> dims;
@@ -127,24 +129,24 @@ struct Contract {
   std::vector<Tensor> tensors;
   std::vector<Equation> equations;
   std::vector<ShapeRegion> shapes;
-  Text terms;  ///< of the reference, over the dims; empty: as many as there are elements
+  Text terms;  ///< number of terms of the reference, over the dims; empty: the number of elements
   std::vector<Clause> clauses;  ///< requires, then ensures
   Text nonfinite;
   Text determinism;
   bool copies = false;
-  Text inputs;        ///< the function of falsify/<op>.cpp that makes directed inputs; may be empty
+  Text inputs;        ///< the function of falsify/properties/<op>.cpp that makes directed inputs; may be empty
   Text no_gradients;  ///< why there are none; may be empty
   std::vector<Pin> pins;
   std::vector<Gradient> gradients;
   std::vector<Obligation> obligations;
 };
 
-/// Indices in contract order; -1 where there is none of that name.
+/// Return the index in contract order; -1 if there is none of that name.
 int dim_index(const Contract& contract, std::string_view name);
 int param_index(const Contract& contract, std::string_view name);
 int tensor_index(const Contract& contract, std::string_view name);
 
-/// Checks that the engine offers to every operation by name (`by: frame`).
+/// Checks that the engine provides for every operation by name (`by: frame`).
 inline constexpr std::string_view kBuiltinChecks[] = {"frame",     "differential", "exact",         "statistical",
                                                       "nonfinite", "determinism",  "postconditions"};
 bool builtin_check(std::string_view name);

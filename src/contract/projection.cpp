@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
-// The body is compiled once for each instruction set and chosen at run time. (No target_clones: its resolvers run
-// before the sanitizers are ready.)
+// The body is compiled once per instruction set and selected at run time. (target_clones does not work: its resolvers
+// run before the sanitizers are initialized.)
 #define ASSAY_INLINE [[gnu::always_inline]] inline
 #pragma GCC diagnostic ignored "-Wpsabi"  // all functions that pass vectors are inlined
 
@@ -14,7 +14,7 @@ namespace {
 
 struct Job {
   const float* m;
-  Index rows, cols, stride;  ///< of the sparse axis; the other has stride 1
+  Index rows, cols, stride;  ///< stride of the sparse axis; the other axis has stride 1
   const double *x, *w;
   double *first, *second;
 };
@@ -40,14 +40,14 @@ struct VectorTypes<8> {
   using Bits [[gnu::vector_size(64)]] = std::int64_t;
 };
 
-/// Vectors of as many doubles as an instruction set adds at once.
+/// Vectors of kLanes doubles, the number that an instruction set adds at once.
 template <int kLanes>
 struct Vectors : VectorTypes<kLanes> {
   using typename VectorTypes<kLanes>::Floats, typename VectorTypes<kLanes>::Doubles, typename VectorTypes<kLanes>::Bits;
 
   ASSAY_INLINE static void load(Doubles& to, const float* from) {
 #if defined(__x86_64__)
-    if constexpr (kLanes == 8) {  // gcc 12 converts two halves and joins them
+    if constexpr (kLanes == 8) {  // gcc 12 otherwise converts two halves and joins them
       asm("vcvtps2pd %1, %0" : "=v"(to) : "v"(*reinterpret_cast<const Floats*>(from)));
       return;
     }
@@ -69,7 +69,7 @@ struct Vectors : VectorTypes<kLanes> {
   }
 };
 
-/// Rows dense: R rows at a time share the loads of x and w.
+/// Dense rows: R rows at a time share the loads of x and w.
 template <Beside beside, int kLanes, int R>
 ASSAY_INLINE void dense_rows(const Job& job, Index i) {
   using V = Vectors<kLanes>;
@@ -100,7 +100,7 @@ ASSAY_INLINE void dense_rows(const Job& job, Index i) {
   }
 }
 
-/// Columns dense: C columns at a time share the loads and stores of the sums.
+/// Dense columns: C columns at a time share the loads and stores of the sums.
 template <Beside beside, int kLanes, int C>
 ASSAY_INLINE void dense_columns(const Job& job, Index begin, Index end, Index j) {
   using V = Vectors<kLanes>;
@@ -133,7 +133,7 @@ ASSAY_INLINE void dense_columns(const Job& job, Index begin, Index end, Index j)
 template <Beside beside, bool rows_are_dense, int kLanes>
 ASSAY_INLINE void run(const Job& job) {
   if constexpr (rows_are_dense) {
-    constexpr int kRows = 8;  // as many sums as hide the latency of an addition
+    constexpr int kRows = 8;  // enough sums to hide the latency of an addition
     Index i = 0;
     for (; i + kRows <= job.rows; i += kRows) dense_rows<beside, kLanes, kRows>(job, i);
     for (; i < job.rows; ++i) dense_rows<beside, kLanes, 1>(job, i);
@@ -175,7 +175,7 @@ void dispatch(const Job& job) {
   run_plain<beside, rows_are_dense>(job);
 }
 
-/// Neither axis dense: plain loops.
+/// Plain loops if neither axis is dense.
 template <Beside beside>
 void strided(View<const float> m, const Job& job) {
   for (Index i = 0; i < job.rows; ++i) {

@@ -20,7 +20,7 @@ constexpr std::size_t kLongestText = 1000;
 
 model::Place place(const YAML::Mark& mark) { return {mark.line + 1, mark.column + 1}; }
 
-/// Levenshtein distance.
+/// Returns the Levenshtein distance.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -46,7 +46,7 @@ std::string read_file(const std::string& path, const std::string& label, const s
 }
 
 void fail_at(const std::string& file, model::Place at, const std::string& problem, const std::string& remedy) {
-  std::string sentence = problem;  // may quote the file: one line, whatever that holds
+  std::string sentence = problem;  // a problem that quotes the file must stay on one line
   std::ranges::replace_if(
       sentence, [](char c) { return static_cast<unsigned char>(c) < ' '; }, '?');
   throw InputError(fmt::format("{}:{}:{}", file, at.line, at.column), sentence, remedy);
@@ -55,7 +55,7 @@ void fail_at(const std::string& file, model::Place at, const std::string& proble
 std::string suggestion(std::string_view word, const std::vector<std::string_view>& candidates) {
   const auto nearest =
       std::ranges::min_element(candidates, {}, [&](std::string_view candidate) { return distance(word, candidate); });
-  // A third of the letters at most: of names of one letter or two, every other would be near.
+  // At most a third of the letters may differ: otherwise most names of one or two letters would match.
   if (nearest != candidates.end() && 3 * distance(word, *nearest) <= std::max(word.size(), nearest->size()))
     return fmt::format("did you mean '{}'?", *nearest);
   return fmt::format("use one of: {}", fmt::join(candidates, ", "));

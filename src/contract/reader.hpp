@@ -1,4 +1,4 @@
-// Strict reading of YAML: every node knows its place, every unexpected thing is one InputError.
+// Strict reading of YAML: every node knows its position, and every unexpected construct is an InputError.
 #pragma once
 
 #include <yaml-cpp/yaml.h>
@@ -17,35 +17,35 @@ namespace assay::contract {
 /// One node of a YAML file.
 class Node {
  public:
-  /// Parses the file at `path`; messages call it `label`.
+  /// Parses the file at `path`; messages name it `label`.
   static Node load(const std::string& path, const std::string& label);
-  /// Parses text that stood in a file; messages call the file `label` and its whole `name`, such as "the contract".
+  /// Parses text from a file; messages name the file `label` and the whole text `name`, such as "the contract".
   static Node parse(const std::string& text, const std::string& label, const std::string& name);
 
-  const std::string& name() const { return name_; }  ///< the key it stands under, as messages name it
+  const std::string& name() const { return name_; }  ///< key of the node, as in messages
   model::Place at() const { return at_; }
   [[noreturn]] void fail(const std::string& problem, const std::string& remedy) const;
 
-  /// A scalar that is not empty. Here and in items() and entries(), `TODO` is an error of its own: what `assay import` makes
-  /// is no contract before it is filled in.
+  /// Returns a scalar that is not empty. Here and in items() and entries(), `TODO` is a separate error: the output of
+  /// `assay import` is not a contract until it is filled in.
   model::Text text() const;
-  /// A scalar as it stands; empty for null, lists and maps.
+  /// Returns a scalar unchanged; empty for null, lists and maps.
   const std::string& scalar() const;
-  /// `true` or `false`.
+  /// Returns `true` or `false`.
   bool boolean() const;
-  /// An integer within [low, high].
+  /// Returns an integer within [low, high].
   Index integer(Index low, Index high) const;
-  /// A finite number.
+  /// Returns a finite number.
   double number() const;
-  /// The scalar as one of the allowed words.
+  /// Returns the scalar, which must be one of the allowed words.
   model::Text one_of(std::initializer_list<std::string_view> words) const;
 
   bool is_map() const { return yaml_.IsMap(); }
   bool is_list() const { return yaml_.IsSequence(); }
-  bool empty() const { return yaml_.size() == 0; }  ///< of a map or list
-  /// Items of a list that is not empty.
+  bool empty() const { return yaml_.size() == 0; }  ///< for a map or list
+  /// Returns the items of a non-empty list.
   std::vector<Node> items() const;
-  /// Entries of a map that is not empty, in the file's order; a key given twice is an error.
+  /// Returns the entries of a non-empty map, in the file's order; a repeated key is an error.
   std::vector<std::pair<model::Text, Node>> entries() const;
 
  private:
@@ -60,7 +60,7 @@ class Node {
   model::Place at_;
 };
 
-/// A map whose keys are known beforehand; any other key is an error that suggests the nearest known one.
+/// A map with a fixed set of keys; any other key is an error that suggests the nearest known key.
 class Fields {
  public:
   Fields(const Node& map, std::initializer_list<std::string_view> known);
@@ -75,14 +75,16 @@ class Fields {
   std::vector<std::pair<model::Text, Node>> entries_;
 };
 
-/// The text of a file. Throws InputError, which calls it `label` and asks for the path of `what`, where it cannot be read.
+/// Returns the text of a file. If the file cannot be read, throws InputError, which names it `label` and asks for the
+/// path of `what`.
 std::string read_file(const std::string& path, const std::string& label, const std::string& what = "a contract");
 
-/// Throws InputError at a place of a file.
+/// Throws InputError at a position of a file.
 [[noreturn]] void fail_at(const std::string& file, model::Place at, const std::string& problem,
                           const std::string& remedy);
 
-/// The candidate with the fewest edits from `word`, as "did you mean 'x'?", where few letters differ; otherwise the list of candidates.
+/// Returns the candidate with the fewest edits from `word`, as "did you mean 'x'?", if few letters differ; otherwise
+/// the list of candidates.
 std::string suggestion(std::string_view word, const std::vector<std::string_view>& candidates);
 
 }  // namespace assay::contract

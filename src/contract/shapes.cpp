@@ -17,7 +17,7 @@ using Extents = std::vector<Index>;
 
 constexpr std::size_t kMostRegions = 6, kMostShapes = 512;
 
-/// The shapes of one tuple: every choice from its lists, with expressions evaluated and limits checked.
+/// Expands one tuple into shapes: every choice from its lists, with expressions evaluated and limits checked.
 class Expansion {
  public:
   Expansion(const model::Contract& contract, const ShapeTuple& tuple) : contract_(contract), tuple_(tuple) {
@@ -59,7 +59,7 @@ class Expansion {
       fail(at, fmt::format("'{}' is not a dim of this contract", name), suggestion(name, dims));
   }
 
-  /// The dim exists, and its expressions are over dims that the tuple gives before it.
+  /// Checks that the dim exists and that its expressions use only dims given before it.
   void named_before(std::size_t e) const {
     const ShapeTuple::Extent& extent = tuple_.extents[e];
     known(extent.dim, extent.dim.value);
@@ -73,7 +73,7 @@ class Expansion {
       }
   }
 
-  /// A dim that is a multiple of another one is given together with it.
+  /// Checks that a dim that is a multiple of another dim is given together with it.
   void multiple_is_named(std::size_t d) const {
     const model::Dim& dim = contract_.dims[d];
     const int of = model::dim_index(contract_, dim.multiple.value);

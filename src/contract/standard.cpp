@@ -21,7 +21,7 @@ bool is_number(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// "a", "a and b", "a, b and c"
+/// Returns "a", "a and b" or "a, b and c".
 std::string listed(const std::vector<std::string>& names, std::string_view conjunction = "and") {
   if (names.size() < 2) return names.empty() ? "" : names.front();
   return fmt::format("{} {} {}", fmt::join(names.begin(), names.end() - 1, ", "), conjunction, names.back());
@@ -29,7 +29,7 @@ std::string listed(const std::vector<std::string>& names, std::string_view conju
 
 int number_of(const std::string& id) { return id.size() < 3 || !is_number(id.substr(id.size() - 3)) ? 0 : std::stoi(id.substr(id.size() - 3)); }
 
-/// Numbers that are not taken, in rising order.
+/// Yields unused numbers in ascending order.
 class FreeNumbers {
  public:
   void take(const Text& id) { taken_.insert(number_of(id.value)); }
@@ -64,7 +64,7 @@ std::string one_more(const std::string& expression) {
   return expression.ends_with(kLess) ? expression.substr(0, expression.size() - kLess.size()) : expression + " + 1";
 }
 
-/// The standard preconditions, each a list of conjuncts with a call that breaks it.
+/// The standard preconditions, each a list of conjuncts with a call that violates it.
 class Preconditions {
  public:
   explicit Preconditions(model::Contract& contract) : contract_(contract) {
@@ -92,7 +92,7 @@ class Preconditions {
     std::string says;
   };
 
-  static constexpr std::size_t kParts = 4;  ///< of dims or shapes in a clause, so that a violation shows few values
+  static constexpr std::size_t kParts = 4;  ///< dims or shapes in a clause, so that a violation shows few values
 
   bool is_stated(const std::string& condition) const { return stated_.contains(without_spaces(condition)); }
   Text text(std::string value) const { return {std::move(value), contract_.op.at}; }
@@ -102,7 +102,7 @@ class Preconditions {
     return breakage;
   }
 
-  /// One clause of all parts that the contract does not state itself; none where it states all.
+  /// Adds one clause with all parts that the contract does not state itself; no clause if the contract states all.
   void clause(std::vector<Part> parts, std::string says = {}, std::vector<Text> reads = {}) {
     std::erase_if(parts, [&](const Part& part) { return is_stated(part.condition); });
     if (parts.empty()) return;
@@ -118,7 +118,7 @@ class Preconditions {
     clause.reads = std::move(reads);
   }
 
-  /// Balanced groups of at most kParts.
+  /// Splits parts into balanced groups of at most kParts.
   template <class Add>
   static void in_groups(const std::vector<Part>& parts, const Add& add) {
     const std::size_t groups = (parts.size() + kParts - 1) / kParts;
@@ -172,7 +172,7 @@ class Preconditions {
   void layouts() {
     std::vector<Part> parts;
     std::vector<std::string> strided;
-    std::size_t most_axes = 0;  // of tensors that are not strided
+    std::size_t most_axes = 0;  // among tensors that are not strided
     for (const model::Tensor& tensor : contract_.tensors) {
       const std::string& name = tensor.name.value;
       const std::vector<Text>& shape = tensor.shape;
@@ -189,7 +189,8 @@ class Preconditions {
     clause(std::move(parts), fmt::format("{}", fmt::join(says, "; ")));
   }
 
-  /// Strides by which rows overlap; where there is one row at most, or a vector, an inner stride that is too large, or none where any is allowed.
+  /// Returns strides with overlapping rows. For a vector or at most one row, returns an inner stride that is too large,
+  /// or 0 if any stride is allowed.
   std::vector<std::string> too_small(const model::Tensor& tensor) const {
     const std::vector<Text>& shape = tensor.shape;
     const std::size_t inner = shape.size() - 1;
@@ -245,7 +246,7 @@ class Preconditions {
   std::set<std::string> stated_;
 };
 
-/// The text of a built-in obligation where the contract gives none.
+/// Returns a built-in obligation with the text that the contract does not give.
 Obligation built_in(const model::Contract& contract, std::string_view by) {
   std::vector<std::string> outputs;
   for (const model::Tensor& tensor : contract.tensors)

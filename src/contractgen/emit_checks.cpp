@@ -11,7 +11,7 @@ namespace {
 
 using contract::model::builtin_check;
 
-/// Checks of the operation's own, each once.
+/// Returns the checks that the operation itself defines, each once.
 std::vector<std::string> own_checks(const Contract& contract) {
   std::vector<std::string> names;
   for (const auto& obligation : contract.obligations) {
@@ -23,7 +23,7 @@ std::vector<std::string> own_checks(const Contract& contract) {
 
 using contract::model::Tensor;
 
-/// What a backward reference works on, by name, in the order of BackwardOracle: inputs, saved outputs, upstream
+/// Returns the names of a backward reference's tensors, in the order of BackwardOracle: inputs, saved outputs, upstream
 /// gradients of the other outputs, gradients of the inputs, and the other outputs themselves.
 std::vector<std::string> backward_tensors(const Contract& contract, bool with_outputs) {
   std::vector<std::string> names;
@@ -39,15 +39,16 @@ std::vector<std::string> backward_tensors(const Contract& contract, bool with_ou
   return names;
 }
 
-/// True where the backward operation gives every gradient; what it leaves out (of frozen weights), other calls compose.
+/// Returns whether the backward operation gives every gradient. Other calls compose the gradients it omits (of frozen
+/// weights).
 bool gives_every_gradient(const Contract& contract, const Contract& backward) {
   return std::ranges::all_of(contract.gradients, [&](const auto& gradient) {
     return std::ranges::any_of(backward.tensors, [&](const Tensor& t) { return t.name.value == "d" + gradient.input.value; });
   });
 }
 
-/// The arguments of reference::<op>_backward: those that the backward operation's contract has, or all of them, to an
-/// overload, where there is no such contract or it leaves gradients out.
+/// Returns the arguments of reference::<op>_backward: those in the backward operation's contract, or, for an overload,
+/// all of them if there is no such contract or it omits gradients.
 std::vector<std::string> backward_arguments(const Contract& contract, const Contract* backward) {
   const std::vector<std::string> names = backward_tensors(contract, true);
   std::vector<std::string> wanted = backward_tensors(contract, false), params, arguments;
@@ -131,8 +132,8 @@ Source oracle(const Contract& contract, const Contract* backward) {
   Source out(op + "_oracle.cpp", contract.file);
   out.line("#include \"falsify/engine/audit_oracle.hpp\"");
   out.line("#include \"falsify/engine/backward_oracle.hpp\"");
-  out.line("#include \"reference/{}.hpp\"", op);
-  if (backward != nullptr) out.line("#include \"reference/{}.hpp\"", backward->op.value);
+  include_of(out, "reference", op);
+  if (backward != nullptr) include_of(out, "reference", backward->op.value);
   out.blank();
   out.line("namespace assay::falsify {{");
   open_internal(out, contract);
@@ -165,7 +166,7 @@ Source obligations_header(const Contract& contract) {
   out.line("#include \"falsify/audit/subject.hpp\"");
   out.line("#include \"falsify/engine/obligation.hpp\"");
   out.blank();
-  out.line("/// Defined in falsify/{}.cpp: one function for each check that the contract names, and what an audit probes.", op);
+  out.line("/// Defined in falsify/properties/{}.cpp: one function for each check that the contract names, and what an audit probes.", op);
   out.line("namespace assay::falsify::{} {{", op);
   for (const std::string& name : own_checks(contract)) out.line("Outcome {}(Trial& trial);", name);
   if (!contract.inputs.value.empty())
@@ -180,6 +181,8 @@ Source obligations_source(const Contract& contract) {
   Source out(op + "_obligations.cpp", contract.file);
   out.line("#include \"{}_obligations.hpp\"", op);
   out.blank();
+  out.line("#include \"falsify/audit/confirm.hpp\"");
+  out.blank();
   out.line("namespace assay::ops {{");
   out.line("extern const OpDescriptor {}_descriptor;", op);
   out.line("}}");
@@ -189,7 +192,7 @@ Source obligations_source(const Contract& contract) {
   out.line("  static const Obligation kTable[] = {{");
   for (std::size_t i = 0; i < contract.obligations.size(); ++i) {
     const std::string& by = contract.obligations[i].by.value;
-    out.line("      {{&ops::{}_descriptor.obligations[{}], &{}::{}}},", op, i, builtin_check(by) ? "builtin" : op, by);
+    out.line("      {{&ops::{}_descriptor.obligations[{}], &{}::{}}},", op, i, by == "statistical" ? "audit" : builtin_check(by) ? "builtin" : op, by);
   }
   out.line("  }};");
   out.line("  return kTable;");

@@ -11,7 +11,7 @@ namespace {
 
 using namespace contract;
 
-/// Text of a Markdown table's cell.
+/// Escapes text for a cell of a Markdown table.
 std::string cell(std::string_view text) {
   std::string escaped;
   for (char c : text) {

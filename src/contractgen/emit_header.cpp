@@ -112,7 +112,7 @@ Source ops_header(const Contract& contract) {
   out.line("void {}(const {}& args, const Kernel& kernel, Device& device);", op, args);
   out.line("/// The same on host tensors, by the preferred CPU kernel that takes the call.");
   out.line("void {}(const {}& args);", op, args);
-  out.line("/// The same by the back end that automatic dispatch chooses (runtime/dispatch.hpp): CUDA, Vulkan, then the CPU;");
+  out.line("/// The same by the back end that automatic dispatch chooses (serve/dispatch.hpp): CUDA, Vulkan, then the CPU;");
   out.line("/// tensors may lie in host memory, or all in one device's. Returns what served the call.");
   out.line("Dispatched {}(const {}& args, Automatic);", op, args);
   out.blank();

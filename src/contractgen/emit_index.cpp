@@ -17,7 +17,7 @@ std::vector<std::string> names(std::span<const Contract> contracts) {
   return list;
 }
 
-/// A function that finds `result` by name among `entry(op)`, or throws InputError.
+/// Emits a function that finds `result` by name among `entry(op)`, or throws InputError.
 void lookup(Source& out, std::span<const Contract> contracts, std::string_view signature, std::string_view entry) {
   out.line("{} {{", signature);
   for (const std::string& op : names(contracts))
@@ -51,6 +51,26 @@ Source ops_index(std::span<const Contract> contracts) {
   return out;
 }
 
+Source ops_calls(std::span<const Contract> contracts) {
+  Source out("ops/calls.cpp", std::string(kAll));
+  for (const std::string& op : names(contracts)) out.line("#include \"ops/{}.hpp\"", op);
+  out.line("#include \"serve/serve.hpp\"");
+  out.blank();
+  out.line("namespace assay::ops {{");
+  for (const std::string& op : names(contracts)) {
+    const std::string args = pascal_case(op) + "Args", enforced = "*" + op + "_descriptor.enforced";
+    out.blank();
+    out.line("extern const OpDescriptor {}_descriptor;", op);
+    out.line("void {}(const {}& args, const Kernel& kernel, Device& device) {{", op, args);
+    out.line("  serve::call({}, &args, args.pack(), kernel, device);", enforced);
+    out.line("}}");
+    out.line("void {}(const {}& args) {{ serve::call({}, &args, args.pack(), Backend::cpu); }}", op, args, enforced);
+    out.line("Dispatched {}(const {}& args, Automatic how) {{ return serve::call({}, &args, args.pack(), how); }}", op, args, enforced);
+  }
+  out.line("}}  // namespace assay::ops");
+  return out;
+}
+
 Source oracle_index(std::span<const Contract> contracts) {
   Source out("oracles.cpp", std::string(kAll));
   std::vector<Contract> differentiable;
@@ -80,15 +100,21 @@ Source obligations_index(std::span<const Contract> contracts) {
   out.line("// Of an operation whose properties define none.");
   for (const std::string& op : names(contracts))
     out.line("namespace {} {{ [[gnu::weak]] audit::Subject audited() {{ return {{.no_sums = audit::kNotSaid}}; }} }}", op);
-  for (const std::string& op : names(contracts)) out.line("std::span<const Obligation> obligations_of_{}();", op);
+  for (const std::string& op : names(contracts)) {
+    out.line("std::span<const Obligation> obligations_of_{}();", op);
+    out.line("extern const InputHook {}_inputs;", op);
+  }
   out.blank();
-  lookup(out, contracts, "std::span<const Obligation> obligations(std::string_view op)", "obligations_of_{}()");
-  out.blank();
-  for (const std::string& op : names(contracts)) out.line("extern const InputHook {}_inputs;", op);
-  out.blank();
-  lookup(out, contracts, "InputHook input_hook(std::string_view op)", "{}_inputs");
-  out.blank();
-  lookup(out, contracts, "audit::Subject audit::subject(std::string_view op)", "{}::audited()");
+  out.line("namespace {{");
+  out.line("const OperationChecks kChecks[] = {{");
+  for (const std::string& op : names(contracts)) out.line("    {{{}, obligations_of_{}(), {}_inputs}},", string_literal(op), op, op);
+  out.line("}};");
+  out.line("const ChecksRegistration checks(kChecks);");
+  out.line("constexpr audit::OperationSubject kSubjects[] = {{");
+  for (const std::string& op : names(contracts)) out.line("    {{{}, &{}::audited}},", string_literal(op), op);
+  out.line("}};");
+  out.line("const audit::SubjectsRegistration subjects(kSubjects);");
+  out.line("}}  // namespace");
   out.line("}}  // namespace assay::falsify");
   return out;
 }

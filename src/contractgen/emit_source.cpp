@@ -22,7 +22,7 @@ std::string joined(const std::vector<Text>& axes) {
 
 std::string args_name(const Contract& contract) { return pascal_case(contract.op.value) + "Args"; }
 
-/// All names of the contract bound to a call's arguments.
+/// Emits references that bind all names of the contract to a call's arguments.
 void bind_arguments(Source& out, const Contract& contract) {
   std::vector<std::string_view> names;
   for (const auto& dim : contract.dims) names.push_back(dim.name.value);
@@ -32,7 +32,7 @@ void bind_arguments(Source& out, const Contract& contract) {
            args_name(contract));
 }
 
-/// A function from dims to a shape; a place in the YAML for each axis.
+/// Emits a function from dims to a shape, with a YAML position for each axis.
 void shape_function(Source& out, const Contract& contract, const std::string& name, const std::vector<Text>& axes) {
   out.line("Shape {}(std::span<const Index> dims_) {{", name);
   for (std::size_t i = 0; i < contract.dims.size(); ++i)
@@ -41,7 +41,7 @@ void shape_function(Source& out, const Contract& contract, const std::string& na
   out.line("}}");
 }
 
-/// A function from dims to one number.
+/// Emits a function from dims to a number.
 void number_function(Source& out, const Contract& contract, const std::string& name, const Text& expression) {
   out.line("Index {}([[maybe_unused]] std::span<const Index> dims_) {{", name);
   for (std::size_t i = 0; i < contract.dims.size(); ++i)
@@ -50,7 +50,7 @@ void number_function(Source& out, const Contract& contract, const std::string& n
   out.line("}}");
 }
 
-/// The text of a condition's sides as the contract words them, else as it is written in C++.
+/// Returns the sides of a condition as the contract words them, or else as written in C++.
 Comparison wording(const Clause& clause, std::size_t index, std::size_t count, const Comparison& sides) {
   const std::vector<std::string> said = conjuncts(clause.says);
   if (said.size() == count)
@@ -58,7 +58,7 @@ Comparison wording(const Clause& clause, std::size_t index, std::size_t count, c
   return sides;
 }
 
-/// Names of the contract that a condition mentions, as arguments of contract::values.
+/// Returns the contract's names used in a condition, as arguments of contract::values.
 std::string mentioned(const Contract& contract, const std::string& condition) {
   std::vector<std::string> pairs;
   for (const std::string& name : identifiers(condition))
@@ -126,6 +126,10 @@ void enforcement(Source& out, const Contract& contract) {
   out.line("  const {0} args = {0}::unpack(call);", args_name(contract));
   out.line("  check_ensures(kEnforced, &args, kernel);");
   out.line("}}");
+  out.line("void require_all(const Call& call) {{");
+  out.line("  const {0} args = {0}::unpack(call);", args_name(contract));
+  out.line("  check_requires(kEnforced, &args);");
+  out.line("}}");
   out.blank();
   out.line("void checked(const Call& call, const Kernel& kernel, Device& device) {{");
   out.line("  const {0} args = {0}::unpack(call);", args_name(contract));
@@ -134,9 +138,8 @@ void enforcement(Source& out, const Contract& contract) {
   out.line("std::span<std::uint64_t> evaluations() {{ return counts; }}");
 }
 
-void entry_points(Source& out, const Contract& contract) {
-  const std::string& op = contract.op.value;
-  const std::string args = args_name(contract), enforced = internal_namespace(contract) + "::kEnforced";
+void pack(Source& out, const Contract& contract) {
+  const std::string args = args_name(contract);
   std::vector<std::string> dims, params, tensors;
   for (const auto& dim : contract.dims) dims.push_back(dim.name.value);
   for (const auto& param : contract.params) params.push_back(param.name.value);
@@ -145,16 +148,21 @@ void entry_points(Source& out, const Contract& contract) {
   out.line("  return {{{{{}}}, {{{}}}, {{{}}}}};", fmt::join(dims, ", "), fmt::join(params, ", "),
            fmt::join(tensors, ", "));
   out.line("}}");
-  out.blank();
-  out.line("void {}(const {}& args, const Kernel& kernel, Device& device) {{", op, args);
-  out.line("  enforce({}, &args, args.pack(), kernel, device);", enforced);
-  out.line("}}");
-  out.line("void {}(const {}& args) {{ enforce({}, &args, args.pack(), Backend::cpu); }}", op, args, enforced);
-  out.line("Dispatched {}(const {}& args, Automatic how) {{ return enforce({}, &args, args.pack(), how); }}", op,
-           args, enforced);
 }
 
 }  // namespace
+
+void include_of(Source& out, std::string_view folder, std::string_view op) {
+  constexpr std::string_view kGradient = "_backward";
+  out.line("#if __has_include(\"{}/{}.hpp\")", folder, op);
+  out.line("#include \"{}/{}.hpp\"", folder, op);
+  if (op.ends_with(kGradient)) {
+    op.remove_suffix(kGradient.size());
+    out.line("#elif __has_include(\"{}/{}.hpp\")", folder, op);
+    out.line("#include \"{}/{}.hpp\"", folder, op);
+  }
+  out.line("#endif");
+}
 
 std::string internal_namespace(const Contract& contract) { return "of_" + contract.op.value; }
 
@@ -199,9 +207,7 @@ Source ops_source(const Contract& contract) {
   const auto certificate = [](const Clause& clause) { return clause.kind == ClauseKind::certificate; };
   if (std::ranges::any_of(contract.clauses, certificate)) {
     out.line("#include \"contract/certificates.hpp\"");
-    out.line("#if __has_include(\"contract/certificates/{}.hpp\")", op);
-    out.line("#include \"contract/certificates/{}.hpp\"", op);
-    out.line("#endif");
+    include_of(out, "contract/certificates", op);
   }
   out.line("#include \"contract/clauses.hpp\"");
   out.line("#include \"contract/enforce.hpp\"");
@@ -228,7 +234,7 @@ Source ops_source(const Contract& contract) {
   out.blank();
   descriptor(out, contract);
   out.blank();
-  entry_points(out, contract);
+  pack(out, contract);
   out.line("}}  // namespace assay::ops");
   return out;
 }

@@ -37,15 +37,15 @@ void tables(Source& out, const Contract& contract) {
   out.line("constexpr DimInfo kDims[] = {{");
   for (const auto& dim : contract.dims) {
     const int multiple_of = model::dim_index(contract, dim.multiple.value);
-    out.line("    {{{}, {}, {}, {}, {}, {}, {}, {}}},", string_literal(dim.name.value), dim.min, dim.max, string_literal(dim.says),
+    out.line("    {{{}, {}, {}, {}, {}, {}, {}, {}, Counts::{}}},", string_literal(dim.name.value), dim.min, dim.max, string_literal(dim.says),
              dim.multiple.value.empty() || multiple_of >= 0 ? "1" : dim.multiple.value, multiple_of,
-             dim.typical.empty() ? "{}" : "kTypical_" + dim.name.value, dim.independent);
+             dim.typical.empty() ? "{}" : "kTypical_" + dim.name.value, dim.independent, dim.counts.value.empty() ? "places" : dim.counts.value);
   }
   out.line("}};");
   for (const auto& p : contract.params)
     if (!p.choices.empty())
       out.line("constexpr double kChoices_{}[] = {{{}}};", p.name.value, fmt::join(p.choices, ", "));
-  for (const auto& p : contract.params) {  // what is drawn is a float32, as kernels take it in either type
+  for (const auto& p : contract.params) {  // values are float32, as kernels receive params in either type
     std::vector<double> drawn;
     for (const double value : p.usual) drawn.push_back(p.integer ? value : static_cast<float>(value));
     if (!drawn.empty()) out.line("constexpr double kUsual_{}[] = {{{}}};", p.name.value, fmt::join(drawn, ", "));
@@ -120,7 +120,10 @@ void descriptor(Source& out, const Contract& contract) {
   out.line("    .no_gradients = {},", string_literal(contract.no_gradients.value));
   out.line("    .shapes = {}kShapes,", within);
   if (!contract.terms.value.empty()) out.line("    .terms = &{}terms,", within);
+  out.line("    .enforced = &{}kEnforced,", within);
   out.line("    .checked = &{}checked,", within);
+  out.line("    .check_requires = &{}require_all,", within);
+  out.line("    .check_ensures = &{}ensure,", within);
   out.line("    .counters = &{}evaluations,", within);
   out.line("}};");
 }

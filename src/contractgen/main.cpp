@@ -1,6 +1,6 @@
-// contractgen OUT_DIR ROOT CONTRACT...: reads the contracts and writes everything made from them. A file is
-// touched only where its text changes, so that a change to one contract rebuilds that operation alone.
-// Exit code 2 and one sentence on standard error for a contract that is not valid.
+// contractgen OUT_DIR ROOT CONTRACT...: reads the contracts and writes all generated files. A file is written only if
+// its text changes, so that changing one contract rebuilds that operation alone. An invalid contract gives exit code 2
+// and one sentence on standard error.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -51,8 +51,10 @@ void generate(const fs::path& folder, const fs::path& root, const std::vector<st
     write(folder / "docs" / (contract.op.value + ".md"), documentation(contract));
   }
   write(folder, ops_index(contracts));
+  write(folder, ops_calls(contracts));
   write(folder, oracle_index(contracts));
   write(folder, obligations_index(contracts));
+  write(folder, builder_functions(contracts));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Text of a generated C++ file that keeps the compiler's idea of place right: what comes from a YAML file is
-// reported at that file's line, the rest at the generated file's own.
+// Text of a generated C++ file with correct source positions: code from a YAML file is reported at its line there, all
+// other code at its line in the generated file.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ namespace assay::contractgen {
 
 class Source {
  public:
-  /// `path` is the file's path below the generated folder; `yaml` the contract it is made from.
+  /// `path` is relative to the generated folder; `yaml` is the contract that the file is generated from.
   Source(std::string path, std::string yaml);
 
   template <class... Args>
@@ -20,7 +20,7 @@ class Source {
     append(fmt::format(format, std::forward<Args>(args)...));
   }
   void blank() { append(""); }
-  /// A statement that the compiler takes to stand at this line of the contract.
+  /// Adds a statement whose reported position is this line of the contract.
   void from_yaml(int yaml_line, std::string_view statement);
 
   const std::string& path() const { return path_; }
@@ -35,11 +35,11 @@ class Source {
   int lines_ = 0;
 };
 
-/// A C++ string literal.
+/// Returns a C++ string literal.
 std::string string_literal(std::string_view text);
-/// "matmul_nt" -> "MatmulNt"
+/// Converts "matmul_nt" to "MatmulNt".
 std::string pascal_case(std::string_view name);
-/// "MM-PRE-001" -> "mm_pre_001"
+/// Converts "MM-PRE-001" to "mm_pre_001".
 std::string function_name(std::string_view id);
 
 }  // namespace assay::contractgen

@@ -1,22 +1,26 @@
 // Bounds of attention's forms.
 //
-// Weighted mean. Let w_j be exact weights, v_j values, W = sum w_j, o = sum w_j v_j / W. A kernel computes weights w_j + e_j;
-// the numerator holds them with further relative roundings: one to the format of factors, one where it divides each by the
-// sum beforehand, and one for each rescaling, which the sum of weights rounds apart (together h_j, relative). Its numerator is
-//   N = sum (w_j + e_j)(1 + h_j) v_j + n, its divisor D = sum (w_j + e_j) + d,
-// n and d the errors of the sums, products' roundings included. Since sum w_j (v_j - o) = 0,
+// Weighted mean. Let w_j be exact weights, v_j values, W = sum w_j, o = sum w_j v_j / W. A kernel computes
+// weights w_j + e_j.
+// The numerator has further relative roundings of the weights, h_j together: one to the format of factors, one if each
+// weight is divided by the sum beforehand, and one for each rescaling, which rounds the sum of weights separately. The
+// numerator is
+//   N = sum (w_j + e_j)(1 + h_j) v_j + n, the divisor D = sum (w_j + e_j) + d,
+// with errors n and d of the sums, roundings of products included. Since sum w_j (v_j - o) = 0,
 //   N - o D = sum e_j (v_j - o) + sum (w_j + e_j) h_j v_j + n - o d,
-// and N / D - o = (N - o D) / D with D >= W - sum |e_j| - |d|. What e_j the weights share cancels where it stands: a common
-// relative error gives sum w_j (v_j - o) = 0, but the bound takes |v_j - o|, as signs of e_j are not known.
+// and N / D - o = (N - o D) / D with D >= W - sum |e_j| - |d|. An error e_j shared by all weights cancels: a common
+// relative error gives sum w_j (v_j - o) = 0. The bound takes |v_j - o|, because the signs of e_j are unknown.
 //
-// Divided beforehand, p_j = w_j / W: what underflow takes of p_j times v_j, and of the products and partial sums of p_j v_j, is not
-// divided by W any more, which may be as large as the number of weights. Merged parts take it of a quotient and a product.
+// Divided beforehand, p_j = w_j / W: underflow in p_j times v_j, and in the products and partial sums of p_j v_j, is
+// not divided by W any more, and W can be as large as the number of weights. Merged parts lose this in a quotient and a
+// product.
 //
-// Merged parts. A part P of the keys gives o_P = sum w_j v_j / W_P over its own, and l_P = log sum exp(score); their mean is
-// sum exp(l_P - l) o_P, l = log sum exp(l_P), divided by the sum of these exp or not. Each l errs by the roundings of log_of_sum and what
-// the library promises of log, log being at most log n: with shift m and term j at m - x_j, l_P lies between m - x_j and l <= m + log n,
-// so that |l_P|, |l| and |l_P - l| are at most A = |m| + x_j + log n. Each of the two costs 4 u A and the difference u A; their exp errs by what
-// is promised of an argument of that size, and its product is rounded. Nothing of it is shared by a divisor where there is none.
+// Merged parts. A part P of the keys gives o_P = sum w_j v_j / W_P over its keys, and l_P = log sum exp(score). The
+// mean of the parts is sum exp(l_P - l) o_P, l = log sum exp(l_P), divided by the sum of these exp or not. Each l errs
+// by the roundings of log_of_sum and by the library's error of log, and log is at most log n. With shift m and term j
+// at m - x_j, l_P lies between m - x_j and l <= m + log n, so that |l_P|, |l| and |l_P - l| are at most A = |m| + x_j +
+// log n. Each of l_P and l costs 4 u A and the difference u A. Their exp errs by the library's error for an argument of
+// that size, and its product is rounded. Without a divisor no error is shared.
 #include "core/attention_forms.hpp"
 
 #include <algorithm>
@@ -27,9 +31,9 @@ namespace assay {
 
 using namespace detail;
 
-// Scaled beforehand, each x is rounded once more: u |x y| for each term, and what is lost by underflow times |y|. Where both factors are
-// scaled, by the root of the scale, which is rounded itself, each is rounded once and errs once with the root: 4 u |x y|, and what
-// is lost by underflow of either is times the other, scaled by a root.
+// Scaled beforehand, each x is rounded once more: u |x y| for each term, plus the underflow loss times |y|. If both
+// factors are scaled by the rounded root of the scale, each is rounded once and inherits the root's error once: 4 u |x
+// y|. The underflow loss of either factor is multiplied by the other one, scaled by a root.
 Bounded ScaledDot<Bounded>::value() const {
   const Roundings& r = Roundings::current();
   const Bounded sum = sum_.value();
@@ -64,7 +68,7 @@ Bounded factor(const Bounded& x) {
 
 namespace {
 
-// In base 2 the constant c is rounded once (alone, or with the scale: once more), and so is shift c; the difference is
+// In base 2 the constant c is rounded once (once more if combined with the scale), and so is shift c. The difference is
 // rounded as in base e.
 Bounded in_either_base(const Bounded& score, const Bounded& shift) {
   Bounded argument = score;
@@ -84,11 +88,11 @@ Bounded attention_weight(const Bounded& score, const Bounded& shift, double resc
   return softmax_term(in_either_base(score, shift), shift, rescalings);
 }
 
-// Of a saved logsumexp, which is rounded: scores may lie above it, and powers overflow.
+// Weight for a saved, rounded logsumexp: scores may exceed it, and powers overflow.
 Bounded attention_weight(const Bounded& score, const Bounded& shift) { return exp(in_either_base(score, shift) - shift); }
 
-// shift c is rounded, as is its sum with log2; the product with 1 / c costs that constant's rounding and its own. A shift that lies up to
-// L below the maximum leaves a logarithm larger by L.
+// shift c is rounded, and so is its sum with log2. The product with 1 / c costs the constant's rounding and its own. A
+// shift of up to L below the maximum enlarges the logarithm by L.
 Bounded log_of_sum(const Bounded& shift, const Bounded& sum) {
   const Bounded logarithm = log(sum);
   Bounded result = shift + logarithm;
@@ -106,11 +110,12 @@ Bounded log_of_sum(const Bounded& shift, const Bounded& sum) {
 
 Bounded without_weight(double value, const Bounded& weight) { return weight.may_overflow ? anything() : Bounded(value); }
 
-// Parts p = 1 .. K under their logsumexps l_p, merged one after another, or all at once. A part's own errs by the rounding of its shift and
-// of its sum with a logarithm: 2 u reach and the logarithm's error. Each merge stores L_k = log(exp(L_(k-1)) + exp(l_k)) + rho_k with
-// |rho_k| <= u reach and a logarithm's error, and takes exp(L_(k-1) - L_k) with a rounded difference, u reach, one exponential, one sum, one
-// quotient and one product. A part's weight is the product of all these, from which the L_k cancel but for their rho_k: K of them, and as
-// many in L_K itself. Parts hold at least as many terms as lie between two rescalings.
+// Parts p = 1 .. K with logsumexps l_p are merged one after another, or all at once. Each l_p errs by the rounding of
+// its shift and of its sum with a logarithm: 2 u reach and the logarithm's error. Each merge stores L_k =
+// log(exp(L_(k-1)) + exp(l_k)) + rho_k with |rho_k| <= u reach and a logarithm's error, and takes exp(L_(k-1) - L_k)
+// with a rounded difference, u reach, one exponential, one sum, one quotient and one product. The weight of a part is
+// the product of all these. The L_k cancel in it except for their rho_k: K of them, and another K in L_K itself. A part
+// holds at least as many terms as lie between two rescalings.
 double merging_error(double shift, double below, double n) {
   const Roundings& r = Roundings::current();
   if (!r.of.merges_parts) return 0;
@@ -134,7 +139,7 @@ WeightedMean<Bounded>::WeightedMean(View<const Bounded> weights, const Bounded& 
     w.statistical += merging * (w.value + w.statistical);
     const double reach = w.value + w.error, rescalings = rescaled.of(w);
     const double apart = merging + (1 + shorter) * (1 + r.unit + r.division) * (1 + 2 * rescalings * r.unit * (1 + rescalings * 4 * r.unit)) - 1;
-    // The product with a value is rounded too: of a weight as it is then held.
+    // The product with a value is rounded too, after the roundings of the weight.
     const double own = reach * (apart + r.unit * (1 + apart));
     weights_.push_back({w, own, reach > 0 ? shorter * r.input_floor : 0});
     sum += w;
@@ -148,8 +153,8 @@ Bounded WeightedMean<Bounded>::mean() const {
   const Roundings& r = Roundings::current();
   Terms terms;
   bool finite = finite_;
-  double shared = 0;       // sum of e_j |v_j|, which the numerator's error holds
-  double beforehand = 0;  // what underflow takes of weights that are divided beforehand, and of their products
+  double shared = 0;       // sum of e_j |v_j|, which the numerator's error includes
+  double beforehand = 0;  // underflow in weights divided beforehand, and in their products
   for (std::size_t j = 0; j < weights_.size(); ++j) {
     const auto& [w, own, stored] = weights_[j];
     const Bounded& v = values_[j];
@@ -175,7 +180,7 @@ Bounded WeightedMean<Bounded>::mean() const {
     moved += weights_[j].w.error * distance;
     moved_statistical += weights_[j].w.statistical * distance;
   }
-  // The bounds of both sums hold the weights' errors in full; what remains of them is `moves`.
+  // The bounds of both sums include the weights' errors in full. `moves` replaces these errors.
   const auto inherited = [&](double of_products, double of_weights, double moves) {
     const double slack = 4 * kDoubleSlack * (of_products + std::fabs(mean) * of_weights);
     return (std::max(of_products - shared, 0.0) + moves + std::fabs(mean) * std::max(of_weights - errors_, 0.0) + slack) / least;

@@ -1,5 +1,5 @@
-// Formulas of attention that correct kernels evaluate in more than one way (see core/forms.hpp): scaled scores, weights,
-// weighted means and the logarithm of their sum.
+// Formulas of attention that correct kernels evaluate in more than one way (see core/forms.hpp): scaled scores,
+// weights, weighted means and the logarithm of their sum.
 #pragma once
 
 #include <cfloat>
@@ -12,7 +12,7 @@
 
 namespace assay {
 
-/// scale · sum x y: the scale on the sum, on one factor of each product, or its root on both.
+/// scale · sum x y, with the scale applied to the sum, to one factor of each product, or as its root to both.
 template <class T>
 class ScaledDot {
  public:
@@ -25,7 +25,7 @@ class ScaledDot {
   Sum<T> sum_;
 };
 
-/// An intermediate result as a kernel multiplies it: tensor cores take factors in the format of the inputs
+/// Returns an intermediate result as used in a product: tensor cores take factors in the format of the inputs
 /// (Arithmetic::inputs).
 template <class T>
 T factor(const T& x) {
@@ -33,15 +33,15 @@ T factor(const T& x) {
 }
 Bounded factor(const Bounded& x);
 
-/// x, of which only the value matters: the shift of a softmax cancels, whatever it is.
+/// Returns x as the shift of a softmax. Only its value matters: any shift cancels.
 template <class T>
 T shift_by(const T& x) {
   return x;
 }
 inline Bounded shift_by(const Bounded& x) { return {x.value, 0, 0, false}; }
 
-/// exp(score - shift), in base e or in base 2: 2^(score c - shift c), c = log2 e. With `rescalings` a term of a softmax under the scores'
-/// own maximum (softmax_term), otherwise under any shift.
+/// Returns exp(score - shift), in base e or in base 2: 2^(score c - shift c), c = log2 e. With `rescalings`, a term of
+/// a softmax under the maximum of its scores (softmax_term); without, under any shift.
 template <class T>
 T attention_weight(const T& score, const T& shift, double rescalings) {
   return softmax_term(score, shift, rescalings);
@@ -53,37 +53,38 @@ T attention_weight(const T& score, const T& shift) {
 Bounded attention_weight(const Bounded& score, const Bounded& shift, double rescalings);
 Bounded attention_weight(const Bounded& score, const Bounded& shift);
 
-/// shift + log(sum), in base e or as (shift c + log2 sum) / c.
+/// Returns shift + log(sum), in base e or as (shift c + log2 sum) / c.
 template <class T>
 T log_of_sum(const T& shift, const T& sum) {
   return shift + log(sum);
 }
 Bounded log_of_sum(const Bounded& shift, const Bounded& sum);
 
-/// Relative error of exp(l - logsumexp), l a part's own logsumexp, which weighs a part of up to `n` terms, and of a term of it that is
-/// `below` the shift, log of its weight: of merged parts (attention_forms.cpp), otherwise 0.
+/// Returns the relative error of exp(l - logsumexp), the weight of a part of up to `n` terms with logsumexp l, and of a
+/// term of the part whose log weight is `below` under the shift. Merged parts only (attention_forms.cpp), otherwise 0.
 double merging_error(double shift, double below, double n);
 
-/// What a query of no weight has: `value`. Scores that overflow may also have given any other weights.
+/// Returns `value`, the result of a query without weight. If scores may have overflowed, any other weights are possible
+/// too.
 template <class T>
 T without_weight(double value, const T& /*weight*/) {
   return T(value);
 }
 Bounded without_weight(double value, const Bounded& weight);
 
-/// sum w v / sum w for weights of attention_weight under this shift: divided at the end, or each weight first, or by parts that are
-/// merged (Arithmetic::merges_parts).
+/// sum w v / sum w for weights of attention_weight under this shift: divided at the end, weight by weight, or by
+/// merging parts (Arithmetic::merges_parts).
 template <class T>
 class WeightedMean {
  public:
-  /// The weights must outlive this.
+  /// `weights` must outlive this object.
   WeightedMean(View<const T> weights, const T& /*shift*/) : weights_(weights) {
     Sum<T> sum;
     for (Index j = 0; j < weights.size(); ++j) sum += weights(j);
     sum_ = sum.value();
   }
   T weight() const { return sum_; }
-  /// Of the values value(j).
+  /// Returns the mean of value(j).
   template <class F>
   T of(F value) const {
     Sum<T> products;
@@ -103,7 +104,7 @@ class ScaledDot<Bounded> {
   void add(const Bounded& x, const Bounded& y) {
     sum_ += x * y;
     if (!(std::fabs(x.value) <= DBL_MAX && std::fabs(y.value) <= DBL_MAX)) [[unlikely]]
-      return;  // the sum shows its class; overflow is about the others
+      return;  // the sum shows its class; overflow concerns finite terms only
     const double left = std::fabs(x.value) + x.error, right = std::fabs(y.value) + y.error;
     magnitude_ += left * right;
     both_ += left + right;
@@ -118,7 +119,8 @@ class ScaledDot<Bounded> {
   double magnitude_ = 0, both_ = 0, left_ = 0, count_ = 0;  ///< sums of |x y| and |x| + |y|, largest |x|, number of terms
 };
 
-/// Errors that weights share cancel: an error e of a weight moves the mean by e |v - mean| / sum w (attention_forms.cpp).
+/// Errors shared by all weights cancel: an error e of a weight moves the mean by e |v - mean| / sum w
+/// (attention_forms.cpp).
 template <>
 class WeightedMean<Bounded> {
  public:
@@ -134,15 +136,15 @@ class WeightedMean<Bounded> {
  private:
   struct Weight {
     Bounded w;
-    double own;      ///< error of its product with a value of 1, beside the weight's
-    double stored;   ///< absolute part of it
+    double own;      ///< further error of the weight's product with a value of 1
+    double stored;   ///< absolute part of `own`
   };
   Bounded mean() const;
 
   std::vector<Weight> weights_;
   mutable std::vector<Bounded> values_;
   Bounded sum_;
-  double errors_ = 0;  ///< sum of the weights'
+  double errors_ = 0;  ///< sum of the weights' errors
   bool finite_ = true;
 };
 

@@ -12,10 +12,11 @@
 //   - otherwise u m_l u L <= u m_l R and u m_r u R <= u m_r L, so the last error is at most
 //     u (L + R) + u m_l R + u m_r L; adding m_l u L + m_r u R gives (m_l + m_r + 1) u (L + R).
 // (Jeannerod & Rump, SIAM J. Matrix Anal. Appl. 34 (2013): no (1 - n u) in the denominator.) A fused
-// multiply-add does not round its product: a leaf r that is no float. Only L <= u R used that r is one, and
-// there u (L + m_l u L + R) <= u (L + R) + m_l u R. Such a step saves the u |t_p| that E holds. A flush is
-// the exact addition of a further term of at most 2^-126, and makes one zero of two numbers that are none (the flush
-// of a product is in E, and a sum with zero is no new number): n terms allow floor(n / 2). So, with S' = S + E + F,
+// multiply-add does not round its product, so a leaf r need not be a float. Only the case L <= u R used that r is a
+// float, and there u (L + m_l u L + R) <= u (L + R) + m_l u R. Such a step saves the u |t_p| that E includes. A flush
+// is the exact addition of a further term of at most 2^-126, and replaces two nonzero numbers by one zero (E includes
+// the flush of a product, and a sum with zero is not a new number): n terms allow floor(n / 2).
+// So, with S' = S + E + F,
 //   error = (n - 1) u S' + E + F.
 // Rounding toward zero lacks the min(): there growth is g / (1 - g), where g = 2u (n - 1). A block operation (b
 // products and the accumulator truncated at the largest exponent, their sum truncated to a float) costs no more than
@@ -23,28 +24,34 @@
 // and then once more. Of b + 1 floats, let 2^e be the largest exponent; that float loses nothing, each other less
 // than 2u 2^e, and the sum, if it lies in the x-th binade above, less than (2^x - 1) 2u 2^e. Their magnitudes sum to
 // at least 2^x 2^e, and b + 2^x - 1 <= b 2^x. Without an accumulator the first block saves one, as the first term of
-// a sum does. tests/numbers reaches this bound. The exponent of a product is the sum of its factors', and a subnormal factor
-// counts with the smallest normal number's (seen on H100 with f16 and bf16; products of zero count nothing): its product may lie far
-// below the 2^e that others are aligned to. All of this holds where such a product counts in S with the smallest normal number f in
-// the place of the factor, max(|x|, f) max(|y|, f): its magnitude is at least 2^e then, and it loses nothing itself. A kernel that
-// accumulates wider and rounds once errs by u |s| <= u S, which E holds (or n = 1).
+// a sum does. tests/numbers reaches this bound. The exponent of a product is the sum of its factors', and a subnormal
+// factor counts with the smallest normal number's (seen on H100 with f16 and bf16; products of zero count nothing): its
+// product may lie far below the 2^e that others are aligned to. All of this holds where such a product counts in S with
+// the smallest normal number f in the place of the factor, max(|x|, f) max(|y|, f): its magnitude is at least 2^e then,
+// and it loses nothing itself. A kernel that accumulates wider and rounds once errs by u |s| <= u S, which E includes
+// (or n = 1).
 //
-// Terms of zero. A term that is 0 without error is computed as 0, and adding 0 rounds nothing, in blocks too: n counts the
-// others. A term near 0, to nearest: with a float l, l + r errs by at most |r|, as l is no further from it. Let Z be the sum of
-// what m' of the n terms reach, magnitudes and errors (kSmall says which), m = n - m', and n u <= 1/4. Of the additions,
-//   - those within subtrees of such terms err by n u Z <= Z / 4 together, as above, and their sums are at most (1 + n u) Z;
-//   - those that add such a subtree to one with another term add at most that and err by as much, three times as much where
-//     the result is rounded twice (a narrow accumulator), and u |t_p| more, which E holds, where the other is an unrounded
-//     product: together at most 3 (1 + n u) Z <= 3.75 Z;
-//   - m - 1 others remain. To them, what these two kinds erred by is exact additions of further terms, of at most 4 Z.
+// Terms of zero. A term that is 0 without error is computed as 0, and adding 0 rounds nothing, in blocks too: n does
+// not count it. A term near 0, to nearest: with a float l, l + r errs by at most |r|, since l is at most that far from
+// l + r. Let m' of the n terms be small (kSmall), Z the sum of their magnitudes and errors, m = n - m', and n u <= 1/4.
+// The additions are
+//   - additions within subtrees of small terms. They err by n u Z <= Z / 4 together, as above, and their sums are at
+//     most (1 + n u) Z;
+//   - additions of such a subtree to a subtree with another term. They add at most (1 + n u) Z and err by as much,
+//     three times as much if the result is rounded twice (a narrow accumulator), and by u |t_p| more, which E includes,
+//     if the other operand is an unrounded product: together at most 3 (1 + n u) Z <= 3.75 Z;
+//   - m - 1 further additions. For these, the errors of the first two kinds are exact additions of terms that sum
+//     to at most 4 Z.
 //   error = (m - 1) u (S' + 4 Z) + E + F + 4 Z
-// holds as well (5 Z is taken for 4 Z), and whichever is less is taken. A long sum of which few terms matter is as tight as one of these few.
-// Truncation has no such bound: the smallest negative term lowers a float by a whole unit in its last place.
+// holds as well (the code uses 5 Z for 4 Z), and the smaller bound is used. A long sum with few large terms is bounded
+// as tightly as a sum of these few. Truncation has no such bound: the smallest negative term lowers a float by a whole
+// unit in its last place.
 //
-// Three products of TF32 for one (tf32x3): x = h + l + r, h the upper 11 bits of x and l those of x - h, both truncated, so that
-// |l| < 2^-10 |x| and |r| < 2^-20 |x|, or 2^-136 where l is subnormal. x y - (h h' + h l' + l h') = l l' + r y + (x - r) r' is below
-// (3 + 2^-9) 2^-20 |x y| <= 2 v |x y| for v = 2^-19: each factor counts as rounded by v. n terms become 3n, whose magnitudes sum
-// to at most (1 + 2^-9 + 2^-19) S. Parts of one number have one sign: no sum of them overflows where the number does not.
+// Three products of TF32 for one (tf32x3): x = h + l + r, h the upper 11 bits of x and l those of x - h, both
+// truncated, so that |l| < 2^-10 |x| and |r| < 2^-20 |x|, or 2^-136 where l is subnormal. x y - (h h' + h l' + l h') =
+// l l' + r y + (x - r) r' is below (3 + 2^-9) 2^-20 |x y| <= 2 v |x y| for v = 2^-19: each factor counts as rounded by
+// v. n terms become 3n, whose magnitudes sum to at most (1 + 2^-9 + 2^-19) S. Parts of one number have one sign: no sum
+// of them overflows where the number does not.
 //
 // Statistical. Assume that signs of terms are independent and fair (products of Gaussian inputs), and that
 // rounding errors to nearest are mean-zero given the earlier ones (Higham & Mary, SIAM J. Sci. Comput. 41
@@ -52,25 +59,27 @@
 //   - E exp(x s_T^2 / Q_T^2) <= (1 - 2x)^(-1/2) for x < 1/2 (signs are sub-Gaussian). sum_T s_T^2 over sum_T Q_T^2
 //     is a weighted mean of s_T^2 / Q_T^2, so by Jensen's inequality the same holds of it, and by Markov's with
 //     x = (1 - lambda^-2) / 2: P(sum_T s_T^2 > lambda^2 sum_T Q_T^2) <= lambda sqrt(e) exp(-lambda^2 / 2). No union
-//     over nodes is needed, whatever the tree. sum_T Q_T^2 <= n Q^2.
+//     over nodes is needed, for any tree. sum_T Q_T^2 <= n Q^2.
 //   - Computed partial sums differ from s_T by at most `error`, so the root of the sum of their squares is at
 //     most sqrt(n) (lambda Q + error). The rounding at T is at most u times that at T: by Azuma's inequality their
 //     sum exceeds lambda u sqrt(n) (lambda Q + error) with probability at most 2 exp(-lambda^2 / 2).
-//   - What terms bring along counts in full: E + F. (The rounding of products could be added in quadrature, but
+//   - Inherited errors of terms count in full: E + F. (The rounding of products could be added in quadrature, but
 //     u S <= u sqrt(n) Q is at most 1 / lambda^2, 2%, of the rest.)
 //   statistical = min(error, lambda u sqrt(n) (lambda Q + error) + E + F).
-//   - |s_T| <= S whatever the signs, so S may stand for lambda Q where it is smaller, and must where the terms have one
+//   - |s_T| <= S for any signs, so S may stand for lambda Q where it is smaller, and must where the terms have one
 //     sign (squares, exponentials): they are no fair draw, and every partial sum grows.
-//   - Terms that are nearly equal are rounded alike, one after the other: their errors are not mean-zero. A partial sum has units of
-//     2u S in its last place at most. A term's place among these units is as good as uniform where terms have a standard deviation of
-//     half a unit or more (exp(-2 pi^2 / 4) = 0.7% of the first harmonic is left); where they have less, statistical = error.
+//   - Terms that are nearly equal are rounded alike, one after the other: their errors are not mean-zero. A partial sum
+//     has units of 2u S in its last place at most. A term's place among these units is as good as uniform where terms
+//     have a standard deviation of half a unit or more (exp(-2 pi^2 / 4) = 0.7% of the first harmonic is left); where
+//     they have less, statistical = error.
 // lambda = 7.5: 7.5e-12 + 1.2e-12 < 9e-12 false alarms per element.
 //
-// Normal range. Rounding a number times a power of two is rounding the number, unless one of them is below the smallest normal
-// number f of the format, where digits are lost (or all of them, flushed). Let the terms of a sum have p digits, products 2p. Of terms of
-// at least t each, every partial sum is a multiple of 2^(1 - 2p) t, and so is what it is rounded to. A result of q digits holds every multiple
-// of 2^(1 - q) f, subnormal or not: nothing is lost for t >= 2^(2p - q) f, and where subnormals are flushed for t >= 2^(2p) f. Products,
-// quotients and functions are held to the same limit. Sums of floats need none of their own: they are exact where they are subnormal.
+// Normal range. Rounding commutes with multiplication by a power of two, unless one of the two numbers is below the
+// smallest normal number f of the format, where digits are lost (or all of them, by a flush). Let the terms of a sum
+// have p digits, products 2p. If every term is at least t, every partial sum is a multiple of 2^(1 - 2p) t, and so is
+// its rounded value. A result of q digits represents every multiple of 2^(1 - q) f, subnormal or not: nothing is lost
+// for t >= 2^(2p - q) f, or with flushed subnormals for t >= 2^(2p) f. The same limit applies to products, quotients
+// and functions. Sums of floats need no limit: subnormal sums are exact.
 #include "core/bounded.hpp"
 
 #include <algorithm>
@@ -102,7 +111,7 @@ Range range_of(Format format) {
     case Format::bf16:
       return {FLT_MIN, (2 - 0x1p-7) * 0x1p127};
     case Format::tf32x3:
-      return {0x1p-116, FLT_MAX};  // below, the lower part is subnormal
+      return {0x1p-116, FLT_MAX};  // the lower part is subnormal below this
   }
   return {};
 }
@@ -112,8 +121,8 @@ double unit_of(Format format, Rounding rounding) {
   return rounding == Rounding::nearest ? nearest : 2 * nearest;
 }
 
-/// Of one rounding of a result. Narrow accumulators are emulated by rounding a float32 result again: the first
-/// rounding costs 2^-24 itself, and as much once more by turning a value near a tie the wrong way.
+/// Returns the unit of one rounding of a result. Narrow accumulators are emulated by rounding a float32 result again:
+/// the first rounding costs 2^-24, and another 2^-24 because it can move a value near a tie to the wrong side.
 double result_unit(Format format, Rounding rounding) {
   return unit_of(format, rounding) + (format == Format::f32 ? 0 : 0x1p-23) + kDoubleSlack;
 }
@@ -174,9 +183,10 @@ double Roundings::growth(double n) const {
   return g < 1 ? g / (1 - g) : kInfinity;
 }
 
-// A narrow accumulator's subnormal numbers are no multiples of float32's smallest: what is rounded to one loses up to half of its
-// last place, `underflow`, whatever it is, a sum or a function too. (Sums of the accumulator's own numbers are exact there.) A term that
-// is none of its numbers is rounded on its way in, as a product is, which holds its own rounding.
+// Returns the error of adding a float32 term to a narrow accumulator. Subnormals of a narrow format are not multiples
+// of float32's smallest number: rounding a sum or a function value to one of them loses up to half a last place,
+// `underflow`. Sums of the accumulator's own numbers are exact there. A term outside the accumulator's format is
+// rounded on entry. A product holds this rounding already.
 double Roundings::taken_in(const Bounded& term) const {
   if (!(std::fabs(term.value) <= DBL_MAX) || (term.error == 0 && held_exactly(term.value, *this))) return 0;
   return unit * (std::fabs(term.value) + term.error) + underflow;
@@ -188,14 +198,14 @@ Bounded::Bounded(double constant) : value(constant) {
 }
 
 Bounded::Bounded(const Product& p) {
-  // The product of two floats is exact in double: where it is a float, every machine computes just that.
+  // The product of two floats is exact in double. If it is a float, every machine computes exactly that float.
   if (p.error == 0 && !p.may_overflow && held_exactly(p.value, Roundings::current())) value = p.value;
   else *this = in_range(rounded(p.value, p.error, p.statistical, Roundings::current().underflow, p.may_overflow));
 }
 
 namespace {
 
-/// x is a value of the format: rounding it changes nothing.
+/// Returns whether x is representable in the format, so that rounding leaves it unchanged.
 bool held_by(Format format, float x) {
   switch (format) {
     case Format::f32:
@@ -213,7 +223,7 @@ bool held_by(Format format, float x) {
 
 bool is_float(double x) { return static_cast<double>(static_cast<float>(x)) == x; }
 
-/// `sum`, which is x + y rounded to double, is exact (Knuth's two-sum).
+/// Returns whether `sum`, which is x + y rounded to double, is exact (Knuth's two-sum).
 bool exact_sum(double x, double y, double sum) {
   const double of_y = sum - x;
   return (x - (sum - of_y)) + (y - of_y) == 0;
@@ -243,7 +253,7 @@ Bounded Terms::sum(Terms t, const Roundings& r) {
   const double inherited = t.error + r.flush * std::floor(t.count / 2);
   const double slack = (1 + kDoubleSlack) * (1 + t.count * 0x1p-52);
   const double evaluation = t.count * 0x1p-53 * t.magnitude;
-  // Of `rounded` additions, the small terms' reaches being `aside`.
+  // Error bound of a sum with `rounded` additions; `aside` is the summed reach of the small terms.
   const auto worst_of = [&](double rounded, double aside) {
     const double growth = r.growth(rounded) * (t.magnitude + inherited + 5 * aside);
     return finite_or_infinite((growth + inherited + 5 * aside + evaluation) * slack);
@@ -254,8 +264,8 @@ Bounded Terms::sum(Terms t, const Roundings& r) {
   const double worst = aside ? std::min(worst_of(t.count, 0), worst_of(large, t.small)) : worst_of(t.count, 0);
   const bool overflows = t.may_overflow || !(t.magnitude + worst <= r.largest);
   if (!(std::fabs(t.total) <= DBL_MAX)) {
-    // Finite terms whose magnitudes sum to more than the largest double: less errors of at most a quarter of it, some term is still
-    // beyond every float, however many there are; with larger errors all may be small.
+    // The magnitudes of finite terms sum to more than the largest double. If the errors are at most a quarter of that,
+    // some term exceeds every float for any number of terms. With larger errors all terms may be small.
     if (!(t.magnitude <= DBL_MAX) && !(t.error <= DBL_MAX / 4)) return anything();
     return {t.total, 0, 0, overflows && !std::isnan(t.total)};
   }
@@ -278,7 +288,7 @@ Bounded Terms::sum(Terms t, const Roundings& r) {
 Bounded operator+(const Bounded& x, const Bounded& y) {
   const double sum = x.value + y.value;
   if (std::isinf(sum) && std::isfinite(x.value) && std::isfinite(y.value) && !(x.error + y.error <= DBL_MAX / 4)) return anything();
-  // Of two floats whose sum is one, every machine computes just that.
+  // If the sum of two floats is a float, every machine computes exactly that float.
   if (x.error == 0 && y.error == 0 && !x.may_overflow && !y.may_overflow && is_float(x.value) && is_float(y.value) &&
       exact_sum(x.value, y.value, sum) && held_exactly(sum, Roundings::current()))
     return {sum, 0, 0, false};
@@ -300,12 +310,12 @@ namespace detail {
 Product special_product(const Bounded& x, const Bounded& y) {
   const double value = x.value * y.value;
   if (std::isfinite(x.value) && std::isfinite(y.value)) {
-    // Beyond the largest double, whose errors may be as large.
+    // The product exceeds the largest double, and its error may be as large.
     const double least = std::max(std::fabs(x.value) - x.error, 0.0) * std::max(std::fabs(y.value) - y.error, 0.0);
     if (!(least > FLT_MAX)) return {0, kInfinity, kInfinity, true};
   }
   const bool uncertain = x.may_overflow || y.may_overflow || sign_uncertain(x) || sign_uncertain(y);
-  // Infinity times what rounding alone made zero: NaN, or an infinity of either sign.
+  // Infinity times a number that rounding made zero gives NaN or an infinity of either sign.
   const bool by_rounding = uncertain && std::isnan(value) && !std::isnan(x.value) && !std::isnan(y.value);
   return {by_rounding ? kInfinity : value, 0, 0, uncertain};
 }

@@ -1,5 +1,5 @@
-// A value with the largest error that any correct kernel may show in its place: running error analysis under
-// the arithmetic in force (arithmetic.hpp). The bounds of sums are derived in bounded.cpp.
+// A value with the largest error that any correct kernel may have: running error analysis under the current thread's
+// arithmetic (arithmetic.hpp). bounded.cpp derives the bounds of sums.
 #pragma once
 
 #include <algorithm>
@@ -18,37 +18,38 @@ struct Bounded;
 struct Roundings;
 
 namespace detail {
-/// Those of the arithmetic in force, once they are worked out. Scopes forget them.
+/// Rounding data of the current arithmetic, null until computed. Arithmetic scopes reset it.
 inline constinit thread_local const Roundings* in_force = nullptr;
 }  // namespace detail
 
-/// What Bounded needs to know of an Arithmetic, worked out once per thread and arithmetic.
+/// Rounding data that Bounded derives from an Arithmetic, computed once per thread and arithmetic.
 struct Roundings {
   Arithmetic of;
-  double unit;           ///< of one rounding of a result; 2^-50 on top covers the double evaluation of values and bounds
+  double unit;           ///< one rounding of a result, plus 2^-50 for evaluating values and bounds in double
   double division;       ///< relative error of one division
-  double input_unit;     ///< of one rounding of an input
+  double input_unit;     ///< one rounding of an input
   double input_floor;    ///< smallest normal input; rounding is absolute below it
   double aligned_floor;  ///< the same where block operations align products, otherwise 0
-  double input_largest;  ///< inputs beyond may become infinite
+  double input_largest;  ///< larger inputs may become infinite
   double underflow;      ///< absolute error of a product or quotient near zero, flushed or not
   double flush;          ///< absolute error of any result that may be flushed to zero
-  double largest;        ///< results beyond may become infinite
-  bool saturates;        ///< what overflows may also stop at the largest finite value (IEEE 754, 7.4)
+  double largest;        ///< larger results may become infinite
+  bool saturates;        ///< results that overflow may also stop at the largest finite value (IEEE 754, 7.4)
   bool nearest;          ///< one rounding to nearest per addition
-  bool narrow;           ///< the accumulator holds fewer bits than float32: a result or a term that is a float may be none of its numbers
-  double least = 0;      ///< in a NormalRangeScope: results below may be rounded as subnormals are; otherwise 0
+  bool narrow;           ///< the accumulator holds fewer bits than float32
+  double least = 0;      ///< in a NormalRangeScope: smaller results may be rounded as subnormals; otherwise 0
 
   explicit Roundings(const Arithmetic& arithmetic, bool normal_range = false);
-  /// Those of current_arithmetic().
+  /// Returns the rounding data of current_arithmetic().
   static const Roundings& current() { return detail::in_force != nullptr ? *detail::in_force : work_out(); }
   /// |computed - exact| <= growth(n) * sum of |terms| for a sum of n terms in any order, terms as computed.
   double growth(double n) const;
-  /// How far the shift of a softmax may lie below its maximum (Arithmetic::lazy_rescaling).
+  /// Returns how far the shift of a softmax may lie below the maximum of its scores (Arithmetic::lazy_rescaling).
   double stale() const { return of.lazy_rescaling * 0.6931471805599454; }
-  /// What a narrow accumulator loses of a term of a sum that is no product.
+  /// Returns the error of adding a term that is not a product to a narrow accumulator.
   double taken_in(const Bounded& term) const;
-  /// In a NormalRangeScope: what is within `error` of a value of this magnitude may be too small; an input may be.
+  /// Returns whether, in a NormalRangeScope, a value within `error` of this magnitude may be too small. leaves_inputs()
+  /// does so for inputs.
   bool leaves(double magnitude, double error) const {
     return least > 0 && magnitude + error > 0 && !(magnitude - error >= least);
   }
@@ -60,8 +61,8 @@ struct Roundings {
   static const Roundings& work_out();
 };
 
-/// While it lives, no number on this thread that leaves the range of the declared formats' normal ones has a finite bound. Where bounds
-/// are finite then, powers of two commute with every rounding on the way (bounded.cpp).
+/// While alive, removes the finite bound of every number on this thread that leaves the normal range of the declared
+/// formats. If the bounds remain finite, powers of two commute with every rounding of the computation (bounded.cpp).
 class NormalRangeScope {
  public:
   NormalRangeScope();
@@ -72,16 +73,16 @@ class NormalRangeScope {
 
 struct Product;
 
-/// |what a correct kernel gives - value| <= error. `statistical` <= error holds with probability
-/// 1 - 9e-12 for sums of terms with independent random signs, accumulated to nearest. Value is the exact
-/// result as double evaluates it (error covers that evaluation too) and has the class, finite, +inf, -inf or
-/// NaN, that IEEE 754 gives; error means nothing unless it is finite.
+/// |result of a correct kernel - value| <= error. `statistical` <= error holds with probability 1 - 9e-12 for sums of
+/// terms with independent random signs, accumulated to nearest. `value` is the exact result as double evaluates it;
+/// `error` covers that evaluation. `value` has the class that IEEE 754 gives (finite, +inf, -inf or NaN); `error` is
+/// meaningful only if `value` is finite.
 struct Bounded {
   double value = 0;
   double error = 0;
   double statistical = 0;
-  bool may_overflow = false;  ///< some order of evaluation may exceed the largest float: +inf, -inf, NaN are right too
-  bool empty = false;         ///< a sum of no terms as it is: +0, not -0 (IEEE 754-2019, 9.4)
+  bool may_overflow = false;  ///< some order of evaluation may overflow: +inf, -inf, NaN are correct too
+  bool empty = false;         ///< a sum of no terms, unmodified: +0, not -0 (IEEE 754-2019, 9.4)
 
   Bounded() = default;
   /// A constant of the formula, rounded once to float.
@@ -93,18 +94,18 @@ struct Bounded {
   static Bounded input(float x);
 };
 
-/// a * b before it is rounded. As a Bounded it has its rounding; a sum may fuse it.
+/// a * b before rounding. Conversion to Bounded rounds it; a sum may fuse it.
 struct Product {
   double value;
   double error;        ///< inherited from the factors
   double statistical;  ///< likewise
   bool may_overflow;
-  double left = 0, right = 0;  ///< what the factors reach: magnitudes and errors
+  double left = 0, right = 0;  ///< reach of each factor: magnitude plus error
 };
 
-/// What a bound needs to know of the terms of a sum. What a term reaches: its magnitude and its error.
+/// Statistics of a sum's terms that its bound is computed from. The reach of a term is its magnitude plus its error.
 struct Terms {
-  /// A term that reaches no further is added for at most what it reaches (bounded.cpp). Any number would do.
+  /// Terms of at most this reach are added at a cost of at most their reach (bounded.cpp). Any threshold is valid.
   static constexpr double kSmall = 0x1p-60;
 
   bool none = true;        ///< no term was added
@@ -112,10 +113,10 @@ struct Terms {
   double magnitude = 0;    ///< sum of |finite terms|
   double squares = 0;      ///< sum of their squares
   double error = 0;        ///< sum of their errors, roundings of products included
-  double count = 0;        ///< of those that reach beyond 0: adding 0 rounds nothing
-  double small_count = 0;  ///< of these, that reach no further than kSmall
-  double small = 0;        ///< sum of what they reach
-  double least = std::numeric_limits<double>::infinity();  ///< a term that is not 0 is no smaller
+  double count = 0;        ///< number of terms with a reach above 0: adding 0 rounds nothing
+  double small_count = 0;  ///< number of those with a reach of at most kSmall
+  double small = 0;        ///< sum of the reaches of those small terms
+  double least = std::numeric_limits<double>::infinity();  ///< lower bound of the magnitude of every nonzero term
   bool may_overflow = false;
 
   void add(double term, double its_error, bool overflows) {
@@ -124,7 +125,7 @@ struct Terms {
     total += term;
     may_overflow |= overflows;
     if (!(size <= DBL_MAX)) [[unlikely]]
-      return;  // the total shows its class; overflow is about the others
+      return;  // the total shows its class; overflow concerns finite terms only
     magnitude += size;
     squares += term * term;
     error += its_error;
@@ -133,7 +134,7 @@ struct Terms {
     count += 1;
     least = std::min(least, size - its_error);
   }
-  /// One that reaches no further than kSmall.
+  /// Counts a term with a reach of at most kSmall.
   void count_small(double reach, double its_least) {
     if (!(reach > 0)) return;
     count += 1;
@@ -155,14 +156,14 @@ struct Terms {
     may_overflow |= other.may_overflow;
   }
 
-  /// The term added last is the product of what reaches `left` and `right`, whose exponents count as no less than that of `floor`
-  /// where block operations align products (bounded.cpp).
+  /// Accounts for block alignment of the last added term, a product of factors with reaches `left` and `right`. Block
+  /// operations align a factor's exponent to at least that of `floor` (bounded.cpp).
   void align(double left, double right, double floor, double term) {
     if (left > 0 && right > 0 && std::min(left, right) < floor && std::max(left, right) <= DBL_MAX)
       magnitude += std::max(std::max(left, floor) * std::max(right, floor) - std::fabs(term), 0.0);
   }
 
-  /// Kept out of line, and by value: a Sum whose address escapes would live in memory, not in registers.
+  /// Not inline, and by value: a Sum whose address escapes would live in memory instead of registers.
   static Bounded sum(Terms terms, const Roundings& roundings);
 };
 
@@ -202,7 +203,8 @@ Bounded operator+(const Bounded& x, const Bounded& y);
 Bounded operator-(const Bounded& x, const Bounded& y);
 Bounded operator-(const Bounded& x);
 Bounded operator/(const Bounded& x, const Bounded& y);
-/// Functions err by what the library in force promises (core/accuracy.hpp), beside what their argument's error costs.
+/// Error of a function: the propagated error of its argument plus the error that the current library promises
+/// (core/accuracy.hpp).
 Bounded sqrt(const Bounded& x);
 Bounded exp(const Bounded& x);
 Bounded expm1(const Bounded& x);
@@ -211,7 +213,7 @@ Bounded log1p(const Bounded& x);
 Bounded sin(const Bounded& x);
 Bounded cos(const Bounded& x);
 Bounded tanh(const Bounded& x);
-/// The forms of core/forms.hpp: the bound holds for each way that is named there.
+/// The forms of core/forms.hpp: each bound holds for every evaluation named there.
 Bounded quotient(const Bounded& x, const Bounded& y);
 Bounded reciprocal_sqrt(const Bounded& x);
 Bounded product(const Bounded& a, const Bounded& b, const Bounded& c);
@@ -223,7 +225,7 @@ inline bool operator<(const Bounded& x, const Bounded& y) { return x.value < y.v
 inline bool operator>(const Bounded& x, const Bounded& y) { return y < x; }
 inline bool operator<=(const Bounded& x, const Bounded& y) { return x.value <= y.value; }
 inline bool operator>=(const Bounded& x, const Bounded& y) { return y <= x; }
-/// x rounded to nearest as a tensor of f16 or bf16 holds it.
+/// Returns x rounded to nearest in the storage format f16 or bf16.
 Bounded stored(DType dtype, const Bounded& x);
 /// |max(x^, y^) - max(x, y)| <= the larger error.
 Bounded maximum(const Bounded& x, const Bounded& y);

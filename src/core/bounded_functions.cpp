@@ -1,4 +1,4 @@
-// Functions of Bounded, and the forms that correct kernels evaluate in several ways.
+// Functions of Bounded, and formulas that correct kernels evaluate in several ways.
 #include <algorithm>
 #include <functional>
 
@@ -16,11 +16,11 @@ namespace {
 
 bool same_class(double x, double y) { return std::isnan(x) ? std::isnan(y) : x == y; }
 
-/// f(x): `spread(e)` bounds |f(x + d) - f(x)| for |d| <= e, where it is defined. The error is what the argument brings
-/// along, and what the library promises in units in the last place: of the largest value in reach, 2^-23 of its binade
-/// while it is normal and 2^-149 below. (A library that counts floats between its result and the nearest one to f(x) may
-/// step into the next binade, where they are twice as far apart: so does the value here.) Where f(x) is not finite, but f
-/// is at an end of the argument's interval, or of another class there, rounding decides.
+/// Returns the bound of f(x); `spread(e)` bounds |f(x + d) - f(x)| for |d| <= e, where defined. The error is the
+/// propagated error of the argument plus the library's promised units in the last place of the largest value in reach:
+/// 2^-23 of its binade for normal values and 2^-149 for subnormal ones. A library that counts floats between its result
+/// and the float nearest to f(x) may step into the next binade, where floats are twice as far apart; the value here
+/// does so too. If f(x) is not finite but has another class at an end of the argument's interval, rounding decides.
 template <class F, class Spread>
 Bounded function_of(Function which, const Bounded& x, F f, Spread spread, bool may_overflow) {
   const double value = f(x.value);
@@ -45,16 +45,17 @@ Bounded function_of(Function which, const Bounded& x, F f, Spread spread, bool m
   const bool overflows = may_overflow || std::fabs(value) + worst > r.largest;
   if (overflows && r.saturates) return {value, kInfinity, kInfinity, true};
   const Bounded result(value, worst, std::min(worst, bound(x.statistical)), overflows);
-  return value == 0 ? result : in_range(result);  // log(1), and what surely vanishes
+  return value == 0 ? result : in_range(result);  // log(1), and values that certainly vanish
 }
 
-/// Of an argument that may have overflowed, to either infinity: `least`, too, is what the function gives.
+/// Returns the bound of a function whose argument may have overflowed to either infinity: `least` is a possible value,
+/// too.
 Bounded reached_from_below(const Bounded& x, double least) {
   if (std::isinf(x.value)) return anything();
   return reaching(x, x.value - least);
 }
 
-/// exp(x) expm1(e), which is the larger of exp(x + e) - exp(x) and exp(x) - exp(x - e).
+/// Returns exp(x) expm1(e), the larger of exp(x + e) - exp(x) and exp(x) - exp(x - e).
 double exp_spread(double x, double e) { return e < 1 ? std::exp(x) * std::expm1(e) : std::exp(x + e); }
 
 }  // namespace
@@ -62,7 +63,7 @@ double exp_spread(double x, double e) { return e < 1 ? std::exp(x) * std::expm1(
 Bounded quotient(const Bounded& x, const Bounded& y) {
   const Roundings& r = Roundings::current();
   Bounded result = divided(x, y, r.unit, r.division);
-  // 1 / y may overflow, or vanish, where x / y does neither: |x| times what is lost of it then is.
+  // 1 / y may overflow or vanish although x / y does neither: its loss is then multiplied by |x|.
   const double smallest = 1 / (std::fabs(y.value) + y.error), largest = 1 / std::max(std::fabs(y.value) - y.error, 0.0);
   const bool vanishes = smallest * (1 - r.division) < r.flush;
   result.may_overflow |= largest * (1 + r.division) > r.largest || (vanishes && std::isinf(x.value));
@@ -78,7 +79,8 @@ Bounded reciprocal_sqrt(const Bounded& x) {
   const auto f = [](double v) { return 1 / std::sqrt(v); };
   const double value = f(x.value);
   if (!(std::fabs(value) <= DBL_MAX) && x.error > 0 && x.value + x.error >= 0) return anything();
-  // A library's own function, or its square root and its division: what the former may err by more than a division stands for the root.
+  // Either a library's own function, or its square root and its division. The function's error in excess of one
+  // division stands for the root.
   const double by_root = accuracy(r.of.functions, Function::sqrt).relative(0);
   const double root = std::max(by_root * (1 + 2 * by_root), accuracy(r.of.functions, Function::reciprocal_sqrt).relative(0) - r.division);
   const auto inherited = [&](double e) {
@@ -96,11 +98,11 @@ Bounded product(const Bounded& a, const Bounded& b, const Bounded& c) {
   const Product abc = Bounded(ab.value, ab.error, ab.statistical, ab.may_overflow) * c;
   const auto reach = [](const Bounded& x) { return std::fabs(x.value) + x.error; };
   const double pairs[] = {reach(a) * reach(b), reach(b) * reach(c), reach(a) * reach(c)};
-  // A factor is infinite: so is the product in every order, unless the two others vanish first.
+  // If one factor is infinite, the product is infinite in every order, unless the two other factors vanish first.
   if (!(std::fabs(abc.value) <= DBL_MAX))
     return {abc.value, 0, 0, !std::isnan(abc.value) && (abc.may_overflow || *std::min_element(pairs, pairs + 3) < FLT_MIN)};
   if (reach(a) > 0 && reach(b) > 0 && reach(c) > 0 && *std::min_element(pairs, pairs + 3) < r.least) return anything();
-  // Two roundings whatever the order; what the product of two lost by underflow is scaled by the third.
+  // Two roundings in any order. The underflow loss of the first product is scaled by the third factor.
   const double largest_factor = std::max({reach(a), reach(b), reach(c)});
   return in_range(rounded(abc.value, abc.error, abc.statistical, r.underflow * (1 + largest_factor * (1 + r.unit)),
                           abc.may_overflow || !(*std::max_element(pairs, pairs + 3) <= r.largest), r.unit, r.unit));
@@ -109,10 +111,10 @@ Bounded product(const Bounded& a, const Bounded& b, const Bounded& c) {
 // sigmoid. s = 1 / (1 + exp(-x)), and let exp err by E relative to its value.
 //   - 1 / (1 + exp(-x)): a relative error E of exp(-x) is one of E exp(-x) / (1 + exp(-x)) = E (1 - s) of the divisor.
 //   - exp(x) / (1 + exp(x)): numerator and divisor share the error, and (1 + E) / (1 + E s) - 1 <= E (1 - s) / (1 - E).
-// Beside it stand the roundings of 1 + exp and of the quotient, a division or a product with the reciprocal: together
-// E (1 - s) + u + division, and a last u of the binade where that is a product: a product of factors (1 + d_i) or 1 / (1 + d_i)
+// The roundings of 1 + exp and of the quotient (a division, or a product with the reciprocal) add to this: together E
+// (1 - s) + u + division, and a last u of the binade for a product. A product of factors (1 + d_i) or 1 / (1 + d_i)
 // with sum |d_i| = f is within f / (1 - f) of 1, and f = E (1 - s) + u + division. exp and the quotient may each
-// underflow. Where exp(-x) overflows, the quotient is 0: all of s is lost.
+// underflow. If exp(-x) overflows, the quotient is 0: all of s is lost.
 // An argument that is off by e moves s by at most s (1 - s) expm1(e), since |d log s'(x) / dx| = |1 - 2s| <= 1.
 Bounded sigmoid(const Bounded& x) {
   if (std::isnan(x.value)) return x;
@@ -146,9 +148,9 @@ Bounded sigmoid_complement(const Bounded& x) {
           mirrored.may_overflow};
 }
 
-// A running sum is rescaled where its maximum grows: to a number above all that it holds. So a term is rescaled at most once for each
-// other term above it, besides at most once a tile; where the maximum stays, the factor is exp(0), which changes nothing where it is 1.
-// A term may be above another by their errors alone.
+// A running sum is rescaled when its maximum grows to a number above all terms seen before. Hence a term is rescaled at
+// most once for each other term above it, and at most once per tile. If the maximum stays, the factor is exp(0), which
+// changes nothing if the library gives exactly 1. Errors alone can place one term above another.
 Rescalings<Bounded>::Rescalings(std::vector<Bounded> terms) : most_(most(terms.size())) {
   const Accuracy* const promised = detail::promised(Roundings::current().of.functions, Function::exp);
   if (most_ == 0 || promised == nullptr || !promised->exact_at_zero) return;
@@ -169,15 +171,15 @@ double Rescalings<Bounded>::of(const Bounded& term) const {
   if (!counted_ || term.may_overflow) return most_;
   const double least = term.value - term.error;
   const auto above = std::ranges::lower_bound(reaches_, least, std::greater<>()) - reaches_.begin();
-  return std::min(most_, static_cast<double>(above) - (term.value + term.error > least));  // not for itself
+  return std::min(most_, static_cast<double>(above) - (term.value + term.error > least));  // a term is not above itself
 }
 
-// Under a shift that lies up to L below the maximum, all weights are larger by one factor, which cancels; the argument is off by a
-// rounding of L more, and a library's error that grows with the argument by that of L.
+// A shift of up to L below the maximum scales all weights by one factor, which cancels. The argument then errs by a
+// rounding of L in addition, and a library error that grows with the argument grows by that of L.
 Bounded softmax_term(const Bounded& x, const Bounded& maximum, double rescalings) {
   const Roundings& r = Roundings::current();
   Bounded argument = x - maximum;
-  if (r.of.online_tile > 0 && std::fabs(argument.value) <= DBL_MAX) {  // differences of parts round even where that of the whole is exact
+  if (r.of.online_tile > 0 && std::fabs(argument.value) <= DBL_MAX) {  // parts round even if x - maximum is exact
     const Accuracy& promised = accuracy(r.of.functions, Function::exp);
     const double stale = promised.relative(r.stale()) - promised.relative(0);
     const auto in_parts = [&](double e) { return (e + r.unit * (std::fabs(argument.value) + e + r.stale()) + stale) * (1 + kDoubleSlack); };
@@ -185,7 +187,7 @@ Bounded softmax_term(const Bounded& x, const Bounded& maximum, double rescalings
     argument.statistical = std::max(argument.statistical, in_parts(x.statistical + maximum.statistical));
   }
   Bounded term = exp(argument);
-  // x <= maximum: where their difference overflows, it is to -inf, whose power is 0 as is that of the difference.
+  // x <= maximum: if the difference overflows, it overflows to -inf, and exp gives 0 for both.
   if (std::isfinite(x.value) && std::isfinite(maximum.value)) term.may_overflow = x.may_overflow || maximum.may_overflow;
   if (rescalings <= 0) return term;
   const double extra = rescalings * ((accuracy(r.of.functions, Function::exp).relative(0) + r.unit) *
@@ -213,16 +215,17 @@ Bounded stored(DType dtype, const Bounded& x) {
   const double magnitude = std::fabs(x.value), unit = half ? 0x1p-11 : 0x1p-8;
   const double largest = half ? 65504 : 0x1.fep127, smallest = half ? 0x1p-14 : 0x1p-126;
   if (!(magnitude <= DBL_MAX)) return x;
-  // Half a unit in the last place of what is stored, of subnormals the smallest normal number's; a flush takes subnormals.
+  // Half a unit in the last place of the stored value (for subnormals, of the smallest normal number). A flush loses
+  // subnormals entirely.
   const double lost = Roundings::current().of.flushes_subnormals ? smallest : 0;
   const auto bound = [&](double e) {
     return finite_or_infinite((e + unit * binade(std::max(magnitude + e, smallest)) + lost) * (1 + kDoubleSlack));
   };
-  // From half a unit beyond the largest number on, the nearest one is infinite: 65520 of f16.
+  // Numbers of at least half a unit beyond the largest number round to infinity: 65520 of f16.
   const double limit = largest + std::ldexp(unit, std::ilogb(largest));
   if (magnitude - x.error >= limit) return {std::copysign(kInfinity, x.value), 0, 0, x.may_overflow};
   if (Roundings::current().least > 0 && magnitude + x.error > 0 && !(magnitude - x.error >= smallest)) return anything();
-  // Of what every machine holds exactly, one number is the nearest.
+  // A number that every machine holds exactly has one nearest stored number.
   if (x.error == 0 && !x.may_overflow && static_cast<double>(static_cast<float>(x.value)) == x.value && (lost == 0 || magnitude >= smallest)) {
     const double off = std::fabs(stored(dtype, static_cast<float>(x.value)) - x.value);
     return {x.value, off, off, magnitude >= limit};
@@ -232,7 +235,7 @@ Bounded stored(DType dtype, const Bounded& x) {
 
 Bounded sqrt(const Bounded& x) {
   const double root = std::sqrt(x.value);
-  // Below: sqrt(v) - sqrt(v - e) = e / (sqrt(v) + sqrt(v - e)), the side that is further away, unless zero is nearer.
+  // Below x: sqrt(v) - sqrt(v - e) = e / (sqrt(v) + sqrt(v - e)). This side is further away, unless zero is nearer.
   const auto spread = [&](double e) {
     if (e <= x.value) return e / (root + std::sqrt(x.value - e));
     return std::max(root, std::sqrt(x.value + e) - root);
@@ -278,7 +281,7 @@ Bounded cos(const Bounded& x) {
 }
 
 Bounded tanh(const Bounded& x) {
-  // The slope is 1 - tanh^2, largest at the end nearer to zero.
+  // The slope is 1 - tanh^2, largest at the end of the interval nearer to zero.
   const auto spread = [&](double e) {
     const double nearer = std::tanh(std::max(std::fabs(x.value) - e, 0.0));
     return std::min(e * (1 - nearer * nearer), 2.0);

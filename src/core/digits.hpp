@@ -1,6 +1,6 @@
-// Fifty decimal digits: the audit of the double oracle. A product of two floats has at most 48 bits and a
-// double holds it, but sums, divisions and library functions round; in 168 bits their rounding is 2^-115 of
-// that, so a Digits50 result stands for the exact one.
+// Fifty decimal digits, for auditing the double oracle. A product of two floats has at most 48 bits, and double
+// represents it exactly, but sums, divisions and library functions round. With 168 bits their rounding is 2^-115 of
+// that in double, so a Digits50 result stands for the exact one.
 #pragma once
 
 #include <boost/multiprecision/cpp_bin_float.hpp>

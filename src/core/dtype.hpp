@@ -30,7 +30,7 @@ constexpr std::string_view name(DType dtype) {
   return "?";
 }
 
-/// Holds real numbers; otherwise indices, counts or packed bits.
+/// Returns whether elements are real numbers, not indices, counts or packed bits.
 constexpr bool is_floating(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
 
 }  // namespace assay

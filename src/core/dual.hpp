@@ -1,7 +1,7 @@
-// Numbers that carry a derivative: Dual by the chain rule, std::complex by the complex step (a derivative
-// along v is Im f(x + i h v) / h; h = 2^-300 makes its truncation error vanish below any rounding).
-// Order, absolute value and maximum look at the value (the real part) only, so a reference takes the same
-// path as in double; at a kink they give the derivative of the branch taken.
+// Numbers that carry a derivative: Dual by the chain rule, std::complex by the complex step. A derivative along v is Im
+// f(x + i h v) / h; with h = 2^-300 its truncation error vanishes below any rounding. Order, absolute value and maximum
+// depend on the value (the real part) only, so a reference takes the same path as in double. At a kink the derivative
+// is that of the branch taken.
 // Source: Griewank & Walther, Evaluating Derivatives, 2nd ed., section 3.1; Squire & Trapp, SIAM Rev. 40 (1998).
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace assay {
 
-/// value + derivative * epsilon with epsilon^2 = 0. T is double, or Bounded to bound what roundings cost.
+/// value + derivative * epsilon with epsilon^2 = 0. T is double, or Bounded to bound rounding errors.
 template <class T>
 struct Dual {
   T value{};
@@ -76,7 +76,7 @@ struct Dual {
   friend constexpr bool operator>=(Dual x, Dual y) { return y <= x; }
 };
 
-/// x < y by value, for every number type of a reference (std::complex has no order of its own).
+/// Returns x < y by value, for every number type of a reference (std::complex has no order).
 template <class T>
 constexpr bool less(const T& x, const T& y) {
   return x < y;
@@ -86,13 +86,13 @@ constexpr bool less(const std::complex<T>& x, const std::complex<T>& y) {
   return x.real() < y.real();
 }
 
-/// The larger of two by value; x where they tie.
+/// Returns the larger of two by value; x on a tie.
 template <class T>
 constexpr T maximum(const T& x, const T& y) {
   return less(x, y) ? y : x;
 }
 
-/// x, or -x where its value is negative.
+/// Returns x, or -x if its value is negative.
 template <class T>
 constexpr T absolute(const T& x) {
   return less(x, T(0)) ? -x : x;

@@ -1,4 +1,4 @@
-// A value that correct kernels reach by two formulas.
+// A value that correct kernels compute by either of two formulas.
 #pragma once
 
 #include <algorithm>
@@ -8,12 +8,13 @@
 
 namespace assay {
 
-/// x; `other` is the same number by another formula.
+/// Returns x; `other` is the same number by another formula.
 template <class T>
 T either(const T& x, const T& /*other*/) {
   return x;
 }
-/// The bound of x that holds for both; where they are of different classes, neither finite, any such class is right.
+/// Returns the bound of x that holds for both formulas. If neither is finite and their classes differ, either class is
+/// correct.
 inline Bounded either(const Bounded& x, const Bounded& other) {
   const bool finite = std::fabs(x.value) <= DBL_MAX, other_finite = std::fabs(other.value) <= DBL_MAX;
   const bool overflows = x.may_overflow || other.may_overflow;
@@ -26,7 +27,8 @@ inline Bounded either(const Bounded& x, const Bounded& other) {
   return {std::isnan(x.value) ? other.value : x.value, 0, 0, overflows || !same};
 }
 
-/// The kernel declares that it loses what its contract pins: the bound is to hold for it as well.
+/// Returns whether the kernel declares that it loses this pin of its contract, so that the bound must hold for its
+/// formula, too.
 template <class T>
 bool lost(Loss /*pin*/) {
   return false;

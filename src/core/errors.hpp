@@ -1,4 +1,4 @@
-// The errors the library throws. Nothing in the library prints or exits.
+// Errors thrown by the library. The library never prints or exits.
 #pragma once
 
 #include <stdexcept>
@@ -6,7 +6,7 @@
 
 namespace assay {
 
-/// The caller's fault: a pre- or postcondition of a contract is false.
+/// Caller's fault: a pre- or postcondition of a contract is false.
 /// what() reads `Contract [matmul] Pre-condition violated: a.len() == m * k (MM-PRE-001): a.len() = 3, m*k = 4`.
 class ContractViolation : public std::runtime_error {
  public:
@@ -17,11 +17,11 @@ class ContractViolation : public std::runtime_error {
   std::string op;
   Kind kind;
   std::string clause;  ///< id of the clause, such as MM-PRE-001
-  std::string says;    ///< the condition as the contract words it
-  std::string values;  ///< what its sides evaluated to
+  std::string says;    ///< condition as the contract words it
+  std::string values;  ///< values of both sides of the condition
 };
 
-/// This machine lacks something (a device, a library, a feature), or a kernel cannot take a case.
+/// This machine lacks a device, library or feature, or a kernel does not support a case.
 class Unavailable : public std::runtime_error {
  public:
   Unavailable(std::string what, std::string why);
@@ -30,18 +30,17 @@ class Unavailable : public std::runtime_error {
   std::string why;
 };
 
-/// A device's own interface reported a failure.
+/// Failure reported by a device's API.
 class DeviceError : public std::runtime_error {
  public:
-  /// `code` is the interface's own name for the failure, such as VK_ERROR_DEVICE_LOST.
+  /// `code` is the API's name for the failure, such as VK_ERROR_DEVICE_LOST.
   DeviceError(std::string call, std::string code, std::string detail = {});
 
   std::string call;
   std::string code;
 };
 
-/// Something handed to us (YAML, JSON, a command line, a file) is not well formed.
-/// what() is one sentence: place, what is wrong, remedy.
+/// Malformed user input (YAML, JSON, a command line, a file). what() is one sentence: place, problem, remedy.
 class InputError : public std::runtime_error {
  public:
   InputError(std::string where, std::string problem, std::string remedy);

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A descriptor that is closed with it.
+/// Owns a file descriptor.
 struct File {
   int fd;
 
@@ -27,7 +27,7 @@ struct File {
   File& operator=(const File&) = delete;
 };
 
-/// Why it is no regular file that can be read; opens it where it is one, without waiting for anybody.
+/// Opens `path` without blocking. Returns why it is not a readable regular file; empty if it is one.
 std::string why_not(const fs::path& path, File& file) {
   struct stat info {};
   if (stat(path.c_str(), &info) != 0) return std::string("the file cannot be read: ") + std::strerror(errno);
@@ -37,7 +37,7 @@ std::string why_not(const fs::path& path, File& file) {
   return file.fd >= 0 ? "" : std::string("the file cannot be read: ") + std::strerror(errno);
 }
 
-/// Room helps only where there was none.
+/// Returns the remedy: freeing space helps only if space ran out.
 std::string remedy_for(int error) {
   const bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
   return full ? "make room, or name a place that can be written to" : "name a place that can be written to";
@@ -93,11 +93,11 @@ void write(const fs::path& path, std::string_view text) {
   if (replaces && access(target.c_str(), W_OK) != 0) fail(std::strerror(errno), errno);
   fs::path part = target;
   if (!device) part.concat(".").concat(std::to_string(getpid())).concat(".part");
-  if (!device) unlink(part.c_str());  // of a process that was killed
+  if (!device) unlink(part.c_str());  // left behind by a killed process
   File file(open(part.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | (device ? 0 : O_CREAT | O_EXCL), 0666));
   if (file.fd < 0) fail(std::strerror(errno), errno);
   bool written = (device || !replaces || fchmod(file.fd, before.st_mode & 07777) == 0) && write_all(file.fd, text);
-  written = written && close(std::exchange(file.fd, -1)) == 0;  // some file systems tell only then
+  written = written && close(std::exchange(file.fd, -1)) == 0;  // some file systems report errors only on close
   if (written && (device || rename(part.c_str(), target.c_str()) == 0)) return;
   const int error = errno;
   if (!device) unlink(part.c_str());

@@ -1,4 +1,5 @@
-// Files that somebody names: read whole, and written whole or not at all. Each error is an InputError that names the file.
+// Files named by the user: read whole, and written whole or not at all. Each error is an InputError that names the
+// file.
 #pragma once
 
 #include <filesystem>
@@ -7,14 +8,14 @@
 
 namespace assay::files {
 
-/// Throws unless `path` is a regular file: a pipe would be waited for, and a device may never end.
+/// Throws unless `path` is a regular file: reading a pipe would block, and a device may never end.
 void expect_regular(const std::filesystem::path& path, const std::string& remedy);
 
-/// The bytes of a regular file.
+/// Returns the bytes of a regular file.
 std::string read(const std::filesystem::path& path, const std::string& remedy);
 
-/// Writes a temporary file beside `path`, which then takes its place, and makes the folders it is in. Whatever goes wrong,
-/// such as a full disk, `path` is as it was.
+/// Replaces `path` atomically by way of a temporary file in the same folder, and creates missing folders. On any error,
+/// such as a full disk, `path` stays unchanged.
 void write(const std::filesystem::path& path, std::string_view text);
 
 }  // namespace assay::files

@@ -1,5 +1,6 @@
-// Small formulas that correct kernels evaluate in more than one way, and what references need beside operators: one name
-// for every number type. Bounded's overloads (core/bounded.hpp) bound every way that is named here.
+// Small formulas that correct kernels evaluate in several ways, and functions that references need in addition to
+// operators, under one name for every number type. Bounded's overloads (core/bounded.hpp) bound every evaluation named
+// here.
 #pragma once
 
 #include <cmath>
@@ -13,7 +14,7 @@
 
 namespace assay {
 
-// A reference calls exp(x) and gets its number type's own.
+// References call exp(x) without a namespace: lookup finds the overload of their number type.
 using std::cos;
 using std::exp;
 using std::expm1;
@@ -31,38 +32,39 @@ std::complex<T> log1p(const std::complex<T>& x) {
   return std::log(T(1) + x);
 }
 
-/// x / y: one division, or a product with the reciprocal.
+/// Returns x / y: one division, or a product with the reciprocal.
 template <class T>
 T quotient(const T& x, const T& y) {
   return x / y;
 }
 
-/// 1 / sqrt(x): a root and a division, or the library's own function.
+/// Returns 1 / sqrt(x): a root and a division, or the library's own function.
 template <class T>
 T reciprocal_sqrt(const T& x) {
   return T(1) / sqrt(x);
 }
 
-/// a b c, in any order.
+/// Returns a b c, multiplied in any order.
 template <class T>
 T product(const T& a, const T& b, const T& c) {
   return a * b * c;
 }
 
-/// 1 / (1 + exp(-x)), or exp(x) / (1 + exp(x)) where x < 0.
+/// Returns 1 / (1 + exp(-x)), or exp(x) / (1 + exp(x)) for x < 0.
 template <class T>
 T sigmoid(const T& x) {
   return T(1) / (T(1) + exp(-x));
 }
 
-/// 1 - sigmoid(x): that difference, or sigmoid(-x).
+/// Returns 1 - sigmoid(x): as that difference, or as sigmoid(-x).
 template <class T>
 T sigmoid_complement(const T& x) {
   return T(1) - sigmoid(x);
 }
 
-/// How often each of the terms score(0) .. score(n - 1) of a softmax may be rescaled: never where the maximum is known before the first
-/// (two passes), otherwise at most once a tile (Arithmetic::online_tile) and once for each term above it (bounded_functions.cpp).
+/// Counts how often each of the terms score(0) .. score(n - 1) of a softmax may be rescaled: never if the maximum is
+/// known before the first term (two passes); otherwise at most once per tile (Arithmetic::online_tile) and once for
+/// each term above it (bounded_functions.cpp).
 template <class T>
 class Rescalings {
  public:
@@ -76,7 +78,7 @@ class Rescalings<Bounded> {
   template <class F>
   Rescalings(Index n, F score) : Rescalings(most(static_cast<std::size_t>(n)) > 0 ? drawn(n, score) : std::vector<Bounded>()) {}
   double of(const Bounded& term) const;
-  /// Of a row of so many terms.
+  /// Returns the most rescalings of a term in a row of `terms` terms.
   static double most(std::size_t terms);
 
  private:
@@ -90,23 +92,24 @@ class Rescalings<Bounded> {
 
   double most_;
   bool counted_ = false;
-  std::vector<double> reaches_;  ///< the largest, falling: one more than `most_`
+  std::vector<double> reaches_;  ///< the `most_` + 1 largest, descending
 };
 
-/// exp(x - maximum), a term of a sum that is rescaled so often on the way. Arguments of rescalings telescope: exp(x - m1) exp(m1 - m2) ..
-/// exp(mk - m) rounds the same |x - m| in parts, and each factor costs one exp and one product more.
+/// Returns exp(x - maximum), a term of a sum that is rescaled `rescalings` times. Arguments of rescalings telescope:
+/// exp(x - m1) exp(m1 - m2) .. exp(mk - m) rounds the same |x - m| in parts, and each factor costs one more exp and
+/// product.
 template <class T>
 T softmax_term(const T& x, const T& maximum, double /*rescalings*/) {
   return exp(x - maximum);
 }
 
-/// r (a - b): the difference first, or the two products.
+/// Returns r (a - b): the difference first, or the two products.
 template <class T>
 T scaled_difference(const T& r, const T& a, const T& b) {
   return r * (a - b);
 }
 
-/// The integer that an element of an index tensor holds.
+/// Returns the integer of an element of an index tensor.
 template <class T>
 Index whole(const T& x) {
   return static_cast<Index>(x);

@@ -1,4 +1,4 @@
-// The 16-bit storage types: IEEE 754 binary16 and bfloat16. They are stored and converted, never computed with.
+// 16-bit storage types: IEEE 754 binary16 and bfloat16. They are stored and converted, never used for arithmetic.
 #pragma once
 
 #include <bit>
@@ -33,14 +33,14 @@ constexpr float widen(Half x) {
   return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
 }
 
-/// Rounded to nearest, ties to even. NaN stays NaN (quiet, upper payload bits kept).
+/// Rounds to nearest, ties to even. NaN stays NaN (quiet, upper payload bits kept).
 constexpr BFloat16 to_bfloat16(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return {static_cast<std::uint16_t>(bits >> 16 | 0x40u)};
   return {static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16)};
 }
 
-/// Rounded to nearest, ties to even; beyond 65520 infinite; subnormals are kept. NaN stays NaN.
+/// Rounds to nearest, ties to even. From 65520 the result is infinite; subnormals are kept; NaN stays NaN.
 constexpr Half to_half(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000u);
@@ -56,7 +56,7 @@ constexpr Half to_half(float x) {
   return with_sign(kept + (rest > tie || (rest == tie && (kept & 1u)) ? 1u : 0u));
 }
 
-/// x as a tensor of this floating type would hold it.
+/// Returns x as stored in a tensor of this floating type.
 constexpr float stored(DType dtype, float x) {
   switch (dtype) {
     case DType::f16: return widen(to_half(x));

@@ -1,8 +1,7 @@
-// Double quantization of QLoRA: the scales of NF4 blocks in codes of 8 bits. What the codes stand for, and the
-// arithmetic that makes every result of the encoder the same bits everywhere. Sources: Dettmers, Pagnoni, Holtzman &
-// Zettlemoyer, QLoRA: Efficient Finetuning of Quantized LLMs, 2023, section 3; Dettmers, Lewis, Shleifer & Zettlemoyer,
-// 8-bit Optimizers via Block-wise Quantization, 2022, section 1.3 (the dynamic tree map; bitsandbytes,
-// functional.create_dynamic_map).
+// Double quantization of QLoRA: 8-bit codes for the scales of NF4 blocks, the values of these codes, and arithmetic
+// that makes the encoder give the same bits on every device. Sources: Dettmers, Pagnoni, Holtzman & Zettlemoyer, QLoRA:
+// Efficient Finetuning of Quantized LLMs, 2023, section 3; Dettmers, Lewis, Shleifer & Zettlemoyer, 8-bit Optimizers
+// via Block-wise Quantization, 2022, section 1.3 (the dynamic tree map; bitsandbytes, functional.create_dynamic_map).
 #pragma once
 
 #include <array>
@@ -15,15 +14,15 @@
 
 namespace assay {
 
-/// Scales that share a scale of their own: consecutive elements of all rows together.
+/// Number of NF4 scales that share a second-level scale: consecutive elements across all rows.
 inline constexpr Index kAbsmaxGroup = 256;
 constexpr Index absmax_groups(Index count) { return (count + kAbsmaxGroup - 1) / kAbsmaxGroup; }
 
 inline constexpr std::uint8_t kAbsmaxZero = 127;  ///< the code of 0
 
-/// What a code stands for: 127 is 0, 255 is 1, and 127 + 2^e + j is the middle of interval j of 2^e that divide
-/// [0.1, 1] 10^(e - 6), e = 0 .. 6; 127 - c is its negative, so that -1 has no code. A quotient of two integers that
-/// floats hold: one rounding.
+/// Returns the value of a code: 0 for 127, 1 for 255, and for 127 + 2^e + j the middle of interval j of the 2^e that
+/// divide [0.1, 1] 10^(e - 6), e = 0 .. 6. Code 127 - c has the negative value of 127 + c, so -1 has no code. The value
+/// is a quotient of two integers representable as floats: one rounding.
 constexpr float absmax_entry(unsigned code) {
   if (code == 255) return 1.0F;
   const int place = static_cast<int>(code) - kAbsmaxZero, from_zero = place < 0 ? -place : place;
@@ -41,7 +40,8 @@ constexpr std::array<float, 256> absmax_entries() {
 }
 inline constexpr std::array<float, 256> kAbsmaxCode = absmax_entries();
 
-/// The largest value, of a scale of 1, to which code i is given: the midpoint of entries i and i + 1, rounded to float.
+/// Returns the midpoint of two adjacent entries, rounded to float: for a scale of 1, the largest value with the lower
+/// code.
 constexpr float absmax_midpoint(float below, float above) { return (below + above) / 2; }
 constexpr std::array<float, 255> absmax_midpoints() {
   std::array<float, 255> midpoints{};
@@ -50,21 +50,21 @@ constexpr std::array<float, 255> absmax_midpoints() {
 }
 inline constexpr std::array<float, 255> kAbsmaxMidpoints = absmax_midpoints();
 
-/// A scale of NF4 as it is encoded: +0 below 2^-120; NaN where it is negative, which no absmax is.
+/// Returns an NF4 scale as the encoder uses it: +0 below 2^-120, and NaN if negative, which no absmax is.
 constexpr float absmax_value(float absmax) {
   const float value = nf4_scale(absmax);
   return value >= 0 ? value + 0.0F : std::numeric_limits<float>::quiet_NaN();
 }
 
-/// What the sum of `count` values is multiplied with.
+/// Returns the factor that turns the sum of `count` values into their mean.
 constexpr float absmax_reciprocal(Index count) { return static_cast<float>(1.0 / static_cast<double>(count)); }
-/// The offset from the sum of all values and the reciprocal of their number: NaN where the sum is not finite.
+/// Returns the offset from the sum of all values and the reciprocal of their number; NaN if the sum is not finite.
 constexpr float absmax_offset(float sum, float reciprocal) {
   return sum <= FLT_MAX ? nf4_scale(sum * reciprocal) : std::numeric_limits<float>::quiet_NaN();
 }
 
-/// Scales of scales below this count as 0. The smallest midpoint is 2.75e-7: products are then 0 or normal, and a
-/// difference that a device flushes lies on the same side of all of them.
+/// Second-level scales below this count as 0. The smallest midpoint is 2.75e-7, so products are 0 or normal, and a
+/// difference that a device flushes lies on the same side of all midpoints.
 inline constexpr float kAbsmaxSmallest = 0x1p-100F;
 constexpr float absmax_scale(float largest) { return largest < kAbsmaxSmallest ? 0.0F : largest; }
 

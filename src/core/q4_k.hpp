@@ -1,4 +1,4 @@
-// The Q4_K format of ggml and GGUF: super-blocks of 256 values in 144 bytes, 4.5 bits a value.
+// The Q4_K format of ggml and GGUF: super-blocks of 256 values in 144 bytes, 4.5 bits per value.
 //
 //     byte 0      d, binary16, little endian          step of the scales
 //          2      dmin, binary16, little endian       step of the minima
@@ -7,8 +7,8 @@
 //                 m[4..7] (high nibble), whose upper two bits are the top bits of bytes 0..3 and 4..7
 //          16     128 bytes: groups of 64 values in 32 bytes, low nibbles the first 32, high nibbles the second
 //
-// value[i] = d sc q[i] - dmin m, b = i / 32. d sc q has 11 + 6 + 4 bits and dmin m 17, both multiples of 2^-24: they are
-// floats, and the value is their difference rounded once, however it is evaluated.
+// value[i] = d sc q[i] - dmin m, b = i / 32. d sc q has 11 + 6 + 4 bits and dmin m has 17, and both are multiples of
+// 2^-24: they are floats, and the value is their difference rounded once, in any evaluation.
 #pragma once
 
 #include <cstdint>
@@ -22,22 +22,22 @@ inline constexpr Index kValues = 256, kBytes = 144, kSubBlock = 32, kSubBlocks =
 inline constexpr Index kPacked = 4, kCodes = 16;  ///< first byte of the packed scales, of the codes
 inline constexpr unsigned kLargestScale = 63, kLargestCode = 15;
 
-/// Super-blocks of a row of k values; the last may be padded.
+/// Returns the number of super-blocks of a row of k values; the last may be padded.
 constexpr Index blocks_of(Index k) { return (k + kValues - 1) / kValues; }
 constexpr Index row_bytes(Index k) { return blocks_of(k) * kBytes; }
 
 struct Scale {
-  unsigned scale, minimum;  ///< of 6 bits
+  unsigned scale, minimum;  ///< 6 bits each
 };
 
-/// Of sub-block b, from the 12 packed bytes.
+/// Returns the scale of sub-block b, from the 12 packed bytes.
 constexpr Scale unpack(const std::uint8_t* packed, Index b) {
   const auto byte = [packed](Index at) { return unsigned{packed[at]}; };
   if (b < 4) return {byte(b) & 63U, byte(b + 4) & 63U};
   return {(byte(b + 4) & 15U) | byte(b - 4) >> 6U << 4U, byte(b + 4) >> 4U | byte(b) >> 6U << 4U};
 }
 
-/// The inverse. Every sub-block of the super-block is packed, in any order, into bytes that were 0.
+/// Inverse of unpack(). Packs every sub-block of a super-block, in any order, into bytes that were 0.
 constexpr void pack(std::uint8_t* packed, Index b, Scale s) {
   const auto put = [packed](Index at, unsigned bits) { packed[at] = static_cast<std::uint8_t>(packed[at] | bits); };
   if (b < 4) {
@@ -59,13 +59,13 @@ struct Line {
   float step, minimum;
 };
 
-/// Of sub-block b; both are exact.
+/// Returns step and minimum of sub-block b; both are exact.
 constexpr Line line_of(const std::uint8_t* block, Index b) {
   const Scale s = unpack(block + kPacked, b);
   return {widen(half_at(block)) * static_cast<float>(s.scale), widen(half_at(block + 2)) * static_cast<float>(s.minimum)};
 }
 
-/// 4-bit code of value i.
+/// Returns the 4-bit code of value i.
 constexpr unsigned code_at(const std::uint8_t* block, Index i) {
   return unsigned{block[kCodes + i / 64 * 32 + i % 32]} >> (i % 64 / 32 * 4) & 15U;
 }
@@ -75,17 +75,17 @@ constexpr float value_at(const std::uint8_t* block, Index i) {
   return line.step * static_cast<float>(code_at(block, i)) - line.minimum;
 }
 
-// Encoding (contracts/q4_k_quantize.yaml). Every choice is pinned by a comparison of floats that are exact, so that a
-// quotient need only come near: it is corrected by the comparison.
+// Encoding (contracts/q4_k_quantize.yaml). A comparison of exact floats pins every choice, so a quotient only needs to
+// be close: the comparison corrects it.
 
-/// The smallest half h >= 0 with factor h >= reach, or infinity; factor h is exact, reach >= 0.
+/// Returns the smallest half h >= 0 with factor h >= reach, or infinity; factor h is exact, reach >= 0.
 constexpr Half smallest_half(float factor, float reach) {
-  Half h = to_half(reach / factor);  // that one, or the one before
+  Half h = to_half(reach / factor);  // correct, or one below
   if (factor * widen(h) < reach) ++h.bits;
   return h;
 }
 
-/// The smallest s with s step >= reach, which 63 reaches.
+/// Returns the smallest s with s step >= reach; 63 satisfies this.
 constexpr unsigned smallest_code(float step, float reach) {
   if (!(reach > 0)) return 0;
   const auto near = static_cast<unsigned>(reach / step);
@@ -93,7 +93,8 @@ constexpr unsigned smallest_code(float step, float reach) {
   return s < kLargestScale && static_cast<float>(s) * step < reach ? s + 1 : s;
 }
 
-/// The code q whose q step is nearest to v >= 0, the smaller of two: how many j in 1..15 have (2j - 1) step < 2v.
+/// Returns the code q whose q step is nearest to v >= 0, the smaller on a tie: the number of j in 1..15 with (2j - 1)
+/// step < 2v.
 constexpr unsigned nearest_code(float step, float v) {
   if (!(step > 0)) return 0;
   const float near = v / step + 0.5F;
@@ -102,8 +103,8 @@ constexpr unsigned nearest_code(float step, float v) {
   return q < kLargestCode && static_cast<float>(2 * q + 1) * step < 2 * v ? q + 1 : q;
 }
 
-/// d of a super-block whose values are not finite or out of range: all its other bytes are 0, and its values NaN.
+/// d of a super-block whose values are not finite or out of range: all its other bytes are 0, and its values are NaN.
 inline constexpr Half kUndefined{0x7e00};
-inline constexpr float kScaleReach = 63, kValueReach = 15 * 63;  ///< what d and dmin are multiplied with at most
+inline constexpr float kScaleReach = 63, kValueReach = 15 * 63;  ///< largest factors of d and dmin
 
 }  // namespace assay::q4_k

@@ -1,4 +1,4 @@
-// What frequencies and angles of rotary embeddings cost that are formed in float32, or in double.
+// Error of frequencies and angles of rotary embeddings that kernels form in float32 or in double.
 #include <algorithm>
 #include <cmath>
 
@@ -7,14 +7,17 @@
 
 namespace assay {
 
-// Relative to the frequency, with e = 2i/d, p what the library promises of pow and x of exp:
-//   - a power each: the exponent e is rounded, or e log(theta) is: its constant, e and the product, 3 u e log(theta); then max(p, x), and u
-//     where it is the reciprocal of theta^e.
-//   - products of s = theta^(-2/d): s errs by 3 u (2/d) log(theta) + max(p, x) + u, and i factors of it by i times that; each product
-//     is rounded, or the power s^i is computed as one: i u + p. The position may come first: no more roundings.
-// The product with the position is rounded: u. A float nearest to a frequency, and to its product with the position, is 2 u off itself.
-// Kernels that declare exact frequencies may form them in double in either way: the same with u = 2^-53, and pow and exp within two units
-// in the last place. It shows where a cosine or sine is near 0 (ggml's positions beyond 10^5).
+// Relative to the frequency, with e = 2i/d, p the library's error of pow and x that of exp:
+//   - one power each: the exponent e is rounded, or e log(theta) is (its constant, e and the product): 3 u e
+//     log(theta); then max(p, x), and u for the reciprocal of theta^e.
+//   - products of s = theta^(-2/d): s errs by 3 u (2/d) log(theta) + max(p, x) + u, and i factors s by i times that.
+//     Each product is rounded, or the power s^i is computed as one: i u + p. Starting with the position adds no
+//     rounding.
+// The product with the position is rounded: u. A float nearest to a frequency, and to its product with the position, is
+// off by 2 u.
+// Kernels that declare exact frequencies may form them in double in either way: the same with u = 2^-53, and pow and
+// exp within two units in the last place. The error is visible where a cosine or sine is near 0 (ggml's positions
+// beyond 10^5).
 double rotary_error(double position, double theta, Index i, Index d, bool float32_angle) {
   const Roundings& r = Roundings::current();
   const bool exact = r.of.frequencies == Frequencies::exact;

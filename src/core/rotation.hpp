@@ -1,4 +1,4 @@
-// Cosine and sine of an angle that does not depend on data, for every number type: references rotate with them.
+// Cosine and sine of an angle that does not depend on data, for references with every number type.
 #pragma once
 
 #include <boost/math/constants/constants.hpp>
@@ -15,8 +15,8 @@ struct Rotation {
   T cos, sin;
 };
 
-/// Reduced by quarter turns in 50 digits: no angle loses any. For Bounded, cosine and sine err by what the library in
-/// force promises of an argument that is off by `error`.
+/// Returns cosine and sine, reduced by quarter turns in 50 digits, which is accurate for every angle. For Bounded, both
+/// err by the current library's promise for an argument that is off by `error`.
 template <class T>
 Rotation<T> rotation(const Digits50& angle, [[maybe_unused]] double error = 0) {
   const Digits50 quarter = boost::math::constants::half_pi<Digits50>();

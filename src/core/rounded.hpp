@@ -1,4 +1,4 @@
-// What the operations of Bounded share: one rounding of a value with inherited errors. Internal to core.
+// Rounding of a value with inherited errors, shared by the operations of Bounded. Internal to core.
 #pragma once
 
 #include <algorithm>
@@ -7,13 +7,14 @@
 
 namespace assay::detail {
 
-/// Relative error of evaluating a bound in double, times a few.
+/// Relative error of evaluating a bound in double, with a margin.
 inline constexpr double kDoubleSlack = 0x1p-50;
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 inline double finite_or_infinite(double bound) { return bound <= DBL_MAX ? bound : kInfinity; }
 
-/// `value` with inherited errors, rounded once to `unit` of its binade; roundings on the way there err by `before` of the value.
+/// Returns `value` with inherited errors, rounded once to `unit` of its binade. Earlier roundings err by `before`,
+/// relative to the value.
 inline Bounded rounded(double value, double error, double statistical, double underflow, bool may_overflow, double unit,
                        double before = 0) {
   const double magnitude = std::fabs(value);
@@ -34,28 +35,30 @@ inline Bounded rounded(double value, double error, double statistical, double un
   return rounded(value, error, statistical, underflow, may_overflow, Roundings::current().unit);
 }
 
-/// Every number and every class is right: rounding decides between them.
+/// Returns a bound that accepts every number and every class, for results that rounding alone decides.
 inline Bounded anything() { return {0, kInfinity, kInfinity, true}; }
 
-/// A result, which has no bound where it may leave the range that a NormalRangeScope allows.
+/// Returns x, or no bound if x may leave the range that a NormalRangeScope allows.
 inline Bounded in_range(const Bounded& x) {
   return Roundings::current().leaves(std::fabs(x.value), x.error) ? anything() : x;
 }
 
-/// The accumulator holds the number as it is, and nothing flushes it.
+/// Returns whether the accumulator represents the number exactly and no flush affects it.
 bool held_exactly(double value, const Roundings& r);
 
-/// x is zero or infinite by rounding alone: another sign or class is possible.
+/// Returns whether rounding may make x zero or change its sign or class.
 inline bool sign_uncertain(const Bounded& x) { return x.error > 0 && std::fabs(x.value) <= x.error; }
 
-/// Adds what an argument that overflowed to an infinity may change: the function is finite there, `distance` away.
+/// Widens x for an argument that may have overflowed to infinity: the function has a finite value there, `distance`
+/// away.
 inline Bounded reaching(Bounded x, double distance) {
   x.error = std::max(x.error, distance);
   x.statistical = std::max(x.statistical, distance);
   return x;
 }
 
-/// x / y, `before` of it for roundings before the last, which has `unit`. (x + dx) / (y + dy) - q = (dx - q dy) / (y + dy) for q = x / y.
+/// Returns x / y; roundings before the last err by `before` (relative), the last by `unit`. (x + dx) / (y + dy) - q =
+/// (dx - q dy) / (y + dy) for q = x / y.
 inline Bounded divided(const Bounded& x, const Bounded& y, double unit, double before = 0) {
   if (y.value == 0 && (y.error > 0 || (x.value == 0 && x.error > 0))) return anything();
   const double quotient = x.value / y.value, divisor = std::fabs(y.value);
@@ -65,7 +68,7 @@ inline Bounded divided(const Bounded& x, const Bounded& y, double unit, double b
     if (ey >= divisor) return ey > 0 ? kInfinity : 0;
     return (ex + std::fabs(quotient) * ey) / (divisor - ey);
   };
-  // x / 0 is NaN or an infinity of either sign where x may vanish; x / y vanishes where y may overflow.
+  // x / 0 is NaN or an infinity of either sign if x may vanish; x / y vanishes if y may overflow.
   const bool another_class = sign_uncertain(y) || (y.value == 0 && sign_uncertain(x));
   const Bounded result = rounded(quotient, inherited(x.error, y.error), inherited(x.statistical, y.statistical),
                                  Roundings::current().underflow, x.may_overflow || y.may_overflow || another_class, unit, before);

@@ -1,4 +1,4 @@
-// A sum of which some terms have a common factor: plain terms + factor · sum of products.
+// A sum in which some terms have a common factor: plain terms + factor · sum of products.
 #pragma once
 
 #include "core/bounded.hpp"
@@ -6,7 +6,7 @@
 
 namespace assay {
 
-/// x where y is the same number evaluated in another order, the bounds being those of both.
+/// Returns x; y is the same number evaluated in another order. For Bounded, the bound holds for both.
 template <class T>
 T in_both_orders(const T& x, const T& /*y*/) {
   return x;
@@ -18,11 +18,11 @@ inline Bounded in_both_orders(const Bounded& x, const Bounded& y) {
 
 /// `ScaledSum<T> s(factor); s += x; s.scaled(a, b); s.value()` is x + factor a b + ..
 ///
-/// Correct kernels multiply either factor of each product, partial sums or the whole sum of products by the factor. One
-/// sum of all terms x and factor a b, each of these with the two roundings of a product of three, bounds every one of
-/// them: scaling a partial sum of magnitude s (computed with an error of e) costs u factor (s + e), which is the second
-/// rounding of its terms, and e of m additions carries over as factor e <= m u sum |factor a b|, which those additions
-/// were given. What overflows before it is scaled is seen by the second sum.
+/// Correct kernels multiply either factor of each product, partial sums or the whole sum of products by the factor. The
+/// sum of all terms x and factor a b, each of the latter with the two roundings of a product of three, bounds all these
+/// orders: scaling a partial sum of magnitude s (computed with an error of e) costs u factor (s + e). The part u factor
+/// s is the second rounding of its terms. The error e of m additions carries over as factor e <= m u sum |factor a b|,
+/// which the bound grants to those additions. The second sum detects overflow before scaling.
 template <class T>
 class ScaledSum {
  public:

@@ -24,10 +24,10 @@ class Shape {
   constexpr Index operator[](int axis) const { return extents_[static_cast<std::size_t>(axis)]; }
   constexpr Index& operator[](int axis) { return extents_[static_cast<std::size_t>(axis)]; }
 
-  /// Appends an innermost extent; at most kMaxRank of them (a fifth is our own bug: out of bounds).
+  /// Appends an innermost extent. More than kMaxRank extents are our own bug, and at() throws.
   constexpr void push_back(Index extent) { extents_.at(static_cast<std::size_t>(rank_++)) = extent; }
 
-  /// Product of the extents: the number of elements.
+  /// Returns the number of elements: the product of the extents.
   constexpr Index size() const {
     Index product = 1;
     for (int axis = 0; axis < rank_; ++axis) product *= (*this)[axis];
@@ -46,7 +46,7 @@ class Shape {
   int rank_ = 0;
 };
 
-/// Strides of a dense row-major tensor of this shape.
+/// Returns the strides of a dense row-major tensor of this shape.
 constexpr Shape row_major_strides(const Shape& shape) {
   Shape strides = shape;
   Index step = 1;
@@ -57,7 +57,7 @@ constexpr Shape row_major_strides(const Shape& shape) {
   return strides;
 }
 
-/// "[2, 3]"
+/// Formats as "[2, 3]".
 inline std::string to_string(const Shape& shape) {
   std::string text = "[";
   for (int axis = 0; axis < shape.rank(); ++axis)

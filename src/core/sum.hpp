@@ -1,5 +1,5 @@
-// The sum of a reference: one name for every number type, so that a type may know more about sums than
-// about single additions (Bounded does: bounded.hpp).
+// The sum of a reference: one name for every number type, so that a type can treat sums differently from single
+// additions, as Bounded does (bounded.hpp).
 #pragma once
 
 namespace assay {
@@ -12,7 +12,7 @@ class Sum {
     total_ = total_ + term;
     return *this;
   }
-  /// The terms of another sum follow.
+  /// Appends the terms of another sum.
   Sum& operator+=(const Sum& other) { return *this += other.total_; }
   T value() const { return total_; }
 

@@ -11,7 +11,7 @@ struct Run {
   std::uintptr_t end;
 };
 
-/// Byte runs of a view whose innermost stride is 1 (or whose innermost extent is 1), sorted by address.
+/// Returns the byte runs of a view whose innermost stride or extent is 1, sorted by address.
 std::vector<Run> runs_of(std::uintptr_t base, const Shape& shape, const Shape& strides, std::size_t bytes) {
   const int inner = shape.rank() - 1;
   std::vector<Run> runs;
@@ -38,7 +38,7 @@ bool unit_inner(const Shape& shape, const Shape& strides) {
 }  // namespace
 
 bool self_overlap(const Shape& shape, const Shape& strides) {
-  // Sort axes by stride; each must step past everything the smaller ones reach.
+  // Sort axes by stride. Each stride must exceed the reach of all axes with smaller strides.
   std::vector<std::pair<Index, Index>> axes;  // stride, extent
   for (int axis = 0; axis < shape.rank(); ++axis) {
     if (shape[axis] == 0) return false;

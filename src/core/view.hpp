@@ -10,9 +10,9 @@
 
 namespace assay {
 
-/// Non-owning strided view. `data()` is the address of element (0, ..., 0) in the memory space of the
-/// device the tensor lives on: dereference it only for host tensors. Strides are in elements and not
-/// negative. A view of no elements may have a null address.
+/// Non-owning strided view. `data()` is the address of element (0, ..., 0) in the memory space of the tensor's device:
+/// dereference it only for host tensors. Strides are in elements and not negative. An empty view may have a null
+/// address.
 template <class T>
 class View {
  public:
@@ -48,21 +48,22 @@ class View {
     return data_[i * strides_[0] + j * strides_[1] + k * strides_[2] + l * strides_[3]];
   }
 
-  /// The same elements with the two axes of a matrix exchanged: element (i, j) of the result is (j, i) here.
+  /// Returns the same elements with the two axes of a matrix exchanged: element (i, j) of the result is element (j, i)
+  /// of this view.
   constexpr View transposed() const {
     return {data_, Shape{shape_[1], shape_[0]}, Shape{strides_[1], strides_[0]}};
   }
-  /// A vector of n elements seen as an [n, 1] matrix.
+  /// Returns a vector of n elements as an [n, 1] matrix.
   constexpr View column() const { return {data_, Shape{shape_[0], 1}, Shape{strides_[0], 1}}; }
 
-  /// Distance in elements from the first to one past the last element reached (0 if there is none).
+  /// Returns the distance in elements from the first to one past the last element reached (0 for an empty view).
   constexpr Index extent() const {
     if (size() == 0) return 0;
     Index last = 0;
     for (int axis = 0; axis < rank(); ++axis) last += (shape_[axis] - 1) * strides_[axis];
     return last + 1;
   }
-  /// Dense row-major without gaps (extents of 1 may have any stride).
+  /// Returns whether the view is dense row-major without gaps (extents of 1 may have any stride).
   constexpr bool contiguous() const {
     Index step = 1;
     for (int axis = rank() - 1; axis >= 0; --axis) {
@@ -78,13 +79,13 @@ class View {
   Shape strides_{};
 };
 
-/// A view whose element type is data: a tensor that kernels store as float32, float16 or bfloat16.
+/// A view whose element type is known at run time: float32, float16 or bfloat16.
 class StorageView {
  public:
   constexpr StorageView() = default;
   constexpr StorageView(DType dtype, void* data, const Shape& shape, const Shape& strides)
       : dtype_(dtype), bytes_(static_cast<std::byte*>(data), shape, strides) {}
-  /// A view of floats is one of them.
+  /// Converts from a view of floats.
   template <class T>
     requires std::is_same_v<std::remove_const_t<T>, float>
   constexpr StorageView(const View<T>& view)  // NOLINT(google-explicit-constructor)
@@ -100,7 +101,7 @@ class StorageView {
   constexpr Index size() const { return bytes_.size(); }
   constexpr Index extent() const { return bytes_.extent(); }
   constexpr bool contiguous() const { return bytes_.contiguous(); }
-  /// Typed view; T must be what dtype() says.
+  /// Returns a typed view; T must match dtype().
   template <class T>
   View<T> as() const {
     return {static_cast<T*>(data()), shape(), strides()};
@@ -111,7 +112,7 @@ class StorageView {
   View<std::byte> bytes_;  // shape and strides count elements
 };
 
-/// Bytes of one element.
+/// Returns the bytes of one element.
 template <class T>
 constexpr std::size_t element_bytes(const View<T>&) {
   return sizeof(T);
@@ -124,8 +125,8 @@ concept AnyView = requires(const V& v) {
   v.strides();
 };
 
-/// True for a matrix (or vector) whose rows are dense and do not overlap: inner stride 1 and leading
-/// dimension at least the width. Extents of at most 1 may have any stride.
+/// Returns whether the rows of a matrix (or vector) are dense and do not overlap: inner stride 1 and leading dimension
+/// at least the width. Extents of at most 1 may have any stride.
 template <AnyView V>
 constexpr bool row_major(const V& v) {
   const int inner = v.rank() - 1;
@@ -139,15 +140,15 @@ constexpr bool row_major(const V& v) {
   return true;
 }
 
-/// True where two different indices of the view reach the same element (a broadcast or too small a stride).
+/// Returns whether two different indices of the view reach the same element (a broadcast or too small a stride).
 bool self_overlap(const Shape& shape, const Shape& strides);
 
-/// True where the two strided address sets share a byte. Exact for rows with unit inner stride;
-/// otherwise address ranges that intersect count as an overlap.
+/// Returns whether two strided address sets share a byte. Exact for rows with unit inner stride; otherwise intersecting
+/// address ranges count as an overlap.
 bool overlap(std::uintptr_t x, const Shape& x_shape, const Shape& x_strides, std::size_t x_bytes,
              std::uintptr_t y, const Shape& y_shape, const Shape& y_strides, std::size_t y_bytes);
 
-/// True where views x and y share memory.
+/// Returns whether views x and y share memory.
 template <AnyView V, AnyView W>
 bool overlap(const V& x, const W& y) {
   const auto x_begin = reinterpret_cast<std::uintptr_t>(x.data());

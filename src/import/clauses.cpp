@@ -50,7 +50,7 @@ std::string Clause::path() const {
 std::vector<Clause> clauses(const Node& document) {
   std::vector<Key> keys;
   std::vector<Clause> found;
-  for (const auto& [key, value] : document.entries()) {  // the top must be a map
+  for (const auto& [key, value] : document.entries()) {  // the document must be a map
     keys.assign(1, {key.value});
     walk(value, keys, found);
   }

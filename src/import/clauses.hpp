@@ -10,7 +10,7 @@
 
 namespace assay::import {
 
-/// One step of a path: the key of a map's entry, or the number of a list's item.
+/// One step of a path: the key of a map's entry, or the index of a list's item.
 struct Key {
   std::string name;
   bool item = false;
@@ -23,17 +23,17 @@ struct Key {
 /// One value: a scalar, or a map or list without entries.
 /// Values are counted, not keys, and an alias once for each path to it: what is carried over and what is not add up.
 struct Clause {
-  std::vector<Key> keys;  ///< from the top: equations, softmax, invariants, 0
+  std::vector<Key> keys;  ///< outermost first: equations, softmax, invariants, 0
   contract::model::Place at;
-  std::string text;    ///< of a scalar, on one line: runs of blanks and line breaks are one blank
-  bool empty = false;  ///< null, blank, or nothing in it
+  std::string text;    ///< scalar on one line: runs of blanks and line breaks become one blank
+  bool empty = false;  ///< null, blank, or without entries
 
-  /// "equations.softmax.invariants[0]"
+  /// Returns the path, such as "equations.softmax.invariants[0]".
   std::string path() const;
 };
 
-/// All of them in the file's order; what an alias refers to counts wherever the alias stands. Throws InputError for
-/// keys given twice, and for documents that nest, or repeat themselves, without end.
+/// Returns all clauses in the file's order; the target of an alias is repeated at each use. Throws InputError for
+/// repeated keys, and for documents with unbounded nesting or expansion.
 std::vector<Clause> clauses(const contract::Node& document);
 
 }  // namespace assay::import

@@ -9,7 +9,7 @@
 namespace assay::import {
 namespace {
 
-/// Lower-case, where that is a name that contracts allow.
+/// Returns the text in lower case if contracts allow it as a name.
 std::optional<std::string> name_from(std::string text) {
   text = lower(std::move(text));
   const bool limit = text.ends_with("_min") || text.ends_with("_max");
@@ -20,7 +20,7 @@ bool number(const std::string& text) {
   return !text.empty() && text.size() < 7 && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// "n", "{M×K}", "{n x 3}": the extents; none where one of them is no name or number.
+/// Returns the extents of "n", "{M×K}" or "{n x 3}"; empty if one is neither a name nor a number.
 std::optional<std::vector<std::string>> shape_from(const std::string& text) {
   static const std::regex braces(R"(\{(.*)\})"), times("\\s*(?:×|\\s[x*]\\s|\\*)\\s*");
   std::smatch inner;
@@ -44,7 +44,7 @@ Declared::Dim* find_dim(Declared& declared, const std::string& name) {
   return found == declared.dims.end() ? nullptr : &*found;
 }
 
-/// Declares a tensor and its dims; false where a name already means something else.
+/// Declares a tensor and its dims. Returns false if a name already has another meaning.
 bool add_tensor(Declared& declared, const std::string& written, const std::string& exponent, bool output) {
   const auto name = name_from(written);
   const auto shape = shape_from(exponent);

@@ -1,5 +1,4 @@
-// What a published contract says of domains in mathematical notation, as far as it can be told: "A ∈ ℝ^{M×K}, x in R^n,
-// n ≥ 1".
+// Parses the mathematical notation of domains in published contracts: "A ∈ ℝ^{M×K}, x in R^n, n ≥ 1".
 #pragma once
 
 #include <string>
@@ -7,7 +6,7 @@
 
 namespace assay::import {
 
-/// In lower-case letters, with '_' for '-'.
+/// Returns the text in lower case, with '_' for '-'.
 std::string lower(std::string text);
 
 struct KnownTensor {
@@ -16,7 +15,7 @@ struct KnownTensor {
   bool output = false;
 };
 
-/// Tensors and dims that domains declare.
+/// Tensors and dims declared by domains.
 struct Declared {
   std::vector<KnownTensor> tensors;
   struct Dim {
@@ -24,8 +23,8 @@ struct Declared {
   };
   std::vector<Dim> dims;
 
-  /// Adds what a domain (of inputs) or codomain (of the output) says. Gives the parts that it could not tell; where
-  /// there are none, everything in the text is in the declarations. Names become lower-case.
+  /// Adds the declarations of a domain (of inputs) or codomain (of the output). Returns the parts that were not
+  /// understood; if there are none, the declarations cover the whole text. Names become lower case.
   std::vector<std::string> add(const std::string& text, bool output);
 };
 

@@ -13,9 +13,9 @@
 namespace assay::import {
 namespace {
 
-constexpr std::size_t kLongestText = 1000;  // that the loader takes
+constexpr std::size_t kLongestText = 1000;  // limit of the loader
 
-/// Why values under a key of the published format have no place in ours, by the longest path that matches.
+/// Returns why values under a key of the published format have no counterpart, by the longest path that matches.
 std::string reason(const std::vector<Key>& keys) {
   static const std::map<std::string, std::string, std::less<>> reasons{
       {"metadata", "about the file, not the operation: version control keeps it"},
@@ -69,7 +69,7 @@ class Importer {
   Skeleton finish() && { return std::move(out_); }
 
  private:
-  /// The code of the published ids, "SM" in FALSIFY-SM-001, where they have one; otherwise the operation's name.
+  /// Returns the code of the published ids, "SM" in FALSIFY-SM-001, or else the operation's name.
   std::string code(const std::vector<Clause>& all) const {
     static const std::regex id("FALSIFY-([A-Z][A-Z0-9]*(?:-[A-Z][A-Z0-9]*)*)-[0-9]{3}");
     std::smatch match;
@@ -83,7 +83,7 @@ class Importer {
     return text;
   }
 
-  /// Equations are a map from names, or a list with `id`s. Names that are given twice get numbers behind them.
+  /// Equations are a map from names, or a list with `id`s. Repeated names get a number appended.
   void name_equations(const std::vector<Clause>& all) {
     const auto id_of = [&](const Key& key) {
       const auto found = std::ranges::find_if(all, [&](const Clause& c) {
@@ -103,7 +103,8 @@ class Importer {
     }
   }
 
-  /// Puts a value where it belongs. Gives its path there; or nothing, with `why` changed where more can be said.
+  /// Puts a value in its place in the skeleton and returns its path there. Returns an empty path if it has no place,
+  /// and makes `why` more specific if possible.
   std::string carry(const std::vector<Key>& keys, const std::string& text, std::string& why) {
     if (text.size() > kLongestText) {
       why = fmt::format("it has {} characters, and texts of contracts at most {}", text.size(), kLongestText);
@@ -189,9 +190,9 @@ class Importer {
   }
 
   Skeleton out_;
-  std::map<Key, std::string> equations_;  ///< names, by where they were published
+  std::map<Key, std::string> equations_;  ///< names, by published key
   std::set<std::string> ids_;
-  std::map<std::pair<Key, Key>, std::size_t> indices_;  ///< of an obligation, by where it was published
+  std::map<std::pair<Key, Key>, std::size_t> indices_;  ///< index of an obligation, by published keys
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A published provable-contracts YAML (github.com/paiml/provable-contracts) as a skeleton of ours. Every value of the
+// Converts a published provable-contracts YAML (github.com/paiml/provable-contracts) to a skeleton. Every value of the
 // file is either carried over or listed with the reason why not; none is dropped silently.
 #pragma once
 
@@ -10,23 +10,22 @@
 
 namespace assay::import {
 
-/// What became of one value.
+/// Result for one value.
 struct Fate {
   Clause clause;
   bool carried = false;
-  std::string note;  ///< where it is now, "falsify[3].claim"; or why it is nowhere
+  std::string note;  ///< new path, "falsify[3].claim", or the reason why there is none
 };
 
 struct Imported {
   Skeleton skeleton;
-  std::vector<Fate> fates;  ///< of every value, in the file's order
+  std::vector<Fate> fates;  ///< results for all values, in the file's order
 };
 
-/// `op` names the operation. Throws InputError where the text is no YAML, or no contract of that format.
+/// `op` names the operation. Throws InputError if the text is not YAML or not a contract of that format.
 Imported import_published(const std::string& text, const std::string& label, const std::string& op);
 
-/// "softmax-kernel-v1" -> "softmax": the name of a published file as one that contracts allow; empty where it cannot
-/// be.
+/// Converts the name of a published file to an operation's name, "softmax-kernel-v1" to "softmax"; empty if impossible.
 std::string op_from(const std::string& stem);
 
 }  // namespace assay::import

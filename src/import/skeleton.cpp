@@ -11,7 +11,7 @@
 namespace assay::import {
 namespace {
 
-/// A YAML scalar in double quotes, or TODO.
+/// Returns a YAML scalar in double quotes, or TODO.
 std::string scalar(const std::string& text) {
   if (text.empty()) return "TODO";
   std::string quoted = "\"";
@@ -35,7 +35,7 @@ void dims_and_tensors(std::string& yaml, const Declared& declared) {
     yaml += "  output: TODO\n";
 }
 
-/// A list of clauses that say something in words and check nothing yet.
+/// Writes a list of clauses that have a wording but no check yet.
 void conditions(std::string& yaml, const Skeleton& skeleton, const std::vector<std::string>& words, bool before) {
   auto out = std::back_inserter(yaml);
   if (before && words.empty()) return;
@@ -48,7 +48,7 @@ void conditions(std::string& yaml, const Skeleton& skeleton, const std::vector<s
   }
 }
 
-/// The number behind the last id that is taken, and so on: ids stay unique.
+/// Returns the number after the last id in use, so that new ids are unique.
 int first_free(const Skeleton& skeleton) {
   int last = 0;
   const std::string prefix = "FALSIFY-" + skeleton.code + "-";

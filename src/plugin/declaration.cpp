@@ -16,20 +16,20 @@
 namespace assay::plugin {
 namespace {
 
-/// One key. A row here is all that a new one needs: reading, writing, help, `assay explain` and the README follow.
+/// One key. A new key needs only a row here: parsing, output, help, `assay explain` and the README follow.
 struct Key {
   std::string_view name;
-  std::string_view values;  ///< as the help shows them
+  std::string_view values;  ///< values, as in the help
   std::string_view says;
   std::function<std::string(const Declaration&)> get;
-  /// False where the text is no value of the key.
+  /// Sets the value. Returns false if the text is not a value of the key.
   std::function<bool(Declaration&, std::string_view)> set;
-  std::vector<std::string_view> words{};  ///< those of `values`, for suggestions
+  std::vector<std::string_view> words{};  ///< the words of `values`, for suggestions
 };
 
 std::string joined(const std::vector<std::string_view>& words) { return fmt::to_string(fmt::join(words, "|")); }
 
-/// The texts of the table live as long as it.
+/// Keeps a text of the table alive as long as the table.
 std::string_view kept(std::string text) {
   static std::deque<std::string> texts;
   return texts.emplace_back(std::move(text));
@@ -38,7 +38,7 @@ std::string_view kept(std::string text) {
 template <class E>
 using Words = std::vector<std::pair<E, std::string_view>>;
 
-/// A key of words; `of` gives the member that holds its value.
+/// Makes a key whose values are words; `of` returns the member that holds its value.
 template <class E, class Of>
 Key choice(std::string_view name, std::string_view says, Words<E> table, Of of) {
   std::vector<std::string_view> words;

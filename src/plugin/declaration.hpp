@@ -1,4 +1,4 @@
-// What a kernel of others declares about itself: text on the command line, in replay files and from the library.
+// Declarations of a foreign kernel: text on the command line, in replay files and from the library.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace assay::plugin {
 
-/// Bounds follow from it (core/arithmetic.hpp). The default is plain float32 on the host with the C library's
+/// Bounds are derived from it (core/arithmetic.hpp). The default is plain float32 on the host with the C library's
 /// functions.
 struct Declaration {
   Arithmetic arithmetic{};
@@ -22,21 +22,21 @@ struct Declaration {
   std::vector<std::string> rejects{};  ///< tensors, params and dims whose forbidden values the kernel refuses
 };
 
-/// What can be declared, in the order of the table that reads it.
+/// The keys of declarations, in the order of the table that parses them.
 struct DeclarationKey {
   std::string_view name, values, says;
-  std::string usual;  ///< the value where nothing is declared
+  std::string usual;  ///< default value
 };
 const std::vector<DeclarationKey>& declaration_keys();
 
-/// The keys and their values, for a help text.
+/// Returns the keys and their values, for a help text.
 std::string_view declaration_help();
 
 /// Applies "accumulator=f32,inputs=tf32,..." to `declaration`; empty text changes nothing. `where` begins messages.
-/// Throws InputError for a key or a value that is none, or a key given twice.
+/// Throws InputError for an unknown key or value, or a repeated key.
 void declare(Declaration& declaration, std::string_view text, const std::string& where);
 
-/// Text from which declare() makes the same; empty for the default.
+/// Returns text from which declare() makes the same declaration; empty for the default.
 std::string to_text(const Declaration& declaration);
 
 }  // namespace assay::plugin

@@ -27,13 +27,13 @@ DLDataType dlpack_type(DType dtype) {
   return {kDLOpaqueHandle, bits, 1};
 }
 
-/// To a kernel on cuda-host it is a CUDA device.
+/// Returns the DLPack device. For a kernel on cuda-host it is a CUDA device.
 DLDevice dlpack_device(const Device& device) {
   const bool cuda = device.backend() == Backend::cuda || device.backend() == Backend::cuda_host;
   return {cuda ? kDLCUDA : kDLCPU, 0};
 }
 
-/// Extents of every tensor, in places that do not move.
+/// Extents of a tensor at a stable address.
 struct Extents {
   explicit Extents(const Shape& shape) {
     for (int axis = 0; axis < shape.rank(); ++axis) values[axis] = shape[axis];
@@ -41,7 +41,7 @@ struct Extents {
   std::int64_t values[Shape::kMaxRank] = {};
 };
 
-/// Names as C sees them: the views of the descriptors are literals, but nothing says that they end in 0.
+/// Returns the names as C strings: the views of the descriptors need not end in 0.
 template <class Infos>
 std::vector<std::string> names_of(const Infos& infos) {
   std::vector<std::string> names;

@@ -36,7 +36,8 @@ double arithmetic(char sign, double a, double b, bool whole) {
   }
 }
 
-/// Params are floats: one that is to equal a real number equals the nearest float.
+/// Returns whether the numbers are equal. Params are floats, so a param equals a real number if it is the nearest
+/// float.
 bool equal(double a, double b) { return a == b || static_cast<float>(a) == static_cast<float>(b); }
 
 bool compare(std::string_view sign, double a, double b, bool whole) {
@@ -164,7 +165,7 @@ class Reader {
     fail();
   }
 
-  /// "[64, 128]"; "(64; 128)", which needs no quotes in a list of YAML, is the same.
+  /// Parses "[64, 128]" or "(64; 128)", which needs no quotes in a YAML list.
   Truth member(const Expression& of) {
     const bool square = accept("[");
     if (!square) expect("(");

@@ -19,7 +19,7 @@ class Node;
 
 namespace assay::plugin {
 
-/// What expressions are about. Without tensors, those of them count as 0.
+/// Values that expressions refer to. Without tensors, functions of tensors give 0.
 struct Scope {
   std::span<const Index> dims;
   std::span<const double> params;
@@ -28,21 +28,21 @@ struct Scope {
 inline Scope scope_of(const Call& call) { return {call.dims, call.params, call.tensors}; }
 
 struct Expression {
-  std::function<double(const Scope&)> value;  ///< NaN: a division by 0
+  std::function<double(const Scope&)> value;  ///< NaN for a division by 0
   std::string text;
-  bool whole = true;  ///< its values are whole numbers
+  bool whole = true;  ///< all its values are whole numbers
   bool reads_tensors = false;
 };
 
 struct Condition {
   std::function<bool(const Scope&)> holds;
   std::string text;
-  std::vector<int> dims, params;    ///< that it mentions
-  std::vector<Expression> numbers;  ///< compared or listed: values at which it may begin to hold
-  bool lists = false;               ///< it has a list of values
+  std::vector<int> dims, params;    ///< dims and params it mentions
+  std::vector<Expression> numbers;  ///< numbers it compares or lists: candidates where it may begin to hold
+  bool lists = false;               ///< contains a list of values
 };
 
-/// Reads the node's text. Throws InputError at its place where it is no `what`.
+/// Parses the node's text. Throws InputError at its position if it is not a `what`.
 Expression read_expression(const OpDescriptor& op, const contract::Node& node, std::string_view what = "number");
 Condition read_condition(const OpDescriptor& op, const contract::Node& node);
 

@@ -26,16 +26,16 @@ constexpr std::string_view kAdvice =
     "own, say which in a "
     "shim and give it by --shim FILE";
 
-/// Rounding mode and treatment of subnormals of this thread: what a called function must leave alone.
+/// Rounding mode and subnormal handling of this thread, which a called function must preserve.
 struct Controls {
   int rounding = std::fegetround();
 #if defined(__x86_64__)
-  unsigned sse = _mm_getcsr() & ~0x3fu;  // without the flags of exceptions
+  unsigned sse = _mm_getcsr() & ~0x3fu;  // without the exception flags
 #endif
   friend bool operator==(const Controls&, const Controls&) = default;
 };
 
-/// Restores the floating-point environment of the caller, whatever the kernel does to it.
+/// Restores the caller's floating-point environment after a kernel that may change it.
 class KeptEnvironment {
  public:
   KeptEnvironment() { std::fegetenv(&environment_); }
@@ -50,7 +50,7 @@ class KeptEnvironment {
   Controls controls_;
 };
 
-/// Only what has values that the contract forbids can be rejected.
+/// Throws unless each name has values that the contract forbids, because only such values can be rejected.
 void expect_rejectable(const OpDescriptor& op, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     const auto tensor = std::ranges::find(op.tensors, name, &TensorInfo::name);
@@ -115,7 +115,7 @@ ForeignKernel::ForeignKernel(const OpDescriptor& op, Source source) : op_(op), s
 }
 
 void ForeignKernel::read_shader() {
-  const ShaderRunner& runner = shader_runner();  // first: nothing else matters without it
+  const ShaderRunner& runner = shader_runner();  // first, because nothing else matters without a runner
   source_.symbol = "main";
   map_ = ShaderMap::read(op_, source_.shim, source_.shim_name);
   module_ = ShaderModule::read(source_.library);

@@ -1,5 +1,5 @@
-// A kernel that is not ours: a function of a shared library, by the interface of assay/plugin.h or through a shim; or a
-// Vulkan shader with its map.
+// A foreign kernel: a function of a shared library, with the interface of assay/plugin.h or through a shim; or a Vulkan
+// shader with its map.
 #pragma once
 
 #include <memory>
@@ -17,17 +17,18 @@
 
 namespace assay::plugin {
 
-/// Everything that names a foreign kernel: what the command line gives and replay files hold.
+/// Identifies a foreign kernel, from the command line or a replay file.
 struct Source {
   std::string library;    ///< path of the file
-  std::string symbol;     ///< its function
-  std::string shim_name;  ///< file of the shim, as messages name it; empty where there is none
+  std::string symbol;     ///< the function
+  std::string shim_name;  ///< file name of the shim in messages; empty if there is no shim
   std::string shim;       ///< text of the shim
-  std::string declared;   ///< as declare() reads it
+  std::string declared;   ///< declarations as text for declare()
   bool shader = false;    ///< `library` is a SPIR-V module, `symbol` its entry point, and the shim a map of it
 };
 
-/// A kernel fails in a way that plugin.h defines: it returns ASSAY_FAILED or gives a reason, or it leaves the floating-point environment changed.
+/// Failure of a kernel that plugin.h defines: it returns ASSAY_FAILED or gives a reason, or it leaves the
+/// floating-point environment changed.
 struct ReportedError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -35,18 +36,18 @@ struct ReportedError : std::runtime_error {
 /// "foreign/<file of the library>/<symbol>"
 std::string id_of(const Source& source);
 
-/// Holds what its kernel() points to. The library is opened by the first call, never by the constructor: that call must
-/// happen in a process of its own.
+/// Owns everything that its kernel() refers to. The first call opens the library, the constructor never does: that call
+/// must run in a separate process.
 class ForeignKernel {
  public:
-  /// Throws InputError where the shim or the declarations are not well formed for this operation.
+  /// Throws InputError if the shim or the declarations are not valid for this operation.
   ForeignKernel(const OpDescriptor& op, Source source);
   ForeignKernel(const ForeignKernel&) = delete;
   ForeignKernel& operator=(const ForeignKernel&) = delete;
 
   const Kernel& kernel() const { return kernel_; }
   const Source& source() const { return source_; }
-  /// What its shim declares; `Source::declared` holds it only where it was added there.
+  /// Returns the declarations of its shim; `Source::declared` includes them only if added there.
   std::string_view declared_by_shim() const { return shim_ ? std::string_view(shim_->declares) : std::string_view(); }
 
  private:

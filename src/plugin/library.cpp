@@ -9,7 +9,7 @@
 namespace assay::plugin {
 
 Library::Library(std::string path) : path_(std::move(path)) {
-  // With a slash in it the loader searches nowhere else.
+  // A path with a slash makes the loader search nowhere else.
   std::error_code error;
   const std::string file = std::filesystem::absolute(path_, error).string();
   handle_ = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -1,4 +1,4 @@
-// A shared library, opened. Only in processes that kernels run in: opening runs its constructors.
+// An open shared library. Only for processes that run kernels: opening runs its constructors.
 #pragma once
 
 #include <string>
@@ -7,15 +7,15 @@ namespace assay::plugin {
 
 class Library {
  public:
-  /// Opens the file with all its symbols resolved. Throws InputError where the loader cannot, with the loader's reason.
+  /// Opens the file and resolves all its symbols. Throws InputError with the loader's reason on failure.
   explicit Library(std::string path);
-  ~Library() = default;  // stays open: threads of its own may still run its code
+  ~Library() = default;  // stays open: threads of the library may still run its code
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
 
-  /// Address of an exported symbol; null where there is none.
+  /// Returns the address of an exported symbol, or null.
   void* find(const std::string& symbol) const;
-  /// The same; throws InputError where there is none.
+  /// Returns the address of an exported symbol. Throws InputError if there is none.
   void* require(const std::string& symbol) const;
 
  private:

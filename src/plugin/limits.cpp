@@ -8,12 +8,12 @@
 namespace assay::plugin {
 namespace {
 
-/// Rounds over all conditions: those that share a dim may undo each other's repairs.
+/// Rounds over all conditions: conditions that share a dim may undo each other's repairs.
 constexpr int kRounds = 24;
-/// As far from a dim's value is looked for another; beyond, at the numbers of the condition.
+/// Search distance around a dim's value. Farther values are only tried at the numbers of the condition.
 constexpr Index kNear = 1024;
-/// Extents at which kernels break. A limit moves half of the dims to one of them, else most would stand at the limit
-/// itself.
+/// Extents at which kernels often break. A condition moves half of the dims to one of them; otherwise most dims would
+/// be exactly at its limit.
 constexpr Index kUsual[] = {1,  2,  3,  5,   8,   15,  16,  17,  31,  32,  33,  48,  63,
                             64, 65, 96, 100, 127, 128, 129, 192, 256, 257, 320, 512, 1024};
 
@@ -34,7 +34,7 @@ Index step_of(const OpDescriptor& op, std::size_t dim, const std::vector<Index>&
                               : std::max<Index>(1, dims[static_cast<std::size_t>(info.multiple_of)]);
 }
 
-/// Raises or lowers each dim to what the contract admits.
+/// Rounds each dim to the nearest value that the contract admits.
 void make_admissible(const OpDescriptor& op, std::vector<Index>& dims) {
   for (std::size_t d = 0; d < dims.size(); ++d) {
     const Index step = step_of(op, d, dims), least = (op.dims[d].min + step - 1) / step * step;
@@ -53,7 +53,7 @@ bool admits_param(const ParamInfo& info, double value) {
   return value >= info.min && value <= info.max && (!info.integer || value == std::floor(value));
 }
 
-/// Values for a dim in order of preference.
+/// Returns values for a dim in order of preference.
 std::vector<double> values_for_dim(const Condition& condition, const Scope& scope, Index now, Sequence& random) {
   std::vector<double> listed, far;
   for (const Expression& number : condition.numbers)
@@ -150,7 +150,7 @@ bool Requirements::repair_together(const Condition& condition, std::vector<Index
                                    std::uint64_t seed) const {
   Sequence random{seed};
   std::vector<int> changing = condition.dims;
-  for (const int d : condition.dims)  // query heads decide with those that they share
+  for (const int d : condition.dims)  // query heads are chosen together with the key-value heads they share
     for (std::size_t other = 0; other < dims.size(); ++other)
       if (op_->dims[other].multiple_of == d ||
           op_->dims[static_cast<std::size_t>(d)].multiple_of == static_cast<int>(other))

@@ -1,5 +1,5 @@
-// What a shim requires of calls (`requires: [d in [64, 128], k % 8 == 0]`): which it takes, and which of those is near
-// another.
+// Requirements of a shim on calls (`requires: [d in [64, 128], k % 8 == 0]`): tests calls, and repairs those that
+// violate them.
 #pragma once
 
 #include <memory>
@@ -17,19 +17,20 @@ class Requirements {
   Requirements(const OpDescriptor& op, std::vector<Condition> conditions, bool nonempty)
       : op_(&op), conditions_(std::move(conditions)), nonempty_(nonempty) {}
 
-  /// A condition is about this param.
+  /// Returns whether a condition mentions this param.
   bool mentions(int param) const;
-  /// Dims of which a list says the values.
+  /// Returns the dims whose values a list gives.
   std::vector<int> listed() const;
   bool any() const { return nonempty_ || !conditions_.empty(); }
-  /// The condition that does not hold.
+  /// Returns the condition that does not hold.
   std::optional<std::string> refuse(std::span<const Index> dims, std::span<const double> params) const;
-  /// As Limits::repair (runtime/registry.hpp): what holds already stays, a dim moves as little as needed, except that
-  /// the values of a list have equal chances, and that a dim becomes 0 only where nothing else holds.
+  /// Like Limits::repair (runtime/limits.hpp): keeps values that satisfy the conditions and moves a dim as little as
+  /// possible. Exceptions: all values of a list are equally likely, and a dim becomes 0 only if no other value
+  /// satisfies the condition.
   bool repair(std::vector<Index>& dims, std::vector<double>& params, std::uint64_t seed) const;
 
  private:
-  /// By one dim or param; else by all that it mentions.
+  /// Repairs one condition by changing one dim or param, or else all that it mentions.
   bool repair(const Condition& condition, std::vector<Index>& dims, std::vector<double>& params,
               std::uint64_t seed) const;
   bool repair_together(const Condition& condition, std::vector<Index>& dims, std::vector<double>& params,
@@ -37,7 +38,7 @@ class Requirements {
 
   const OpDescriptor* op_;
   std::vector<Condition> conditions_;
-  bool nonempty_;  ///< no tensor without elements
+  bool nonempty_;  ///< tensors without elements are not allowed
 };
 
 }  // namespace assay::plugin

@@ -12,7 +12,7 @@
 namespace assay::plugin {
 namespace {
 
-// Of the SPIR-V specification, 2.3 and 3: what an interface is told from.
+// SPIR-V specification, 2.3 and 3: the instructions that define an interface.
 constexpr std::uint32_t kMagic = 0x07230203;
 enum Op : std::uint32_t { kEntryPoint = 15, kTypePointer = 32, kVariable = 59, kDecorate = 71, kMemberDecorate = 72 };
 enum Decoration : std::uint32_t { kBinding = 33, kDescriptorSet = 34, kOffset = 35 };
@@ -23,9 +23,9 @@ std::string_view text_of(const std::uint32_t* words, std::size_t count) {
   return {text, strnlen(text, count * sizeof *words)};
 }
 
-/// Facts of the module as they are met; what refers to what is put together at the end.
+/// Facts collected from the module; references are resolved at the end.
 struct Facts {
-  std::map<std::uint32_t, std::uint32_t> pointees, struct_bytes;  ///< by id of a pointer type, and of a struct type
+  std::map<std::uint32_t, std::uint32_t> pointees, struct_bytes;  ///< by id of the pointer type, and of the struct type
   std::uint32_t push_pointer = 0;
 
   void add(const std::uint32_t* at, std::uint32_t length, ShaderModule& module) {

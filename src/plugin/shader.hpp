@@ -1,14 +1,14 @@
-// A Vulkan compute shader of others: a SPIR-V file, and a map that says how it takes a call of a contract.
+// A foreign Vulkan compute shader: a SPIR-V file, and a map from a call of a contract to its interface.
 //
 //     bindings: {x: 0, weight: 1, y: 2}          # tensor: its binding in set 0
 //     push: [rows, n, {param: eps, as: float}]   # push constants, 4 bytes each, in the shader's order
 //     groups: [(rows + 63) / 64, 1, 1]           # workgroups: whole numbers (expression.hpp)
 //     specialization: [64]                       # constants with the ids 0, 1, ...
-//     requires: [dense rows, "n % 4 == 0"]       # what it takes, as in a shim
+//     requires: [dense rows, "n % 4 == 0"]       # limits of the shader, as in a shim
 //
 // Push constants are written like the arguments of a shim (shim.hpp): dims, params, strides, numbers and constants,
-// int32 or float. Each buffer begins at its tensor's first element and holds its strides; every tensor has one, and
-// f16, bf16 and u8 lie in it as they are. The entry point is `main`.
+// int32 or float. Every tensor has a buffer, which begins at the tensor's first element and has the tensor's strides;
+// f16, bf16 and u8 are not converted. The entry point is `main`.
 #pragma once
 
 #include <array>
@@ -23,42 +23,42 @@
 
 namespace assay::plugin {
 
-/// What a module says of its interface.
+/// Interface of a module.
 struct ShaderModule {
   std::vector<std::uint32_t> words;
-  bool has_main = false;                                                    ///< a compute entry point of this name
-  std::map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> places;  ///< of variables: set and binding
-  std::uint32_t push_bytes = 0;                                             ///< that its push constants take
+  bool has_main = false;                                                    ///< has a compute entry point `main`
+  std::map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> places;  ///< set and binding of each variable
+  std::uint32_t push_bytes = 0;                                             ///< size of its push constants
 
-  /// Throws InputError where the file cannot be read or is no SPIR-V.
+  /// Throws InputError if the file cannot be read or is not SPIR-V.
   static ShaderModule read(const std::string& path);
 };
 
 struct ShaderMap {
   std::vector<int> tensors;  ///< by binding
-  Shim push;                 ///< its arguments and what it requires
+  Shim push;                 ///< push constants as arguments, and requirements
   std::vector<Expression> groups;
   std::vector<std::uint32_t> specialization;
 
-  /// Reads a map for this operation; messages call its file `label`. Throws InputError with file:line:column.
+  /// Parses a map for this operation; messages name its file `label`. Throws InputError with file:line:column.
   static ShaderMap read(const OpDescriptor& op, const std::string& text, const std::string& label);
 
-  /// Throws InputError where the module has other bindings or more push constants than the map names.
+  /// Throws InputError if the module has other bindings or more push constants than the map names.
   void expect(const OpDescriptor& op, const ShaderModule& module, const std::string& file,
               const std::string& label) const;
 
-  /// Why the shader cannot take the call.
+  /// Returns why the shader cannot take the call.
   std::optional<std::string> refuse(const OpDescriptor& op, const Call& call) const;
 };
 
-/// What runs shaders and tells valid modules, in programs that have the Vulkan back end (plugin/vulkan).
+/// Runs shaders and validates modules, in programs with the Vulkan back end (plugin/vulkan).
 struct ShaderRunner {
   void (*run)(const ShaderModule& module, const ShaderMap& map, const OpDescriptor& op, const Call& call,
               Device& device) = nullptr;
-  /// What spirv-val has against it; nothing if it is valid.
+  /// Returns the error of spirv-val; empty if the module is valid.
   std::optional<std::string> (*invalid)(const std::vector<std::uint32_t>& words) = nullptr;
 };
-/// Throws Unavailable where this program has none.
+/// Throws Unavailable if this program has none.
 const ShaderRunner& shader_runner();
 
 struct ShaderRunnerRegistration {

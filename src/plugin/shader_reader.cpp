@@ -12,7 +12,7 @@ namespace {
 using contract::Fields;
 using contract::Node;
 
-/// Tensors by binding: each of the operation's has one, and they are 0, 1, ...
+/// Returns the tensors by binding. Each tensor of the operation has one binding, numbered 0, 1, ...
 std::vector<int> read_bindings(const OpDescriptor& op, const Node& node) {
   std::vector<int> tensors(op.tensors.size(), -1);
   std::vector<std::string_view> names;

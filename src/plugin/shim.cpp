@@ -41,7 +41,7 @@ bool is_integer(Type type) {
   return type == Type::int32 || type == Type::int64 || type == Type::size || type == Type::character;
 }
 
-/// An integer type of the function holds the number.
+/// Returns whether this type of the function can represent the number.
 bool fits(double number, Type type) {
   if (type == Type::size) return number >= 0 && number < 0x1p64;
   const double most = type == Type::int64 ? 0x1p63 : type == Type::int32 ? 0x1p31 : 0x1p7;
@@ -104,15 +104,15 @@ ffi_type* ffi_type_of(Type type) {
   return types[static_cast<int>(type)];
 }
 
-/// What all calls of a loop share.
+/// State shared by all calls of a loop.
 struct Lent {
   const Call& whole;
   Device& device;
-  std::deque<Workspace> memory;       ///< of workspaces, joined tensors and sequences, in the order of the arguments
-  std::vector<std::int64_t> indices;  ///< of the loops
+  std::deque<Workspace> memory;       ///< workspaces, joined tensors and sequences, in the order of the arguments
+  std::vector<std::int64_t> indices;  ///< loop indices
 };
 
-/// Its first element as a number.
+/// Returns the first element as a number.
 double first_of(const Tensor& tensor, Device& device) {
   std::uint32_t bits = 0;
   device.download(&bits, tensor.data, size_of(tensor.dtype));
@@ -120,7 +120,7 @@ double first_of(const Tensor& tensor, Device& device) {
                                     : static_cast<double>(std::bit_cast<float>(bits));
 }
 
-/// The tensors one after the other along an axis, dense, as the host holds them.
+/// Concatenates the tensors along an axis, dense, in host memory.
 std::vector<std::byte> joined(const std::vector<int>& tensors, int axis, const Call& call, Device& device) {
   std::vector<std::byte> bytes;
   std::vector<std::vector<std::byte>> held;
@@ -153,7 +153,7 @@ std::vector<std::byte> joined(const std::vector<int>& tensors, int axis, const C
   return bytes;
 }
 
-/// Memory that the function gets beside the tensors.
+/// Allocates the memory that the function gets in addition to the tensors.
 void lend(const Shim& shim, Lent& lent) {
   for (const Shim::Argument& a : shim.arguments) {
     if (a.what == What::workspace) {
@@ -172,11 +172,11 @@ void lend(const Shim& shim, Lent& lent) {
   }
 }
 
-/// An axis of a tensor along which a loop goes.
+/// An axis of a tensor that a loop iterates over.
 struct Step {
   std::size_t loop, tensor;
   int axis;
-  Index share;  ///< so many turns of the loop begin at the same place: query heads that share a key-value head
+  Index share;  ///< iterations with the same start: query heads that share a key-value head
 };
 
 std::vector<Step> steps_of(const Shim& shim, const OpDescriptor& op, const Call& call) {
@@ -201,7 +201,7 @@ std::vector<Step> steps_of(const Shim& shim, const OpDescriptor& op, const Call&
   return steps;
 }
 
-/// The call's tensors from the parts at these indices of the loops on.
+/// Returns the call with tensors that start at the current loop indices.
 Call part_of(const std::vector<Step>& steps, const Lent& lent) {
   Call part = lent.whole;
   for (const Step& step : steps) {

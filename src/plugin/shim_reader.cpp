@@ -31,7 +31,7 @@ struct Named {
   Type type;
   bool by_address;
 };
-/// "int64", or with a star the address of one.
+/// Parses "int64", or with a star the address of one.
 Named type_from(const Node& node) {
   static const std::vector<std::string_view> names{"int32", "int64", "size_t", "char", "float", "double", "pointer"};
   std::string word = node.text().value;
@@ -60,7 +60,7 @@ int require_index(std::span<const Info> list, const Node& node, std::string_view
             names.empty() ? fmt::format("it has no {}s", kind) : contract::suggestion(name, names));
 }
 
-/// One item where it stands alone.
+/// Returns the items of a list, or a single node as one item.
 std::vector<Node> list_or_one(const Node& node) { return node.is_list() ? node.items() : std::vector<Node>{node}; }
 
 bool holds_integers(const ParamInfo& param) {
@@ -112,7 +112,7 @@ class Arguments {
     return make(What::param, holds_integers(info) ? defaults_.integers : defaults_.reals, name, index);
   }
 
-  /// An argument written as a map: one key says what it is, `as` its type.
+  /// Parses an argument written as a map: one key gives its kind, `as` its type.
   Argument derived(const Node& node) const {
     const Fields fields(node, {"dim",   "param",    "tensor",     "leading",  "stride", "in",        "elements",
                                "bytes", "product",  "expression", "constant", "text",   "workspace", "joined",
@@ -280,7 +280,7 @@ Type default_type(const Fields& fields, std::string_view key, Type otherwise, bo
   return type;
 }
 
-/// "lengths == t": all elements of a tensor of integers. Nothing where the text begins with no such tensor.
+/// Parses "lengths == t": all elements of a tensor of integers. Empty unless the text begins with such a tensor.
 std::optional<Shim::Fixed> fixed_values(const OpDescriptor& op, const Node& node) {
   const std::string text = node.text().value;
   const std::size_t equals = text.find("==");
@@ -300,7 +300,7 @@ std::optional<Shim::Fixed> fixed_values(const OpDescriptor& op, const Node& node
   }
 }
 
-/// The dims at which the contract admits the value.
+/// Returns the condition on dims under which the contract admits the value.
 Condition admitted_by_contract(const OpDescriptor& op, const Shim::Fixed& fixed, const std::string& text) {
   const TensorInfo& tensor = op.tensors[static_cast<std::size_t>(fixed.tensor)];
   Condition condition;
@@ -330,7 +330,7 @@ void require(Shim& shim, std::vector<Condition>& conditions, bool& nonempty, con
   } else conditions.push_back(read_condition(op, node));
 }
 
-/// Two conditions on one dim that no extent fulfils, for a message; empty: none contradict each other so plainly.
+/// Returns a message about two conditions on one dim that no extent satisfies; empty if no such pair is found.
 std::string contradiction(const OpDescriptor& op, const std::vector<Condition>& conditions) {
   for (std::size_t i = 0; i < conditions.size(); ++i)
     for (std::size_t j = 0; j < i; ++j) {
@@ -351,7 +351,7 @@ std::string contradiction(const OpDescriptor& op, const std::vector<Condition>& 
   return {};
 }
 
-/// `requires`: of a kernel that takes no call at all nothing can be found out.
+/// Parses `requires`. A kernel that takes no call at all cannot be tested, so this is an error.
 void read_requirements(Shim& shim, const OpDescriptor& op, const Node& node) {
   std::vector<Condition> conditions;
   bool nonempty = false;
@@ -368,7 +368,7 @@ void read_requirements(Shim& shim, const OpDescriptor& op, const Node& node) {
             "require what the contract's dims and params can satisfy");
 }
 
-/// Key by key what is beside the arguments.
+/// Parses all keys other than the arguments.
 class Keys {
  public:
   Keys(const OpDescriptor& op, const Fields& fields, Shim& shim) : op_(op), fields_(fields), shim_(shim) {}
@@ -391,12 +391,13 @@ class Keys {
       if (loop == shim_.loops.end())
         fields_.require("args").fail(a.text + " belongs to no loop", "add the dim to `loop`");
     }
-    for (Argument& a : shim_.arguments)  // of a dim; from here on of its loop
+    for (Argument& a : shim_.arguments)  // index of a dim until here, of its loop from here on
       if (a.what == What::index)
         a.index = static_cast<int>(std::ranges::find(shim_.loops, a.index) - shim_.loops.begin());
   }
 
-  /// What the contract has and the shim says nothing about would be falsified for no fault of the function's.
+  /// Fails for outputs and params that the shim does not mention: the function would be falsified although it is
+  /// correct.
   void expect_all_named(const Node& args) const {
     for (std::size_t t = 0; t < op_.tensors.size(); ++t) {
       const auto index = static_cast<int>(t);
@@ -492,7 +493,8 @@ class Keys {
   Shim& shim_;
 };
 
-/// `[d in [64, 128]]` is no YAML: brackets within brackets end a text. Of the same length, `d in (64; 128)` is.
+/// Rewrites `[d in [64, 128]]`, which is invalid YAML because brackets cannot nest in plain text, to `d in (64; 128)`
+/// of the same length.
 std::string readable(std::string text) {
   static const std::regex list(R"((\w\s+in\s+)\[([^\[\]{}"']*)\])");
   for (std::smatch found; std::regex_search(text, found, list);) {

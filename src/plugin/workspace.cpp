@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kGuard = 4096;  // bytes on both sides
 
-/// Unique finite words, as around tensors.
+/// Writes unique finite words, as around tensors.
 void mark(std::byte* begin, std::size_t bytes) {
   for (std::size_t i = 0; i + 4 <= bytes; i += 4) {
     const std::uint32_t word = 0x71800000u | (static_cast<std::uint32_t>(i) * 0x9e3779b1u >> 9);
@@ -44,7 +44,7 @@ void Workspace::fill(std::vector<std::byte> contents) {
   filled_.resize(kGuard + behind + kGuard);
   mark(filled_.data(), filled_.size());
   if (bytes_ > 0) std::memcpy(filled_.data() + kGuard, contents.data(), bytes_);
-  // Room to begin at a multiple of 64, wherever the device puts it.
+  // Room to align the beginning to 64 bytes at any address.
   buffer_ = device_.allocate(filled_.size() + 64);
   device_.upload(static_cast<std::byte*>(address()) - kGuard, filled_.data(), filled_.size());
 }

@@ -1,4 +1,4 @@
-// Memory that a function gets beside its tensors: a workspace, which it may use, or contents, which it may only read.
+// Memory for a function in addition to its tensors: a workspace, which it may modify, or contents, which are read-only.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@ namespace assay::plugin {
 
 class Workspace {
  public:
-  /// A workspace. It holds NaN in every second call and large numbers in the others: who reads it first computes
-  /// otherwise.
+  /// A workspace. It holds NaN in every second call and large numbers in the others, so that reading it uninitialized
+  /// changes results.
   Workspace(Device& device, std::string name, std::size_t bytes);
   /// Contents that must not change.
   Workspace(Device& device, std::string name, std::vector<std::byte> contents);
 
-  /// Aligned to 64 bytes; not null.
+  /// Returns an address aligned to 64 bytes; never null.
   void* address() const;
-  /// One sentence where what may not be written was: the words around it, or its contents.
+  /// Returns a sentence if protected memory was written: the words around it, or read-only contents.
   std::optional<std::string> damage() const;
 
  private:
@@ -30,7 +30,7 @@ class Workspace {
   std::string name_;
   std::size_t bytes_;
   bool may_change_;
-  std::vector<std::byte> filled_;  ///< with the words before and behind it
+  std::vector<std::byte> filled_;  ///< including the words before and after it
   Buffer buffer_;
 };
 

@@ -1,5 +1,5 @@
-// One call of an operation with its types erased: what the engine, the registry and replay files handle.
-// Order of dims, params and tensors is the contract's own.
+// One call of an operation with its types erased, as used by the engine, the registry and replay files. Dims, params
+// and tensors are in the contract's order.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace assay {
 
-/// The element type that a C++ type stands for.
+/// DType of a C++ element type.
 template <class T>
 inline constexpr DType dtype_of = DType::f32;
 template <>
@@ -22,10 +22,10 @@ inline constexpr DType dtype_of<Half> = DType::f16;
 template <>
 inline constexpr DType dtype_of<BFloat16> = DType::bf16;
 
-/// Throws InputError: the tensor `name` holds `given` where the contract says `wanted`.
+/// Throws InputError: tensor `name` has type `given` where the contract says `wanted`.
 [[noreturn]] void refuse_dtype(const char* name, DType given, DType wanted);
 
-/// A strided tensor whose element type is data.
+/// A strided tensor whose element type is known at run time.
 struct Tensor {
   DType dtype = DType::f32;
   void* data = nullptr;
@@ -38,7 +38,7 @@ struct Tensor {
     return {static_cast<T*>(data), shape, strides};
   }
   StorageView storage() const { return {dtype, data, shape, strides}; }
-  /// The same, for a tensor that a contract calls `name`. Throws InputError where its element type is another.
+  /// Returns a typed view of the tensor that a contract calls `name`. Throws InputError if its element type differs.
   template <class T>
   View<T> expect(const char* name) const {
     if (dtype != dtype_of<T>) refuse_dtype(name, dtype, dtype_of<T>);

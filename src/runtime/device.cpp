@@ -1,6 +1,8 @@
 #include "runtime/device.hpp"
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -9,20 +11,24 @@
 #include <utility>
 
 #include "runtime/host_memory.hpp"
+#include "runtime/new_memory.hpp"
 #include "runtime/registry.hpp"
-#include "runtime/trace.hpp"
+#include "runtime/span.hpp"
 
 namespace assay {
 namespace {
 
 constexpr std::size_t kCount = std::size(kBackends);
 
+std::atomic<int> poisoned{0};  ///< PoisonNewMemory alive
+constexpr std::size_t kPoisonedAtOnce = std::size_t{1} << 20;
+
 std::array<DeviceFactory, kCount>& factories() {
   static std::array<DeviceFactory, kCount> table{};
   return table;
 }
 
-/// A back end that failed to start stays off for the process: one reason, given again on each request.
+/// A back end that failed to start stays off for the process: each request reports the same reason.
 struct Slot {
   std::unique_ptr<Device> device;
   std::string why;
@@ -33,7 +39,7 @@ std::array<Slot, kCount>& slots() {
 }
 std::mutex slots_mutex;
 
-/// Host memory, also that of cuda-host, whose addresses are host pointers too: one pool for both.
+/// Host memory of cpu and cuda-host, whose addresses are host pointers too: one pool for both.
 class HostDevice final : public Device {
  public:
   explicit HostDevice(Backend backend) : Device(pool()), backend_(backend) {}
@@ -51,8 +57,8 @@ class HostDevice final : public Device {
 
  protected:
   void* allocate_bytes(std::size_t bytes) override {
-    // Linux grants more than there is and ends whoever writes to it: ask first, and take the pages now, so that what is
-    // allocated is no longer counted as available. Smaller allocations come out of what the process has already.
+    // Linux overcommits memory and kills a process on write: check first, and touch the pages now, so that this
+    // allocation no longer counts as available. Smaller allocations reuse memory that the process already has.
     constexpr std::size_t kAsked = std::size_t{1} << 20, kPage = 4096;
     if (bytes >= kAsked)
       if (const MemoryInfo now = memory(); bytes > now.available) throw refusal(bytes, now);
@@ -123,6 +129,9 @@ Buffer::~Buffer() {
   device_->budget().refund(account_.get(), bytes_);
 }
 
+PoisonNewMemory::PoisonNewMemory() { ++poisoned; }
+PoisonNewMemory::~PoisonNewMemory() { --poisoned; }
+
 template <class Bytes>
 Buffer Device::accounted(std::size_t bytes, Bytes make) {
   if (bytes == 0) return {};
@@ -137,7 +146,13 @@ Buffer Device::accounted(std::size_t bytes, Bytes make) {
 }
 
 Buffer Device::allocate(std::size_t bytes) {
-  return accounted(bytes, [&] { return allocate_bytes(bytes); });
+  Buffer made = accounted(bytes, [&] { return allocate_bytes(bytes); });
+  if (poisoned > 0 && bytes > 0) {
+    const std::vector<std::byte> poison(std::min(bytes, kPoisonedAtOnce), std::byte{0xff});
+    for (std::size_t at = 0; at < bytes; at += poison.size())
+      upload_bytes(static_cast<std::byte*>(made.address()) + at, poison.data(), std::min(poison.size(), bytes - at));
+  }
+  return made;
 }
 
 Buffer Device::allocate(std::size_t bytes, Fence fence) {

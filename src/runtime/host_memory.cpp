@@ -11,8 +11,8 @@ namespace {
 
 using std::filesystem::path;
 
-/// The number behind `key` in a file of lines "key number" or "key: number"; with an empty key, the file's only number.
-/// Nothing where there is no such file, line or number ("max" means no limit).
+/// Returns the number after `key` in a file of lines "key number" or "key: number"; with an empty key, the file's only
+/// number. Empty if the file, the line or the number is missing ("max" means no limit).
 std::optional<std::uint64_t> number(const path& file, const std::string& key = {}) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
@@ -24,11 +24,11 @@ std::optional<std::uint64_t> number(const path& file, const std::string& key = {
   return std::nullopt;
 }
 
-/// How one version of control groups names its files.
+/// File names of one version of control groups.
 struct Controller {
   const char* limit;
   const char* usage;
-  const char* reclaimable;  ///< of memory.stat: file pages that are given up when memory is asked for
+  const char* reclaimable;  ///< key of memory.stat: file pages that the kernel reclaims on demand
 };
 constexpr Controller kVersion1{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"};
 constexpr Controller kVersion2{"memory.max", "memory.current", "inactive_file"};
@@ -42,7 +42,8 @@ void apply(const path& group, const Controller& files, MemoryInfo& info) {
   info.available = std::min(info.available, *limit - std::min(*limit, held));
 }
 
-/// The group and all around it. In a container the path may lead outside what is mounted: its own group is the top.
+/// Applies the limits of the group and of all groups around it. In a container the path may lead outside the mounts:
+/// the container's own group is then at the top.
 void apply_all(const path& top, const path& group, const Controller& files, MemoryInfo& info) {
   apply(top, files, info);
   path at = top;

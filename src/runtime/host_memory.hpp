@@ -7,9 +7,9 @@
 
 namespace assay {
 
-/// What this process may have: the machine's memory (`MemAvailable` of /proc/meminfo: free, or given up when asked
-/// for), or less where a control group of this process or one around it (version 1 or 2) sets a limit. `root` holds
-/// `proc` and `sys`.
+/// Returns the memory available to this process: the machine's (`MemAvailable` of /proc/meminfo: free or reclaimable),
+/// or less if a control group of this process or one around it (version 1 or 2) sets a limit. `root` contains `proc`
+/// and `sys`.
 MemoryInfo host_memory(const std::filesystem::path& root = "/");
 
 }  // namespace assay

@@ -1,21 +1,52 @@
 #include "runtime/registry.hpp"
 
 #include <algorithm>
+#include <ranges>
+#include <utility>
 #include <vector>
 
 namespace assay {
 namespace {
+
+constexpr std::string_view kMutant = "mutant", kAdversarial = "adversarial";  // a wrong kernel; one for the CPU that is no copy of a right one
 
 std::vector<Kernel>& all() {
   static std::vector<Kernel> kernels;
   return kernels;
 }
 
+/// Fills in what the id says.
+void identify(Kernel& kernel) {
+  const std::string_view id = kernel.id;
+  std::vector<std::string_view> parts;
+  for (const auto part : std::views::split(id, '/')) parts.emplace_back(part.begin(), part.end());
+  const auto is_name = [](std::string_view part) {
+    return !part.empty() && std::ranges::all_of(part, [](char c) { return ('a' <= c && c <= 'z') || ('0' <= c && c <= '9') || c == '_' || c == '-'; });
+  };
+  const bool mutant = parts.front() == kMutant;
+  if (parts.size() != (mutant ? 4 : 3) || !std::ranges::all_of(parts, is_name))
+    throw InputError("kernel id '" + std::string(id) + "'", "is neither op/backend/algorithm nor mutant/backend/op/fault",
+                     "write lower-case letters, digits, '_' and '-' between the slashes");
+  if (mutant) kernel.role = KernelRole::mutant;
+  kernel.op = parts[mutant ? 2 : 0];
+  kernel.backend = mutant && parts[1] == kAdversarial ? Backend::cpu : backend_from(parts[1]);
+}
+
+/// The path without the folder in which this file's own path begins.
+std::string_view below_top(std::string_view path) {
+  constexpr std::string_view kOwn = "src/runtime/registry.cpp";
+  const std::string_view own = std::source_location::current().file_name(), top = own.substr(0, own.size() - kOwn.size());
+  return path.starts_with(top) ? path.substr(top.size()) : path;
+}
+
 }  // namespace
 
-KernelRegistration::KernelRegistration(const Kernel& kernel) {
+KernelRegistration::KernelRegistration(const Kernel& kernel, std::source_location where) {
+  Kernel row = kernel;
+  identify(row);
+  row.source = below_top(where.file_name());
   auto& list = all();
-  list.insert(std::ranges::upper_bound(list, kernel.id, {}, &Kernel::id), kernel);
+  list.insert(std::ranges::upper_bound(list, row.id, {}, &Kernel::id), std::move(row));
 }
 
 std::optional<std::string> refuses_storage(const Kernel& kernel, const Call& call) {

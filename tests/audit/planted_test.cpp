@@ -1,4 +1,4 @@
-// Kernels that do otherwise than they declare: the audit tells each, and nothing of those that do as they say.
+// The audit reports each kernel that deviates from its declaration, and no kernel that agrees with it.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -31,12 +31,12 @@ float flushed(float x) { return std::fabs(x) < 0x1p-126F ? 0.0F : x; }
 
 float nearest(float x, float y) { return x + y; }
 float toward_zero(float x, float y) {
-  const double exact = static_cast<double>(x) + y;  // of numbers whose exponents are near, as the audit's are
+  const double exact = static_cast<double>(x) + y;  // exact for numbers with close exponents, as in the audit
   const auto near = static_cast<float>(exact);
   return std::fabs(near) > std::fabs(exact) ? std::nextafter(near, 0.0F) : near;
 }
 
-/// Inputs and sums passed through In and Acc, added by Add, in order; fused where asked.
+/// Rounds inputs by In and sums by Acc, and adds in order by Add; fused if kFused.
 template <float (*In)(float), float (*Acc)(float), float (*Add)(float, float), bool kFused = false>
 void product(const Call& call, Device&) {
   const auto args = ops::MatmulArgs::unpack(call);
@@ -51,7 +51,7 @@ void product(const Call& call, Device&) {
     }
 }
 
-/// Even terms, then odd ones.
+/// Sums even terms, then odd ones.
 void two_lanes(const Call& call, Device&) {
   const auto args = ops::MatmulArgs::unpack(call);
   for (Index i = 0; i < args.m; ++i)
@@ -62,7 +62,7 @@ void two_lanes(const Call& call, Device&) {
     }
 }
 
-/// Eight products at once, and the sum so far, truncated at the largest exponent: a tensor core.
+/// A tensor core: aligns eight products and the running sum to the largest exponent and truncates them.
 void blocks_of_eight(const Call& call, Device&) {
   const auto args = ops::MatmulArgs::unpack(call);
   for (Index i = 0; i < args.m; ++i)
@@ -85,7 +85,7 @@ void blocks_of_eight(const Call& call, Device&) {
     }
 }
 
-/// Another order for every call.
+/// Uses another order in every call.
 void shuffled(const Call& call, Device&) {
   static std::mt19937 random(std::random_device{}());
   const auto args = ops::MatmulArgs::unpack(call);
@@ -98,7 +98,7 @@ void shuffled(const Call& call, Device&) {
     }
 }
 
-/// A single row of the product is summed from the last term.
+/// Sums a product of a single row from the last term.
 void order_of_the_rows(const Call& call, Device&) {
   const auto args = ops::MatmulArgs::unpack(call);
   for (Index i = 0; i < args.m; ++i)
@@ -112,7 +112,7 @@ void order_of_the_rows(const Call& call, Device&) {
     }
 }
 
-/// One row is summed from the first element, several from the last.
+/// Sums one row from the first element, several rows from the last.
 void order_of_the_batch(const Call& call, Device&) {
   const auto args = ops::RmsnormArgs::unpack(call);
   const auto x = args.x.as<const float>();
@@ -127,7 +127,7 @@ void order_of_the_batch(const Call& call, Device&) {
   }
 }
 
-/// Squares are summed in double; rrms is left out.
+/// Sums squares in double and does not write rrms.
 void summed_in_double(const Call& call, Device&) {
   const auto args = ops::RmsnormArgs::unpack(call);
   const auto x = args.x.as<const float>();
@@ -170,7 +170,7 @@ TEST(Audit, ARightKernelAgrees) {
 TEST(Audit, MoreBitsThanDeclaredAreNoDisagreement) {
   const Kernel k = with(&product<plain, plain, nearest>);
   Measured measured;
-  measured.rounding.value = SeenRounding::away;  // of a sum in double, whose result shows each change
+  measured.rounding.value = SeenRounding::away;  // a sum in double, whose result shows each change
   Sum sum{};
   sum.count = 64;
   sum.terms = Terms::exponentials;
@@ -190,7 +190,8 @@ TEST(Audit, AnOutputThatIsAbsentIsNotMeasured) {
   EXPECT_NE(report["refused"].dump().find("the kernel does not give rrms"), std::string::npos);
 }
 
-/// An audit measures a sum at the one extent that a kernel takes, and finds what the kernel declares. All dims of two are tried, of more a third.
+/// The audit measures a sum at the only extent that a kernel takes, and finds the declared arithmetic. Tries all dims
+/// of operations with up to two dims, and a third of the dims of others.
 TEST(Audit, SumsAreMeasuredAtDimsThatTheKernelTakes) {
   constexpr Index kTaken = 32;
   std::size_t turn = 0;
@@ -217,10 +218,11 @@ TEST(Audit, SumsAreMeasuredAtDimsThatTheKernelTakes) {
       if (report["sums"].size() < sums) left_out.push_back(fmt::format("{}, {}", op->name, op->dims[d].name));
     }
   }
-  EXPECT_EQ(left_out, (std::vector<std::string>{"nf4_absmax_quantize, n", "nf4_absmax_quantize, b"}));  // a mean of a whole matrix lies along no axis
+  // The mean of a whole matrix runs along no axis.
+  EXPECT_EQ(left_out, (std::vector<std::string>{"nf4_absmax_quantize, n", "nf4_absmax_quantize, b"}));
 }
 
-/// An order that is not the declared one is told there, too.
+/// The audit also reports an undeclared order there.
 TEST(Audit, OrdersAreToldAtDimsThatTheKernelTakes) {
   Limits limits;
   limits.refuse = [](auto dims, auto) { return dims[1] == 128 ? std::nullopt : std::optional<std::string>("takes k = 128"); };
@@ -291,7 +293,7 @@ TEST(Audit, FlushedSubnormals) {
     EXPECT_EQ(audited(*k)["verdict"], "agrees");
   }
   Kernel keeps = with(&product<plain, plain, nearest>);
-  keeps.arithmetic.flushes_subnormals = true;  // it may, and need not
+  keeps.arithmetic.flushes_subnormals = true;  // permitted, not required
   EXPECT_EQ(audited(keeps)["verdict"], "agrees");
 }
 
@@ -335,7 +337,7 @@ TEST(Audit, ACrashIsNoAgreement) {
   EXPECT_EQ(audited(k)["verdict"], "refused");
 }
 
-/// Every operation says what is probed of it, with places that exist; where nothing is, why.
+/// Every operation describes its probes, with valid places, or gives the reason for having none.
 TEST(Audit, EveryOperationHasASubject) {
   for (const OpDescriptor* op : operations()) {
     const Subject s = subject(op->name);
@@ -345,7 +347,7 @@ TEST(Audit, EveryOperationHasASubject) {
   }
 }
 
-/// The campaign looks at the rounding itself: the statistical bound is never used where it does not hold.
+/// The campaign checks the rounding itself, so that the statistical bound is used only where it is valid.
 TEST(Audit, CampaignsConfirmWhatTheStatisticalBoundRestsOn) {
   const OpDescriptor& op = operation("matmul");
   CampaignOptions options;
@@ -355,7 +357,7 @@ TEST(Audit, CampaignsConfirmWhatTheStatisticalBoundRestsOn) {
   Kernel k = with(&product<plain, plain, toward_zero>);
   const KernelResult wrong = run_campaign(op, k, options);
   ASSERT_TRUE(wrong.falsified());
-  EXPECT_EQ(wrong.obligations[0].counterexample->finding.kind, "rounding");
+  EXPECT_EQ(name(wrong.obligations[0].counterexample->finding.kind), "rounding");
   EXPECT_TRUE(run_campaign(op, with(&product<plain, plain, nearest>), options).clean());
   k.arithmetic.accumulation = Rounding::toward_zero;
   EXPECT_EQ(run_campaign(op, k, options).obligations[0].verdict, Verdict::not_applicable);

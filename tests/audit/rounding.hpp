@@ -1,4 +1,4 @@
-// Lower precisions, emulated: what a kernel computes that silently holds fewer bits.
+// Emulates lower precisions of kernels that silently keep fewer bits.
 #pragma once
 
 #include <bit>
@@ -6,7 +6,7 @@
 
 namespace assay::planted {
 
-/// x rounded to nearest even with `bits` significant bits, the hidden one included (finite x, float's range).
+/// Rounds x to nearest even with `bits` significant bits, including the hidden one (finite x, float's range).
 inline float rounded(float x, int bits) {
   const int drop = 24 - bits;
   auto word = std::bit_cast<std::uint32_t>(x);
@@ -14,7 +14,7 @@ inline float rounded(float x, int bits) {
   word += ((1u << (drop - 1)) - 1) + ((word >> drop) & 1u);
   return std::bit_cast<float>(word & ~((1u << drop) - 1));
 }
-/// x truncated to `bits` significant bits.
+/// Truncates x to `bits` significant bits.
 inline float truncated(float x, int bits) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & ~((1u << (24 - bits)) - 1));
 }

@@ -1,4 +1,4 @@
-// Orders of summation that are known are found again, and answers that are those of no tree are told.
+// Known orders of summation are recovered, and answers that fit no tree are reported.
 #include "falsify/audit/tree.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ Tree pairwise(Index from, Index to) {
   return node({pairwise(from, (from + to) / 2), pairwise((from + to) / 2, to)});
 }
 
-/// What is found of a tree from its counts alone.
+/// Reveals a tree from its counts and expects the same tree.
 Tree found(const Tree& tree, Index n) {
   const auto again = reveal(n, [&](Index i, Index j) { return under(tree, i, j); });
   EXPECT_TRUE(again.has_value());

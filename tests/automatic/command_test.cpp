@@ -1,4 +1,4 @@
-// The command on sources of its own: exit codes, and what a GPU is spared.
+// The command on mutants of its own: exit codes, and screening before a GPU run.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 
 #include "cli/automatic.hpp"
 #include "cli/commands.hpp"
-#include "falsify/automatic/report.hpp"
+#include "falsify/mutation/study/report.hpp"
 #include "tests/automatic/sources.hpp"
 
 namespace assay::falsify {
@@ -38,7 +38,7 @@ cli::AutomaticOptions options() {
   return o;
 }
 
-/// A hole costs seconds: one is enough.
+/// A survivor costs seconds: run a single mutant.
 class OneMutant {
  public:
   OneMutant() { mutants = 1; }
@@ -108,12 +108,12 @@ TEST(Command, AGpuRunsScreenedMutantsAlone) {
   cli::AutomaticOptions o = options();
   const auto folder = std::filesystem::temp_directory_path() / "assay-automatic-screen";
   o.report = folder;
-  exit_code(run_forever, o);  // on a processor: nothing ends
+  exit_code(run_forever, o);  // on the CPU: no call ends
   o.report.clear();
   on_processor = false;
   EXPECT_THROW(exit_code(run_right, o), InputError);
   o.screened = folder / "automatic.json";
-  planted = run_last_bit;  // would be a hole, if it ran
+  planted = run_last_bit;  // would survive if it ran
   EXPECT_EQ(exit_code(run_last_bit, o), cli::kNothingFalsified);
   o.screened.clear();
   ends_by_itself = true;

@@ -1,4 +1,4 @@
-// Kernels whose PTX the test changes.
+// Kernels whose PTX the test mutates.
 #pragma once
 
 #include "runtime/device.hpp"

@@ -1,12 +1,12 @@
-// PTX that this program carries, changed and put in the place of what is launched, on a GPU. The last test loses the
-// device's context.
+// Mutated PTX of this program, loaded in place of the launched kernels, on a GPU. The last test loses the device's
+// context.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "core/errors.hpp"
-#include "falsify/automatic/cuda/cubin.hpp"
-#include "falsify/ptx/mutant.hpp"
-#include "falsify/ptx/toolkit.hpp"
+#include "falsify/mutation/ptx/mutant.hpp"
+#include "falsify/mutation/ptx/toolkit.hpp"
+#include "falsify/mutation/study/cuda/cubin.hpp"
 #include "tests/automatic/cuda_kernels.hpp"
 
 namespace assay::falsify {
@@ -14,7 +14,7 @@ namespace {
 
 CudaDevice& cuda() { return static_cast<CudaDevice&>(device(Backend::cuda)); }
 
-/// The entry of this program whose name holds `part`.
+/// Returns the entry of this program whose name contains `part`.
 ptx::Program program_of(std::string_view part) {
   for (const std::string& file : ptx::embedded()) {
     const ptx::Module module(file);
@@ -24,7 +24,7 @@ ptx::Program program_of(std::string_view part) {
   throw std::runtime_error(fmt::format("no entry {}", part));
 }
 
-/// What `run` leaves in 32 floats that were 10, 11, ... while an entry is replaced by this PTX.
+/// Returns the result of `run` on 32 floats 10, 11, ... while an entry is replaced by this PTX.
 std::vector<float> replaced(const ptx::Program& program, const std::vector<ptx::Edit>& edits, const std::function<void(float*)>& run) {
   const ptx::Assembled made = ptx::assemble(program.guarded(edits), cuda().compute_capability());
   EXPECT_EQ(made.why, "");
@@ -46,7 +46,7 @@ std::vector<float> replaced(const ptx::Program& program, const std::vector<ptx::
   return x;
 }
 
-/// The edits of the mutant of this description.
+/// Returns the edits of the mutant with this description.
 std::vector<ptx::Edit> find(const ptx::Program& program, std::string_view family, std::string_view description) {
   for (const ptx::Place& place : ptx::places(program)) {
     ptx::Mutant m = ptx::mutant(program, place);

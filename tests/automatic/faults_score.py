@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every fault of the lists is a mutant with its class and words, and default campaigns find at least 95% of them.
+"""Every listed fault is a mutant with its class and words, and default campaigns find at least 95% of them.
 
 faults_score.py SOURCE ASSAY
 """
@@ -13,10 +13,12 @@ import yaml
 
 source, assay = sys.argv[1:3]
 wanted = {}
-for path in glob.glob(os.path.join(source, 'falsify/mutation/scored/*/*.yaml')):
-    op, backend = os.path.splitext(os.path.basename(path))[0], os.path.basename(os.path.dirname(path))
+for path in glob.glob(os.path.join(source, 'falsify/mutation/faults/*.yaml')):
     with open(path) as f:
         for fault in yaml.safe_load(f):
+            if not fault.get('scored'):
+                continue
+            op, backend, _ = fault['kernel'].split('/')
             for name in [fault['only']] if 'only' in fault else ['cuda', 'cuda-host'] if backend == 'cuda' else [backend]:
                 wanted[f'mutant/{name}/{op}/{fault["id"]}'] = (fault['class'], ' '.join(fault['says'].split()))
 run = subprocess.run([assay, 'mutants', '--faults', '--json', '--quiet'], capture_output=True, text=True)
@@ -25,7 +27,7 @@ found = {m['mutant']: (m['class'], m['fault']) for m in report['mutants']}
 built = {mutant.split('/')[1] for mutant in found}
 wanted = {mutant: words for mutant, words in wanted.items() if mutant.split('/')[1] in built}
 if len(found) < len(report['mutants']):
-    sys.exit('two mutants have one id: rename the fault, or take it out of falsify/mutants')
+    sys.exit('two mutants have one id: rename the fault, or take it out of falsify/adversarial')
 if found != wanted:
     sys.exit(f'the lists and the mutants differ: {sorted(set(found.items()) ^ set(wanted.items()))}')
 survivors = [m['mutant'] for m in report['mutants'] if m['status'] != 'killed']

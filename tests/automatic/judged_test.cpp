@@ -1,5 +1,5 @@
-// Judged holes: what is taken, and what an entry must not be.
-#include "falsify/automatic/judged.hpp"
+// Accepted survivors: valid entries, and errors of the list.
+#include "falsify/mutation/study/judged.hpp"
 
 #include <gtest/gtest.h>
 
@@ -55,7 +55,7 @@ TEST(Judged, AnEntryWithoutItsMutantIsAnError) {
   EXPECT_NO_THROW(expect_mutants({{"77", "silu/vulkan/naive", "rounding"}}, three_mutants(), "file"));
 }
 
-/// PTX is assembled to make a mutant: thousands of them would take hours.
+/// Making a mutant assembles PTX: thousands of mutants would take hours.
 TEST(Judged, ItIsLookedForByItsHash) {
   Survey survey{"a device", true, {}};
   survey.sets.push_back(std::make_unique<CostlyMutants>(42));

@@ -1,4 +1,4 @@
-// Every mutant has a class, and every fault of a list is a mutant of each back end that is built.
+// Every mutant has a class, and every listed fault is a mutant of each back end in the build.
 #include <gtest/gtest.h>
 
 #include <filesystem>

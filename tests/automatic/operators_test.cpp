@@ -1,16 +1,16 @@
-// Every family of faults on a few instructions: the mutated words are those of the text that a person would write.
+// Every family of faults on a few instructions: the mutated words equal those assembled from the text of the mutation.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <spirv-tools/libspirv.hpp>
 
-#include "falsify/spirv/mutant.hpp"
+#include "falsify/mutation/spirv/mutant.hpp"
 
 namespace assay::falsify::spirv {
 namespace {
 
-/// Ids below 60 are declared here; 99 is the largest, so that mutants' own begin at 100.
+/// Ids below 60 are declared here; 99 is the largest, so that mutants use ids from 100.
 constexpr const char* kModule = R"(
 OpCapability Shader
 OpCapability GroupNonUniform
@@ -83,12 +83,12 @@ std::string disassemble(const Words& words) {
   return text;
 }
 
-/// A mutant: what stands in the body instead of `from`, and what is declared for it.
+/// A mutant: the replacement of `from` in the body, and the declarations it adds.
 struct Wanted {
   std::string from, to, declarations{};
 };
 
-/// The family's mutants whose edit is in the body, in any order: those and no others.
+/// Expects exactly these mutants of the family, in any order, among edits in the body.
 void expect(std::string_view family, const std::string& body, const std::vector<Wanted>& wanted) {
   const Words right = assemble(body);
   ASSERT_EQ(invalid(right), std::nullopt) << body;
@@ -150,7 +150,7 @@ TEST(Operators, Select) {
 
 TEST(Operators, OperandOrder) {
   expect("operand-order", "%70 = OpFSub %6 %63 %64\nOpStore %62 %70\n", {{"%63 %64", "%64 %63"}});
-  expect("operand-order", "%70 = OpFAdd %6 %63 %64\nOpStore %62 %70\n", {});  // it commutes
+  expect("operand-order", "%70 = OpFAdd %6 %63 %64\nOpStore %62 %70\n", {});  // commutative
 }
 
 TEST(Operators, Duplicate) {
@@ -167,7 +167,7 @@ TEST(Operators, ConstantsChangeWhereTheyAreUsed) {
 
 TEST(Operators, Store) {
   expect("store", "OpStore %62 %64\nOpStore %32 %63\n", {{"OpStore %62 %64\n", ""}, {"OpStore %32 %63\n", ""}});
-  expect("store", "OpStore %33 %64\n", {});  // nothing reads it
+  expect("store", "OpStore %33 %64\n", {});  // never loaded
   expect("store", "OpStore %33 %64\n%70 = OpLoad %6 %33\nOpStore %62 %70\n",
          {{"OpStore %33 %64\n", ""}, {"OpStore %62 %70\n", ""}});
 }
@@ -210,7 +210,8 @@ TEST(Operators, Component) {
 }
 
 TEST(Operators, Index) {
-  // The nearest values of the type before it, which dominate it: %71, then %61 is itself, then none of this type is left.
+  // The nearest earlier values of the same type that dominate the index: %71; then %61 is the index itself; then none
+  // is left.
   expect("index", "%71 = OpIMul %5 %61 %11\n%70 = OpAccessChain %15 %31 %9 %61\nOpStore %70 %64\n%72 = OpAccessChain %15 %31 %9 %71\nOpStore %72 %64\n",
          {{"%70 = OpAccessChain %15 %31 %9 %61", "%100 = OpIAdd %5 %61 %10\n%70 = OpAccessChain %15 %31 %9 %100"},
           {"%70 = OpAccessChain %15 %31 %9 %61", "%70 = OpAccessChain %15 %31 %9 %71"},

@@ -1,4 +1,5 @@
-// PTX that nvcc makes of kernels that ship: it is printed back byte for byte, and a sample of its mutants assembles.
+// PTX of shipped kernels as compiled by nvcc: printing reproduces it byte for byte, and a sample of its mutants
+// assembles.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -9,10 +10,10 @@
 #include <set>
 
 #include "core/errors.hpp"
-#include "falsify/automatic/parallel.hpp"
 #include "falsify/engine/random.hpp"
-#include "falsify/ptx/mutant.hpp"
-#include "falsify/ptx/toolkit.hpp"
+#include "falsify/mutation/ptx/mutant.hpp"
+#include "falsify/mutation/ptx/toolkit.hpp"
+#include "falsify/mutation/study/parallel.hpp"
 
 namespace assay::falsify::ptx {
 namespace {
@@ -61,7 +62,7 @@ TEST(PtxKernels, ASampleOfTheirMutantsAssembles) {
   std::vector<std::pair<const Program*, Place>> sample;
   std::set<std::uint16_t> tried;
   for (const Program& p : all) {
-    std::map<std::uint16_t, Place> by_family;  // of each the one with the smallest number that looks random
+    std::map<std::uint16_t, Place> by_family;  // the place with the smallest scrambled key in each family
     for (const Place& place : places(p)) {
       const auto found = by_family.try_emplace(place.family, place).first;
       if (scramble(place.key) < scramble(found->second.key)) found->second = place;

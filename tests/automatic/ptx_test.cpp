@@ -1,5 +1,5 @@
-// PTX taken apart and printed back, every family of faults instruction by instruction, and the limit of loops. Where ptxas
-// is, what is made is also assembled.
+// PTX parsed and printed back, every family of faults instruction by instruction, and the limit on loops. If ptxas is
+// available, results are also assembled.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -10,8 +10,8 @@
 #include <set>
 
 #include "core/errors.hpp"
-#include "falsify/ptx/mutant.hpp"
-#include "falsify/ptx/toolkit.hpp"
+#include "falsify/mutation/ptx/mutant.hpp"
+#include "falsify/mutation/ptx/toolkit.hpp"
 
 namespace assay::falsify::ptx {
 namespace {
@@ -85,10 +85,10 @@ bool can_assemble() {
   return can;
 }
 
-/// What ptxas has against it; nothing where there is no ptxas.
+/// Returns the complaint of ptxas; empty without ptxas.
 std::string complaint(const std::string& text) { return can_assemble() ? assemble(text, 90).why : ""; }
 
-/// The mutants of the family whose edit is behind the label of the body, each as "before -> after": those and no others.
+/// Expects exactly these mutants of the family, as "before -> after", among edits after the body's label.
 void expect(std::string_view family, const std::string& body, std::vector<std::string> wanted) {
   const Program program = program_of(body);
   std::size_t begin = 0;
@@ -149,7 +149,7 @@ TEST(Ptx, LoopsAreLimitedInEveryFunction) {
     for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++n;
     return n;
   };
-  EXPECT_EQ(count("trap;"), 2U);  // not at $L__start and $L__behind, which nothing leads back to
+  EXPECT_EQ(count("trap;"), 2U);  // not at $L__start and $L__behind: no branch leads back to them
   EXPECT_EQ(count("mov.u32 %assay_turns, 0;"), 2U);
   EXPECT_NE(text.find("$L__loop:\n\tadd.u32 %assay_turns, %assay_turns, 1;\n\tsetp.gt.u32 %assay_over, %assay_turns, 4194304;"), std::string::npos) << text;
   EXPECT_EQ(complaint(text), "");
@@ -164,6 +164,22 @@ TEST(Ptx, WhatDoesNotAssembleIsSaid) {
   EXPECT_NE(wrong.why, "");
 }
 
+TEST(Ptx, NamesOfUnnamedNamespacesAreThoseOfAnyBuild) {
+  const auto built = [](const char* hash, const char* process, int length) {
+    return fmt::format(".entry _ZN39_INTERNAL_{0}_9_norm_a_cu_8d5685025assay4cpu2{2}_GLOBAL__N__{0}_9_norm_a_cu_8d568502{1}1kILi3EEEPf_param_0", hash,
+                       process, length);
+  };
+  EXPECT_EQ(of_any_build(built("06e53b8b", "", 41)), ".entry _ZN_INTERNAL_9_norm_a_cu5assay4cpu2_GLOBAL__N__9_norm_a_cu1kILi3EEEPf_param_0");
+  for (const char* process : {"_1", "_12894"})
+    EXPECT_EQ(of_any_build(built("9f075d8a", process, 41 + static_cast<int>(std::string_view(process).size()))), of_any_build(built("06e53b8b", "", 41)));
+  const Instruction load{"", "ld.global.f32", {"%f1", "[_ZN39_INTERNAL_06e53b8b_9_norm_a_cu_8d5685021tE+4]"}};
+  Instruction again = load;
+  again.operands[1].replace(16, 8, "9f075d8a");
+  EXPECT_EQ((Mutant{"", {{7, {load}}}}.key()), (Mutant{"", {{7, {again}}}}.key()));
+  for (const char* other : {"", "add.s32 %r1, %r2, 41;", "3_GLOBAL__N_", "9_INTERNAL_", "41_GLOBAL__N__06e53b8b_9_norm", "40_GLOBAL__N__06e53b8b_9_norm_a_cu_8d568502"})
+    EXPECT_EQ(of_any_build(other), other);
+}
+
 TEST(Ptx, DumpsHoldOneFileAfterTheOther) {
   const std::string header = "\nFatbin ptx code:\n================\narch = sm_80\nhost = linux\ncompressed\n\n";
   const auto files = dumped(header + "\n\n.version 9.0\n.target sm_80\n" + "\nFatbin elf code:\n=====\narch = sm_90\n" + header + "//\n.version 9.0\n.target sm_80\nret;\n");
@@ -173,7 +189,7 @@ TEST(Ptx, DumpsHoldOneFileAfterTheOther) {
   EXPECT_TRUE(dumped("cuobjdump info : nothing").empty());
 }
 
-/// cuobjdump as a script of the test's own.
+/// Replaces cuobjdump by a script of the test's own.
 TEST(Ptx, WhatTheProgramCarriesIsAskedFromCuobjdump) {
   const auto root = std::filesystem::temp_directory_path() / fmt::format("assay-ptx-{}", getpid());
   std::filesystem::create_directories(root / "bin");

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Rewrites and compiles a small source, runs every mutant of it, and compares what it computes with what its description says.
-Every judged mutant of rewritten kernels has to be there, too."""
+"""Rewrites and compiles a small source, runs every mutant of it, and compares the results with the description of each
+mutant. Also checks that every accepted mutant of rewritten kernels exists."""
 import json
 import os
 import subprocess
@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 top, compiler, manifest = sys.argv[1:4]
-schemata = os.path.join(top, 'falsify', 'schemata')
+schemata = os.path.join(top, 'falsify', 'mutation', 'source')
 
 SOURCE = '''#include <algorithm>
 #include <cmath>
@@ -43,7 +43,7 @@ int at(int i, int j) {
 '''
 MAIN = '''#include <cstdio>
 #include <cstdlib>
-#include "falsify/schemata/mutate.hpp"
+#include "falsify/mutation/source/mutate.hpp"
 namespace assay_mutate {
 State state;
 int chosen(std::uint32_t site, std::uint32_t applicable) {
@@ -63,7 +63,7 @@ int main(int, char** a) {
   std::printf("%d %.9g %d %d %.9g %d", toy::sum(x, 2), toy::ratio(1.1F, 3.7F), toy::pick(true, 2, 5), toy::most(1, 2), toy::shape(2.5F), toy::at(1, 2));
 }
 '''
-# What a mutant of this description computes; the others have to differ from the source alone.
+# Results by description of the mutant; the other mutants must only differ from the source.
 RIGHT = '12 2.4000001 -3 3 -2.5 12'
 EXPECTED = {'+ -> -: float ratio': '12 -1.29999995 -3 3 -2.5 12', '< -> <=: for (int i': '112 2.4000001 -3 3 -2.5 12', '+= -> =: for': '7 2.4000001 -3 3 -2.5 12',
             '++ left out: for': 'never ends', 'assignment to s left out': '0 2.4000001 -3 3 -2.5 12', 'a < b': None, '< negated: if (c': '12 2.4000001 15 3 -2.5 12',
@@ -123,7 +123,7 @@ with tempfile.TemporaryDirectory() as folder:
 
 with open(manifest) as f:
     there = {m['hash'] for source in json.load(f) for m in source['mutants']}
-with open(os.path.join(top, 'falsify', 'automatic', 'judged.json')) as f:
+with open(os.path.join(top, 'falsify', 'mutation', 'study', 'judged.json')) as f:
     judged = json.loads(''.join(line for line in f if not line.startswith('//')))
 for entry in judged:
     check('/vulkan/' in entry['kernel'] or entry['hash'] in there, f"judged.json: no source has the mutant {entry['hash']} any more")

@@ -1,4 +1,4 @@
-// The shaders that kernels ship: parsing and writing gives the same words, and their mutants are valid or known not to be.
+// Shipped shaders: parsing and writing reproduces the words, and their mutants are valid or known to be invalid.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -8,7 +8,7 @@
 #include <set>
 
 #include "core/errors.hpp"
-#include "falsify/spirv/mutant.hpp"
+#include "falsify/mutation/spirv/mutant.hpp"
 
 namespace assay::falsify::spirv {
 namespace {

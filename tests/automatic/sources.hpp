@@ -1,4 +1,4 @@
-// Mutants of the tests' own: a right CPU kernel, and run functions that are wrong in a known way.
+// The tests' own mutants: a correct CPU kernel, and run functions with known faults.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <csignal>
 #include <unistd.h>
 
-#include "falsify/automatic/mutant.hpp"
+#include "falsify/mutation/study/mutant.hpp"
 
 namespace assay::falsify {
 
@@ -16,7 +16,7 @@ using RunFunction = std::function<void(const Call&, Device&)>;
 inline const Kernel& right_kernel() { return kernel("silu/cpu/naive"); }
 
 inline void run_right(const Call& call, Device& device) { right_kernel().run(call, device); }
-/// Where x is between 1 and 2 the result moves by its last bit: correct kernels differ by more.
+/// Changes the last bit of results for x between 1 and 2: correct kernels differ by more.
 inline void run_last_bit(const Call& call, Device& device) {
   run_right(call, device);
   const View<float> x = call.tensors[0].as<float>(), y = call.tensors[1].as<float>();
@@ -43,7 +43,7 @@ inline std::unique_ptr<AutomaticMutant> mutant_of(const Kernel& right, std::stri
   return made;
 }
 
-/// So many mutants that are all alike but for their hash; every fifth is invalid.
+/// `size` mutants that differ in their hash only; every fifth is invalid.
 class ManyMutants final : public MutantSet {
  public:
   ManyMutants(std::size_t size, RunFunction run, const Kernel& original = right_kernel())
@@ -62,7 +62,7 @@ class ManyMutants final : public MutantSet {
   const Kernel& original_;
 };
 
-/// A hundred, whose hashes are known before they are made. Making any but one would be a mistake.
+/// A hundred mutants with hashes known before they are made. Making any mutant except the wanted one is a test failure.
 class CostlyMutants final : public MutantSet {
  public:
   explicit CostlyMutants(std::size_t wanted) : wanted_(wanted) {}

@@ -1,5 +1,5 @@
-// What a study says of mutants whose fault is known.
-#include "falsify/automatic/study.hpp"
+// Results of a study on mutants with known faults.
+#include "falsify/mutation/study/study.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -10,9 +10,9 @@
 #include <csignal>
 #include <future>
 
-#include "falsify/automatic/parallel.hpp"
-#include "falsify/automatic/report.hpp"
-#include "falsify/automatic/summary.hpp"
+#include "falsify/mutation/study/parallel.hpp"
+#include "falsify/mutation/study/report.hpp"
+#include "falsify/mutation/study/summary.hpp"
 #include "tests/automatic/sources.hpp"
 #include "tests/engine/kill_child.hpp"
 
@@ -41,7 +41,8 @@ nlohmann::json report_of(std::vector<nlohmann::json> results) {
   return automatic_report(survey, sample, 0, std::move(results), {{"seed", 1}}, 1.0);
 }
 
-/// One that is killed, a hole of a family that is held out, and one that is equivalent. A hole costs seconds: it is made once.
+/// Results of a killed mutant, of a survivor in a held-out family, and of an equivalent mutant. Made once, since a
+/// survivor costs seconds.
 const std::vector<nlohmann::json>& one_of_each() {
   static const std::vector<nlohmann::json> results = [] {
     MutantList list;
@@ -73,8 +74,8 @@ TEST(Study, ADifferenceThatNoObligationRejectsIsAHole) {
   EXPECT_NE(automatic_table(report).find("HOLE"), std::string::npos);
 }
 
-/// Right but for long rows, where it is wrong once in so many calls and moves a last bit in most of the others: too few cases of the
-/// attack have such rows to meet the fault, unless it stays with their dims.
+/// Wrong on long rows only: in one of kOneIn calls, with a changed last bit in most others. Too few cases of the attack
+/// have long rows to meet the fault unless the attack keeps their dims.
 TEST(Study, AttacksStayWithDimsOnWhichAMutantSeldomDiffers) {
   const auto wrong = [](const Call& call, Device& device) {
     constexpr Index kLong = 1000;
@@ -103,7 +104,7 @@ TEST(Study, WrongMutantsDieAndTheRightOnesAfterThemDoNot) {
 }
 
 TEST(Study, ACallThatHangsOnceIsNoDifferenceAndAnyOtherEndIs) {
-  // Counts the calls of every process that judges.
+  // Count the calls of all judging processes.
   auto* const calls = static_cast<std::atomic<int>*>(mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(calls, MAP_FAILED);
   const auto ends_badly_at = [&](int first, int last, RunFunction bad) {
@@ -114,11 +115,11 @@ TEST(Study, ACallThatHangsOnceIsNoDifferenceAndAnyOtherEndIs) {
     }})[0];
   };
   EXPECT_FALSE(ends_badly_at(0, 0, run_crash).contains("late"));
-  const int late = *calls - 10;  // in the attack, each of whose cases is one call
+  const int late = *calls - 10;  // in the attack, where each case is one call
   const auto once = ends_badly_at(late, late, run_forever);
   EXPECT_EQ(once["status"], "equivalent") << once.dump(1);
   EXPECT_EQ(once["late"], 1) << once.dump(1);
-  EXPECT_FALSE(once["ended"]);  // no such mutant goes to a GPU
+  EXPECT_FALSE(once["ended"]);  // excluded from GPU runs
   EXPECT_NE(automatic_table(report_of({once})).find("hung once, and not when made again: 1"), std::string::npos);
   EXPECT_EQ(ends_badly_at(late, late + 1, run_forever)["status"], "hole");
   EXPECT_EQ(ends_badly_at(late, late, run_crash)["status"], "hole");
@@ -127,15 +128,16 @@ TEST(Study, ACallThatHangsOnceIsNoDifferenceAndAnyOtherEndIs) {
 
 TEST(Study, WhereTheRightKernelDoesNotEndInTimeEitherNothingIsKnown) {
   struct Shared {
-    std::atomic<bool> begun;   // by the mutant
-    std::atomic<int> to_hang;  // calls, of either kernel
+    std::atomic<bool> begun;   // set by the mutant
+    std::atomic<int> to_hang;  // calls of either kernel
   };
   void* const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);
   auto* const shared = new (memory) Shared{};
   const auto on_a_busy_machine = [=](const RunFunction& run, bool mutant) -> RunFunction {
     return [=](const Call& call, Device& device) {
-      if (mutant && !shared->begun.exchange(true)) shared->to_hang = 3;  // its first call, and the right kernel's two to confirm it
+      // Its first call, and two of the correct kernel for confirmation.
+      if (mutant && !shared->begun.exchange(true)) shared->to_hang = 3;
       const bool hangs = shared->to_hang > 0 && shared->to_hang-- > 0;
       (hangs ? run_forever : run)(call, device);
     };
@@ -186,7 +188,7 @@ TEST(Study, AJudgeThatDiesTakesNoOtherResultsWithIt) {
   EXPECT_NE(automatic_table(report_of(results)).find("wait status 0xa"), std::string::npos);
 }
 
-bool damaged = false;  // in the worker
+bool damaged = false;  // in the worker's process
 
 TEST(Study, AMutantThatDamagesTheWorkerDoesNotKillTheNextOnes) {
   Kernel fragile = right_kernel();
@@ -274,7 +276,7 @@ TEST(Sampling, IsTheSameForTheSameSeedAndCountsWhatIsInvalid) {
   EXPECT_LT(sample.invalid, 50U);
   EXPECT_EQ(hashes(sample), hashes(draw_mutants(survey, 100, 7)));
   EXPECT_NE(hashes(sample), hashes(draw_mutants(survey, 100, 8)));
-  // A larger sample of the same seed holds the smaller one.
+  // A larger sample of the same seed contains the smaller one.
   const auto larger = hashes(draw_mutants(survey, 200, 7));
   for (const std::string& hash : hashes(sample)) EXPECT_NE(std::ranges::find(larger, hash), larger.end());
   EXPECT_EQ(draw_mutants(survey, 0, 7).mutants.size(), 400U);
@@ -291,7 +293,7 @@ TEST(Sampling, KernelsTakeTurns) {
   EXPECT_GE(few, 15);
   EXPECT_LE(few, 25);
   EXPECT_EQ(hashes(sample), hashes(draw_mutants(survey, 40, 7)));
-  // One that has no more leaves the rest to the others.
+  // An exhausted set leaves the rest of the sample to the others.
   EXPECT_EQ(draw_mutants(survey, 200, 7).mutants.size(), 200U);
 }
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compares the figures of assay_bench with what is required of them.
+"""Compares the figures of assay_bench with their requirements.
 
     assay_bench --benchmark_out=bench.json --benchmark_repetitions=3 && tests/bench/bars.py bench.json
 
-A benchmark says what is required of its counter x by another, at_least:x or at_most:x. Repetitions count by their
-median. Exit code: 0 every bar is met, 1 one is missed, 2 the file holds no bar or is no report of assay_bench.
+A benchmark states the requirement on its counter x by another counter, at_least:x or at_most:x. Repetitions count by
+their median. Exit code: 0 every bar is met, 1 one is missed, 2 the file holds no bar or is no report of assay_bench.
 """
 import json
 import statistics
@@ -12,7 +12,7 @@ import sys
 
 
 def bars(report):
-    """(benchmark, counter, median, "at_least" or "at_most", required) of every bar, in the report's order."""
+    """Returns (benchmark, counter, median, "at_least" or "at_most", required) of every bar, in the report's order."""
     figures = {}
     for run in report["benchmarks"]:
         if run.get("run_type", "iteration") != "iteration":

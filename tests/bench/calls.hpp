@@ -38,17 +38,17 @@ class OwnedCall {
   }
 
   const Call& get() const { return call_; }
-  /// Makes a tensor the packed bytes [shape] that its floats are made of.
+  /// Replaces a tensor by packed bytes [shape], taken from the memory of its floats.
   void pack(std::size_t tensor, const Shape& shape) {
     call_.tensors[tensor] = {DType::u8, call_.tensors[tensor].data, shape, row_major_strides(shape)};
   }
 
-  /// Leaves a tensor no negative value.
+  /// Makes all values of a tensor nonnegative.
   void magnitudes(std::size_t tensor) {
     for (float& x : memory_[tensor]) x = std::fabs(x);
   }
 
-  /// Makes a tensor one of int32, every element this.
+  /// Makes a tensor int32 with every element equal to `value`.
   OwnedCall& integers(std::size_t tensor, std::int32_t value) {
     for (float& x : memory_[tensor]) x = std::bit_cast<float>(value);
     call_.tensors[tensor].dtype = DType::i32;

@@ -1,4 +1,4 @@
-// What it costs to verify a product, as a fraction of OpenBLAS's time for it: certificate/freivalds/<n>.
+// The cost of verifying a product, as a fraction of OpenBLAS's time for the product: certificate/freivalds/<n>.
 #include <stdexcept>
 
 #include "calls.hpp"

@@ -1,4 +1,4 @@
-// What the contract costs: the checked entry of matmul at each level, contract/matmul/<n>.
+// The cost of the contract: the checked entry of matmul at each level, contract/matmul/<n>.
 #include "calls.hpp"
 #include "contract/enforce.hpp"
 #include "ops/matmul.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 using contract::Level;
 
-/// Restores the level in force.
+/// Restores the current level on destruction.
 class LevelScope {
  public:
   LevelScope() : previous_(contract::level()) {}
@@ -34,7 +34,7 @@ void overhead(benchmark::State& state, Index n) {
   const auto fraction = [](double with, double without) { return with / without - 1; };
   const double pre = median_of(rounds, 1, 0, added);
   const double full = median_of(rounds, 2, 0, fraction);
-  // From 128³ on, 150 ns are less than the product itself varies between rounds.
+  // From 128³ on, the product itself varies by more than 150 ns between rounds.
   if (n <= 64) bar_at_most(state, "pre_ns_added", pre, 150);
   else state.counters["pre_ns_added"] = pre;
   if (n == 512 || n == 2048) bar_at_most(state, "full_fraction_added", full, n == 512 ? 0.10 : 0.03);

@@ -1,5 +1,6 @@
-// The CUDA kernels beside cuBLAS on this machine's device, timed with CUDA events: one JSON line per kernel and shape.
-// Exit code 1 where a bar is missed: float32 at least 0.7x cuBLAS at 4096³, TF32 at least 0.2x cuBLAS with TF32.
+// Compares the CUDA kernels with cuBLAS on this machine's device, timed with CUDA events: one JSON line per kernel and
+// shape.
+// Exit code 1 if a bar is missed: float32 at least 0.7x cuBLAS at 4096³, TF32 at least 0.2x cuBLAS with TF32.
 //
 //     assay_cuda_bench [kernel id or part of one]
 #include <cuda_runtime.h>
@@ -54,8 +55,8 @@ double required(const Kernel& kernel, const std::vector<Index>& dims) {
   return kernel.id.ends_with("/tf32_wmma") ? 0.2 : 0;
 }
 
-/// Times all kernels of `op` in turn, round by round, so that clocks and neighbours hit all alike. `work`: operations
-/// or bytes of one call, printed per nanosecond as `unit`. False where a bar is missed.
+/// Times all kernels of `op` in turn, round by round, so that clocks and other load affect all alike. `work`:
+/// operations or bytes of one call, printed per nanosecond as `unit`. Returns false if a bar is missed.
 bool compare(CudaDevice& device, const std::string& op, const std::string& only, const DeviceCall& prepared,
              double work, const char* unit) {
   std::vector<Contender> contenders;
@@ -67,7 +68,7 @@ bool compare(CudaDevice& device, const std::string& op, const std::string& only,
     for (Contender& c : contenders) {
       const int repeats = round < 0 ? 1 : std::clamp(static_cast<int>(2.0 / c.milliseconds[0]), 1, 200);
       const float ms = time_once(device, repeats, [&] { c.kernel->run(call, device); });
-      if (round == -1) c.milliseconds = {ms};  // only for the number of repeats
+      if (round == -1) c.milliseconds = {ms};  // determines the number of repeats only
       if (round == 0) c.milliseconds.clear();
       if (round >= 0) c.milliseconds.push_back(ms);
     }

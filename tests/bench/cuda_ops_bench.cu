@@ -1,6 +1,6 @@
-// CUDA kernels of whole operations on this machine's device: one JSON line per kernel and shape, with the share of the bandwidth
-// that a copy on the device reaches, for the least bytes that the operation must move (every input read once, every output
-// written once), or operations per second where those decide. tests/bench/torch_ops.py times PyTorch on the same shapes.
+// CUDA kernels of whole operations on this machine's device: one JSON line per kernel and shape, with the share of the
+// bandwidth of a device copy that the minimal traffic achieves (every input read once, every output written once), or
+// with operations per second if compute-bound. tests/bench/torch_ops.py times PyTorch on the same shapes.
 //
 //     assay_cuda_ops_bench [kernel id or part of one]
 #include <algorithm>
@@ -21,11 +21,11 @@ namespace {
 struct Setting {
   const char* op;
   std::map<std::string_view, Index> dims;
-  std::map<std::string_view, double> params;  ///< those that are not typical
-  double operations = 0;                      ///< of one call, where they decide
+  std::map<std::string_view, double> params;  ///< parameters with untypical values
+  double operations = 0;                      ///< per call, if compute-bound
 };
 
-/// A call on device memory: reals are normal numbers, integers the largest allowed or drawn.
+/// A call on device memory: normal reals; integers are the largest allowed or drawn.
 struct DeviceCall {
   std::vector<Buffer> buffers;
   Call call;
@@ -53,7 +53,7 @@ struct DeviceCall {
   }
 
  private:
-  /// Super-blocks of weights as models have them, normal with deviation 0.02: random bytes would have scales of any size.
+  /// Quantizes typical model weights, normal with deviation 0.02: random bytes would have scales of any size.
   static void quantize(CudaDevice& device, const Setting& setting, const Tensor& blocks) {
     const OpDescriptor& op = operation("q4_k_quantize");
     Call call;
@@ -74,7 +74,7 @@ struct DeviceCall {
 
   void fill(const TensorInfo& info, DType dtype, std::size_t size, std::byte* to, std::mt19937& random) const {
     std::normal_distribution<float> normal;
-    std::vector<float> drawn(1 << 16);  // over and over: drawing takes longer than what is timed
+    std::vector<float> drawn(1 << 16);  // repeated: drawing takes longer than the timed call
     for (float& x : drawn) x = normal(random);
     for (std::size_t i = 0; i < size; ++i) {
       const float x = drawn[i * 40503 % drawn.size()];
@@ -101,7 +101,7 @@ double median_of_rounds(CudaDevice& device, const std::function<void()>& f) {
   return static_cast<double>(rounds[rounds.size() / 2]);
 }
 
-/// Bytes read and written per millisecond by cudaMemcpyAsync within the device.
+/// Returns the bytes read and written per millisecond by cudaMemcpyAsync within the device.
 double copy_bandwidth(CudaDevice& device) {
   constexpr std::size_t kBytes = std::size_t{1} << 29;
   const Buffer from = device.allocate(kBytes), to = device.allocate(kBytes);

@@ -1,4 +1,4 @@
-// Times of kernels on a CUDA device, by events.
+// Times kernels on a CUDA device by events.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,7 +8,7 @@
 
 namespace assay::bench {
 
-/// Milliseconds of one f(), from a run of `repeats`.
+/// Returns the milliseconds of one f(), from a run of `repeats`.
 template <class F>
 float time_once(CudaDevice& device, int repeats, F f) {
   cudaEvent_t begin = nullptr, end = nullptr;

@@ -1,4 +1,4 @@
-// What the engine gets through on one core: engine/differential/<op>.
+// Throughput of the engine on one core: engine/differential/<op>.
 #include <algorithm>
 #include <chrono>
 #include <stdexcept>
@@ -16,7 +16,7 @@ using namespace falsify;
 constexpr Index kLargestDim = 64;
 constexpr int kCases = 200;
 
-/// Cases as campaigns draw them, those of larger dims left out.
+/// Returns cases as campaigns draw them, without those of larger dims.
 std::vector<Case> cases_of(const OpDescriptor& op, const ObligationInfo& info) {
   std::vector<Case> cases;
   for (std::uint64_t number = 0; cases.size() < kCases; ++number) {
@@ -26,9 +26,9 @@ std::vector<Case> cases_of(const OpDescriptor& op, const ObligationInfo& info) {
   return cases;
 }
 
-/// Values drawn, laid out and run in the worker, the oracle with its bounds, and the comparison. Driver and worker take
-/// turns, so that one core is busy at a time and a second of the clock is a second of one core; the kernel has one
-/// thread. Required: at least 200 cases a second.
+/// Measures drawing, layout, the run in the worker, the oracle with its bounds, and the comparison. Driver and worker
+/// alternate, so that one core is busy at a time and wall-clock time is time of one core; the kernel has one thread.
+/// Required: at least 200 cases a second.
 void differential(benchmark::State& state, const std::string& op_name) {
   const OpDescriptor& op = operation(op_name);
   const Kernel& subject = kernel(op_name + "/cpu/naive");

@@ -1,4 +1,4 @@
-// Our CPU kernels beside their peers, as whole calls without contract: <kernel>/<dims>.
+// Compares our CPU kernels with their peers, as whole calls without contract: <kernel>/<dims>.
 #include <string>
 
 #include "calls.hpp"
@@ -24,7 +24,7 @@ OwnedCall copy(std::string_view, const std::vector<Index>& dims) {
   return OwnedCall(dims, {Shape{dims[0], dims[1]}, Shape{dims[0], dims[1]}});
 }
 
-/// Operations on rows: every tensor is [rows, n], a vector of n or of rows, or a head.
+/// Makes calls of operations on rows: every tensor is [rows, n], a vector of n or of rows, or a head.
 OwnedCall rows_call(std::string_view op, const std::vector<Index>& dims) {
   const Shape matrix{dims[0], dims[1]}, vector{dims[1]}, rows{dims[0]};
   if (op == "rmsnorm") return OwnedCall(dims, {matrix, vector, matrix, rows}, {1e-6});
@@ -33,7 +33,7 @@ OwnedCall rows_call(std::string_view op, const std::vector<Index>& dims) {
   if (op == "softmax_backward" || op == "silu_mul") return OwnedCall(dims, {matrix, matrix, matrix});
   return OwnedCall(dims, {matrix, matrix, matrix, matrix, matrix});  // silu_mul_backward
 }
-/// Operations on a matrix [n, k] in NF4 codes, k a multiple of 64: dims n, k of a codec, m, n, k of a product.
+/// Makes calls on a matrix [n, k] in NF4 codes, k a multiple of 64: dims n, k of a codec, m, n, k of a product.
 OwnedCall nf4_call(std::string_view op, const std::vector<Index>& dims) {
   const bool product = dims.size() == 3;
   const Index n = dims[product ? 1 : 0], k = dims[product ? 2 : 1];
@@ -46,7 +46,7 @@ OwnedCall nf4_call(std::string_view op, const std::vector<Index>& dims) {
   call.pack(codes, Shape{n, k / 2});
   return call;
 }
-/// Scales [n, b] and their codes of 8 bits.
+/// Makes calls on scales [n, b] and their codes of 8 bits.
 OwnedCall absmax_call(std::string_view op, const std::vector<Index>& dims) {
   const Index count = dims[0] * dims[1], groups = (count + 255) / 256;
   const Shape scales{dims[0], dims[1]}, words{groups * 64}, each{groups}, one{1};
@@ -61,7 +61,7 @@ OwnedCall rotation(std::string_view, const std::vector<Index>& dims) {
   return OwnedCall(dims, {heads, heads}, {10000, 0, 0, 4096});
 }
 
-/// A step against full caches but for one place.
+/// Makes a decoding step against caches with one place left.
 OwnedCall decoding(std::string_view, const std::vector<Index>& dims) {
   const Shape queries{dims[0], dims[3], dims[4]}, row{dims[0], dims[2], dims[4]}, cache{dims[0], dims[1], dims[2], dims[4]};
   OwnedCall call(dims, {queries, row, row, Shape{dims[0]}, cache, cache, queries}, {0.125});
@@ -69,7 +69,7 @@ OwnedCall decoding(std::string_view, const std::vector<Index>& dims) {
   return call;
 }
 
-/// Linear layers and adapters: dims are s, in, out, r; out, in, r of the merges.
+/// Makes calls of linear layers and adapters: dims are s, in, out, r; out, in, r for merges.
 OwnedCall layer(std::string_view op, const std::vector<Index>& dims) {
   if (op == "lora_merge" || op == "lora_unmerge") {
     const Shape weight{dims[0], dims[1]};
@@ -82,7 +82,7 @@ OwnedCall layer(std::string_view op, const std::vector<Index>& dims) {
   return OwnedCall(dims, {x, weight, a, b, t, y, x, a, b}, {16});  // lora_linear_backward
 }
 
-/// Super-blocks with any codes and scales, d and dmin 2^-8; rows of dims[1] values.
+/// Makes calls on super-blocks with arbitrary codes and scales, d and dmin 2^-8; rows of dims[1] values.
 OwnedCall super_blocks(std::string_view op, const std::vector<Index>& dims) {
   const Shape shape{dims[0], q4_k::row_bytes(dims[1])}, matrix{dims[0], dims[1]};
   std::vector<std::uint8_t> bytes(static_cast<std::size_t>(shape.size()));
@@ -94,13 +94,13 @@ OwnedCall super_blocks(std::string_view op, const std::vector<Index>& dims) {
 }
 
 struct Comparison {
-  std::string kernel;  ///< id
+  std::string kernel;  ///< kernel id
   std::string peer;
   Maker make = nullptr;
-  double required = 0;  ///< of the ratio peer / kernel; 0: it is only reported
+  double required = 0;  ///< minimum of the ratio peer / kernel; 0: reported only
 };
 
-/// `seconds`: roughly what one round takes, for the number of rounds.
+/// `seconds`: approximate time of one round, which sets the number of rounds.
 void add(const Comparison& what, const std::vector<Index>& dims, double seconds) {
   std::string name = what.kernel;
   for (std::size_t i = 0; i < dims.size(); ++i) {
@@ -126,8 +126,8 @@ void add_product(const Comparison& what, Index m, Index k, Index n) {
   add(what, {m, k, n}, 2 * 2 * volume / 100e9);
 }
 
-/// What is asked of a product of n³ by the kernel that callers get: at least 1.2 times OpenBLAS at 8³ and 16³, never
-/// below 0.95 times from 32³ on.
+/// Returns the required speedup over OpenBLAS of the default kernel on a product of n³: at least 1.2 at 8³ and 16³, and
+/// 0.95 from 32³ on.
 double required_of_cube(Index n) { return n == 8 || n == 16 ? 1.2 : n >= 32 ? 0.95 : 0; }
 
 }  // namespace
@@ -147,7 +147,8 @@ void register_kernels() {
                                {256, 4, 256}, {33, 1000, 33}, {17, 512, 512}, {512, 512, 17}};
     for (const auto& [m, k, n] : skinny) add_product({cpu + "dispatch", cpu + "openblas", &product, 0}, m, k, n);
   }
-  // Beside naive kernels, at the size of a layer; what is required beside the scalar mirror: mirror_bench.cpp.
+  // Compares with naive kernels at the size of a layer; mirror_bench.cpp sets the requirements against the scalar
+  // mirror.
   for (const std::string op : {"rmsnorm", "rmsnorm_backward", "softmax", "softmax_backward", "silu_mul", "silu_mul_backward"})
     add({op + "/cpu/highway", op + "/cpu/naive", &rows_call, 0}, {512, 2048}, 5e-3);
   for (const std::string op : {"rope", "rope_backward"})

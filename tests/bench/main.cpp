@@ -8,8 +8,8 @@
 #include "paired.hpp"
 
 int main(int argc, char** argv) {
-  // OpenBLAS reads this when it is loaded. By default its idle threads spin for 2^26 cycles after a product, on a core
-  // that what is measured next needs.
+  // OpenBLAS reads this variable when it is loaded. By default its idle threads spin for 2^26 cycles after a product,
+  // on a core that the next measurement needs.
   if (setenv("OPENBLAS_THREAD_TIMEOUT", "4", 0) == 0 && std::getenv("ASSAY_BENCH_STARTED") == nullptr) {
     setenv("ASSAY_BENCH_STARTED", "1", 1);
     execv("/proc/self/exe", argv);

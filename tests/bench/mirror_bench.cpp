@@ -1,4 +1,5 @@
-// Every CPU kernel that callers get beside the scalar mirror of its operation, the reference run with float: <kernel>/mirror/<dims>.
+// Compares every default CPU kernel with the scalar mirror of its operation, the reference run with float:
+// <kernel>/mirror/<dims>.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 namespace assay::bench {
 namespace {
 
-/// A call on Gaussian values, laid out as campaigns do, and the same for the mirror.
+/// A call on Gaussian values, laid out as in campaigns, with the same values for the mirror.
 class DrawnCall {
  public:
   DrawnCall(const OpDescriptor& op, const std::vector<Index>& dims)
@@ -47,8 +48,8 @@ class DrawnCall {
   std::vector<View<float>> views_;
 };
 
-/// Dims by name: activations of a few tokens, which caches hold. At sizes that memory bounds every kernel that moves the
-/// same bytes is as fast as another.
+/// Returns dims of activations of a few tokens, which fit the caches. At sizes bound by memory, all kernels that move
+/// the same bytes are equally fast.
 std::vector<Index> cached_dims(const OpDescriptor& op) {
   static const std::map<std::string_view, Index> by_name{
       {"m", 32},    {"n", 256},  {"k", 256},     {"rows", 32}, {"classes", 1024}, {"t", 64},  {"v", 64},       {"h", 256},

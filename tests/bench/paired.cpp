@@ -20,7 +20,7 @@ Rounds measure(benchmark::State& state, const std::vector<Side>& sides) {
   std::vector<int> calls;
   for (const Side& side : sides) {
     side.prepare();
-    side.run();  // first use: threads start, memory is mapped
+    side.run();  // first use starts threads and maps memory
     const double once = seconds_of(side.run, 1);
     calls.push_back(static_cast<int>(std::clamp(kRound / once, 1.0, 1000.0)));
   }

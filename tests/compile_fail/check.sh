@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Usage: check.sh CONTRACTGEN COMPILER SOURCE_DIR [INCLUDE_DIR...]
-# Generates each contract of this folder and compiles it. The line marked `must not compile` must be the one
-# that the compiler blames; a contract without a mark must compile.
+# Generates each contract of this folder and compiles it. The compiler must report the line marked `must not compile`; a
+# contract without a mark must compile.
 set -euo pipefail
 contractgen=$1 compiler=$2 source=$3
 shift 3
@@ -22,7 +22,7 @@ for contract in "$source"/tests/compile_fail/*.yaml; do
   seen=$((seen + 1))
   "$contractgen" "$scratch" "$source" "$contract"
   line=$(grep -n 'must not compile' "$contract" | cut -d: -f1 || true)
-  # Violations are compiled into the negative tests.
+  # The negative tests compile violations.
   files=("$scratch/ops/$name.cpp")
   [[ $name != violation && $name != compiles ]] || files+=("$scratch/${name}_negative_test.cpp")
   output=$("$compiler" -std=c++20 -fsyntax-only -fno-diagnostics-color "${includes[@]}" -I"$source" -I"$scratch" \

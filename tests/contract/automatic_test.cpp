@@ -1,5 +1,5 @@
-// Contracts of calls that are dispatched: operands on the host are copied, those on a device are used where they lie, and conditions
-// that read elements look at them there.
+// Contracts of dispatched calls: host operands are copied, device operands are used in place, and conditions that read
+// elements evaluate them on the device's copy.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -13,18 +13,13 @@ namespace assay::contract::automatic_test {
 namespace {
 
 const DeviceRegistration far_device(Backend::vulkan, []() -> std::unique_ptr<Device> { return std::make_unique<far::FarDevice>(Backend::vulkan); });
-const KernelRegistration far_kernel(Kernel{.op = "matmul",
-                                           .id = "matmul/vulkan/far",
-                                           .backend = Backend::vulkan,
-                                           .source = "tests/contract/automatic_test.cpp",
+const KernelRegistration far_kernel(Kernel{.id = "matmul/vulkan/far",
                                            .summary = "of this test",
                                            .run = &run_typed<ops::MatmulArgs, &far::multiply>,
                                            .automatic_above = -1});
 
 void writes_nothing(const ops::EmbeddingArgs&, Device&) {}
-const KernelRegistration idle_kernel(Kernel{.op = "embedding",
-                                            .id = "embedding/cpu/idle",
-                                            .source = "tests/contract/automatic_test.cpp",
+const KernelRegistration idle_kernel(Kernel{.id = "embedding/cpu/idle",
                                             .summary = "of this test",
                                             .run = &run_typed<ops::EmbeddingArgs, &writes_nothing>});
 

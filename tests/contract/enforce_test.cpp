@@ -1,4 +1,4 @@
-// Enforcement at run time: what is thrown, when, by whom, and what is counted.
+// Enforcement at run time: exceptions, their timing, their source, and counters.
 #include "contract/enforce.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include "core/errors.hpp"
 #include "ops/matmul.hpp"
 #include "runtime/registry.hpp"
-#include "runtime/trace.hpp"
+#include "serve/trace.hpp"
 
 namespace assay::contract::enforce_test {
 namespace {
@@ -50,7 +50,7 @@ class Enforce : public testing::Test {
   void SetUp() override { set_level(Level::pre); }
   void TearDown() override { set_level(Level::pre); }
 
-  /// [2, 3] times [3, 2].
+  /// Arguments of [2, 3] times [3, 2].
   ops::MatmulArgs args() { return {2, 3, 2, {a.data(), {2, 3}}, {b.data(), {3, 2}}, {c.data(), {2, 2}}}; }
   std::string thrown(const ops::MatmulArgs& call, const Kernel& kernel = kCorrect) {
     try {
@@ -125,7 +125,7 @@ TEST_F(Enforce, BrokenCallNeverReachesTheKernel) {
 TEST_F(Enforce, OffChecksNothing) {
   set_level(Level::off);
   ops::MatmulArgs call = args();
-  call.k = 1;  // would break MM-PRE-001
+  call.k = 1;  // violates MM-PRE-001
   const std::uint64_t before = count("MM-PRE-001");
   EXPECT_EQ(thrown(call), "");
   EXPECT_EQ(count("MM-PRE-001"), before);

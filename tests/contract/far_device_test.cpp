@@ -1,4 +1,4 @@
-// Ensures clauses on a device whose memory the host cannot read: tensors are fetched, whole extents.
+// Ensures clauses on a device whose memory the host cannot read: tensors are fetched in full.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -10,12 +10,12 @@
 #include "ops/embedding.hpp"
 #include "ops/matmul.hpp"
 #include "runtime/registry.hpp"
-#include "runtime/trace.hpp"
+#include "serve/trace.hpp"
 
 namespace assay::contract::far_device_test {
 namespace {
 
-/// Addresses are host addresses plus 2^62: dereferencing one on the host is a crash.
+/// Device addresses are host addresses plus 2^62: dereferencing one on the host crashes.
 class FarDevice final : public Device {
  public:
   static constexpr std::uintptr_t kOffset = std::uintptr_t{1} << 62;
@@ -35,7 +35,7 @@ class FarDevice final : public Device {
 
   std::size_t fetched = 0;
   bool synchronized = false;
-  std::function<void()> queued;  ///< what kernels before have yet to write
+  std::function<void()> queued;  ///< pending writes of earlier kernels
 
  protected:
   void* allocate_bytes(std::size_t) override { return nullptr; }
@@ -49,7 +49,7 @@ class FarDevice final : public Device {
   }
 };
 
-/// The product, computed behind the offset; `Wrong` drops the last term of each sum.
+/// Computes the product through the address offset; `Wrong` drops the last term of each sum.
 template <bool Wrong>
 void multiply(const ops::MatmulArgs& args, Device&) {
   const float* a = static_cast<float*>(FarDevice::near(args.a.data()));
@@ -73,7 +73,7 @@ Kernel kernel() {
 
 void writes_nothing(const ops::EmbeddingArgs&, Device&) {}
 
-/// A condition that reads elements waits for what is still writing them.
+/// A condition that reads elements waits for pending writes to them.
 TEST(FarDevice, RequiresClausesThatReadElementsWaitForTheDevice) {
   std::vector<float> table(6, 1), y(4, 0);
   std::vector<std::int32_t> ids{2, 99};
@@ -92,7 +92,7 @@ class Dropped final : public trace::Sink {
   void ended(const trace::Span&) noexcept override {}
 };
 
-/// A span ends when the device has done the work, and nobody waits for it where there is none.
+/// A trace span ends when the device has finished the work; without tracing nothing waits.
 TEST(FarDevice, SpansHoldTheWorkOfTheDevice) {
   std::vector<float> a{1}, b{1}, c{0};
   const auto far = [](std::vector<float>& v) { return static_cast<float*>(FarDevice::far(v.data())); };
@@ -112,7 +112,7 @@ TEST(FarDevice, SpansHoldTheWorkOfTheDevice) {
 
 TEST(FarDevice, EnsuresClausesAreEvaluatedOnFetchedTensors) {
   std::vector<float> a(3 * 5, 2), b(4 * 3, 3), c(3 * 3);
-  b[3 * 3] = 5;  // errors of both columns that cancel under no signs
+  b[3 * 3] = 5;  // the errors of the two columns differ, so that no choice of signs cancels them
   const auto far = [](std::vector<float>& v) { return static_cast<float*>(FarDevice::far(v.data())); };
   // Leading dimensions above the widths: [3, 4] of 5, [4, 2] of 3, [3, 2] of 3.
   const ops::MatmulArgs args{3, 4, 2, {far(a), {3, 4}, {5, 1}}, {far(b), {4, 2}, {3, 1}}, {far(c), {3, 2}, {3, 1}}};

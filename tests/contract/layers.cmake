@@ -7,15 +7,15 @@ function(lay_out)
   file(WRITE ${tree}/contracts/copy.yaml "op: copy\n")
   file(WRITE ${tree}/reference/copy.hpp "void copy(\n")
   file(WRITE ${tree}/reference/helper.hpp "void used_by_copy(\n")
-  file(WRITE ${tree}/falsify/copy.cpp "#include \"copy_obligations.hpp\"\n")
-  file(WRITE ${tree}/falsify/helper.cpp "\n")
+  file(WRITE ${tree}/falsify/properties/copy.cpp "#include \"copy_obligations.hpp\"\n")
+  file(WRITE ${tree}/falsify/properties/helper.cpp "\n")
   foreach(file cpu/copy.cpp cpu/naive/copy.cpp cuda/copy.cu vulkan/copy.cpp vulkan/copy.comp vulkan/copy_tiled.comp)
     file(WRITE ${tree}/kernels/${file} "const KernelRegistration one\nvoid main()\n")
   endforeach()
   file(WRITE ${tree}/kernels/cpu/helper.cpp "\n")
 endfunction()
 
-# Runs the checks on the tree; `expected` is empty or must be part of what they say.
+# Runs the checks on the tree. `expected` is empty, or must occur in their message.
 function(expect expected)
   file(WRITE ${tree}/CMakeLists.txt "cmake_minimum_required(VERSION 3.25)\nproject(layers LANGUAGES NONE)\n"
        "include(${SOURCE}/ci/cmake/AssayOps.cmake)\n")
@@ -30,20 +30,20 @@ endfunction()
 
 lay_out()
 expect("")
-foreach(file reference/copy.hpp falsify/copy.cpp kernels/cpu/naive/copy.cpp kernels/cuda/copy.cu kernels/vulkan/copy.cpp
+foreach(file reference/copy.hpp falsify/properties/copy.cpp kernels/cpu/naive/copy.cpp kernels/cuda/copy.cu kernels/vulkan/copy.cpp
              kernels/vulkan/copy.comp)
   lay_out()
   file(REMOVE ${tree}/${file})
   expect("${file} is missing: contracts/copy.yaml makes copy an operation, so add that file or remove the contract.")
 endforeach()
-foreach(file falsify/copy.cpp kernels/cpu/copy.cpp kernels/cpu/naive/copy.cpp kernels/cuda/copy.cu
+foreach(file falsify/properties/copy.cpp kernels/cpu/copy.cpp kernels/cpu/naive/copy.cpp kernels/cuda/copy.cu
              kernels/vulkan/copy.cpp kernels/vulkan/copy.comp)
   lay_out()
   string(REPLACE "/copy" "/stray" stray ${file})
   configure_file(${tree}/${file} ${tree}/${stray} COPYONLY)
   expect("${stray} belongs to no operation: there is no contracts/stray.yaml, so add it or remove the file.")
 endforeach()
-lay_out()  # its name begins with an operation's, but only shaders have variants
+lay_out()  # starts with an operation's name, but only shaders have variants
 configure_file(${tree}/kernels/cpu/copy.cpp ${tree}/kernels/cpu/copy_nt.cpp COPYONLY)
 expect("kernels/cpu/copy_nt.cpp belongs to no operation")
 lay_out()

@@ -1,4 +1,4 @@
-// The loader: every contract of the repository is valid; every malformed one gives its one sentence.
+// The loader accepts every contract of the repository, and reports every malformed one in one sentence.
 #include "contract/loader.hpp"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ std::string test_name(const testing::TestParamInfo<fs::path>& info) { return inf
 
 class Malformed : public testing::TestWithParam<fs::path> {};
 
-/// The first line of each file says what is to be reported: `# expect: line:column: problem; remedy`.
+/// The first line of each file holds the expected report: `# expect: line:column: problem; remedy`.
 TEST_P(Malformed, GivesOneSentence) {
   std::ifstream in(GetParam());
   std::string expected;
@@ -117,7 +117,7 @@ TEST(Loader, ClausesKeepTheirPlace) {
   EXPECT_EQ(line.substr(static_cast<std::size_t>(clause.expr.at.column) - 1), "\"" + clause.expr.value + "\"");
 }
 
-/// The keys the loader knows where `key` stands in matmul.yaml: what it suggests for a key that is none of them.
+/// Returns the keys that the loader suggests in place of `key` in matmul.yaml.
 std::vector<std::string> known_keys(const std::string& key) {
   std::ostringstream text;
   text << std::ifstream(ASSAY_SOURCE "/contracts/matmul.yaml").rdbuf();

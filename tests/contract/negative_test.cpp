@@ -1,4 +1,4 @@
-// The machinery behind the generated negative tests sees each way in which a contract can fail to stop a call.
+// The machinery behind the generated negative tests detects each way in which a contract can fail to stop a call.
 #include "falsify/engine/negative.hpp"
 
 #include <gtest/gtest.h>
@@ -66,7 +66,7 @@ TEST(Negative, MemoryThatChanged) {
   EXPECT_EQ(broken_call_fault(op, "MM-PRE-001", kLongerA), "memory changed although MM-PRE-001 was broken");
 }
 
-/// Tensors of every call that valid_calls_fault() makes of an operation.
+/// Returns the tensors of every call that valid_calls_fault() makes of an operation.
 std::vector<std::vector<Tensor>> valid_calls(const OpDescriptor& op) {
   static std::vector<std::vector<Tensor>> seen;
   seen.clear();
@@ -101,7 +101,7 @@ TEST(Negative, ValidCallsHaveGapsBehindRowsAndNeighboursApartWhereAllowed) {
 
 TEST(Negative, EachDimIsTriedAtItsLeastAndAtItsLargest) {
   const OpDescriptor& op = operation("gemv");
-  const std::vector<std::vector<Tensor>> calls = valid_calls(op);  // of a [m, k]
+  const std::vector<std::vector<Tensor>> calls = valid_calls(op);  // the first tensor is a [m, k]
   for (int d = 0; d < 2; ++d) {
     const DimInfo& dim = op.dims[static_cast<std::size_t>(d)];
     for (const Index limit : {dim.min, dim.max})
@@ -109,7 +109,7 @@ TEST(Negative, EachDimIsTriedAtItsLeastAndAtItsLargest) {
   }
 }
 
-/// Dims can be told apart: 2, 3, 4, ..., and what must be a multiple of another is twice that.
+/// Dims are distinct: 2, 3, 4, ..., and a dim that must be a multiple of another is twice the other.
 TEST(Negative, NoTwoDimsOfAValidCallAreTheSame) {
   const std::vector<Tensor> product = valid_calls(operation("matmul")).back();
   EXPECT_EQ(product[0].shape, (Shape{2, 3}));
@@ -119,7 +119,7 @@ TEST(Negative, NoTwoDimsOfAValidCallAreTheSame) {
   EXPECT_EQ(heads[0].shape[2], 2 * heads[1].shape[2]);
 }
 
-/// Packed bytes are read as words: their rows start at one, the gap no longer than it must be.
+/// Packed bytes are read as words: rows start at words, with the smallest possible gap.
 TEST(Negative, RowsOfPackedBytesStartAtWords) {
   const OpDescriptor& op = operation("nf4_dequantize");
   const auto packed = static_cast<std::size_t>(std::ranges::find(op.tensors, DType::u8, &TensorInfo::dtype) - op.tensors.begin());

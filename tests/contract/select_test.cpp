@@ -1,5 +1,5 @@
-// The kernel chosen for callers who name none, and look-up by name.
-#include "runtime/select.hpp"
+// Choice of a kernel for callers who name none, and lookup by name.
+#include "serve/select.hpp"
 
 #include <gtest/gtest.h>
 
@@ -25,9 +25,7 @@ std::optional<std::string> only_square(const Call& call) {
 
 template <char Name>
 Kernel kernel_named(std::string_view id, int priority, KernelRole role = KernelRole::kernel) {
-  return {.op = "transpose",
-          .id = id,
-          .source = "tests/contract/select_test.cpp",
+  return {.id = id,
           .summary = "of this test",
           .role = role,
           .run = &run<Name>,
@@ -40,7 +38,7 @@ const KernelRegistration equal{kernel_named<'b'>("transpose/cpu/b", 1)};
 const KernelRegistration later{kernel_named<'c'>("transpose/cpu/c", 1)};
 const KernelRegistration square{kernel_named<'d'>("transpose/cpu/d", 2)};
 const KernelRegistration peer{kernel_named<'e'>("transpose/cpu/e", 9, KernelRole::peer)};
-const KernelRegistration mutant{kernel_named<'f'>("transpose/cpu/f", 9, KernelRole::mutant)};
+const KernelRegistration mutant{kernel_named<'f'>("mutant/cpu/transpose/f", 9)};
 
 TEST(Select, HighestPriorityThatDoesNotRefuse) {
   EXPECT_EQ(select_kernel("transpose", Backend::cpu, {{3, 3}, {}, {}}).id, "transpose/cpu/d");
@@ -64,6 +62,32 @@ TEST(Select, NothingFallsBackToAnotherBackEnd) {
     FAIL();
   } catch (const Unavailable& e) {
     EXPECT_STREQ(e.what(), "a vulkan kernel for transpose is unavailable: none is part of this program");
+  }
+}
+
+TEST(Registration, SaysWhatTheIdAndThePlaceSay) {
+  const Kernel& right = kernel("transpose/cpu/a");
+  EXPECT_EQ(right.op, "transpose");
+  EXPECT_EQ(right.backend, Backend::cpu);
+  EXPECT_EQ(right.role, KernelRole::kernel);
+  EXPECT_EQ(right.source, "tests/contract/select_test.cpp");
+  const Kernel& wrong = kernel("mutant/cpu/transpose/f");
+  EXPECT_EQ(wrong.op, "transpose");
+  EXPECT_EQ(wrong.backend, Backend::cpu);
+  EXPECT_EQ(wrong.role, KernelRole::mutant);
+}
+
+TEST(Registration, RefusesIdsThatAreNone) {
+  for (const std::string_view id : {"", "transpose", "transpose/cpu", "transpose/cpu/a/b", "transpose//a", "/cpu/a", "transpose/gpu/a", "transpose/cpu/A",
+                                    "transpose/cpu/a b", "mutant/cpu/transpose", "mutant/adversarial/f", "mutant/gpu/transpose/f", "transpose/adversarial/f"}) {
+    const std::size_t before = kernels().size();
+    try {
+      const KernelRegistration registration{kernel_named<'a'>(id, 0)};
+      ADD_FAILURE() << id;
+    } catch (const InputError& e) {
+      EXPECT_EQ(std::string_view(e.what()).find('\n'), std::string_view::npos) << e.what();
+    }
+    EXPECT_EQ(kernels().size(), before) << id;
   }
 }
 

@@ -1,4 +1,4 @@
-// Standard conditions and obligations follow from dims and tensors, and give way to those that a contract states.
+// Standard conditions and obligations follow from dims and tensors, and yield to those that a contract states.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -118,7 +118,7 @@ falsify:
                                       "008 frame: every element of y and total is written, nothing else is / an edge or all rows but the first left unwritten, or a store out of bounds"}));
 }
 
-/// What the old contracts wrote by hand, and no new one may lack: asked of the files themselves.
+/// Checks the contract files: each states or implies the conditions on every dim and tensor.
 TEST(Standard, EveryDimAndTensorOfTheRepositoryIsConstrained) {
   for (const auto& entry : fs::directory_iterator(ASSAY_SOURCE "/contracts")) {
     if (entry.path().extension() != ".yaml" || entry.path().stem() == "numerics") continue;

@@ -59,7 +59,7 @@ TEST(Launch, EveryThreadHasItsIndices) {
   }
 }
 
-/// Every thread takes what its neighbour wrote, through shared memory, rounds times.
+/// Passes values to the neighbour through shared memory, `rounds` times.
 __global__ void rotate(int* values, int rounds) {
   ASSAY_SHARED(int, line, [96]);
   const unsigned t = threadIdx.x, next = (t + 1) % blockDim.x;

@@ -1,4 +1,4 @@
-// Kernels written in tests run through this.
+// Runs the kernels written in tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ void run_here(void (*kernel)(P...), const LaunchShape& shape, A&&... args) {
   launch(kernel, shape, device(Backend::cuda_host), std::forward<A>(args)...);
 }
 
-/// Expects `call` to throw DeviceError with this code, its text holding every one of `parts`.
+/// Expects `call` to throw DeviceError with this code and a text that contains each of `parts`.
 template <class F>
 void expect_error(F call, const std::string& code, std::initializer_list<const char*> parts = {}) {
   try {

@@ -1,4 +1,4 @@
-// The CUDA kernels on cuda-host: the same bits in every order of threads. The mutants: other bits, or an error.
+// The CUDA kernels on cuda-host give the same bits in every order of threads; mutants give other bits or an error.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -12,15 +12,15 @@
 namespace assay {
 namespace {
 
-/// Orders of threads tried: switches of fibers are slow under the thread sanitizer.
+/// Number of thread orders: fiber switches are slow under the thread sanitizer.
 #if defined(__SANITIZE_THREAD__)
 constexpr int kOrders = 5, kTries = 1;
 #else
 constexpr int kOrders = 50, kTries = 10;
 #endif
 
-/// A product or matrix-vector product of small odd integers: every sum is exact, so that every order of evaluation
-/// gives the same bits, and so does TF32.
+/// A product or matrix-vector product of small odd integers: all sums are exact, so that every order of evaluation and
+/// TF32 give the same bits.
 struct Problem {
   std::vector<float> a, b, c;
   Call call;
@@ -67,7 +67,7 @@ TEST(Kernels, ProductsGiveTheSameBitsInEveryOrder) {
   int kernels_run = 0;
   for (const Kernel& k : kernels()) {
     if (k.backend != Backend::cuda_host || k.role != KernelRole::kernel) continue;
-    if (!k.op.starts_with("matmul") && k.op != "gemv") continue;  // other operations: by their obligations
+    if (!k.op.starts_with("matmul") && k.op != "gemv") continue;  // obligations cover other operations
     ++kernels_run;
     Problem problem(k.op, 37, 41, 35, 7);
     std::vector<float> first;
@@ -89,7 +89,7 @@ TEST(Kernels, CopiesGiveTheSameBitsInEveryOrder) {
     if (k.op != "transpose" && k.op != "tensor_layout") continue;
     std::vector<std::uint32_t> src(static_cast<std::size_t>(m * n)), dst(src.size());
     std::mt19937 random(3);
-    for (std::uint32_t& bits : src) bits = static_cast<std::uint32_t>(random());  // NaNs with payloads among them
+    for (std::uint32_t& bits : src) bits = static_cast<std::uint32_t>(random());  // including NaNs with payloads
     const bool exchanged = k.op == "transpose";
     const Call call{.dims = {m, n},
                     .params = {},
@@ -110,7 +110,7 @@ TEST(Kernels, CopiesGiveTheSameBitsInEveryOrder) {
   }
 }
 
-/// Runs of the mutant, of `tries`, whose bits differ from those of the right kernel or that end in an error.
+/// Returns the number of runs of the mutant, of `tries`, with bits other than the correct kernel's, or with an error.
 int caught(std::string_view mutant, std::string_view right, Index m, Index k, Index n, int tries) {
   const std::string_view op = kernel(right).op;
   int count = 0;
@@ -160,7 +160,8 @@ TEST(MutantsDeathTest, AccessesOutOfBoundsAreSeenByTheAddressSanitizer) {
 #if defined(__SANITIZE_ADDRESS__)
   const auto run = [](std::string_view id, Index m, Index k, Index n) { Problem("matmul", m, k, n, 1).run(id); };
   EXPECT_DEATH(run("mutant/cuda-host/matmul/tile_off_by_one", 16, 16, 16),
-               "global-buffer-overflow|index [0-9]+ out of bounds");  // the latter: undefined-behaviour sanitizer
+               // The latter from the undefined-behaviour sanitizer.
+               "global-buffer-overflow|index [0-9]+ out of bounds");
   EXPECT_DEATH(run("mutant/cuda-host/matmul/store_not_predicated", 17, 16, 17), "heap-buffer-overflow");
   EXPECT_DEATH(run("mutant/cuda-host/matmul/k_not_predicated", 16, 17, 16), "heap-buffer-overflow");
 #else

@@ -11,7 +11,7 @@
 namespace assay {
 namespace {
 
-/// Copies what shared memory holds at the start of a block, then fills it.
+/// Copies the initial contents of a block's shared memory, then fills it.
 __global__ void peek(float* out) {
   ASSAY_SHARED(float, memory, [64]);
   float* const dynamic = dynamic_shared<float>();
@@ -37,7 +37,7 @@ TEST(SharedMemory, HoldsGarbageAtTheStartOfEveryBlock) {
   EXPECT_GT(finite.size(), 100U);
 }
 
-/// Copies through shared memory; without the wait, some elements have not arrived.
+/// Copies through shared memory; without the wait, some elements have not arrived yet.
 __global__ void copy_through(const float* in, float* out, bool waits) {
   ASSAY_SHARED(float, stages, [2][256]);
   const unsigned t = threadIdx.x * 4;
@@ -76,7 +76,7 @@ TEST(AsyncCopy, MayNotHaveArrivedWithoutTheWait) {
     int wrong = 0;
     for (int i = 0; i < 512; ++i) wrong += out.at[i] != in.at[i];
     EXPECT_GT(wrong, 64);
-    EXPECT_LT(wrong, 448);  // and some have: a stage that is still read must show too
+    EXPECT_LT(wrong, 448);  // and some have arrived: overwriting a stage too early must show as well
   }
 }
 
@@ -114,7 +114,7 @@ __global__ void past_dynamic(float* out, unsigned at) {
 TEST(SharedMemoryDeathTest, TheAddressSanitizerSeesTheEndOfEveryArray) {
 #if defined(__SANITIZE_ADDRESS__)
   std::vector<float> out(64);
-  // Of an array whose type is known, the undefined-behaviour sanitizer sees the index first.
+  // For an array of known type, the undefined-behaviour sanitizer detects the index first.
   constexpr const char* kStatic = "global-buffer-overflow|index [0-9]+ out of bounds";
   for (const unsigned at : {1U, 3U}) {
     const LaunchShape shape{dim3(1), dim3(64), 64 * sizeof(float)};

@@ -1,4 +1,4 @@
-// mma.sync and ldmatrix in software, and the operands that kernels make of rows in shared memory.
+// mma.sync and ldmatrix in software, and the operands that kernels load from rows in shared memory.
 #include "kernels/cuda/mma.cuh"
 
 #include "tests/cuda_host/host.hpp"
@@ -43,7 +43,8 @@ TYPED_TEST(Mma, MultipliesIntegersExactly) {
   const auto set = [](TypeParam& to, float x) { cuda_host_kernels::store(to, x); };
   for (int i = 0; i < 16; ++i)
     for (int c = 0; c < kD; ++c) {
-      set(m.x[i * kPitch + c], i == c % 8 ? value(i, c) : 0);  // dots stay small: they are weights of the type
+      // Keeps dots small, since they become weights of the type.
+      set(m.x[i * kPitch + c], i == c % 8 ? value(i, c) : 0);
       set(m.y[i * kPitch + c], value(c, i));
       set(m.z[i * kPitch + c], value(i + 3, c));
     }
@@ -59,7 +60,7 @@ TYPED_TEST(Mma, MultipliesIntegersExactly) {
     }
 }
 
-/// The product of one-element factors.
+/// Returns the product of one-element factors.
 float product(float a, float b) {
   Rows<float> m{};
   m.x[0] = a;
@@ -68,7 +69,7 @@ float product(float a, float b) {
   return m.dots[0][0];
 }
 
-/// As an H100 does it, but for the bits that it keeps beyond 24: rows of 2^15 x, y, -2^15 x.
+/// Matches an H100 except for the bits that it keeps beyond 24: rows of 2^15 x, y, -2^15 x.
 TEST(Mma, AlignsSubnormalFactorsAsTheSmallestNormalNumber) {
   const auto sum_of = [](auto type, float large, float factor, float beside) {
     using S = decltype(type);
@@ -90,7 +91,7 @@ TEST(Mma, AlignsSubnormalFactorsAsTheSmallestNormalNumber) {
 TEST(MmaTf32x3, HoldsTwentyTwoBitsOfAFactor) {
   const float x = 1 + 0x1p-10f + 0x1p-21f, y = 1 + 0x3p-20f;
   EXPECT_EQ(product(x, 1), x);
-  EXPECT_EQ(product(x, y), 1 + 0x1p-10f + 0x1p-21f + 0x3p-20f);  // the product of the lower parts is left out
+  EXPECT_EQ(product(x, y), 1 + 0x1p-10f + 0x1p-21f + 0x3p-20f);  // the product of the lower parts is omitted
   EXPECT_EQ(product(1 + 0x1p-23f, 1 + 0x1p-20f), 1 + 0x9p-23f);
   EXPECT_TRUE(std::isnan(product(INFINITY, 1)));
   EXPECT_TRUE(std::isnan(product(NAN, 1)));

@@ -53,7 +53,7 @@ TEST(Shuffle, OfAPartialWarpIsUndefinedOnlyBeyondItsLanes) {
   for (int l = 6; l < 10; ++l) EXPECT_NE(out[static_cast<std::size_t>(l)], 104 + l);
 }
 
-/// Sums over the lanes of every warp, again and again: warps must not mix, nor rounds.
+/// Sums over the lanes of every warp, repeatedly: warps and rounds must not mix.
 __global__ void sums(int* out, int rounds) {
   int sum = static_cast<int>(threadIdx.x);
   for (int r = 0; r < rounds; ++r) {
@@ -75,7 +75,7 @@ TEST(Shuffle, WarpsAreIndependent) {
 }
 
 __global__ void votes(unsigned* out) {
-  const unsigned mask = threadIdx.x < 12 ? 0xfffU : 0xfffff000U;  // two groups of one warp, side by side
+  const unsigned mask = threadIdx.x < 12 ? 0xfffU : 0xfffff000U;  // two groups of one warp
   out[threadIdx.x] = __ballot_sync(mask, threadIdx.x % 3 == 0);
   out[32 + threadIdx.x] = __any_sync(mask, threadIdx.x == 2) ? 1 : 0;
   out[64 + threadIdx.x] = __all_sync(mask, threadIdx.x >= 12) ? 1 : 0;
@@ -122,7 +122,7 @@ TEST(Mask, LanesThatDoNotComeAreReported) {
       run_here(&half_exits, {dim3(1), dim3(32)}, out);
       ADD_FAILURE() << "lanes that exited were not missed";
     } catch (const DeviceError& error) {
-      // Seen at once, or when nobody is left to run.
+      // Detected at once, or when no thread can run.
       EXPECT_TRUE(error.code == "warp mask" || error.code == "warp divergence") << error.what();
     }
     expect_error([&] { run_here(&different_masks, {dim3(1), dim3(32)}, out); }, "warp divergence");

@@ -53,7 +53,7 @@ TEST(Wmma, MultipliesIntegersExactlyInBothLayouts) {
     }
 }
 
-/// The product of one-element factors.
+/// Returns the product of one-element factors.
 float product(float a, float b, float first, bool round) {
   Matrices m{};
   m.a[0] = a;
@@ -73,8 +73,9 @@ TEST(Wmma, SumsAreTruncatedAtTheLargestExponent) {
   EXPECT_EQ(product(0x1p-13f, -0x1.8p-11f, 1, true), 1.0f);
   EXPECT_EQ(product(0x1p-13f, 0x1.cp-11f, -1, true), -1.0f);
   EXPECT_EQ(product(0x1p-11f, 0x1p-12f, 1, true), 1 + 0x1p-23f);
-  EXPECT_EQ(product(1, 1, 1 + 0x3p-23f, true), 2 + 0x1p-22f);  // the sum too: to nearest it were 2 + 2^-21
-  EXPECT_EQ(product(0x1p-70f, 0x1p-70f, 0, true), 0x1p-140f);  // subnormals are kept
+  // The sum is truncated too: rounding to nearest would give 2 + 2^-21.
+  EXPECT_EQ(product(1, 1, 1 + 0x3p-23f, true), 2 + 0x1p-22f);
+  EXPECT_EQ(product(0x1p-70f, 0x1p-70f, 0, true), 0x1p-140f);  // keeps subnormals
   EXPECT_EQ(product(2, 0x1p127f, 0, true), std::numeric_limits<float>::infinity());
   EXPECT_EQ(product(-1, std::numeric_limits<float>::infinity(), 5, true), -std::numeric_limits<float>::infinity());
   EXPECT_TRUE(std::isnan(product(0, std::numeric_limits<float>::infinity(), 5, true)));

@@ -1,11 +1,11 @@
-// A device that is not here, on every machine.
+// A device that is unavailable on every machine.
 #pragma once
 
 #include "runtime/device.hpp"
 
 namespace assay {
 
-/// From now on in this process, and in workers forked later, the CUDA back end is unavailable.
+/// Makes the CUDA back end unavailable in this process and in workers forked later.
 inline Backend absent_backend() {
   DeviceRegistration(Backend::cuda, []() -> std::unique_ptr<Device> { throw Unavailable("cuda", "the test took it away"); });
   return Backend::cuda;

@@ -16,7 +16,7 @@
 namespace assay::falsify::admit_test {
 namespace {
 
-/// A kernel that takes what a shim requires.
+/// A kernel with the limits of a shim.
 struct Restricted {
   Restricted(const char* op, const std::string& conditions, const std::string& args) : descriptor(operation(op)) {
     const plugin::Shim shim = plugin::Shim::read(descriptor, "args: " + args + "\nrequires: " + conditions + "\n", "shim.yaml");
@@ -120,7 +120,7 @@ TEST(Admit, ConditionsThatNothingSatisfiesAreAnError) {
     EXPECT_THROW(Restricted("matmul", conditions, "[a, b, c, m, k, n]"), InputError) << conditions;
 }
 
-/// One dim of one operation at a time, and integers that are all alike: no obligation may need what a shim excludes.
+/// No obligation may need calls that a shim excludes: restricts one dim at a time, and integer tensors to one value.
 TEST(Admit, NoObligationFalsifiesARightKernelWithinItsLimits) {
   constexpr const char* kOfDim[] = {"{} % 256 == 0", "{} == 1", "{} == 16", "{} % 6 == 0", "{} in [0, 512]"};
   CampaignOptions options;
@@ -146,7 +146,7 @@ TEST(Admit, NoObligationFalsifiesARightKernelWithinItsLimits) {
       try {
         limits = plugin::Shim::read(*op, fmt::format("args: {}\nrequires: [\"{}\"]\n", args, condition), "shim.yaml").limits();
       } catch (const InputError&) {
-        continue;  // the contract has no such call
+        continue;  // the contract allows no such call
       }
       Kernel kernel = *kernels_of(op->name).front();
       ASSERT_EQ(kernel.backend, Backend::cpu) << op->name;
@@ -160,7 +160,7 @@ TEST(Admit, NoObligationFalsifiesARightKernelWithinItsLimits) {
   }
 }
 
-/// Looks up rows; what it does with ids that are none is the test's.
+/// Looks up rows; `run` decides the treatment of invalid ids.
 struct Lookup {
   explicit Lookup(void (*run)(const Call&)) {
     limits.rejects = {"ids"};
@@ -192,7 +192,7 @@ void copy(const Call& call) {
           ids[i] < 0 || ids[i] >= call.dims[1] ? 0 : static_cast<const float*>(table.data)[ids[i] * table.strides[0] + j];
 }
 
-/// Writes y, and rrms where `all`.
+/// Runs a kernel that writes y, and rrms if `all`.
 Outcome normalized(bool all, const std::vector<int>& absent) {
   Limits limits;
   limits.absent = absent;

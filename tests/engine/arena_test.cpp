@@ -74,7 +74,8 @@ TEST_F(StageTest, AWriteBesideATensorIsSeen) {
         const Stage stage(arena_, problem, c, Poison::nan);
         const Placed& placed = stage.tensors()[static_cast<std::size_t>(tensor)];
         const Index extent = View<float>(nullptr, placed.shape, placed.strides).extent();
-        if (behind ? placement == Placement::page_end : placement == Placement::page_start) continue;  // a page guards it
+        // A guard page covers this side.
+        if (behind ? placement == Placement::page_end : placement == Placement::page_start) continue;
         word(placed)[behind ? extent : -1] = std::nanf("");
         EXPECT_TRUE(stage.damage().has_value()) << describe(op_, c);
       }
@@ -187,7 +188,7 @@ TEST_F(StageTest, ACaseThatDoesNotFitIsRefusedWithItsSize) {
   EXPECT_THROW(Stage(arena_, problem, c, Poison::finite), Unavailable);
 }
 
-/// An operation of one tensor whose extents are its dims.
+/// An operation of one tensor with the operation's dims as extents.
 class AnyTensor {
  public:
   explicit AnyTensor(DType dtype, Role role = Role::in, bool unit_inner_stride = false) {
@@ -218,7 +219,7 @@ class AnyTensor {
   OpDescriptor op_{};
 };
 
-/// Where each element lies by the strides, in dense row-major order: counted like an odometer, the last axis fastest.
+/// Returns element offsets by the strides, in dense row-major order: the last axis varies fastest.
 std::vector<Index> offsets_by_strides(const Placed& placed) {
   std::vector<Index> offsets;
   for (Index dense = 0; dense < placed.shape.size(); ++dense) {
@@ -252,7 +253,7 @@ TEST_F(StageTest, ElementsLieWhereTheirStridesSayWhateverTheRank) {
   }
 }
 
-/// As often as the share says: within six standard deviations of so many draws.
+/// Expects `count` of `of` draws to match the share within six standard deviations.
 void expect_share(int count, int of, double share) {
   EXPECT_NEAR(static_cast<double>(count) / of, share, 6 * std::sqrt(share * (1 - share) / of));
 }
@@ -283,7 +284,7 @@ TEST_F(StageTest, LayoutsAreDrawnEvenly) {
   EXPECT_EQ(pads.size(), 20U);
 }
 
-/// A vector has no rows to lie apart: its elements do.
+/// A padded vector has no rows to separate, so its elements are spread.
 TEST_F(StageTest, APaddedVectorIsSpread) {
   const AnyTensor x(DType::f32);
   std::set<Index> padded, tight;
@@ -295,7 +296,7 @@ TEST_F(StageTest, APaddedVectorIsSpread) {
   EXPECT_EQ(tight, std::set<Index>{1});
 }
 
-/// What the output holds before the kernel runs, bit for bit.
+/// Returns the contents of the output before the kernel runs, bit for bit.
 std::vector<std::uint32_t> poison(Arena& arena, DType dtype, Poison poison, Index elements) {
   const AnyTensor x(dtype, Role::out);
   const Problem problem = x.problem({elements});
@@ -326,7 +327,7 @@ TEST_F(StageTest, EveryElementHasAPoisonOfItsOwnInEveryFormat) {
         EXPECT_TRUE(std::isnan(widen(BFloat16{static_cast<std::uint16_t>(bits[i])}))) << i;
       }
     }
-    if (dtype != DType::u8) {  // of 256 bytes some always agree with others
+    if (dtype != DType::u8) {  // bytes have 256 values only, so some agree with their neighbours
       EXPECT_EQ(equal, 0);
     }
     const std::vector<std::uint32_t> more = poison(arena_, dtype, Poison::nan, 3 * distinct);
@@ -363,7 +364,7 @@ TEST(Arena, HoldsAsManyBytesAsItIsAskedFor) {
   }
 }
 
-/// What a stage fills ends with its last region: what lies behind is not its own.
+/// A stage writes nothing past its last region.
 TEST(Stage, NothingBehindItsLastRegionIsWritten) {
   const OpDescriptor& op = operation("matmul");
   Case c;
@@ -390,11 +391,11 @@ TEST_F(StageTest, DamageIsToldWithItsPlaceInEveryFormat) {
         std::memcpy(data + 13 * size, data + 21 * size, static_cast<std::size_t>(size));
         EXPECT_EQ(stage.damage(), "input x was changed: element 13 of its storage was 13 and is now 21");
       }
-      for (const std::ptrdiff_t words : {-3, 0, 5}) {  // from its end on where not negative
+      for (const std::ptrdiff_t words : {-3, 0, 5}) {  // word offset from the start if negative, else from the end
         const Stage stage(arena_, output, c, Poison::nan);
         const std::ptrdiff_t first = 4 * words + (words < 0 ? 0 : 24 * size);  // bytes from element 0
         const auto misaligned = static_cast<std::ptrdiff_t>(stage.tensors()[0].data % 4);
-        if (misaligned != 0) continue;  // of 16 bits: half a word beside it is the tensor's
+        if (misaligned != 0) continue;  // 16-bit data: the word would overlap an element of the tensor
         const float now = 1.5F;
         std::memcpy(arena_.base() + stage.tensors()[0].data + first, &now, sizeof now);
         const std::string damage = stage.damage().value_or("");

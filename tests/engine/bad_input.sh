@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Wrong command lines and replay files: exit code 2 and one clear sentence on standard error each.
+# Malformed command lines and replay files: exit code 2 and one clear sentence on standard error each.
 set -u
 assay=$1
 folder=$(mktemp -d)
@@ -85,7 +85,8 @@ expect 2 'judging a case needs' falsify --kernel attention/cpu/naive --dims s=10
 expect 2 'heads = 4 is no multiple of kv_heads' falsify attention --dims kv_heads=3,heads=4 --cases 1 --quiet
 expect 2 'heads = 4 is no multiple of kv_heads' falsify attention --dims heads=4 --cases 1 --quiet
 expect 2 'gives a shape to several operations' falsify matmul gemv --dims m=2 --cases 1 --quiet
-expect 4 '' falsify matmul --kernel matmul/cpu/naive --dims m=128,k=65,n=130 --cases 1 --quiet  # a shape that it takes; one case is thin
+# A shape within the kernel's limits; one case is thin.
+expect 4 '' falsify matmul --kernel matmul/cpu/naive --dims m=128,k=65,n=130 --cases 1 --quiet
 expect 3 'unavailable' mutants --backend cuda tensor_layout
 expect 3 'unavailable' falsify --backend cuda --cases 1 --quiet
 expect 2 'the folder cannot be created: No such file or directory; name a place' falsify matmul --kernel matmul/cpu/naive --cases 1 --quiet --report /proc/none

@@ -1,4 +1,4 @@
-// A campaign ends in its time, counts what it did, and has passed only where it has evidence.
+// A campaign ends in time, counts what it did, and passes only with evidence.
 #include "falsify/engine/campaign.hpp"
 
 #include <gtest/gtest.h>
@@ -20,14 +20,14 @@ namespace {
 TEST(Campaign, EndsInItsTime) {
   using Clock = std::chrono::steady_clock;
   CampaignOptions options;
-  options.cases = 20'000;  // seconds, were the time not kept
+  options.cases = 20'000;  // takes seconds unless the time limit holds
   options.time = std::chrono::milliseconds(300);
   options.largest = 8;
-  std::optional<Clock::time_point> end;  // a little after the campaign's own
+  std::optional<Clock::time_point> end;  // slightly after the campaign's own end
   std::int64_t late = 0, last = 0;
   const auto count = [&](const Kernel&, std::int64_t done, std::int64_t planned) {
     if (!end) end = Clock::now() + options.time;
-    constexpr int kRoundsForEvidence = 20;  // run on, however slow the machine
+    constexpr int kRoundsForEvidence = 20;  // these rounds run even after the time limit
     late += Clock::now() > *end && done > kRoundsForEvidence * (planned / options.cases);
     last = planned - done;
   };
@@ -73,7 +73,7 @@ TEST(Campaign, AKernelThatRefusesEverythingHasNotPassed) {
     EXPECT_TRUE(o.verdict == Verdict::refused || o.verdict == Verdict::not_applicable) << o.info->id;
 }
 
-/// A few cases of exact inputs alone, chosen by seed so that one-hot factors leave most products zero; 0: no seed does.
+/// Returns a seed for which one-hot factors leave most products zero in a few exact cases; 0 if no seed does.
 std::uint64_t seed_of_mostly_zeros(CampaignOptions options) {
   for (options.seed = 1; options.seed < 500; ++options.seed) {
     const ObligationResult o = run_campaign(operation("matmul"), kernel("matmul/cpu/naive"), options).obligations.front();
@@ -92,7 +92,8 @@ TEST(Campaign, ComparisonsOfNothingOrOfZerosAreMistrusted) {
   EXPECT_EQ(result.obligations.front().verdict, Verdict::mistrusted);
 }
 
-/// Of a large table a call fills few rows: a small share of all values, and many enough to tell a kernel that writes zeros.
+/// A call fills few rows of a large table: a small share of all values, but enough to detect a kernel that writes
+/// zeros.
 TEST(Campaign, FewRowsOfALargeTableAreEvidence) {
   CampaignOptions options;
   options.cases = 10;
@@ -113,7 +114,7 @@ TEST(Campaign, FewRowsOfALargeTableAreEvidence) {
   EXPECT_TRUE(run_campaign(operation("embedding_backward"), zeros, options).falsified());
 }
 
-/// A call that gives nothing but zeros is no evidence, however many there are.
+/// Zeros alone are no evidence in any number of calls.
 TEST(Campaign, ZerosAloneAreNoEvidence) {
   CampaignOptions options;
   options.cases = 20;
@@ -161,7 +162,7 @@ TEST(Campaign, TimeEndsItOnlyWhenThereIsEvidence) {
   EXPECT_LE(o.cases, 20);
 }
 
-/// A kernel that refuses every case will not be better known after more of them.
+/// More cases give no more evidence on a kernel that refuses every case.
 TEST(Campaign, WhatWasRefusedIsNotTriedOnWhenTheTimeIsUp) {
   Kernel k = kernel("matmul/cpu/naive");
   k.refuse = [](const Call&) -> std::optional<std::string> {
@@ -174,7 +175,7 @@ TEST(Campaign, WhatWasRefusedIsNotTriedOnWhenTheTimeIsUp) {
   for (const ObligationResult& o : run_campaign(operation("matmul"), k, options).obligations) EXPECT_LE(o.cases, 1) << o.info->id;
 }
 
-/// What has evidence enough is not tried again while another obligation is looking for its own.
+/// Once the time is up, only obligations that lack evidence are tried further.
 TEST(Campaign, OnlyWhatLacksEvidenceIsTriedOnWhenTheTimeIsUp) {
   const OpDescriptor& op = operation("matmul");
   CampaignOptions options;
@@ -212,7 +213,7 @@ TEST(Campaign, TakenUpItIsThatOfItsKernel) {
   from.so_far.clause_counts.assign(op.clauses.size(), 1000);
   from.so_far.device = "another machine";
   from.so_far.seconds = 1000;
-  options.cases = 2;  // nothing is left to do
+  options.cases = 2;  // the campaign is complete
   const KernelResult result = run_campaign(op, naive, options, {}, {.from = from, .save = {}});
   EXPECT_EQ(result.kernel, &naive);
   EXPECT_EQ(result.device, "another machine");
@@ -233,7 +234,7 @@ TEST(Campaign, TakenUpItIsThatOfItsKernel) {
 TEST(Campaign, EvidenceThatTheLastCaseTookAwayIsFoundAgain) {
   const OpDescriptor& op = operation("matmul");
   CampaignOptions options;
-  options.only = "FALSIFY-MM-003";  // a column that is a unit vector, times one number, has three zeros, or four
+  options.only = "FALSIFY-MM-003";  // a one-hot column times a number has three or four zeros
   options.dims = {4, 1, 1};
   const auto shows = [&](int cases) {
     options.cases = cases;

@@ -1,4 +1,4 @@
-// Replay files: what is written is read back, and what is malformed is refused with a place and a remedy.
+// Replay files: writing and reading round-trip, and malformed files are refused with a place and a remedy.
 #include "falsify/engine/case.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ Case sample() {
   return c;
 }
 
-/// What a reader of replay files says of an extent.
+/// Returns the reader's message on an extent in a replay file.
 std::string said_of(std::string_view op_name, std::string_view dim, int extent) {
   const OpDescriptor& op = operation(op_name);
   Case c;
@@ -180,7 +180,7 @@ TEST(Case, ParametersAreDescribedBehindDims) {
   EXPECT_EQ(describe(of_steps(), c), "a=6 b=4 c=12 eps=0.5 window=3, graded, tight, sentinels, seed 0");
 }
 
-/// A replay's case, and what its reader says of it: place, problem, remedy; empty where it is taken.
+/// Returns a replay file of these dims.
 json steps(const std::vector<Index>& dims) {
   Case c;
   c.dims = dims;

@@ -1,5 +1,5 @@
-// Processes that do not end, and signals that end a run.
-#include "falsify/engine/child_process.hpp"
+// Processes that do not exit, and signals that end a run.
+#include "system/child_process.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,12 +13,13 @@
 #include <cerrno>
 #include <chrono>
 
-#include "falsify/engine/interrupt.hpp"
+#include "system/interrupt.hpp"
 
 namespace assay::falsify::child_process_test {
 namespace {
 
-/// A process that nothing ends, as a driver may keep one (the system lets it end once its tracer does), and what it has started.
+/// A traced process and its child that cannot be killed, as a driver may keep one; the system lets both exit once their
+/// tracer does.
 TEST(ChildProcess, WhatDoesNotEndIsLeftToEnd) {
   using std::chrono::steady_clock;
   int to_test[2], to_tracer[2];
@@ -30,7 +31,7 @@ TEST(ChildProcess, WhatDoesNotEndIsLeftToEnd) {
   };
   const pid_t parent = fork_process();
   if (parent == 0) {
-    prctl(PR_SET_DUMPABLE, 1);  // unlike the processes of the engine
+    prctl(PR_SET_DUMPABLE, 1);  // the engine's processes are not dumpable
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
     if (fork() == 0) prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
     tell(to_tracer[1], getpid());
@@ -89,7 +90,7 @@ TEST(ChildProcess, WhatItStartedEndsWithIt) {
 }
 
 TEST(Signals, EndARunOnlyWhileTheyAreCaught) {
-  for (const int signal : {SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);  // a shell's background job begins with SIGINT ignored
+  for (const int signal : {SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);  // background jobs of a shell ignore SIGINT
   EXPECT_FALSE(ends_run(SIGTERM));
   {
     const CatchSignals caught;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The whole path through the command line: exit codes, report files, replay, shards.
+# End-to-end tests of the command line: exit codes, report files, replay, shards.
 set -eu
 assay=$1
 folder=$(mktemp -d)
@@ -28,7 +28,7 @@ replay=$(ls m/replay/*.json | head -n 1)
 sed 's~mutant/cpu/matmul/dropped_last_k~matmul/cpu/naive~' "$replay" >right.json
 [ "$(code "$assay" replay right.json)" = 0 ] || fails 'replay of a right kernel'
 
-# A mutant that is killed is no failure; with the matrix every obligation is tried.
+# A killed mutant is no failure; with the matrix every obligation is tried.
 [ "$(code "$assay" mutants transpose --backend cpu --cases 30 --matrix --quiet --report killed)" = 0 ] || fails 'mutants'
 grep -q 'failures="0"' killed/junit.xml && xmllint --noout killed/junit.xml || fails 'a killed mutant is a failure in junit.xml'
 grep -q 'Kill matrix' killed/mutants.html || fails 'mutants.html'
@@ -44,20 +44,20 @@ PY
 
 [ "$(code "$assay" falsify --kernel matmul/cpu/naive --obligation FALSIFY-MM-002 --quiet)" = 0 ] || fails 'one obligation alone'
 
-# A campaign below its floor is thin, whatever ended it; --kernel-time ends none there.
+# A campaign that ends below its floor is thin; --kernel-time never ends one there.
 [ "$(code "$assay" falsify --kernel matmul/cpu/naive --cases 5 --quiet --report thin)" = 4 ] && grep -q ' thin: .*% of the default depth' out || fails 'few cases are thin'
 grep -q 'failure type="thin"' thin/junit.xml || fails 'thin is a failure in junit.xml'
 [ "$(code "$assay" falsify --kernel matmul/cpu/naive --time 1ms --quiet)" = 4 ] || fails 'little time is thin'
 [ "$(code "$assay" falsify --kernel matmul/cpu/naive --kernel-time 1ms --quiet)" = 0 ] && grep -q 'passed (floor after' out || fails '--kernel-time goes on to the floor'
 
-# One explanation a kernel; --first ends at it.
+# One explanation per kernel; --first stops at it.
 [ "$(code "$assay" falsify --kernel mutant/cpu/matmul/dropped_last_k --quiet)" = 1 ] && [ "$(grep -c '^FALSIFIED' out)" = 1 ] || fails 'one explanation'
 grep -q '^  also fails: FALSIFY-MM-' out || fails 'what else fails'
 [ "$(code "$assay" falsify --kernel mutant/cpu/matmul/dropped_last_k --quiet --first --report first)" = 1 ] && ! grep -q 'also fails' out || fails --first
-# What it leaves is not run, and no clause of it is called never evaluated.
+# Obligations left after --first are reported as not run, and their clauses not as never evaluated.
 grep -q 'obligations not run)' out && ! grep -q 'NEVER EVALUATED\|not applicable' out && grep -q '<skipped>not run: ' first/junit.xml && xmllint --noout first/junit.xml || fails 'not run'
 
-# The same seed finds the same cases; shards are parts of the whole.
+# The same seed gives the same cases; shards partition them.
 "$assay" falsify transpose --backend cpu --cases 3 --quiet --json >a.json || [ $? = 4 ]
 "$assay" falsify transpose --backend cpu --cases 3 --quiet --json --shard 1/2 >s1.json || [ $? = 4 ]
 "$assay" falsify transpose --backend cpu --cases 3 --quiet --json --shard 2/2 >s2.json || [ $? = 4 ]

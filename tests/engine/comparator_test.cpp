@@ -31,7 +31,7 @@ TEST(Comparator, AnOutputOfAnotherSizeHasNoElementToShow) {
   const Bounded want[] = {bounded(1, 0.5), bounded(2, 0.5), bounded(3, 0.5)};
   const Outcome outcome = compare(Tier::worst_case, "c", Shape{3}, got, want);
   ASSERT_TRUE(outcome.finding);
-  EXPECT_EQ(outcome.finding->kind, "shape");
+  EXPECT_EQ(name(outcome.finding->kind), "shape");
   EXPECT_EQ(outcome.finding->message, "c has 2 elements where 3 are expected");
   EXPECT_EQ(outcome.finding->tensor, "c");
   EXPECT_EQ(outcome.finding->got, 0);
@@ -67,7 +67,7 @@ TEST(Comparator, WhereSumsMayOverflowAnyNonfiniteClassPasses) {
   EXPECT_TRUE(accepts(Tier::worst_case, kNan, want));
   EXPECT_TRUE(accepts(Tier::worst_case, 3e38f, want));
   EXPECT_FALSE(accepts(Tier::worst_case, 1.0f, want));
-  want.value = kInf;  // an infinite input decides
+  want.value = kInf;  // an infinite input forces the infinity
   EXPECT_FALSE(accepts(Tier::worst_case, 1.0f, want));
 }
 
@@ -87,7 +87,7 @@ TEST(Comparator, AnEmptySumIsPlusZero) {
   }
 }
 
-/// A value within whose bound zero lies tells nothing of a kernel that writes zeros; infinities and NaN do.
+/// A value whose bound contains zero is no evidence against a kernel that writes zeros; infinities and NaN are.
 TEST(Comparator, CountsValuesForWhichZeroWouldPass) {
   const std::vector<Bounded> want{bounded(1e-9, 1e-8), bounded(1, 1e-8), bounded(0, 0), bounded(-2e-9, 1e-8), bounded(INFINITY, 0), bounded(NAN, 0)};
   const std::vector<float> got{0, 1, 0, 0, INFINITY, NAN};

@@ -1,4 +1,4 @@
-// Verdicts have a floor: what a campaign must have covered, and what a kernel may refuse.
+// Verdicts have a floor: the least coverage of a campaign, and the most that a kernel may refuse.
 #include "falsify/engine/depth.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ std::vector<const Obligation*> all_of(std::string_view op) {
   return list;
 }
 
-/// What the cases before round `rounds` cover, of those that `keep` names.
+/// Returns the coverage of the cases before round `rounds` for which `keep` returns true.
 template <class Keep>
 std::vector<Coverage> covered(std::string_view op, int rounds, Keep keep) {
   std::vector<Coverage> list;
@@ -38,7 +38,8 @@ std::vector<Coverage> covered(std::string_view op, int rounds) {
   return covered(op, rounds, [](const Obligation&, const Case&) { return true; });
 }
 
-/// Of every operation: the default campaign reaches the floor that its own draws make, whatever the seed, and a tenth of it does not.
+/// For every operation and seed, the default campaign reaches the floor set by its own draws, and a tenth of it does
+/// not.
 TEST(Floor, IsReachedByTheDefaultCampaignOfEveryOperation) {
   for (const OpDescriptor* op : operations()) {
     const std::vector<const Obligation*> list = all_of(op->name);
@@ -97,7 +98,7 @@ TEST(Floor, AsksForAThirdOfTheElements) {
   EXPECT_EQ(floor.lacks(all, counts), "32% of the elements of a default campaign, of which a third is the least");
 }
 
-/// Each region under two obligations, one of which has an oracle or a certificate.
+/// Each region is drawn under two obligations, at least one with an oracle or a certificate.
 TEST(Floor, AsksForJointShapesUnderTwoObligations) {
   const std::vector<const Obligation*> list = all_of("matmul");
   const std::vector<bool> counts(list.size(), true);
@@ -159,7 +160,7 @@ TEST(Depth, ATimeEndsACampaignBelowItsFloorWhereItMay) {
   for (const ObligationResult& o : deep.obligations) EXPECT_LT(o.cases, kDefaultCases) << "it went on beyond its floor";
 }
 
-/// What is falsified need not go on to the floor.
+/// A falsified kernel need not reach the floor.
 TEST(Depth, AFalsifiedKernelHasNoFloor) {
   CampaignOptions options;
   options.time = std::chrono::milliseconds(50);
@@ -197,7 +198,8 @@ TEST(Depth, AKernelThatRefusesSomeOfItsCasesPasses) {
   EXPECT_GT(refused, 10);
 }
 
-/// A campaign too short to draw each strategy and placement once cannot say that a kernel refuses too much: it is thin.
+/// A campaign too short to draw each strategy and placement once is thin: it cannot claim that a kernel refuses too
+/// much.
 TEST(Depth, RefusalsOfAShortCampaignAreThin) {
   static Index largest;
   Kernel k = kernel("matmul/cpu/naive");
@@ -214,7 +216,7 @@ TEST(Depth, RefusalsOfAShortCampaignAreThin) {
         const KernelResult result = campaign(k, options);
         const ObligationResult& o = result.obligations[0];
         const int left = o.cases - o.refused;
-        // All refused, enough left, or zeros alone left: each has a verdict of its own.
+        // Skip kernels with other verdicts: all cases refused, enough cases left, or only zeros left.
         if (left == 0 || left >= std::min(least, (o.cases + 2) / 3) || o.verdict == Verdict::mistrusted) continue;
         ++(o.cases < least ? early : late);
         EXPECT_EQ(o.verdict, o.cases < least ? Verdict::passed : Verdict::refused) << o.cases << " of at least " << least << ": " << o.reason;
@@ -224,7 +226,7 @@ TEST(Depth, RefusalsOfAShortCampaignAreThin) {
   EXPECT_GT(late, 0);
 }
 
-/// Short of its default campaign, a third of the elements must be compared, not only tried.
+/// Below the default campaign, a third of the elements must be compared, not only tried.
 TEST(Depth, ElementsThatAreRefusedAreMadeUpFor) {
   CampaignOptions options;
   options.time = std::chrono::milliseconds(1);
@@ -234,7 +236,7 @@ TEST(Depth, ElementsThatAreRefusedAreMadeUpFor) {
   EXPECT_EQ(status(result), "passed") << result.shortfall.reason;
 }
 
-/// Twice the rank is another call than a shim with one rank takes, and a few other calls are refused: the relation does not apply.
+/// A doubled rank is outside a shim with one rank, and a few other calls are refused: the relation does not apply.
 TEST(Depth, ARelationThatHardlyAppliesIsNotRefused) {
   Limits limits;
   limits.refuse = [](std::span<const Index> dims, std::span<const double>) {

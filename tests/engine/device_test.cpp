@@ -1,4 +1,4 @@
-// The host as a device: its memory, and back ends that are not there.
+// The host as a device: its memory, and unavailable back ends.
 #include "runtime/device.hpp"
 
 #include <gtest/gtest.h>

@@ -43,7 +43,7 @@ TEST(Draw, EveryStrategyLayoutAndPlacementAndTheEdgesAreDrawn) {
         }
         EXPECT_TRUE(valid(*op, c.dims)) << describe(*op, c);
       }
-    // Every strategy, the operation's own where it has one.
+    // Expect every strategy, including the operation's own if there is one.
     EXPECT_EQ(strategies.size(), static_cast<std::size_t>(kStrategies - !op->directed)) << op->name;
     EXPECT_EQ(layouts.size(), static_cast<std::size_t>(kLayouts));
     EXPECT_EQ(placements.size(), static_cast<std::size_t>(kPlacements));
@@ -70,19 +70,20 @@ TEST(Draw, StrategiesAndFarDimsTakeTurns) {
       for (const Strategy strategy : spec.strategies) EXPECT_TRUE(strategies.contains(strategy)) << o.info->id;
     }
     for (std::size_t d = 0; d < op->dims.size(); ++d) {
-      const bool long_enough = op->dims[d].max / 2 >= 8200 && (d > 0 || op->dims.size() < 5);
+      const bool long_enough = op->dims[d].max / 2 >= 8200 && op->dims[d].counts != Counts::batch;
       EXPECT_TRUE(!long_enough || furthest[d] > 4096) << op->name << " never reaches far along " << op->dims[d].name;
     }
   }
 }
 
-/// Of three strategies and every twelfth round, the same one would always meet a far dim. Exact sums of thousands of terms are tried
-/// along each dim that the exact obligation has: what a bound of so many terms hides shows there.
+/// Oversized dims must meet every strategy: with three strategies and every twelfth round, they would always meet the
+/// same one. The exact obligation tries sums of thousands of terms along each dim, since a bound of that many terms
+/// would hide errors.
 TEST(Draw, FarDimsMeetEveryStrategy) {
   for (const OpDescriptor* op : operations())
     for (const Obligation& o : obligations(op->name)) {
       const DrawSpec spec = draw_spec(o.info->by);
-      if (spec.large || op->dims.size() > 4) continue;
+      if (spec.large || batch_of(*op)) continue;
       std::set<Strategy> strategies;
       std::vector<Index> furthest(op->dims.size());
       const bool exact = o.info->by == "exact";
@@ -101,7 +102,7 @@ TEST(Draw, FarDimsMeetEveryStrategy) {
     }
 }
 
-/// Each problem that stands alone costs a tile or more, and cuda-host runs tiles one after another.
+/// Each independent problem costs at least a tile, and cuda-host runs tiles sequentially.
 TEST(Draw, FarBatchesOfAttentionHaveFewHeads) {
   int far = 0;
   for (const char* name : {"attention", "attention_backward"}) {
@@ -111,7 +112,8 @@ TEST(Draw, FarBatchesOfAttentionHaveFewHeads) {
     };
     for (std::uint64_t n = 0; n < 2000; ++n) {
       const Case c = draw(op, op.obligations[1], 1, n).value();
-      if (dim(c, "batch") < 1000 || (n + 5) % 4 == 2) continue;  // the turns of extents and of filled cases have a cost of their own
+      // Rounds of extents and of filled cases have their own cost limit.
+      if (dim(c, "batch") < 1000 || (n + 5) % 4 == 2) continue;
       ++far;
       EXPECT_LE(dim(c, "batch") * dim(c, "heads"), 2 * 1280) << describe(op, c);
     }
@@ -123,10 +125,10 @@ TEST(Draw, LargeCasesAreLargeWithinTheirVolume) {
   const OpDescriptor& op = operation("matmul");
   const ObligationInfo large{.id = "FALSIFY-MM-014", .claim = {}, .by = "large", .if_fails = {}};
   int outputs = 0, sums = 0;
-  std::set<Index> terms;  // of sums in large outputs: what room there is, is drawn too
+  std::set<Index> terms;  // lengths of sums in large outputs: the remaining volume is drawn as well
   for (std::uint64_t n = 0; n < 400; ++n) {
     const Case c = draw(op, large, 1, n).value();
-    if (c.region >= 0) continue;  // shapes are as large as the contract has them
+    if (c.region >= 0) continue;  // joint shapes take the contract's extents
     const std::vector<Index>& dims = c.dims;
     if (dims[0] > 512 && dims[2] > 512) terms.insert(dims[1]);
     EXPECT_LE(dims[0] * dims[1] * dims[2], Index{1} << 21);
@@ -147,7 +149,7 @@ TEST(Draw, LargeCasesAreLargeWithinTheirVolume) {
     }
 }
 
-/// The one long dim that half of the cases keep gives way, too, where nothing else is left; of dims at their least, nothing does.
+/// If nothing else can shrink, so does the one long dim that half of the cases keep; dims at their minimum never do.
 TEST(Draw, CasesKeepToAnyVolume) {
   const auto volume = [](const std::vector<Index>& dims) {
     return std::accumulate(dims.begin(), dims.end(), Index{1}, [](Index product, Index d) { return product * std::max<Index>(d, 1); });
@@ -217,12 +219,12 @@ TEST(Draw, GaussianIsSymmetricWithUnitVariance) {
     const double g = random.gaussian();
     sum += g, squares += g * g;
   }
-  // Six standard deviations of the mean and of the variance of n normal draws.
+  // Allow six standard deviations of the mean and of the variance of n normal draws.
   EXPECT_LT(std::fabs(sum / kN), 6 / std::sqrt(kN));
   EXPECT_LT(std::fabs(squares / kN - 1), 6 * std::sqrt(2.0 / kN));
 }
 
-/// Values of a strategy in the tensor that gets the wide ones, and in the others.
+/// Returns values of a strategy in the tensor with wide values, or in the other tensors.
 std::vector<float> values_of(Strategy strategy, bool wide = true, std::uint64_t seed = 5) {
   Random random(seed);
   return make_values(Shape{40, 50}, strategy, wide, 12, 50, random);
@@ -235,7 +237,7 @@ double share(const std::vector<float>& values, P holds) {
 
 TEST(Draw, StrategiesAreWhatTheyAreNamedFor) {
   const auto magnitude = [](float x) { return std::fabs(x); };
-  // The values themselves, or their squares: each in some tensors.
+  // Each strategy makes the values extreme in some tensors, and their squares in others.
   int subnormal = 0, huge = 0, of_square_subnormal = 0, of_square_huge = 0;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     const float low = std::ranges::max(values_of(Strategy::subnormal, true, seed), {}, magnitude), high = std::ranges::max(values_of(Strategy::huge, true, seed), {}, magnitude);
@@ -278,7 +280,61 @@ TEST(Draw, EverySpecialValueIsPlanted) {
   EXPECT_TRUE(nan && plus && minus && negative_nan);
 }
 
-/// Quiet, of either sign, and each with a payload of its own: what a kernel makes of them may not depend on it.
+/// Where contracts pin payloads, half of the calls with NaNs have signalling ones, and no other calls have any.
+TEST(Draw, NaNsAreSignallingWherePayloadsArePinned) {
+  const auto signalling = [](std::string_view name) {
+    int calls = 0;
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+      Case c;
+      c.dims.assign(operation(name).dims.size(), 6);
+      c.strategy = Strategy::nonfinite;
+      c.seed = seed;
+      bool any = false;
+      for (const auto& values : make_problem(operation(name), c, {}).values)
+        for (const float x : values) any = any || (std::isnan(x) && (std::bit_cast<std::uint32_t>(x) & 0x400000U) == 0);
+      calls += any;
+    }
+    return calls;
+  };
+  for (const char* pinned : {"transpose", "tensor_layout", "embedding"}) EXPECT_NEAR(signalling(pinned), 70, 30) << pinned;
+  for (const char* other : {"matmul", "softmax", "nf4_quantize"}) EXPECT_EQ(signalling(other), 0) << other;
+}
+
+/// The last places of a long dim decide: by large values or by ones that are not finite, and often by the very last.
+TEST(Draw, TheTailOfALongDimDecides) {
+  const OpDescriptor& op = operation("matmul");
+  for (const Index k : {Index{4096}, Index{8195}})
+    for (const Strategy strategy : {Strategy::dominant, Strategy::nonfinite}) {
+      int tails = 0, last = 0;
+      for (std::uint64_t seed = 0; seed < 100; ++seed) {
+        Case c;
+        c.dims = {2, k, 3};
+        c.strategy = strategy;
+        c.seed = seed;
+        const std::vector<float> b = make_problem(op, c, {}).values[1];
+        const auto decides = [&](Index from, Index to) {
+          return std::any_of(b.begin() + from * 3, b.begin() + to * 3, [](float x) { return !(std::fabs(x) < 4096); });
+        };
+        const bool tail = decides(k - 16, k) && (strategy == Strategy::nonfinite || !decides(0, k - 16));
+        tails += tail;
+        last += tail && decides(k - 1, k);
+      }
+      EXPECT_EQ(tails > 50, k > 4096) << k << ' ' << name(strategy);
+      EXPECT_EQ(last > 30, k > 4096) << k << ' ' << name(strategy);
+    }
+}
+
+/// A dim of two values has each as often: linear without inputs and without a bias is one case in some dozens.
+TEST(Draw, ADimOfTwoValuesHasBothAsOften) {
+  const OpDescriptor& op = operation("linear");
+  const auto d = static_cast<std::size_t>(std::ranges::find(op.dims, "biases", &DimInfo::name) - op.dims.begin());
+  int without = 0, all = 0;
+  for (const Obligation& o : obligations(op.name))
+    for (std::uint64_t n = 0; n < 100; ++n, ++all) without += draw(op, *o.info, 1, n).value().dims[d] == 0;
+  EXPECT_NEAR(without, all / 2, all / 10);
+}
+
+/// NaNs are quiet, of either sign, with distinct payloads: kernels must not depend on the payload.
 TEST(Draw, NaNsAreQuietWithPayloadsOfTheirOwn) {
   std::set<std::uint32_t> payloads;
   int all = 0, negative = 0, infinities = 0, zeros = 0, negative_zeros = 0;
@@ -299,7 +355,7 @@ TEST(Draw, NaNsAreQuietWithPayloadsOfTheirOwn) {
   EXPECT_GT(payloads.size(), static_cast<std::size_t>(all) * 99 / 100);
   EXPECT_GT(*payloads.rbegin(), 0x3f0000U);
   EXPECT_NEAR(static_cast<double>(negative) / all, 0.5, 6 * std::sqrt(0.25 / all));
-  // One to three places in each, half of them NaN.
+  // One to three non-finite values per tensor, half of them NaN.
   EXPECT_NEAR(all + infinities, 2 * kSeeds, 6 * std::sqrt(kSeeds * 2 / 3.0));
   EXPECT_NEAR(static_cast<double>(all) / (all + infinities), 0.5, 6 * std::sqrt(0.25 / (all + infinities)));
   EXPECT_NEAR(zeros / (2000.0 * kSeeds), 0.25, 0.005);
@@ -315,7 +371,8 @@ TEST(Draw, FarDimsSquaresAndParametersAreDrawn) {
     square += c.dims[0] == c.dims[1] && c.dims[1] == c.dims[2] && c.dims[0] > 4;
   }
   EXPECT_GE(far, 1000 / 12);
-  EXPECT_LE(far, 1000 / 12 + 1000 / 8 + 1000 * 3 / 16);  // the turns of shapes, of extents and of filled cases reach as far
+  // Rounds of shapes, of extents and of filled cases reach as far.
+  EXPECT_LE(far, 1000 / 12 + 1000 / 8 + 1000 * 3 / 16);
   EXPECT_GT(square, 60);
   const OpDescriptor& step = operation("adamw_step");
   for (std::size_t p = 0; p < step.params.size(); ++p) {
@@ -333,7 +390,7 @@ TEST(Draw, StatisticalCasesHaveLongSums) {
   int long_dims = 0;
   for (std::uint64_t n = 0; n < 100; ++n)
     long_dims += std::ranges::any_of(draw(op, *statistical, 1, n).value().dims, [](Index d) { return d >= 191; });
-  EXPECT_GT(long_dims, 40);  // of all cases; where dims multiply to too much, the long one may give way
+  EXPECT_GT(long_dims, 40);  // of all cases; the long dim may shrink if the product of dims is too large
 }
 
 TEST(Draw, IntegersReachTheEndsOfTheirRange) {
@@ -342,7 +399,7 @@ TEST(Draw, IntegersReachTheEndsOfTheirRange) {
       std::ranges::find_if(op.tensors, [](const TensorInfo& t) { return t.dtype == DType::i32; }) - op.tensors.begin());
   Case c;
   for (const DimInfo& dim : op.dims) c.dims.push_back(std::min<Index>(dim.max, 1000));
-  c.seed = 2;  // a tensor whose ids are any
+  c.seed = 2;  // a seed that draws arbitrary ids
   const Problem problem = make_problem(op, c, {});
   const auto most = static_cast<float>(op.tensors[ids].most(c.dims)), least = static_cast<float>(op.tensors[ids].least(c.dims));
   EXPECT_GT(most - least, 100);
@@ -372,7 +429,7 @@ TEST(Draw, WhatAnOperationDirectsIsItsOwn) {
   EXPECT_NE(make_problem(op, c, {}).values, usual.values);
 }
 
-// However long the row: an error of one term is then an error of the sum.
+// In rows of any length an error of one term is then an error of the sum.
 TEST(Draw, SomeRowsOfSoftmaxHaveAHandfulOfLogitsThatMatter) {
   const OpDescriptor& op = operation("softmax");
   constexpr Index kRows = 400;
@@ -416,12 +473,12 @@ TEST(Draw, OneCaseInSixHasWholeTiles) {
   EXPECT_GT(whole, 50);
 }
 
-/// As often as the share says: within six standard deviations of so many draws.
+/// Expects `count` of `of` draws to match the share within six standard deviations.
 void expect_share(int count, int of, double share) {
   EXPECT_NEAR(static_cast<double>(count) / of, share, 6 * std::sqrt(share * (1 - share) / of));
 }
 
-/// Values of a parameter alone in its operation.
+/// Returns draws of a parameter, the only one of its operation.
 std::vector<double> drawn_of(const ParamInfo& param, int draws) {
   OpDescriptor op{};
   op.params = {&param, 1};
@@ -436,7 +493,8 @@ int count_if(const std::vector<double>& values, const auto& holds) { return stat
 TEST(Draw, ParametersAreTypicalOrSpecialOrAnything) {
   constexpr int kDraws = 40'000;
   const auto typical = [](double x) { return x == 0.75; };
-  // A range of two orders of magnitude is drawn by them; a smaller one, and one that begins at 0 or below, evenly.
+  // Ranges of at least two orders of magnitude are drawn on a log scale; smaller ranges, and those that start at or
+  // below 0, uniformly.
   for (const auto& [least, most, middle] : {std::tuple{0.5, 50.0, 5.0}, {0.5, 5000.0, 50.0}, {0.5, 49.75, 25.125}, {0.0, 50.0, 25.0}, {-2.0, 500.0, 249.0}}) {
     const std::vector<double> values = drawn_of({"p", least, most, 0.75, ""}, kDraws);
     expect_share(count_if(values, typical), kDraws, 0.4);
@@ -452,7 +510,7 @@ TEST(Draw, ParametersAreTypicalOrSpecialOrAnything) {
   }
   const std::vector<double> whole = drawn_of({"p", -2, 20, 3, "", true}, kDraws);
   for (const double x : whole) EXPECT_EQ(x, std::round(x));
-  // -2, -1, 0, 1 and 20 by choice, the others by rounding.
+  // -2, -1, 0, 1 and 20 are special values; the others are reached by rounding.
   const double drawn = 0.3 / 22;
   expect_share(count_if(whole, [](double x) { return x == 3; }), kDraws, 0.4 + drawn);
   expect_share(count_if(whole, [](double x) { return x == 4; }), kDraws, drawn);
@@ -464,7 +522,7 @@ TEST(Draw, ParametersAreTypicalOrSpecialOrAnything) {
   for (const double choice : choices) expect_share(count_if(chosen, [&](double x) { return x == choice; }), kDraws, 1.0 / 3);
 }
 
-/// An operation whose output has the dims as its extents.
+/// Returns an operation whose output has the dims as its extents.
 OpDescriptor of_dims(std::span<const DimInfo> dims) {
   static const TensorInfo y = [] {
     TensorInfo info;
@@ -484,22 +542,21 @@ OpDescriptor of_dims(std::span<const DimInfo> dims) {
 }
 
 TEST(Draw, ManyProblemsThatStandAloneHaveFewOfAllElse) {
-  const auto most_beside = [](int multiple_of, auto many) {
-    const DimInfo dims[] = {{"problems", 1, 2000, ""}, {"beside", 1, 100, ""}, {"heads", 1, 4000, "", 1, multiple_of}};
+  const auto most_beside = [](Counts counts, auto many) {
+    const DimInfo dims[] = {{"beside", 1, 100, ""}, {"problems", 1, 2000, "", 1, -1, {}, true, Counts::batch}, {"heads", 1, 4000, "", 1, 0, {}, false, counts}};
     const OpDescriptor op = of_dims(dims);
     Index most = 0;
-    for (std::uint64_t n = 0; n < 6000; ++n) {
+    for (std::uint64_t n = 0; n < 20000; ++n) {
       const std::vector<Index> drawn = case_gen(op, draw_spec("differential"))(rc::Random(n), 0).value().dims;
-      if (many(drawn[0])) most = std::max(most, drawn[1]);
+      if (many(drawn[1])) most = std::max(most, drawn[0]);
     }
     return most;
   };
   const auto beyond = [](Index n) { return n > 300; };
   const auto just = [](Index n) { return n == 300; };
-  EXPECT_EQ(most_beside(0, beyond), 2);  // the first dim may be what there are several of
-  EXPECT_EQ(most_beside(1, beyond), 2);
-  EXPECT_GT(most_beside(-1, beyond), 2);
-  EXPECT_GT(most_beside(0, just), 2);
+  EXPECT_EQ(most_beside(Counts::heads, beyond), 2);
+  EXPECT_GT(most_beside(Counts::places, beyond), 2);
+  EXPECT_GT(most_beside(Counts::heads, just), 2);
 }
 
 TEST(Simpler, ValuesBecomeZeroOneWholeOrHalfAsLarge) {
@@ -577,7 +634,7 @@ TEST(Simpler, EachStepChangesOneThingSimplestFirst) {
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], want[i]) << i << ": " << describe(op, got[i]);
 }
 
-/// Each number names its place, up to what the format counts exactly.
+/// Each number encodes its index, up to the largest integer that the format represents exactly.
 TEST(Draw, IndexesAreDistinctAsFarAsTheirBitsReach) {
   for (const auto& [bits, limit] : {std::pair{8, std::size_t{255}}, {11, std::size_t{2047}}, {12, (std::size_t{1} << 24) - 1}}) {
     Random random(1);

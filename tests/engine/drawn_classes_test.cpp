@@ -1,4 +1,4 @@
-// Classes of cases in which kernels have branches and limits of their own: default campaigns contain each.
+// Default campaigns contain each class of cases where kernels have branches or limits.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -28,13 +28,13 @@ void each_case(const OpDescriptor& op, F f) {
   }
 }
 
-/// Ends of its range, and what stands inside of -1, 0, 1 and, of an integer, of the limits of 8, 15 and 16 bits.
+/// Returns the ends of the range and, inside it, -1, 0, 1 and, for an integer, the limits of 8, 15 and 16 bits.
 std::set<double> special_values(const ParamInfo& param) {
   if (!param.choices.empty()) return {param.choices.begin(), param.choices.end()};
   std::set<double> values{-1, 0, 1};
   if (param.integer) values.insert({255, 256, 32767, 32768, 65535, 65536});
   std::erase_if(values, [&](double x) { return x < param.min || x > param.max; });
-  // The ends, as float32 numbers that do not lie beyond them.
+  // Round the ends to float32 toward the inside.
   const auto least = static_cast<float>(param.min), most = static_cast<float>(param.max);
   values.insert({least < param.min ? std::nextafter(least, INFINITY) : least, most > param.max ? std::nextafter(most, -INFINITY) : most});
   return values;
@@ -52,7 +52,7 @@ TEST(DrawnClasses, ParametersHaveTheirSpecialValues) {
   }
 }
 
-/// How the rows of a tensor lie, and what lies between groups of them.
+/// Gaps between the rows of a tensor, and between groups of rows.
 struct Gaps {
   bool rows = false, groups = false;
 };
@@ -127,7 +127,7 @@ TEST(DrawnClasses, IntegersAreOneTheEndsAPartAndBeyond16Bits) {
         beyond_16 += std::ranges::any_of(values, [](float x) { return x >= 0x1p16F; });
         if (values.size() < 4 || most - least < 16) return;
         ++several;
-        // An end of tiles inside of the range.
+        // Count values at a tile boundary inside the range.
         tiles += std::ranges::any_of(values, [&](float x) { return x > 0 && x < most && static_cast<Index>(x) % 16 == 0; });
         const auto [low, high] = std::ranges::minmax(values);
         same += low == high, first += low == least && high == least, last += low == most && high == most;
@@ -148,7 +148,7 @@ TEST(DrawnClasses, IntegersAreOneTheEndsAPartAndBeyond16Bits) {
     }
 }
 
-/// Two ids that share their last 8 or 16 bits, one between them: what a sort by short keys mixes up.
+/// Two ids that share their low 8 or 16 bits with another id between them: a sort by short keys mixes them up.
 TEST(DrawnClasses, IdsThatDifferInTheirHighBitsAloneComeInterleaved) {
   for (const char* name : {"embedding", "embedding_backward"}) {
     const OpDescriptor& op = operation(name);

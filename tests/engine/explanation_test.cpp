@@ -1,4 +1,4 @@
-// What a finding says: the call that failed, what was not written, which obligation explains the fault, and races.
+// Contents of a finding: the call that failed, elements not written, the obligation that explains the fault, and races.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr float kFar = 0x1p90F;
 
-/// The kernel of this operation as a body may call it.
+/// Calls the operation's naive kernel, for use in a body.
 template <const char* op>
 void right(const Call& call, Device& device) { kernel(std::string(op) + "/cpu/naive").run(call, device); }
 
@@ -37,7 +37,7 @@ Kernel spoilt(Spoil spoil) {
   return k;
 }
 
-/// The last element of the first output.
+/// Returns the last element of the first output.
 float* last_of(std::string_view op, const Call& call) {
   const auto output = static_cast<std::size_t>(outputs_of(operation(op)).front());
   const View<float> y = call.tensors[output].as<float>();
@@ -47,7 +47,7 @@ float* last_of(std::string_view op, const Call& call) {
   return y.data() + offset;
 }
 
-/// Wrong in every call whose dims are not those of the process's first.
+/// Returns a kernel that is wrong in every call with dims other than the process's first.
 template <const char* op>
 Kernel wrong_at_other_dims() {
   return spoilt<op>([](const Call& call) {
@@ -57,14 +57,14 @@ Kernel wrong_at_other_dims() {
   });
 }
 
-/// Every obligation that calls with other dims as well names those: the element belongs to that call, and the inputs are its own.
+/// Every obligation that calls with other dims must name those dims: the element and the inputs belong to that call.
 template <const char* op>
 int relations_that_name_their_call() {
   const OpDescriptor& descriptor = operation(op);
   const Kernel k = wrong_at_other_dims<op>();
   int named = 0;
   for (const Obligation& o : obligations(op)) {
-    if (o.info->by == "statistical") continue;  // its first calls are probes: the case's own has other dims
+    if (o.info->by == "statistical") continue;  // its first calls are probes, so the case's own call has other dims
     for (std::uint64_t number = 0; number < 8; ++number) {
       const Case c = draw(descriptor, *o.info, 1, number).value();
       const Outcome outcome = run_case(descriptor, o, k, c, std::chrono::seconds(10));
@@ -76,7 +76,8 @@ int relations_that_name_their_call() {
       }
       EXPECT_TRUE(f.call->alone) << o.info->id;
       EXPECT_GE(f.call->of, 2) << o.info->id;
-      EXPECT_NE(f.call->relation.find(" ha"), std::string::npos) << o.info->id << ": " << f.call->relation;  // "has", or "have" of several
+      // "has", or "have" for several.
+      EXPECT_NE(f.call->relation.find(" ha"), std::string::npos) << o.info->id << ": " << f.call->relation;
       EXPECT_NE(f.call->relation.find('='), std::string::npos) << o.info->id << ": " << f.call->relation;
       EXPECT_EQ(f.got, kFar) << o.info->id;
       const auto tensor = std::ranges::find(descriptor.tensors, f.tensor, &TensorInfo::name);
@@ -145,7 +146,7 @@ TEST(FailedCall, MayBeTheFirst) {
   EXPECT_EQ(outcome.finding->index, (Shape{4, 3}));
 }
 
-/// Each call is within its bounds, and yet they differ: the relation alone is wrong.
+/// Two calls differ although each is within its bounds: only the relation fails.
 TEST(FailedCall, OfTwoCallsWithinTheirBoundsNoneIsWrongByItself) {
   const Kernel k = spoilt<kMatmul>([](const Call& call) {
     static int calls = 0;
@@ -155,7 +156,7 @@ TEST(FailedCall, OfTwoCallsWithinTheirBoundsNoneIsWrongByItself) {
   ASSERT_TRUE(outcome.finding && outcome.finding->call);
   EXPECT_FALSE(outcome.finding->call->alone);
   EXPECT_EQ(outcome.finding->call->number, 3);
-  EXPECT_EQ(outcome.finding->kind, "bits");
+  EXPECT_EQ(name(outcome.finding->kind), "bits");
   EXPECT_NE(outcome.finding->call->relation.find("call 1 is the same"), std::string::npos) << outcome.finding->call->relation;
 }
 
@@ -166,7 +167,7 @@ TEST(FailedCall, IsTheOneDuringWhichTheProcessEnded) {
   });
   const Outcome outcome = tried("rmsnorm", "determinism", k, {3, 5});
   ASSERT_TRUE(outcome.finding && outcome.finding->call);
-  EXPECT_EQ(outcome.finding->kind, "crash");
+  EXPECT_EQ(name(outcome.finding->kind), "crash");
   EXPECT_EQ(outcome.finding->call->number, 2);
   EXPECT_NE(outcome.finding->call->call.dims, (std::vector<Index>{3, 5}));
 }
@@ -189,8 +190,8 @@ TEST(NotWritten, IsSaidOfAnElementThatHoldsWhatItHeld) {
     };
     const Outcome outcome = tried("matmul", by, k, {2, 3, 4});
     ASSERT_TRUE(outcome.finding.has_value()) << by;
-    EXPECT_EQ(outcome.finding->kind, "not written") << by << ": " << outcome.finding->message;
-    // Determinism judges the call with other dims first.
+    EXPECT_EQ(name(outcome.finding->kind), "not written") << by << ": " << outcome.finding->message;
+    // Determinism checks the call with other dims first.
     const std::vector<Index> dims = outcome.finding->call ? outcome.finding->call->call.dims : std::vector<Index>{2, 3, 4};
     EXPECT_EQ(outcome.finding->index, (Shape{dims[0] - 1, dims[2] - 1})) << by;
     EXPECT_EQ(outcome.finding->message.find("nan"), std::string::npos) << outcome.finding->message;
@@ -203,10 +204,10 @@ TEST(NotWritten, IsSaidOfBytes) {
   Case c = draw(operation("q4_k_quantize"), *obligation_of("q4_k_quantize", "frame").info, 1, 1).value();
   const Outcome outcome = run_case(operation("q4_k_quantize"), obligation_of("q4_k_quantize", "frame"), k, c, std::chrono::seconds(10));
   ASSERT_TRUE(outcome.finding.has_value());
-  EXPECT_EQ(outcome.finding->kind, "not written") << outcome.finding->message;
+  EXPECT_EQ(name(outcome.finding->kind), "not written") << outcome.finding->message;
 }
 
-/// NaN of the kernel's own, and zeros, were written.
+/// A NaN computed by the kernel, and zeros, count as written.
 TEST(NotWritten, IsNotSaidOfWhatWasWritten) {
   for (const float x : {NAN, 0.0F, kFar}) {
     Kernel k = kernel("matmul/cpu/naive");
@@ -218,7 +219,7 @@ TEST(NotWritten, IsNotSaidOfWhatWasWritten) {
     };
     const Outcome outcome = tried("matmul", "frame", k, {2, 3, 4});
     ASSERT_TRUE(outcome.finding.has_value());
-    EXPECT_NE(outcome.finding->kind, "not written") << x;
+    EXPECT_NE(name(outcome.finding->kind), "not written") << x;
   }
 }
 
@@ -266,7 +267,8 @@ TEST(Explanation, IsTheRelationThatNamesTheFault) {
   ASSERT_NE(result.explanation(), nullptr);
   EXPECT_EQ(result.explanation()->info->by, "slicing");
   EXPECT_EQ(explained("mutant/cpu/attention/future_seen"), "causality");
-  EXPECT_EQ(explained("mutant/cpu/attention/heads_by_modulo"), "differential");  // the relation holds within bounds alone: it says no more
+  // The relation only holds within bounds, so it adds nothing.
+  EXPECT_EQ(explained("mutant/cpu/attention/heads_by_modulo"), "differential");
 }
 
 std::string explained_by(const Kernel& k, CampaignOptions options = quick(40)) {
@@ -274,7 +276,7 @@ std::string explained_by(const Kernel& k, CampaignOptions options = quick(40)) {
   return result.explanation() == nullptr ? std::string() : std::string(result.explanation()->info->by);
 }
 
-/// In every element of the first output.
+/// Changes every element of the first output.
 template <const char* op, class Change>
 Kernel spoilt_everywhere(Change change) {
   return spoilt<op>([change](const Call& call) {
@@ -289,23 +291,23 @@ Kernel spoilt_everywhere(Change change) {
   });
 }
 
-/// Relations fail with any wrong value, whatever they are about: what the oracle says comes first.
+/// Any wrong value breaks relations, so the oracle's finding comes first.
 TEST(Explanation, OfAWrongValueIsTheOracleAndNoRelation) {
-  // A poor exponential: masking fails too, on inputs without a mask. Decay that is applied twice: so does the decay alone. Too large a
-  // frequency: so do sums of angles.
+  // An inaccurate exponential also breaks masking, even without a mask; decay applied twice also breaks the pure decay;
+  // too large a frequency also breaks sums of angles.
   EXPECT_EQ(explained_by(spoilt_everywhere<kSoftmax>([](const Call&, float x) { return x * 1.001F; })), "differential");
   EXPECT_EQ(explained_by(spoilt_everywhere<kAdamw>([](const Call& call, float p) { return p * (1 - static_cast<float>(call.params[0] * call.params[4])); })),
             "differential");
   EXPECT_EQ(explained_by(spoilt_everywhere<kRope>([](const Call& call, float x) { return x * (call.params[0] > 1000 ? 1.001F : 1); })), "differential");
 }
 
-/// What no oracle sees, each call being within its bounds.
+/// A fault within the bounds of each call is visible to relations only.
 TEST(Explanation, OfWhatOnlyARelationSeesIsTheRelation) {
   const Kernel k = spoilt_everywhere<kRmsnorm>([](const Call& call, float x) { return call.dims[0] > 4 ? std::nextafter(x, 0.0F) : x; });
   EXPECT_EQ(explained_by(k), "slicing");
 }
 
-/// A crash is said as one: by the check of the call as such, with the signal, and what crashes come from.
+/// A crash is reported by the check of the call itself, with the signal and the likely causes.
 TEST(Explanation, OfACrashIsTheCrash) {
   const Kernel k = spoilt<kScale>([](const Call& call) {
     if (call.dims[0] > 2) raise(SIGSEGV);
@@ -314,13 +316,13 @@ TEST(Explanation, OfACrashIsTheCrash) {
   const ObligationResult* const best = result.explanation();
   ASSERT_NE(best, nullptr);
   EXPECT_EQ(best->info->by, "frame");
-  EXPECT_EQ(best->counterexample->finding.kind, "crash");
+  EXPECT_EQ(name(best->counterexample->finding.kind), "crash");
   const std::string text = table(make_report({to_json(operation("scale"), result)}, nlohmann::json::object(), 1));
   EXPECT_NE(text.find("  crash    the kernel crashed: signal 11"), std::string::npos) << text;
   EXPECT_NE(text.find("  suspect  an index, a stride or a size"), std::string::npos) << text;
 }
 
-/// The crash alone, in the check that only tells of clauses, says no less.
+/// The postconditions check, which otherwise only names clauses, reports a crash in full.
 TEST(Explanation, OfACrashIsNotSeeTheClause) {
   const Kernel k = spoilt<kMatmul>([](const Call& call) {
     if (call.dims[0] > 2) raise(SIGSEGV);
@@ -340,7 +342,7 @@ TEST(Explanation, BeginsWithDamage) {
   CampaignOptions options = quick(12);
   const KernelResult result = run_campaign(operation("matmul"), k, options);
   ASSERT_NE(result.explanation(), nullptr);
-  const std::string kind = result.explanation()->counterexample->finding.kind;
+  const std::string_view kind = name(result.explanation()->counterexample->finding.kind);
   EXPECT_TRUE(kind == "out of bounds" || kind == "crash") << kind;
 }
 
@@ -365,7 +367,7 @@ TEST(Explanation, NamesTheEarlierCallOnWhichItDepends) {
 
 using nlohmann::json;
 
-/// The last element of the first output is wrong, in any operation.
+/// Returns a kernel that writes a wrong last element of the first output, for any operation.
 Kernel spoilt_kernel(std::string_view op) {
   Kernel k = kernel(std::string(op) + "/cpu/naive");
   k.run = [op, right = k.run](const Call& call, Device& device) {
@@ -375,7 +377,7 @@ Kernel spoilt_kernel(std::string_view op) {
   return k;
 }
 
-/// The reported counterexample of one obligation, and the table that shows it.
+/// Returns the reported counterexample of one obligation; `text` gets the table that shows it.
 json counterexample_of(const Kernel& k, std::string_view by, bool shrink, std::string& text) {
   CampaignOptions options = quick(6);
   options.only = std::string(obligation_of(k.op, by).info->id);
@@ -385,7 +387,7 @@ json counterexample_of(const Kernel& k, std::string_view by, bool shrink, std::s
   return report["kernels"][0]["obligations"][0].value("counterexample", json());
 }
 
-/// Lengths, starts, ids and targets are a part of what was called, whatever the values are.
+/// Lengths, starts, ids and targets are part of the call and reported with any values.
 TEST(Integers, AreToldOfEveryOperationThatTakesThem) {
   int told = 0;
   for (const OpDescriptor* const each : operations())
@@ -411,7 +413,7 @@ TEST(Integers, AreToldOfEveryOperationThatTakesThem) {
   EXPECT_GE(told, 8);
 }
 
-/// A shim with `lengths == s` fixes the lengths of each call, whatever was drawn.
+/// A shim with `lengths == s` overrides the drawn lengths of each call.
 TEST(Integers, AreThoseThatTheKernelFixes) {
   Kernel k = spoilt_kernel("mean_pool");
   Limits limits;
@@ -429,7 +431,7 @@ TEST(Integers, AreThoseThatTheKernelFixes) {
   }
 }
 
-/// Of the second call, which has other dims and so another number of them.
+/// The finding is in the second call, whose other dims give it another number of lengths.
 TEST(Integers, AreThoseOfTheCallThatFailed) {
   std::string text;
   const json x = counterexample_of(wrong_at_other_dims<kMeanPool>(), "determinism", false, text);
@@ -438,7 +440,7 @@ TEST(Integers, AreThoseOfTheCallThatFailed) {
   EXPECT_EQ(x["finding"].value(json::json_pointer("/integers/lengths/count"), -1), x["finding"]["call"]["case"]["dims"]["b"]) << text;
 }
 
-/// A campaign that is taken up reports what one that was never interrupted would.
+/// A resumed campaign reports the same as an uninterrupted one.
 TEST(Integers, SurviveACheckpoint) {
   const OpDescriptor& op = operation("mean_pool");
   CampaignOptions options = quick(1);
@@ -452,12 +454,12 @@ TEST(Integers, SurviveACheckpoint) {
   EXPECT_EQ(of(back).values, of(c).values);
 }
 
-/// A fault of the formula fails at every size: the check of large ones tells nothing of it.
+/// A wrong formula fails at every size: the check of large sizes does not explain it.
 TEST(Explanation, OfWhatFailsAtAnySizeIsNotTheLargeOne) {
   EXPECT_EQ(explained_by(spoilt_everywhere<kLora>([](const Call&, float x) { return x + 1; })), "differential");
 }
 
-/// The headline is no claim that held: all was written, and is wrong.
+/// All elements are written but wrong: the headline must not state the claim that they are written.
 TEST(Explanation, OfAWrongValueDoesNotSayThatItWasNotWritten) {
   CampaignOptions options = quick(5);
   options.stop_at_first = true;
@@ -469,7 +471,8 @@ TEST(Explanation, OfAWrongValueDoesNotSayThatItWasNotWritten) {
   EXPECT_EQ(annotations(report).find("is written"), std::string::npos) << annotations(report);
 }
 
-/// Obligations after the first failure are `not run`, not inapplicable, and their clauses are not called never evaluated.
+/// Obligations after the first failure are `not run`, not inapplicable, and their clauses are not reported as never
+/// evaluated.
 TEST(Explanation, ThatEndsTheCampaignLeavesTheOthersNotRun) {
   CampaignOptions options = quick(5);
   options.stop_at_first = true;
@@ -481,7 +484,7 @@ TEST(Explanation, ThatEndsTheCampaignLeavesTheOthersNotRun) {
   EXPECT_NE(table(report).find(std::to_string(obligations.size() - 1) + " of " + std::to_string(obligations.size()) + " obligations not run"), std::string::npos) << table(report);
 }
 
-/// Two processes with the two orders give different results; what is no race is not called one.
+/// The two thread orders give different results in two processes; other faults are not reported as races.
 TEST(Race, IsSaidOfAMissingBarrier) {
   for (const char* id : {"mutant/cuda-host/softmax/no_barrier", "mutant/cuda-host/gemv/no_barrier", "mutant/cuda-host/transpose/no_barrier",
                          "mutant/cuda-host/matmul/no_barrier_after_use"}) {
@@ -510,7 +513,8 @@ TEST(Race, IsSaidOfAMissingBarrier) {
   }
 }
 
-/// On the CPU nobody draws an order of threads: two runs of one call that differ are the race, and what is the same each time is none.
+/// The CPU back end has no drawn thread order: two runs of one call that differ are a race, and a repeatable fault is
+/// none.
 TEST(Race, IsSaidOfACallThatGivesOtherResultsInAnotherRun) {
   const Kernel k = spoilt<kScale>([](const Call& call) {
     if (float* const y = last_of("scale", call)) *y += static_cast<float>(1 + std::chrono::steady_clock::now().time_since_epoch().count() % 100'003);

@@ -1,4 +1,4 @@
-// Rows beyond 2^31 and 2^32 elements: where they lie, what may be touched there, and kernels whose offsets do not get that far.
+// Rows beyond 2^31 and 2^32 elements: their addresses, the accessible memory there, and kernels whose offsets overflow.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -76,7 +76,7 @@ TEST(FarRows, AreReadBackAndGuardedLikeOthers) {
   for (std::uint64_t seed = 1; seed < 9; ++seed) {
     const Case c = far_case(op, {5, 3, 7}, seed);
     const Problem problem = make_problem(op, c, {});
-    for (const Index shift : {Index{-1}, Index{0}, Index{7}}) {  // before a row of c, in it, behind it
+    for (const Index shift : {Index{-1}, Index{0}, Index{7}}) {  // before a row of c, inside it, past it
       const Stage stage(arena, problem, c, Poison::finite);
       EXPECT_EQ(stage.read(0), problem.values[0]);
       const Placed& out = stage.tensors()[2];
@@ -119,7 +119,7 @@ TEST(FarRows, CampaignsDrawThem) {
     }
 }
 
-/// c = a b with offsets computed in a type of 32 bits.
+/// c = a b with offsets computed in a 32-bit type.
 template <class Offset>
 void narrow(const Call& call, Device&) {
   const View<float> a = call.tensors[0].as<float>(), b = call.tensors[1].as<float>(), c = call.tensors[2].as<float>();

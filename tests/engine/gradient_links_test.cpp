@@ -1,4 +1,4 @@
-// Link 3 on kernels and references made for it; the contracts' own are held to it in tests/gradients.
+// Link 3 on kernels and references made for it; tests/gradients applies it to the contracts' own kernels.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,7 +13,8 @@ namespace {
 
 GradientCase square(std::uint64_t seed = 5) { return {&operation("matmul"), 0, {4, 4, 3}, {}, seed}; }
 
-/// The gradient of a in c = a b, by matmul_nt(dc, b): kernels of this name, each with a fault of its own.
+/// Copies of the kernel for the gradient of a in c = a b, matmul_nt(dc, b), under these ids; the test plants a fault in
+/// each.
 std::vector<Kernel> named(std::initializer_list<std::string_view> ids) {
   std::vector<Kernel> list;
   for (const std::string_view id : ids) {
@@ -34,7 +35,7 @@ GradientReport linked(const std::vector<Kernel>& kernels, const RunKernel& run, 
   return report;
 }
 
-/// What the kernel of this problem gives, by the library's.
+/// Returns the output of the library's kernel for this problem.
 std::vector<std::vector<float>> right(const Problem& problem) { return run_here(kernel("matmul_nt/cpu/naive"), problem); }
 
 TEST(KernelLink, OfNoKernelIsNothing) {
@@ -67,7 +68,7 @@ TEST(KernelLink, CountsEveryElementOfEveryKernel) {
   }
 }
 
-/// Gradients off by some part of the bound, for each kernel another.
+/// Reports on kernels whose gradients are off by a fraction of the bound, one fraction per kernel.
 GradientReport off_by(const std::vector<std::pair<std::string_view, float>>& ulps) {
   std::vector<Kernel> kernels;
   for (const auto& [id, _] : ulps) kernels.push_back(named({id}).front());
@@ -118,7 +119,7 @@ TEST(KernelLink, WhatNoCallComputesHasNone) {
     }
 }
 
-/// Two results are added to what was there: either may be wrong, and so may the sum alone.
+/// Two results are added to the previous contents: either result, or only the sum, may be wrong.
 TEST(KernelLink, AccumulationSeesTheSecondResultToo) {
   for (const std::size_t element : {0, 9, 15}) {
     int runs = 0;
@@ -144,8 +145,8 @@ TEST(KernelLink, UpstreamGradientsOfTheTwoDiffer) {
   EXPECT_EQ(asked[0].dims, asked[1].dims);
 }
 
-/// Saved values reach kernels as floats: their bounds begin with that rounding, worst case and statistical; inputs and upstream
-/// gradients are floats.
+/// Saved values reach kernels as floats, so their bounds, worst case and statistical, start with that rounding; inputs
+/// and upstream gradients are already floats.
 int rounded = 0, others = 0;
 void looks_at_what_was_saved(std::span<const View<Bounded>> t, std::span<const double>) {
   const View<Bounded> x = t[0], weight = t[1], rrms = t[2], dy = t[3];
@@ -173,7 +174,7 @@ TEST(KernelLink, SavedValuesAreRoundedOnce) {
   EXPECT_TRUE(report.holds());
 }
 
-/// Problems that kernels were asked for.
+/// Returns the problems that the kernel was called with.
 std::vector<Problem> asked_for(std::string_view op_name, int input, const std::vector<Index>& dims, const std::vector<double>& params, const Kernel& k) {
   const OpDescriptor& op = operation(op_name);
   const GradientCase c{&op, input, dims, params, 3};
@@ -190,7 +191,7 @@ std::vector<Problem> asked_for(std::string_view op_name, int input, const std::v
 }
 
 TEST(KernelLink, TheComposedCallHasTheDimsAndParametersOfItsOwn) {
-  for (const int input : {0, 1})  // each has an output of its own
+  for (const int input : {0, 1})  // each input has its own output
     for (const Problem& problem : asked_for("rmsnorm", input, {6, 5}, {0.5}, kernel("rmsnorm_backward/cpu/naive")))
       EXPECT_EQ(problem.dims, (std::vector<Index>{6, 5}));
   for (const Problem& problem : asked_for("rope", 0, {3, 2, 4}, {500, 1, 0, 7}, kernel("rope_backward/cpu/naive"))) {
@@ -210,7 +211,7 @@ TEST(KernelLink, TheComposedCallHasTheDimsAndParametersOfItsOwn) {
   }
 }
 
-/// A contract's call names tensors, with blanks between them or without.
+/// A contract's call names tensors, with or without blanks in between.
 TEST(KernelLink, ACallIsReadWithOrWithoutBlanks) {
   const auto asked = [](const char* by) {
     OpDescriptor op = operation("matmul");
@@ -258,7 +259,7 @@ TEST(GradientPoint, InputsAreDrawnFromItsSeedAsGaussian) {
   }
 }
 
-/// x + h v is exact in double for the steps that differences take, and every element moves, one way or the other.
+/// x + h v is exact in double for the difference steps, and every element moves in one direction or the other.
 TEST(GradientPoint, DirectionsLieOnAGridAndMissNothing) {
   std::set<double> sizes[2];
   int up = 0, down = 0;
@@ -279,7 +280,7 @@ TEST(GradientPoint, DirectionsLieOnAGridAndMissNothing) {
     for (int i = 1; i <= 30; ++i) EXPECT_TRUE(some.contains(i / 16.0)) << i;
   }
   EXPECT_EQ(up + down, 20 * 400);
-  // Six standard deviations of as many fair draws.
+  // Allow six standard deviations of that many fair draws.
   EXPECT_NEAR(up, 10 * 400, 6 * std::sqrt(20 * 400 / 4.0));
 }
 

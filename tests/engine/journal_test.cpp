@@ -1,4 +1,4 @@
-// Journals by themselves: what is recorded comes back, whatever was torn, and what is no journal of this campaign is left as it is.
+// Journals in isolation: records round-trip, torn lines are recovered, and foreign journals are left unchanged.
 #include "falsify/engine/journal.hpp"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ json campaign() { return {{"program", "p"}, {"settings", {{"seed", "1"}, {"cases
 
 json result_of(const std::string& kernel) { return {{"kernel", kernel}, {"status", "passed"}}; }
 
-/// A checkpoint of two obligations after so many rounds, and the ratios since the one before.
+/// A checkpoint of two obligations after `rounds` rounds, with the ratios since the previous one.
 json checkpoint(int after, int rounds, const json& first, const json& second) {
   return {{"after", after}, {"rounds", rounds}, {"obligations", {{{"id", "a"}, {"ratios", first}}, {{"id", "b"}, {"ratios", second}}}}};
 }
@@ -49,10 +49,10 @@ class JournalFile : public testing::Test {
     std::ofstream(file_) << text;
   }
   std::string head() const { return json{{"schema", kJournalSchema}, {"campaign", campaign()}}.dump() + "\n"; }
-  /// A line as append() writes it.
+  /// Formats a line as append() does.
   static std::string line(const json& document) { return document.dump() + "\n"; }
 
-  /// Where, what and remedy of a refusal, which leaves the file as it is and nothing open.
+  /// Returns where, problem and remedy of a refusal, which must leave the file unchanged and no descriptor open.
   std::vector<std::string> refused(const std::string& text, const json& of = campaign()) const {
     write(text);
     const std::size_t before = open_descriptors();
@@ -248,7 +248,7 @@ TEST_F(JournalText, AFileThatCannotBeOpenedIsNamed) {
   }
 }
 
-/// What another process is told that opens the same file; empty: nothing.
+/// Returns the message to another process that opens the same file; empty if there is none.
 std::string said_elsewhere(const std::filesystem::path& file) {
   int ends[2];
   EXPECT_EQ(pipe(ends), 0);
@@ -282,7 +282,7 @@ TEST_F(JournalText, OneProcessWritesItAtATime) {
   EXPECT_EQ(said_elsewhere(file_), "");
 }
 
-/// A process that outlives this one for a moment must not hold it.
+/// A child process that briefly outlives this one must not hold the journal.
 TEST_F(JournalText, NoProgramThatIsStartedHasItOpen) {
   write("");
   const Journal journal(file_, campaign());
@@ -296,7 +296,7 @@ TEST_F(JournalText, NoProgramThatIsStartedHasItOpen) {
   EXPECT_EQ(found, 1);
 }
 
-/// A program that is started without a standard input has its journal there.
+/// A program started without standard input gets descriptor 0 for its journal.
 TEST_F(JournalText, ItsDescriptorMayBeTheFirst) {
   write("");
   const int input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -351,7 +351,7 @@ TEST_F(JournalText, AFullDiskIsSaidAndWhatWasWrittenIsTakenUp) {
   EXPECT_FALSE(journal.finished("k/two"));
 }
 
-/// Whatever an earlier call left behind in errno.
+/// A stale errno from an earlier call must not repeat a line.
 TEST_F(JournalText, ALineIsWrittenOnce) {
   write("");
   rlimit before{};

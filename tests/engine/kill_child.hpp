@@ -1,5 +1,5 @@
 #pragma once
-// As if a judge had a defect: the process that judges dies of a signal.
+// Simulates a defect in the engine: the judging process dies of a signal.
 #include <dirent.h>
 #include <unistd.h>
 
@@ -31,8 +31,8 @@ inline void kill_first_child(int signal) {
 }
 }  // namespace detail
 
-/// Sends the signal to the first process that this one starts; gives up after ten seconds. Wait for it. The thread is
-/// detached: in a process forked meanwhile nobody could join it, which is a leak to a thread sanitizer.
+/// Sends the signal to the first child of this process; gives up after ten seconds. Wait for the future. The thread is
+/// detached: a process forked meanwhile could not join it, which a thread sanitizer reports as a leak.
 inline std::future<void> kill_first_child(int signal) {
   std::packaged_task<void()> task([signal] { detail::kill_first_child(signal); });
   std::future<void> done = task.get_future();

@@ -1,6 +1,6 @@
-// How far from minimal are shrunk counterexamples? For every CPU mutant of the products: falsify, shrink, then
+// Measures how far shrunk counterexamples are from minimal. For every CPU mutant of the products: falsify, shrink, then
 // search all smaller dims up to 4 x 4 x 4 (every strategy, layout and placement) for a failing case of the same
-// obligation. Prints a table; fails below the share that the design promises (20 of 25).
+// obligation. Prints a table; fails below the promised share (20 of 25).
 #include <fmt/format.h>
 
 #include <numeric>
@@ -20,7 +20,7 @@ const Obligation& find(std::string_view op, std::string_view id) {
   throw std::logic_error("no such obligation");
 }
 
-/// A failing case with dims no larger than these in any dim, and smaller in one.
+/// Returns a failing case with no dim larger than these and one smaller, if there is one.
 std::optional<Case> smaller_failure(const OpDescriptor& op, const Obligation& o, const Kernel& k, const Case& from) {
   Worker worker(std::chrono::milliseconds(1000));
   const DrawSpec spec = draw_spec(o.info->by);

@@ -1,5 +1,4 @@
-// Tasks in processes of their own: what they give, what they send before, and how a run ends where one of them does not
-// end well.
+// Tasks in processes of their own: their results, their messages, and the end of a run after a failed task.
 #include "falsify/engine/pool.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +21,7 @@ namespace {
 using nlohmann::json;
 constexpr auto kNoTick = [](const json*) {};
 
-/// Numbers that tasks share with this process.
+/// Integers in memory shared between tasks and this process.
 class Shared {
  public:
   Shared()
@@ -74,7 +73,7 @@ TEST(Tasks, GiveTheirDocumentsInTheOrderInWhichTheyEnd) {
   EXPECT_TRUE(run_tasks({}, 2, kNoTick).empty());
 }
 
-/// What has ended is told at once, whatever others do: here they do not end before.
+/// A finished task is reported at once, while others still run: here the others wait for the report.
 TEST(Tasks, AreToldOfWhileOthersRun) {
   const Shared shared;
   const Task quick{"quick", [] { return json("quick"); }};
@@ -98,7 +97,7 @@ TEST(Tasks, AreAsManyAtOnceAsThereAreJobs) {
                       const int now = ++shared[0];
                       for (int most = shared[1]; most < now && !shared[1].compare_exchange_weak(most, now);) {
                       }
-                      // As many as may come have come, or are not to come.
+                      // Wait until the permitted number of tasks has started.
                       const int wanted = std::clamp(shared[2].load(), 1, 4);
                       for (int i = 0; i < 100 && shared[1] < wanted; ++i) pause_a_little();
                       if (wanted == 1) pause_a_little();
@@ -185,10 +184,10 @@ TEST(Tasks, ASignalEndsThemAll) {
   }
   EXPECT_EQ(signal, SIGTERM);
   for (const int i : {1, 2}) EXPECT_TRUE(is_gone(shared[i])) << i;
-  restore_signals();  // and forgets the one that came
+  restore_signals();  // also discards the pending signal
 }
 
-/// A terminal's signal reaches processes and their tasks alike: whichever is seen first ends the run.
+/// A terminal's signal reaches processes and their tasks: the run ends whichever is seen first.
 TEST(Tasks, OneThatASignalEndedEndsTheRunWhereSignalsAreCaught) {
   const Task task{"ends",
                   []() -> json {
@@ -240,7 +239,7 @@ TEST(Signals, AreNotedWhileTheyAreCaughtAndThenWhatTheyWereBefore) {
   sigaction(SIGTERM, &before, nullptr);
 }
 
-/// Of one kernel under way progress is the part of its cases that was run.
+/// Progress of a kernel under way is the fraction of its cases that have run.
 TEST(Pool, ProgressIsThePartOfTheCasesThatWasRun) {
   Kernel slow = kernel("transpose/cpu/naive");
   slow.run = [](const Call& call, Device& device) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every preset configures: nobody builds all of them every day. Without tests, no package is needed that only tests name.
+"""Every preset configures: not every preset is built daily. Without tests, packages that only tests need are not required.
 
 presets.py SOURCE
 """

@@ -1,5 +1,5 @@
-// Relations between two calls, and what they ask of kernels that declare other bits in other calls: right kernels of each class pass,
-// and the same with a fault do not.
+// Relations between two calls, and their use with kernels that declare different bits in different calls: correct
+// kernels of each class pass, and the same kernels with a fault do not.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ Kernel with(std::string_view like, Body run) {
   return k;
 }
 
-/// Ids and findings of all that falsifies the kernel; empty where it passes.
+/// Returns the ids and findings of all obligations that falsify the kernel; empty if it passes.
 std::string falsified(const Kernel& k, int cases = 12) {
   CampaignOptions options;
   options.cases = cases;
@@ -55,7 +55,7 @@ std::vector<Index> shuffled(Index n) {
   return order;
 }
 
-/// Four parts of the terms, added in the order in which they come: split-K by atomics. `Lost` of them in a million are not.
+/// Adds four partial sums in random order, as split-K by atomics does. Loses `Lost` partial sums in a million.
 template <int Lost>
 void split_k(const Call& call, Device&) {
   const auto args = ops::MatmulArgs::unpack(call);
@@ -81,7 +81,7 @@ TEST(Relations, SplitSumsOfAnyOrderAreRight) {
   EXPECT_NE(falsified(k, 40), "") << "which loses a part now and then";
 }
 
-/// Gradients of tokens, added to their rows in the order in which they come.
+/// Adds gradients of tokens to their rows in random order, as atomics do.
 void rows_by_atomics(const Call& call, Device&) {
   const auto args = ops::EmbeddingBackwardArgs::unpack(call);
   for (Index r = 0; r < args.dtable.dim(0); ++r)
@@ -97,7 +97,7 @@ TEST(Relations, GradientsByAtomicsAreRight) {
   EXPECT_EQ(falsified(k, 40), "");
 }
 
-/// Few rows are each summed by two halves of the machine. `Wrong`: the second of them begins one entry too late.
+/// Splits the sum of a row in two if there are few rows. `Wrong`: the second half starts one entry too late.
 template <bool Wrong>
 void split_where_few(const Call& call, Device&) {
   const auto args = ops::SoftmaxArgs::unpack(call);
@@ -125,7 +125,7 @@ TEST(Relations, RowsMayBeSplitWhereTheyAreFew) {
   EXPECT_NE(falsified(k, 40), "");
 }
 
-/// One row is summed from the first element, several from the last.
+/// Sums one row from the first element, several rows from the last.
 void order_of_the_batch(const Call& call, Device&) {
   const auto args = ops::RmsnormArgs::unpack(call);
   const auto x = args.x.as<const float>();
@@ -148,7 +148,7 @@ TEST(Relations, WhatAContractPinsNoKernelDeclares) {
 
 float half(float x) { return widen(to_half(x)); }
 
-/// Factors in binary16, and sums in it where `Narrow`; the result is one ulp off in a call of large factors where `Scaled`.
+/// Factors in binary16, and sums in binary16 if `Narrow`; if `Scaled`, the result is one ulp off for large factors.
 template <bool Narrow, int Fault>
 void of_halves(const Call& call, Device&) {
   const auto args = ops::MatmulArgs::unpack(call);
@@ -196,7 +196,7 @@ TEST(Relations, PowersOfTwoScaleBitsOfFloat32) {
   EXPECT_NE(falsified(k, 60).find("inputs scaled by a power of two"), std::string::npos);
 }
 
-/// The loss as Liger Kernel forms it. `Wrong`: of a logit of eight bits.
+/// The loss by Liger Kernel's formula. `Wrong`: uses a logit of eight bits.
 template <bool Wrong>
 void from_logsumexp(const Call& call, Device& device) {
   kernel("cross_entropy/cpu/naive").run(call, device);
@@ -210,7 +210,7 @@ void from_logsumexp(const Call& call, Device& device) {
   args.total(0) = args.reduction == 1 ? losses / args.normalizer(0) : losses;
 }
 
-/// The loss as PyTorch forms it. `Wrong`: weights count for negative labels, too.
+/// The loss by PyTorch's formula. `Wrong`: applies weights to negative labels, too.
 template <bool Wrong>
 void from_parts_that_cancel(const Call& call, Device&) {
   const auto args = ops::BceWithLogitsArgs::unpack(call);
@@ -225,7 +225,7 @@ void from_parts_that_cancel(const Call& call, Device&) {
   }
 }
 
-/// Scales as bitsandbytes has them. `Wrong`: small ones count twice.
+/// Scales as in bitsandbytes, without flushing. `Wrong`: doubles small scales.
 template <bool Wrong>
 void every_scale(const Call& call, Device&) {
   const auto args = ops::Nf4DequantizeArgs::unpack(call);
@@ -254,7 +254,7 @@ TEST(Relations, PinsThatKernelsDeclareLost) {
   }
 }
 
-/// A zero has the sign of code times scale.
+/// Gives a zero the sign of code times scale.
 void sign_of_scale(const Call& call, Device&) {
   const auto args = ops::Nf4DequantizeArgs::unpack(call);
   for (Index j = 0; j < args.n; ++j)
@@ -266,7 +266,7 @@ void sign_of_scale(const Call& call, Device&) {
 
 TEST(Relations, ZerosOfNf4HaveTheSignThatIsPinned) { EXPECT_EQ(falsified(with("nf4_dequantize/cpu/naive", &sign_of_scale), 100), ""); }
 
-/// What is drawn is what a function with parameters of either type gets.
+/// Drawn parameters are float32 numbers or integers, so that functions of either type receive the drawn value.
 TEST(Relations, ParametersAreFloats) {
   for (const OpDescriptor* op : operations()) {
     Random random(1);

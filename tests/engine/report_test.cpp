@@ -10,6 +10,7 @@
 
 #include "falsify/engine/error_map.hpp"
 #include "falsify/engine/percentile.hpp"
+#include "falsify/foreign/replay.hpp"
 #include "tests/engine/absent.hpp"
 
 namespace assay::falsify::report_test {
@@ -111,7 +112,7 @@ TEST(Report, MalformedReplayFilesAreRefused) {
   EXPECT_THROW(read_replay("/nonexistent/file.json"), InputError);
 }
 
-/// One obligation as a report holds it.
+/// One obligation in the format of a report.
 json obligation(const char* verdict, int cases, int refused, json worst = 0.5) {
   return {{"id", "X-001"}, {"claim", "claimed"}, {"by", "exact"}, {"if_fails", "suspected"}, {"verdict", verdict}, {"cases", cases}, {"refused", refused},
           {"elements", 1000 * cases}, {"nonzero", 1}, {"worst", std::move(worst)}, {"typical", 0.1}, {"seconds", 0.25}, {"reason", "why"}};
@@ -122,7 +123,7 @@ json of_kernel(const char* id, const char* status, std::vector<json> obligations
           {"seconds", 1.25}, {"obligations", std::move(obligations)}, {"clauses", json::array()}};
 }
 
-/// The table's line of a kernel, with one blank where there are several.
+/// Returns a kernel's line of the table with runs of blanks collapsed.
 std::string row(const json& kernel) {
   const std::string text = table(make_report({kernel}, json::object(), 1));
   const std::size_t begin = text.find(kernel["kernel"].get<std::string>());
@@ -136,7 +137,7 @@ TEST(Table, AKernelsLineAddsUpItsObligations) {
   EXPECT_EQ(row(of_kernel("x/cpu/once", "passed", {obligation("passed", 5, 1)})), "x/cpu/once 5 5000 0.5 1.2 passed (1 of 5 cases refused)");
   EXPECT_EQ(row(of_kernel("x/cpu/part", "passed", {obligation("not applicable", 0, 0), obligation("passed", 2, 1), obligation("not applicable", 0, 0)})),
             "x/cpu/part 2 2000 0.5 1.2 passed (2 of 3 obligations not applicable) (1 of 2 cases refused)");
-  // A falsified kernel shows how wrong it is; what was never tried has one reason.
+  // A falsified kernel shows its worst ratio; a kernel that was never tried shows one reason.
   EXPECT_EQ(row(of_kernel("x/cpu/wrong", "falsified", {obligation("falsified", 1, 0, "inf"), obligation("mistrusted", 1, 0, 0.9), obligation("passed", 1, 0, 0.25)})),
             "x/cpu/wrong 3 3000 inf 1.2 falsified");
   EXPECT_EQ(row(of_kernel("x/cpu/never", "refused", {obligation("refused", 2, 2), obligation("not applicable", 0, 0)})), "x/cpu/never 2 2000 0 1.2 refused: why (2 of 2 cases refused)");
@@ -183,7 +184,7 @@ TEST(Sarif, ErrorsComeFirstAndNameTheirRules) {
   EXPECT_EQ(run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"], "x/cpu/b was not tried (refused): why");
 }
 
-/// A falsified obligation with everything that a reader is told.
+/// A falsified obligation with every field that the report shows.
 json told() {
   json o = obligation("falsified", 3, 0, "inf");
   o.erase("reason");
@@ -268,7 +269,7 @@ TEST(Report, AForeignKernelIsNamedWhereverItIsFound) {
     EXPECT_FALSE(report["kernels"][0]["obligations"][0].contains("counterexample"));
     return foreign;
   };
-  // A replay file may be read from another folder than the command was given in.
+  // A replay file may be read from a folder other than the command's.
   const std::string library = (std::filesystem::current_path() / "lib.so").string();
   EXPECT_EQ(named({"./lib.so", "f", "", "", "f32"}), (json{{"library", library}, {"symbol", "f"}, {"declared", "f32"}}));
   EXPECT_EQ(named({library, "f", "shim.yaml", "text", "f32"}),
@@ -302,7 +303,7 @@ TEST(Report, AMalformedReplayFileIsToldWhatIsWrong) {
   EXPECT_EQ(told(without), "the key 'case' is missing");
 }
 
-/// A replay file of this kernel.
+/// Writes a replay file of this kernel.
 std::filesystem::path replay_of(const json& foreign) {
   const auto path = std::filesystem::temp_directory_path() / "assay-replay-foreign.json";
   Case c;
@@ -320,7 +321,7 @@ TEST(Report, AReplayTakesTheShimThatItsFileHolds) {
   EXPECT_EQ(replay.foreign->source().symbol, "multiply") << "as the shim names it";
 }
 
-/// A library that has moved is named anew: the file's own counts where none is.
+/// A given library replaces the library named in the file, which may have moved.
 TEST(Report, AReplayTakesTheLibraryThatItIsGiven) {
   const auto path = replay_of({{"library", "/of/the/file.so"}, {"symbol", "f"}, {"declared", ""}});
   EXPECT_EQ(read_replay(path).kernel->source, "/of/the/file.so");
@@ -400,7 +401,7 @@ TEST(ErrorMap, CellsAreTheLargestOfTheirElements) {
     EXPECT_TRUE(map.relative);
     EXPECT_EQ(map.rows, rows);
     EXPECT_EQ(map.columns, columns);
-    const auto steps = [](Index n, Index step) {  // the shortest that lead to 64 cells or fewer
+    const auto steps = [](Index n, Index step) {  // true for the smallest step that gives at most 64 cells
       return step >= 1 && (n + step - 1) / step <= 64 && (step == 1 || (n + step - 2) / (step - 1) > 64);
     };
     EXPECT_TRUE(steps(rows, map.row_step)) << to_string(shape) << " " << map.row_step;

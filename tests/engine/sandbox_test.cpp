@@ -1,5 +1,5 @@
-// In the sandbox, foreign code has its own process and nothing else; what kernels need stays allowed.
-#include "falsify/engine/sandbox.hpp"
+// In the sandbox, foreign code reaches only its own process, and the calls that kernels need stay allowed.
+#include "system/sandbox.hpp"
 
 #include <gtest/gtest.h>
 
@@ -27,13 +27,13 @@
 
 #include <fmt/format.h>
 
-#include "falsify/engine/child_exit.hpp"
-#include "falsify/engine/child_process.hpp"
+#include "system/child_exit.hpp"
+#include "system/child_process.hpp"
 
 namespace assay::falsify::sandbox_test {
 namespace {
 
-/// What `look` finds wrong in a sandbox of this kind.
+/// Returns the faults that `look` finds in a sandbox of this kind.
 std::string inside(Sandbox kind, std::string (*look)()) {
   int ends[2];
   if (pipe(ends) != 0) return "no pipe";
@@ -54,7 +54,7 @@ std::string inside(Sandbox kind, std::string (*look)()) {
   return wrong + (WIFEXITED(status) ? "" : fmt::format("it ended with wait status {:#x}", status));
 }
 
-/// Names of what was allowed.
+/// Collects the names of calls that were allowed.
 class Denied {
  public:
   void operator()(const char* what, long result) {
@@ -231,7 +231,7 @@ TEST(Sandbox, AKernelOnTheHostWritesNoFile) {
 }
 #endif
 
-/// A full disk is told to who writes, and kills nobody.
+/// A full disk is reported to the writer and kills no process.
 TEST(Sandbox, AFileHasItsLimit) {
   const auto look = []() -> std::string {
     rlimit limit{};

@@ -1,4 +1,4 @@
-// The shrinker on failures whose smallest case is known.
+// The shrinker on failures with a known smallest case.
 #include "falsify/engine/shrink.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ const ObligationInfo& differential() {
   return *std::ranges::find(op.obligations, "differential", &ObligationInfo::by);
 }
 
-/// The first drawn case that fails, shrunk.
+/// Returns the first drawn case that fails, shrunk.
 Shrunk shrunk(const Fails& fails) {
   const OpDescriptor& op = operation("matmul");
   for (std::uint64_t n = 0;; ++n) {
@@ -38,7 +38,7 @@ TEST(Shrink, DescendsToTheSmallestDims) {
 }
 
 TEST(Shrink, FindsSmallCasesThatGreedyStepsJumpOver) {
-  // Odd products: halving and decrementing one dim at a time meets even ones.
+  // Odd products: halving or decrementing one dim at a time makes the product even.
   const Shrunk s = shrunk([](const Case& c) { return c.dims[0] * c.dims[1] % 2 == 1 && c.dims[0] != 1 && c.dims[1] != 1; });
   EXPECT_EQ(s.smallest.dims[0], 3);
   EXPECT_EQ(s.smallest.dims[1], 3);
@@ -109,7 +109,7 @@ TEST(Shrink, SmallCasesAreTriedInEveryWay) {
   EXPECT_NE(s.smallest.seed, drawn);
 }
 
-/// ... and first the seed it came with, which a failure may need.
+/// The search tries the original seed first, since a failure may need it.
 TEST(Shrink, SmallCasesAreTriedWithTheSeedThatFailed) {
   std::uint64_t drawn = 0;
   const Shrunk s = shrunk([&](const Case& c) {
@@ -128,7 +128,8 @@ TEST(Shrink, TheSearchGoesUpToFourTheSmallestSumFirst) {
   EXPECT_EQ(found({{4, 0, 3}, {2, 2, 1}, {2, 1, 2}, {1, 2, 2}}), (std::vector<Index>{1, 2, 2}));
 }
 
-/// A failure that needs a dim above 4 is not looked for below: the search would take longer than all the rest.
+/// The search of small dims is skipped for a failure that needs a dim above 4: it would take longer than everything
+/// else.
 TEST(Shrink, TheSearchIsForCasesThatEndedSmall) {
   std::vector<Case> tried;
   const Shrunk s = shrunk([&](const Case& c) {
@@ -152,7 +153,7 @@ TEST(Shrink, TheSearchTakesASecondAtMost) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
 }
 
-/// Where a failure is known, no case with as many or larger dims is tried in its place.
+/// Given a known failure, the search tries only cases with smaller dims.
 TEST(Shrink, TheSearchTriesOnlySmallerDims) {
   const OpDescriptor& op = operation("matmul");
   const auto sum = [](const Case& c) { return c.dims[0] + c.dims[1] + c.dims[2]; };
@@ -173,7 +174,7 @@ TEST(Shrink, TheSearchTriesOnlySmallerDims) {
   }
 }
 
-/// Up to 64 values are written out, however they came about.
+/// Up to 64 values are written out, for every way of reaching the case.
 TEST(Shrink, FewValuesAreMadeExplicit) {
   const auto smallest = [](const std::vector<Index>& least) {
     return shrunk([&](const Case& c) {
@@ -199,7 +200,7 @@ TEST(Shrink, ValuesThatDoNotFailAloneAreNotTaken) {
   EXPECT_TRUE(s.smallest.values.empty());
 }
 
-/// Dims that were asked for (--dims) stay, whether the descent or the search of small dims would leave them.
+/// Dims given by --dims stay fixed in the descent and in the search of small dims.
 TEST(Shrink, DimsThatAreGivenStay) {
   const OpDescriptor& op = operation("matmul");
   for (const Index n : {64, 3}) {

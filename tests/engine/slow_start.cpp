@@ -1,4 +1,4 @@
-// A process of its own: back ends that a test replaces stay replaced.
+// Runs in a process of its own: a test that replaces a back end cannot undo it.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -11,7 +11,7 @@
 namespace assay::falsify {
 namespace {
 
-/// The host's memory behind a driver that takes long to start.
+/// Host memory behind a driver that starts slowly.
 class SlowDevice final : public Device {
  public:
   SlowDevice() { std::this_thread::sleep_for(std::chrono::milliseconds(600)); }

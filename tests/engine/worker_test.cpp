@@ -1,4 +1,4 @@
-// Whatever a kernel does to its process is a verdict, and the next call works.
+// Every misbehaviour of a kernel towards its process is a verdict, and the next call works.
 #include "falsify/engine/worker.hpp"
 
 #include <gtest/gtest.h>
@@ -31,10 +31,10 @@
 
 #include "core/errors.hpp"
 #include "falsify/engine/campaign.hpp"
-#include "falsify/engine/sandbox.hpp"
 #include "falsify/engine/draw.hpp"
 #include "falsify/engine/gradients.hpp"
 #include "falsify/engine/trial.hpp"
+#include "system/sandbox.hpp"
 #include "tests/engine/absent.hpp"
 
 namespace assay::falsify::worker_test {
@@ -57,12 +57,12 @@ void throws(const Call&, Device&) { throw std::runtime_error("kernel says no"); 
 void recurses(const Call& call, Device& device) {
   volatile char frame[1 << 16];
   frame[0] = static_cast<char>(call.dims.size());
-  if (frame[0] != 0) recurses(call, device);  // always: a matmul has dims
+  if (frame[0] != 0) recurses(call, device);  // always true: a matmul has dims
   frame[1] = frame[0];
 }
 void closes_everything(const Call&, Device&) { for (int fd = 0; fd < 256; ++fd) close(fd); }
 
-/// 400 ms of work.
+/// Computes for 400 ms.
 void works(const Call& call, Device& device) {
   timespec used;
   do clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
@@ -70,7 +70,7 @@ void works(const Call& call, Device& device) {
   right(call, device);
 }
 
-/// Processes that keep every core busy, several each.
+/// Processes that keep every core busy, several per core.
 class Busy {
  public:
   Busy() {
@@ -122,14 +122,14 @@ TEST_F(WorkerTest, AnEndIsToldAsItWas) {
   const pid_t engine = getpid();
   for (const Kernel& k : {with(leaves), with(closes_everything)}) {
     const Reply reply = run(k);
-    if (getpid() != engine) _exit(3);  // the kernel's process, which has come back
+    if (getpid() != engine) _exit(3);  // the kernel's process must not return here
     EXPECT_EQ(reply.detail, "the process exited with status 0 inside the call");
   }
 }
 
-/// A wait that a signal interrupted goes on to its limit, and no longer.
+/// A wait interrupted by a signal continues to its limit and no longer.
 TEST_F(WorkerTest, AnInterruptionProlongsNoWait) {
-  struct sigaction noted {}, before {};
+  struct sigaction noted = {}, before = {};
   noted.sa_handler = [](int) {};
   sigaction(SIGALRM, &noted, &before);
   const itimerval once{{0, 0}, {0, 100'000}};
@@ -140,7 +140,7 @@ TEST_F(WorkerTest, AnInterruptionProlongsNoWait) {
   sigaction(SIGALRM, &before, nullptr);
 }
 
-/// No signal reaches another process.
+/// A kernel can send no signal to another process.
 TEST_F(WorkerTest, AKernelReachesNoOtherProcess) {
   const Kernel signals = with([](const Call& call, Device& device) {
     if (kill(getppid(), 0) != -1 || errno != EPERM) throw std::runtime_error("the engine can be signalled");
@@ -162,7 +162,7 @@ TEST_F(WorkerTest, AWriteOnePastTheEndMeetsTheFence) {
   });
   EXPECT_EQ(run(overruns, Placement::page_end).status, Status::crashed);
   EXPECT_EQ(run(underruns, Placement::page_start).status, Status::crashed);
-  // What lies farther away stays fenced from one call of a worker to the next.
+  // Guard pages further away persist between calls of a worker.
   EXPECT_EQ(run(with(right), Placement::page_end).status, Status::done);
   EXPECT_EQ(run(overruns, Placement::page_end).status, Status::crashed);
 }
@@ -186,7 +186,7 @@ TEST_F(WorkerTest, ClausesAreCountedAcrossProcesses) {
   for (std::size_t i = 0; i < after.size(); ++i) EXPECT_GE(after[i], before[i] + 2) << op_.clauses[i].id;
 }
 
-/// However a call ends, nothing of its process stays open here.
+/// No descriptor of a kernel's process stays open here, however a call ends.
 TEST_F(WorkerTest, AnEndedProcessLeavesNoDescriptor) {
   const Kernel bad = with(aborts), asleep = with(sleeps);
   const auto open_here = [] {
@@ -200,7 +200,7 @@ TEST_F(WorkerTest, AnEndedProcessLeavesNoDescriptor) {
   EXPECT_EQ(open_here(), before);
 }
 
-/// What its process had counted is counted once, and the call that ended it not at all.
+/// Clause counts of an ended process are counted once, without the call that ended it.
 TEST_F(WorkerTest, AnEndedProcessCountsNothingTwice) {
   const Kernel good = with(right), bad = with(aborts);
   run(good);
@@ -209,7 +209,7 @@ TEST_F(WorkerTest, AnEndedProcessCountsNothingTwice) {
   EXPECT_EQ(worker_.clause_counts(op_), before);
 }
 
-/// A call that its campaign's end cuts short is no hang: it might have returned in time.
+/// A call cut short by the end of its campaign is no hang: it might have returned in time.
 TEST_F(WorkerTest, ACallThatIsGivenUpIsNotCalledAHang) {
   worker_.give_up_at(std::chrono::steady_clock::now() + std::chrono::milliseconds(50));
   EXPECT_THROW(run(with(sleeps)), TimeIsUp);
@@ -222,7 +222,7 @@ TEST_F(WorkerTest, ABusyMachineMakesNoCallHang) {
   ASSERT_EQ(run(good).status, Status::done);
   const Busy busy;
   EXPECT_EQ(run(hard_working).status, Status::done);
-  // What else runs here may delay the process that is started next, which this waits for: not five times.
+  // Other load may delay the start of the next process, which is part of this time, but hardly five times in a row.
   auto took = std::chrono::steady_clock::duration::max();
   for (int attempt = 0; attempt < 5 && took >= std::chrono::seconds(4); ++attempt) {
     const auto begin = std::chrono::steady_clock::now();
@@ -248,7 +248,8 @@ TEST_F(WorkerTest, ThreadsInTurnHaveMoreTime) {
   EXPECT_EQ(status(asleep), Status::hung);
 }
 
-/// A kernel that takes longer than its limit is not waited for. Where this process itself is woken too late to see that, it is tried again.
+/// A kernel that exceeds its limit is not waited for. Retries if this process is itself scheduled too late to observe
+/// the limit.
 TEST_F(WorkerTest, ACallHasItsLimitAndNoMore) {
   static constexpr std::chrono::milliseconds kLimit{300};
   const Kernel late = with([](const Call& call, Device& device) {
@@ -278,7 +279,7 @@ TEST_F(WorkerTest, AReplyHoldsNothingOfTheOneBefore) {
 }
 
 TEST_F(WorkerTest, AShorterReasonHoldsNothingOfALongerOneBefore) {
-  Kernel endless = with(right), longer = endless, shorter = endless;  // all known to the process that is then started
+  Kernel endless = with(right), longer = endless, shorter = endless;  // all exist before the worker's process
   endless.refuse = [](const Call&) -> std::optional<std::string> { return std::string(20'000, 'x'); };
   longer.refuse = [](const Call&) -> std::optional<std::string> { return "odd sizes only"; };
   shorter.refuse = [](const Call&) -> std::optional<std::string> { return "no"; };
@@ -300,7 +301,7 @@ TEST_F(WorkerTest, AnAnswerBeforeTheQuestionIsSeenHoweverLong) {
   EXPECT_EQ(run(good).status, Status::done);
 }
 
-/// Of all descriptors, opened before its worker or after, a kernel has the standard ones and its worker's own.
+/// A kernel sees only the standard descriptors and its worker's, not those opened before or after its worker.
 TEST_F(WorkerTest, AKernelHasNoDescriptorOfTheEngine) {
   const Kernel counts = with([](const Call& call, Device& device) {
     int open = 0;
@@ -320,7 +321,7 @@ TEST_F(WorkerTest, AKernelHasNoDescriptorOfTheEngine) {
   for (const int fd : {before[0], before[1], after}) close(fd);
 }
 
-/// Crashes are verdicts here: none fills the disk.
+/// Crashes are normal verdicts here, so core files must not fill the disk.
 TEST_F(WorkerTest, AKernelLeavesNoCore) {
   rlimit before{};
   getrlimit(RLIMIT_CORE, &before);
@@ -336,13 +337,14 @@ TEST_F(WorkerTest, AKernelLeavesNoCore) {
   EXPECT_EQ(reply.status, Status::done) << reply.detail;
 }
 
-/// The contract is checked where no kernel is: a process that answers for itself, with nothing computed, is not believed.
+/// The contract is checked outside the kernel's process: a forged answer with nothing computed is not accepted.
 TEST_F(WorkerTest, AnAnswerWithoutTheContractIsNone) {
   const Kernel answers = with([](const Call& call, Device&) {
     const View<float> c = call.tensors[2].as<float>();
     for (Index i = 0; i < c.extent(); ++i) c.data()[i] = 1e30F;
     const char byte = 1;
-    for (int fd = STDERR_FILENO + 1; fd < 256; ++fd) ::send(fd, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);  // "done", as the mailbox says
+    // The mailbox's message for "done".
+    for (int fd = STDERR_FILENO + 1; fd < 256; ++fd) ::send(fd, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
     for (;;) pause();
   });
   const std::vector<std::uint64_t> before = worker_.clause_counts(op_);
@@ -352,7 +354,8 @@ TEST_F(WorkerTest, AnAnswerWithoutTheContractIsNone) {
   EXPECT_NE(worker_.clause_counts(op_), before);
 }
 
-/// What breaks a requires clause is no call: that is decided here, by the clauses themselves, and no kernel is asked.
+/// A call that violates a requires clause is invalid: the engine evaluates the clauses itself and never calls the
+/// kernel.
 TEST_F(WorkerTest, WhatTheContractDoesNotAdmitIsInvalid) {
   Case c;
   c.dims = {2, 3, 4};
@@ -382,7 +385,7 @@ TEST_F(WorkerTest, AKernelHasSoMuchMemoryAndNoMore) {
   EXPECT_EQ(reply.status, Status::done) << reply.detail;
 }
 
-/// Keeps so much in its first call, and aborts in its second.
+/// Keeps `bytes` of memory in its first call, and aborts in its second.
 template <std::size_t bytes>
 void keeps(const Call& call, Device& device) {
   static int calls = 0;
@@ -402,7 +405,7 @@ TEST_F(WorkerTest, WhatCallsBeforeHadKeptIsToldWhereItIsMost) {
 }
 #endif
 
-/// By whatever call and in whichever interface a process may be signalled or written to.
+/// No system call of either ABI lets a process signal another process or write to it.
 TEST_F(WorkerTest, NoSystemCallReachesAnotherProcess) {
   const Kernel tries = with([](const Call& call, Device& device) {
     const pid_t engine = getppid();
@@ -426,7 +429,7 @@ TEST_F(WorkerTest, NoSystemCallReachesAnotherProcess) {
 }
 
 #if defined(__x86_64__)
-/// getpid() as a program of 32 bits asks for it.
+/// Calls getpid() through the 32-bit interface.
 long getpid_by_32_bits() {
   long result = 20;
   __asm__ volatile("int $0x80" : "+a"(result) : : "memory", "r8", "r9", "r10", "r11");
@@ -448,7 +451,7 @@ TEST_F(WorkerTest, SystemCallsOf32BitsAreDenied) {
 }
 #endif
 
-/// A device whose memory is its own, and which works when it is waited for.
+/// A device with its own memory that does its work at synchronization.
 class Distant final : public Device {
  public:
   Backend backend() const override { return Backend::vulkan; }
@@ -463,7 +466,7 @@ class Distant final : public Device {
 
   std::vector<std::function<void()>> submitted;
   std::vector<std::string> messages;
-  std::string fences;  ///< of each allocation: n, b or a
+  std::string fences;  ///< guard pages of each allocation: n, b or a
 
  private:
   void* allocate_bytes(std::size_t bytes) override {
@@ -551,7 +554,8 @@ TEST_F(DistantTest, WhatRunsHereIsWaitedForToo) {
   EXPECT_EQ(run_here(late, problem), run_here(with(right), problem));
 }
 
-/// A kernel that has started a process, as drivers of devices may, waits for its end: one that comes back from the kernel ends well, and answers nothing.
+/// A forked child that returns from the kernel must exit and send no answer; device drivers may start such processes,
+/// and the kernel waits.
 TEST_F(DistantTest, AProcessThatReturnsFromTheKernelEndsThere) {
   const Kernel forks = distant([](const Call& call, Device&) {
     right(call, assay::device(Backend::cpu));

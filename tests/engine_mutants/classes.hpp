@@ -1,15 +1,15 @@
-// What falsify/schemata/mutate.hpp leaves alone because kernels have none of it: operands of class types, such as Bounded
-// and Dual, whose other operators exist for some. Included before each rewritten source of the engine.
+// Mutations that falsify/mutation/source/mutate.hpp lacks because kernels do not need them: operands of class types, such as
+// Bounded and Dual, for which some other operators exist. Included before each rewritten source of the engine.
 #pragma once
 
-#include "falsify/schemata/mutate.hpp"
+#include "falsify/mutation/source/mutate.hpp"
 
 namespace assay_mutate {
 
 template <class L, class R>
 concept HasClass = std::is_class_v<L> || std::is_class_v<R>;
 
-// Variants: 1 and 2 other operators, 7 operands exchanged, where they give what the source's own gives.
+// Variants: 1 and 2 are other operators, 7 exchanges the operands; a variant exists if it compiles to the same type.
 #define ASSAY_MUTATE_CLASS(Name, op, other1, other2)                                                                    \
   template <class L, class R>                                                                                           \
     requires HasClass<L, R>                                                                                             \
@@ -33,7 +33,7 @@ ASSAY_MUTATE_CLASS(Minus, -, +, +)
 ASSAY_MUTATE_CLASS(Times, *, +, /)
 ASSAY_MUTATE_CLASS(Over, /, *, *)
 
-// `text += more` has no other operator, and leaving it out is a variant of its statement.
+// `text += more` has no other operator; omitting it is a variant of its statement.
 #define ASSAY_MUTATE_CLASS_ASSIGNMENT(Name, op, other)                       \
   template <class X, class R>                                                \
     requires std::is_class_v<X>                                              \

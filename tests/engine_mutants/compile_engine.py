@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles a rewritten source of the engine: falsify/schemata/compile.py with the places of rewrite_engine.py.
+"""Compiles a rewritten source of the engine: falsify/mutation/source/compile.py with the sites of rewrite_engine.py.
 
     compile_engine.py ROOT OUT COMMAND...      a compiler launcher: CMake appends the compiler's command
 """
@@ -8,7 +8,7 @@ import os
 
 import rewrite_engine
 
-path = os.path.join(rewrite_engine.HERE, '..', '..', 'falsify', 'schemata', 'compile.py')
+path = os.path.join(rewrite_engine.HERE, '..', '..', 'falsify', 'mutation', 'source', 'compile.py')
 spec = importlib.util.spec_from_file_location('compile_kernels', path)
 kernels = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(kernels)

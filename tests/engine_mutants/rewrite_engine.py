@@ -3,8 +3,8 @@
 
     rewrite_engine.py ROOT OUT FILES...        writes OUT/<file> for each, and OUT/mutants.json
 
-The places are those of falsify/schemata/rewrite.py, without the variants that mean less precision: those are faults of
-kernels. by_hand.py adds faults that no operator makes. What kills processes or removes files is not mutated.
+The sites are those of falsify/mutation/source/rewrite.py, without the variants that lower precision, which are faults of
+kernels. by_hand.py adds faults that no operator makes. Code that kills processes or removes files is not mutated.
 """
 import json
 import os
@@ -12,17 +12,19 @@ import re
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, '..', '..', 'falsify', 'schemata'))
+sys.path.insert(0, os.path.join(HERE, '..', '..', 'falsify', 'mutation', 'source'))
+sys.path.insert(0, os.path.join(HERE, '..', '..', 'falsify', 'mutation'))
 sys.path.insert(0, HERE)
 import rewrite as schemata  # noqa: E402
 from by_hand import BY_HAND  # noqa: E402
+from faults import pattern_of  # noqa: E402
 
 LEFT_OUT = {'bfloat16', 'half', 'duplicate', 'subgroup', 'barrier'}
 DANGEROUS = re.compile(r'\b(kill|waitpid|waitid|fork|prctl|setrlimit|remove|remove_all|rename|setpgid|close_range|mmap|munmap)\(')
 
 
 class File(schemata.File):
-    """A source of the engine, with its mutants by hand."""
+    """A source of the engine, with its mutants from by_hand.py."""
 
     FROZEN = ('KernelRegistration', 'consteval')
 
@@ -32,16 +34,20 @@ class File(schemata.File):
         for number, (name, file, before, after, says) in enumerate(BY_HAND, 1):
             if file != path:
                 continue
-            if text.count(before) != 1:
-                raise SystemExit(f'by_hand.py: {name}: {path} holds {before!r} {text.count(before)} times: change the entry')
-            if before.count('\n') != after.count('\n') or 'MUTANT' not in after:
-                raise SystemExit(f'by_hand.py: {name}: what it becomes needs MUTANT, and as many lines as there were')
+            pattern = pattern_of(before)
+            found = list(pattern.finditer(text))
+            if len(found) != 1:
+                raise SystemExit(f'by_hand.py: {name}: {path} holds {before!r} {len(found)} times: change the entry')
+            if 'MUTANT' not in after:
+                raise SystemExit(f'by_hand.py: {name}: what it becomes needs MUTANT')
+            at, end = found[0].span()
             after = after.replace('MUTANT', f'(::assay_mutate::variant({number}U, 2U) == 1)')
-            at = text.index(before)
-            self.ranges = [(a + (len(after) - len(before) if a > at else 0), b + (len(after) - len(before) if a > at else 0)) for a, b in self.ranges]
+            after = ' '.join(after.split()).replace(' ', '\n' * found[0][0].count('\n') + ' ', 1)  # lines behind keep their numbers
+            longer = len(after) - (end - at)
+            self.ranges = [(a + (longer if a > at else 0), b + (longer if a > at else 0)) for a, b in self.ranges]
             self.ranges.append((at, at + len(after)))
-            text = text[:at] + after + text[at + len(before):]
-            self.by_hand.append({'site': number, 'variant': 1, 'family': 'by hand', 'line': original[:original.index(before)].count('\n') + 1,
+            text = text[:at] + after + text[end:]
+            self.by_hand.append({'site': number, 'variant': 1, 'family': 'by hand', 'line': original[:pattern.search(original).start()].count('\n') + 1,
                                  'says': says, 'name': name})
         self.original_lines = original.split('\n')
         super().__init__(path, text, base, excluded)

@@ -1,21 +1,22 @@
 #!/usr/bin/env python3
-"""Runs the tests against mutants of the engine, and says which are caught by which test.
+"""Runs the tests against mutants of the engine, and reports which test catches which mutant.
 
     run.py BUILD                        every mutant
-    run.py BUILD --sample N [--seed S]  all by hand, and N of the automatic ones, drawn uniformly
+    run.py BUILD --sample N [--seed S]  all by hand, and N automatic ones, drawn uniformly
         --file GLOB    only mutants of these sources
         --by-hand      only mutants of by_hand.py
-        --name NAME    this mutant alone, with what its tests say
-        --recorded     of mutants that result.json says are caught by a test program, and by that test alone: no test is traced
-        --at-most T    of these, what was caught within T seconds of processor time
-        --again FILE   those that FILE, written by --json, says were not caught; what FILE says of the others is taken from there
-        --seconds T    start no further mutant after T seconds; how many were left out is printed
-        --jobs N       so many at once (as many as there are processors)
+        --name NAME    only this mutant, with the output of its tests
+        --recorded     only mutants caught by a test program according to result.json, by that test: traces nothing
+        --at-most T    of these, mutants caught within T seconds of processor time
+        --again FILE   mutants not caught according to FILE, written by --json; the results of the others come from FILE
+        --seconds T    start no further mutant after T seconds; prints the number of skipped mutants
+        --jobs N       number of parallel mutants (default: the number of processors)
         --json FILE    write the result
 
-A mutant is caught when a test, or a script that runs the program (scripts.txt of CMakeLists.txt), fails, crashes or takes ten
-times as long as it does. Which of them come by a mutated place is traced once a build. Exit code 1: a mutant by hand survived. Automatic
-ones that nothing can tell from the engine survive as well: who runs them reads the list. 2: wrong use, or a test fails on the engine as it is.
+A mutant is caught when a test, or a script that runs the program (scripts.txt of CMakeLists.txt), fails, crashes or
+takes ten times its usual time. A trace, once per build, finds the tests that reach a mutated site. Exit code 1: a mutant
+by hand survived. Automatic mutants equivalent to the engine survive as well: read the list. 2: wrong use, or a test
+fails on the unmutated engine.
 """
 import argparse
 import concurrent.futures
@@ -35,18 +36,18 @@ import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, '..', '..', 'falsify', 'schemata'))
+sys.path.insert(0, os.path.join(HERE, '..', '..', 'falsify', 'mutation', 'source'))
 import rewrite as schemata  # noqa: E402
 
 VARIANTS = 16
 SUITE = 1.0      # seconds: the cases of a suite that takes no longer are traced together
-FAST = 0.5       # seconds: tests up to here run in one process
+FAST = 0.5       # seconds: tests up to this long run in one process
 EARLY = ('before the first test', 'before the first test (crashes)')
 ALONGSIDE = ' (beside others)'
 NEVER_ENDS = ' (never ends)'
-TRACED = 60      # seconds of processor time for tracing a test; one that takes longer may reach more than was seen
-ENDED_FOR_TIME = (-signal.SIGXCPU, 128 + signal.SIGXCPU)  # as a shell tells of it, too
-# Tests whose subject is time on a busy machine, such as one that runs mutants, and those that take minutes in a rewritten engine.
+TRACED = 60      # processor seconds for tracing a test; a longer test may reach more than the trace shows
+ENDED_FOR_TIME = (-signal.SIGXCPU, 128 + signal.SIGXCPU)  # also as reported by a shell
+# Tests of timing on a busy machine, such as one that runs mutants, and tests that take minutes in a rewritten engine.
 NOT_RUN = ['WorkerTest.ABusyMachineMakesNoCallHang', 'Shards.TogetherFindWhatTheWholeFinds', 'Journal.ResumedAfterAnyLineGivesTheSameReport']
 AREAS = [('comparator', r'comparator|error_map'), ('generators', r'draw|inputs|random\.hpp|case\.cpp'), ('canaries', r'arena|sandbox|child_|worker|pool'),
          ('certificates', r'src/contract/'), ('bounds', r'src/core/'), ('references', r'reference/|gradient'),
@@ -63,7 +64,7 @@ def fail(text):
 
 
 class Sandbox:
-    """Runs a command whose mutant may signal, fork or write anything: a process namespace of its own, where there is one."""
+    """Runs a command whose mutant may signal, fork or write anything, in a process namespace if available."""
 
     def __init__(self):
         self.prefix = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child']
@@ -75,11 +76,11 @@ class Sandbox:
             self.prefix = []
 
     def run(self, command, environment, cpu, wall):
-        """(exit status or None where it was ended for its time, output, processor seconds)"""
-        # Of core files the soft limit only: a test sees that kernels have none, whatever it is.
+        """Returns (exit status, or None if ended by the time limit, output, processor seconds)."""
+        # Set only the soft limit of core files: a test checks that kernels leave none, whatever the limit.
         limits = ['prlimit', f'--cpu={int(cpu) + 1}:{int(cpu) + 2}', '--core=0:', f'--fsize={1 << 28}']
         with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as out:
-            # A shell is the namespace's first process, to which other rules of signals apply.
+            # A shell becomes the namespace's first process, to which special rules of signals apply.
             child = subprocess.Popen([*limits, *self.prefix, 'sh', '-c', '"$@"; exit $?', 'sh', *command], stdout=out, stderr=subprocess.STDOUT,
                                      stdin=subprocess.DEVNULL, start_new_session=True, cwd=folder,
                                      env={**os.environ, **environment, 'TMPDIR': folder})
@@ -94,7 +95,7 @@ class Sandbox:
 
 
 class Test:
-    """A test case, or a suite of quick ones, of one of the test programs; or a script that runs the program `assay`."""
+    """A test case or a suite of quick ones in a test program, or a script that runs the program `assay`."""
 
     def __init__(self, program, path, case, seconds, script=None):
         self.program, self.path, self.case, self.seconds, self.script = program, path, case, seconds, script
@@ -104,32 +105,33 @@ class Test:
         return self.script is None and self.seconds <= FAST
 
     def may_reach(self, mutant):
-        """It was not traced to its end, and came by other places of the same source."""
+        """Returns true if the trace was cut off and it reached other sites of the same source."""
         site = mutant['site']
         return self.cut and (site < schemata.SITES or any(n // VARIANTS // schemata.SITES == site // schemata.SITES for n in self.reached))
 
 
 def built(build, folder):
-    """Test programs of the mutants as they are now: they select one by its number, which an older program counts otherwise."""
+    """Returns the test programs of the current mutants: programs select a mutant by number, and older ones number them
+    differently."""
     now = os.path.getmtime(os.path.join(build, 'engine_mutants', 'rewritten.stamp'))
     return sorted(path for path in glob.glob(os.path.join(build, 'engine_mutants', folder, 'mutated_*')) if os.path.getmtime(path) >= now)
 
 
 def scripts(build):
-    """Scripts by name: the command, with the rewritten program in it."""
+    """Returns the scripts by name: the command, with the rewritten program in it."""
     with open(os.path.join(build, 'engine_mutants', 'scripts.txt')) as f:
         return {name: command for name, *command in (line.rstrip('\n').split('|') for line in f)}
 
 
 def command_of(tests):
-    """What runs these tests in one process, or this script."""
+    """Returns the command that runs these tests in one process, or this script."""
     if tests[0].script is not None:
         return tests[0].script
     return [tests[0].path, '--gtest_fail_fast', '--gtest_color=no', '--gtest_filter=' + ':'.join(t.case for t in tests)]
 
 
 def binaries(build):
-    """Test programs by name; those with rewritten references where they are built."""
+    """Returns the test programs by name, with rewritten references if built."""
     found = {}
     for folder in ('bin', 'references'):
         for path in built(build, folder):
@@ -145,12 +147,12 @@ def first_failure(output):
 
 
 def catcher(recorded):
-    """(program, test case) that caught a recorded mutant"""
+    """Returns (program, test case) that caught a recorded mutant."""
     return re.sub(r' \((never ends|crashes)\)$', '', recorded['by']).split(': ', 1)
 
 
 def alone_catches(recorded):
-    """A test program, and one test of it, is recorded to catch this mutant."""
+    """Returns true if the record names a test of a test program that catches this mutant alone."""
     return recorded is not None and recorded['outcome'] == 'caught' and not recorded['by'].endswith((*EARLY, ALONGSIDE)) and catcher(recorded)[0] != 'assay'
 
 
@@ -160,13 +162,13 @@ class Runner:
         self.scripts, self.took = scripts(build), {}
 
     def try_tests(self, tests, number, times=10, idle=60):
-        """Runs tests of one program in one process: (caught, by whom, output, processor seconds). They may take `times` as long as they
-        do, and wait `idle` seconds more."""
+        """Runs tests of one program in one process; returns (caught, catcher, output, processor seconds). The limits
+        are `times` the usual time, and `idle` seconds more of waiting."""
         seconds = times * sum(t.seconds for t in tests)
         status, output, used = self.sandbox.run(command_of(tests), {'ASSAY_ENGINE_MUTANT': str(number)}, seconds + 3, seconds + idle)
         if status == 0:
             return False, '', output, used
-        if tests[0].script is not None:  # it may depend on the machine's load: twice is no accident
+        if tests[0].script is not None:  # may depend on the machine's load: only a second failure counts
             again, output, more = self.sandbox.run(tests[0].script, {'ASSAY_ENGINE_MUTANT': str(number)}, seconds + 3, seconds + idle)
             if again == 0:
                 return False, '', output, used + more
@@ -177,7 +179,7 @@ class Runner:
         return True, f'{tests[0].program}: {first_failure(output)}{how}', output, used
 
     def time_script(self, case):
-        """The script passes on the engine as it is, and how long it takes."""
+        """Checks that the script passes on the unmutated engine; returns its time."""
         begin = time.monotonic()
         status, output, _ = self.sandbox.run(self.scripts[case], {'ASSAY_ENGINE_MUTANT': '0'}, 3600, 3600)
         if status != 0:
@@ -185,7 +187,7 @@ class Runner:
         return time.monotonic() - begin
 
     def list_tests(self, program, path):
-        """The program passes on the engine as it is; its test cases and what they take."""
+        """Checks that the program passes on the unmutated engine; returns its test cases and their times."""
         sys.stderr.write(f'running {program} without a mutant\n')
         if program == 'assay':
             return [Test(program, path, case, self.time_script(case), command) for case, command in self.scripts.items()]
@@ -204,7 +206,7 @@ class Runner:
         return tests
 
     def expect_passing(self, results):
-        """The tests that are recorded to catch these mutants pass without any; how long each takes is kept."""
+        """Checks that the recorded catchers of these mutants pass without a mutant; records their times."""
         cases = {}
         for r in results:
             program, case = catcher(r)
@@ -232,7 +234,7 @@ class Runner:
             t.reached = {site * VARIANTS + v for site, (bits,) in enumerate(struct.iter_unpack('<I', file.read())) if bits for v in range(VARIANTS) if bits >> v & 1}
 
     def trace(self, places):
-        """Which mutants each test comes by; kept until its program changes."""
+        """Traces the mutants that each test reaches; the trace is valid until its program changes."""
         fresh = {}
         for program, path in self.programs.items():
             with open(path, 'rb') as f:
@@ -275,7 +277,7 @@ class Runner:
 
         if known is not None and known['outcome'] == 'caught':
             program, case = catcher(known)
-            # One that was ended at ten times the time never ends, and need not be waited for as long as one of which nothing is known.
+            # A mutant that ran into ten times the limit never ends: wait less for it than for an unknown one.
             attempt([Test(program, self.programs[program], case, self.took[program, case])], **({'times': 3, 'idle': 3} if known['by'].endswith(NEVER_ENDS) else {'idle': 10}))
             return result
         reaching = [t for t in self.tests if number in t.reached]
@@ -289,7 +291,7 @@ class Runner:
         for program in sorted({t.program for t in reaching if t.fast()}):
             together = [t for t in reaching if t.program == program and t.fast()]
             if attempt(together):
-                # What a test leaves behind may be what the next one needs: who is named catches it alone.
+                # A test may depend on the state left by an earlier one: the named test must catch the mutant alone.
                 beside = dict(result)
                 alone = Test(program, self.programs[program], catcher(result)[1], FAST)
                 if len(together) == 1 or result['by'].endswith(EARLY) or any(attempt([t]) for t in [alone, *together]):
@@ -313,7 +315,8 @@ def load_mutants(build):
         with open(path) as f:
             left_out.update(json.load(f))
     mutants = [{**m, 'file': f['file']} for f in files for m in f['mutants']]
-    places = max(m['site'] for m in mutants) + 1  # of headers too: all that is rewritten was compiled with them
+    # Including headers: all rewritten files are compiled with these numbers.
+    places = max(m['site'] for m in mutants) + 1
     if not built(build, 'references'):  # headers are compiled into the tests of references
         mutants = [m for m in mutants if not m['file'].endswith('.hpp')]
         print('mutants of headers are left out: build the target engine_mutants_references to have them')
@@ -327,7 +330,7 @@ def select(mutants, options):
         mutants = [m for m in mutants if any(fnmatch.fnmatch(m['file'], g) for g in options.file)]
     by_hand = [m for m in mutants if m['family'] == 'by hand']
     automatic = [] if options.by_hand else [m for m in mutants if m['family'] != 'by hand']
-    # By name, so that the sample stays what it is where other files change; what was drawn first is tried first.
+    # Draw by name, so that other files do not change the sample; mutants drawn first are tried first.
     if options.sample is not None:
         automatic = sorted(automatic, key=lambda m: random.Random(f'{options.seed} {m["name"]} {m["variant"]}').random())[:options.sample]
     return by_hand + automatic

@@ -1,8 +1,9 @@
-// What runs in a test that is linked with the rewritten engine: the environment says it, before anything else is initialized.
+// State of the rewritten engine in a test, set by the environment before anything else is initialized.
 //
-// ASSAY_ENGINE_MUTANT=N   the mutant N = site * 16 + variant; 0, or none, is the engine as it is
-// ASSAY_ENGINE_REACHED=F  no mutant; F, a file of 32 bits for each site, notes the variants that the test comes by (0: the
-//                         place, whatever its types)
+// ASSAY_ENGINE_MUTANT=N   the mutant N = site * 16 + variant; 0, or unset, is the unmutated engine
+// ASSAY_ENGINE_REACHED=F  no mutant; F, a file of 32 bits for each site, records the variants that the test reaches (0:
+// the
+//                         site, for any types)
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -11,7 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "falsify/schemata/mutate.hpp"
+#include "falsify/mutation/source/mutate.hpp"
 
 namespace assay_mutate {
 
@@ -48,7 +49,7 @@ __attribute__((constructor(101))) void choose() {
   const unsigned long number = text == nullptr ? 0 : std::strtoul(text, nullptr, 10);
   state.site = static_cast<std::uint32_t>(number / kVariants);
   state.variant = static_cast<std::uint32_t>(number % kVariants);
-  // Site 0 is of no place: no comparison of sites ever holds.
+  // Site 0 does not exist, so that no comparison of sites holds.
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-/* Sums by atomic additions in the order in which threads arrive: right within every bound, but not the same bits in every run. */
+/* Sums by atomic additions in order of thread arrival: within every bound, but with different bits from run to run. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@ struct part {
   int m, k, n, thread;
 };
 
-/* The columns of A and rows of B that are this thread's, added to C. */
+/* Adds the product of this thread's columns of A and rows of B to C. */
 static void* split_k(void* argument) {
   const struct part* p = argument;
   for (int i = 0; i < p->m; ++i)
@@ -34,7 +34,7 @@ static void* split_k(void* argument) {
   return 0;
 }
 
-/* A product whose threads each take a part of k. */
+/* A product in which each thread takes a part of k. */
 void matmul_split_k(const float* a, const float* b, float* c, int m, int k, int n) {
   memset(c, 0, sizeof(float) * (size_t)m * (size_t)n);
   pthread_t threads[kThreads];

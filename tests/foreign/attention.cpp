@@ -1,11 +1,11 @@
-// Attention in C++, with raw pointers and strides as other projects have them: what attention.yaml is the shim of.
+// Attention in C++ with raw pointers and strides, as in other projects; attention.yaml is its shim.
 #include <cmath>
 #include <cstdint>
 #include <vector>
 
 namespace {
 
-/// A tensor [batch, sequence, heads, d] or its like; the last axis is dense.
+/// A tensor of [batch, sequence, heads, d] or a similar layout; the last axis is dense.
 template <class T>
 struct Strided {
   T* data;
@@ -19,7 +19,7 @@ struct Shape {
 
 enum class Fault { none, stale_mean, position_from_zero };
 
-/// Keys that query i of a sequence sees.
+/// Returns the number of keys that query i of a sequence sees.
 template <Fault fault>
 std::int64_t keys_of(std::int32_t length, std::int32_t start, std::int64_t i, bool causal) {
   if (!causal) return length;
@@ -27,8 +27,8 @@ std::int64_t keys_of(std::int32_t length, std::int32_t start, std::int64_t i, bo
   return last < 0 ? 0 : last < length ? last : length;
 }
 
-/// One query by online softmax, a key at a time: what was summed is rescaled whenever the largest score grows. Gives
-/// the logarithm of the sum; a query that sees nothing has a mean of 0 and gives -inf.
+/// Computes one query by online softmax, a key at a time: sums are rescaled whenever the largest score grows. Returns
+/// the logarithm of the sum; a query that sees no key has mean 0 and returns -inf.
 template <Fault fault>
 float attend(const float* q, const Strided<const float>& k, const Strided<const float>& v, std::int64_t b,
              std::int64_t h, std::int64_t keys, std::int64_t d, float scale, float* y) {
@@ -82,7 +82,7 @@ void attention(const Strided<float>& y, const Strided<float>& logsumexp, const S
   extern "C" const char* name##_declares() { return "online_tile=1"; } /* bounds allow for a rescaling at every key */
 
 ATTENTION(attention_online, Fault::none)
-/// Forgets to rescale what it has summed of the values.
+/// Does not rescale the sum of values.
 ATTENTION(attention_stale_mean, Fault::stale_mean)
-/// Takes every sequence to begin at its first key: right for whole sequences, wrong for a continuation.
+/// Assumes that every sequence starts at its first key: correct for whole sequences, wrong for a continuation.
 ATTENTION(attention_position_from_zero, Fault::position_from_zero)

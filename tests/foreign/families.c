@@ -1,5 +1,5 @@
-/* Functions with the arguments that well-known projects give theirs, and with one fault each behind a macro of its own name: what the
- * shims of families.yaml are for. Written for this test; only the order and the types of the arguments are theirs. */
+/* Functions with the argument lists of well-known projects, for the shims of families.yaml; a macro per fault plants
+ * it. Written for this test; only the order and the types of the arguments come from the projects. */
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@ void blis_gemm(int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, const 
     }
 }
 
-/* Fortran BLAS: everything by address, letters as text, column-major. */
+/* Fortran BLAS: everything by address, characters as text, column-major. */
 void fortran_gemm_(const char* trans_a, const char* trans_b, const int* m, const int* n, const int* k, const float* alpha, const float* a,
                    const int* lda, const float* b, const int* ldb, const float* beta, float* c, const int* ldc) {
   if (*trans_a != 'N' || *trans_b != 'N' || *lda < *m || *ldb < *k || *ldc < *m) return;
@@ -30,7 +30,7 @@ void fortran_gemm_(const char* trans_a, const char* trans_b, const int* m, const
     }
 }
 
-/* oneDNN: letters by value, status. */
+/* oneDNN: characters by value, status. */
 int dnn_gemm(char trans_a, char trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a, int64_t lda, const float* b,
              int64_t ldb, float beta, float* c, int64_t ldc) {
   if (trans_a != 'N' || trans_b != 'N') return 2;
@@ -44,7 +44,8 @@ int dnn_gemm(char trans_a, char trans_b, int64_t m, int64_t n, int64_t k, float 
   return 0;
 }
 
-/* Packs B into a workspace by panels of eight columns; k must be whole groups of eight. `beyond` packs one group too many. */
+/* Packs B into a workspace by panels of eight columns; k must be a multiple of eight. `beyond` packs one group too
+ * many. */
 static void packed(const float* a, const float* b, float* c, int m, int k, int n, float* work, int beyond) {
   if (k % 8 != 0) abort();
   const int panels = (n + 7) / 8;
@@ -61,7 +62,7 @@ static void packed(const float* a, const float* b, float* c, int m, int k, int n
 }
 void packed_gemm(const float* a, const float* b, float* c, int m, int k, int n, float* work) { packed(a, b, c, m, k, n, work, 0); }
 void packed_gemm_beyond(const float* a, const float* b, float* c, int m, int k, int n, float* work) { packed(a, b, c, m, k, n, work, 1); }
-/* Takes it that its workspace begins as zeros. */
+/* Assumes that its workspace starts zeroed. */
 void packed_gemm_unset(const float* a, const float* b, float* c, int m, int k, int n, float* work) {
   for (int i = 0; i < m; ++i)
     for (int j = 0; j < n; ++j) {
@@ -71,14 +72,14 @@ void packed_gemm_unset(const float* a, const float* b, float* c, int m, int k, i
     }
 }
 
-/* ggml: one row of a product, byte strides that go unused, a count of rows. */
+/* ggml: one row of a product, unused byte strides, a count of rows. */
 void vec_dot(int n, float* s, size_t bs, const float* x, size_t bx, const float* y, size_t by, int nrc) {
   (void)bs, (void)bx, (void)by, (void)nrc;
   float sum = 0;
   for (int i = 0; i < n; ++i) sum += x[i] * y[i];
   *s = sum;
 }
-/* BLAS level 1: the result is what is returned. */
+/* BLAS level 1: returns the result. */
 float dot(int n, const float* x, int incx, const float* y, int incy) {
   float sum = 0;
   for (int i = 0; i < n; ++i) sum += x[(int64_t)i * incx] * y[(int64_t)i * incy];
@@ -90,7 +91,7 @@ double nrm2(int n, const float* x, int incx) {
   return sqrt(sum);
 }
 
-/* ggml: element counts and byte strides, positions as an array, parameters that attention scaling adds. */
+/* ggml: element counts and byte strides, positions as an array, parameters of attention scaling. */
 void rope_norm(const char* x, char* dst, int64_t ne0, int64_t ne1, int64_t nr, size_t nb1, size_t nb2, size_t dnb1, size_t dnb2, const int32_t* pos, float freq_base,
                const float* freq_factors) {
   (void)freq_factors;
@@ -130,7 +131,8 @@ void soft_max_row(const char* x, const float* mask, char* dst, int ncols, int nr
   }
 }
 
-/* llm.c: batch, time and channels; a bias that may be NULL; gradients that are added to; scores kept for later; q, k and v in one. */
+/* llm.c: batch, time and channels; a bias that may be NULL; accumulated gradients; saved scores; q, k and v in one
+ * tensor. */
 void linear_forward(float* out, const float* inp, const float* weight, const float* bias, int B, int T, int C, int OC) {
   for (int bt = 0; bt < B * T; ++bt)
     for (int o = 0; o < OC; ++o) {
@@ -193,7 +195,7 @@ void adamw(float* params, const float* grads, float* m, float* v, int t, long n,
   }
 }
 
-/* RMSNorm whose saved root is optional, or (`demands`) is not. */
+/* RMSNorm whose saved root is optional, or required (`demands`). */
 static void normalize(float* y, const float* x, const float* weight, float* rrms, float eps, int rows, int n) {
   for (int i = 0; i < rows; ++i) {
     float sum = 0;
@@ -209,7 +211,7 @@ void rms_demands(float* y, const float* x, const float* weight, float* rrms, flo
   *(volatile float*)rrms = *(volatile float*)rrms;
 }
 
-/* One sequence of attention at a time; its length by value. `all` reads what lies behind it. */
+/* Attention on one sequence at a time, its length by value. `all` reads past the length. */
 static void sequence(const float* q, const float* k, const float* v, float* y, float* lse, int length, int s, int heads, int kv_heads, int d, float scale) {
   for (int i = 0; i < s; ++i)
     for (int h = 0; h < heads; ++h) {
@@ -237,7 +239,8 @@ void attend_sequence(const float* q, const float* k, const float* v, float* y, f
   sequence(q, k, v, y, lse, length, s, heads, kv_heads, d, scale);
 }
 
-/* Rows of a table. Refuses ids out of range: all first, or (`late`) when it meets one, or never, or negative ones alone never. */
+/* Rows of a table. Variants refuse out-of-range ids before writing, on meeting one (`late`), never, or only above the
+ * range. */
 static int lookup(const int32_t* ids, const float* table, float* y, int t, int v, int h) {
   for (int i = 0; i < t; ++i) {
     if (ids[i] < 0 || ids[i] >= v) return 1;

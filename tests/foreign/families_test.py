@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Functions with the arguments of well-known projects, each through a shim alone: the right ones pass with next to no refused case, what
-is wrong in one way is falsified for it.
+"""Runs functions with the arguments of well-known projects, each through a shim only: correct ones pass with almost no
+refused case, and each fault is falsified.
 
 families_test.py ASSAY FAMILIES.so [OPENBLAS.so]
 """
@@ -33,7 +33,8 @@ def falsify(symbol, contract, shim, *more, lib=None):
 
 
 def right(symbol, contract, shim, *more, lib=None):
-    """Passes; no case is refused, and every obligation is tried unless its relation needs a call that the shim excludes."""
+    """Expects a pass: no case is refused, and every obligation is tried unless its relation needs a call that the shim
+    excludes."""
     code, report, err = falsify(symbol, contract, shim, *more, lib=lib)
     check(code == 0 and report, f"{symbol}: exit {code} {err} {findings(report)}")
     if report:
@@ -126,7 +127,7 @@ def families():
 
 
 def shapes():
-    """The literal list of values, the nearest multiple: what is drawn, not what is refused."""
+    """Conditions as lists of values and multiples are met by drawing, not by refusing cases."""
     report = right("attend_sequence", "attention", SEQUENCE.replace("causal == 0", "causal == 0, d in [64, 80], heads % kv_heads == 0 and heads <= 8, s <= 4"))
     check(report is not None, "conditions of several kinds")
     code, _, err = falsify("packed_gemm", "matmul", GEMM.replace("k % 8 == 0", "k == 1 and k == 2"))
@@ -134,14 +135,18 @@ def shapes():
 
 
 def planted():
-    # Lines of a shim that say something else than the function expects.
-    wrong("silu_all", "silu", "args: [n, y, x]\nrequires: dense rows\n", "")                      # the count of a row for that of all
+    # Shims that disagree with the function's interface.
+    # The count of one row for the total count.
+    wrong("silu_all", "silu", "args: [n, y, x]\nrequires: dense rows\n", "")
     wrong("rope_norm", "rope", ROPE.replace("in: bytes", "in: elements"), "")                     # strides in elements
     wrong("blis_gemm", "matmul", BLIS.replace("{constant: 1, as: float*}", "{constant: 2, as: float*}"), "")
-    wrong("vec_dot", "gemv", VEC_DOT, "")                                                         # no loop: the first row alone
-    wrong("scale_in_place", "scale", "args: [{elements: y}, y, alpha]\nrequires: dense rows\n", "")  # nothing of x in y
-    wrong("attention_forward", "attention", ATTENTION.replace("heads == kv_heads, ", ""), "")     # not all that it takes
-    # Functions that break what their shim says of them.
+    # No loop: computes the first row only.
+    wrong("vec_dot", "gemv", VEC_DOT, "")
+    # x is not copied to y.
+    wrong("scale_in_place", "scale", "args: [{elements: y}, y, alpha]\nrequires: dense rows\n", "")
+    # Wider than the function's domain.
+    wrong("attention_forward", "attention", ATTENTION.replace("heads == kv_heads, ", ""), "")
+    # Functions that violate their shim.
     wrong("packed_gemm_beyond", "matmul", GEMM, "it wrote behind the")
     wrong("packed_gemm", "matmul", GEMM.replace("(n + 7) / 8", "n / 8"), "it wrote behind the")
     wrong("packed_gemm_unset", "matmul", GEMM, "")
@@ -170,7 +175,7 @@ def messages():
         check(code == 2 and words in err and err.count("\n") == 1, f"{shim!r}: exit {code}, {err!r}, not {words!r}")
     done = subprocess.run([assay, "falsify", "--lib", library, "--symbol", "rms_optional", "--contract", "rmsnorm", "--cases", "2", "--quiet"],
                           capture_output=True, text=True, cwd=folder, timeout=600)
-    # What it does with one argument is undefined: it crashes (exit 2), or returns and wrote no output (exit 1).
+    # The argument is invalid, so behaviour is undefined: a crash (exit 2), or a return without an output (exit 1).
     check((done.returncode == 2 and "give it by --shim FILE" in done.stderr) or (done.returncode == 1 and "give it by --shim FILE" in done.stdout), f"a function of its own arguments without a shim: {done.stdout} {done.stderr}")
 
 

@@ -1,4 +1,4 @@
-/* Ten kernels that somebody could have shipped, each with one fault. */
+/* Ten plausible kernels, each with one fault. */
 #include <assay/plugin.h>
 #include <math.h>
 
@@ -6,7 +6,7 @@ static float* at(const DLTensor* t, int64_t i, int64_t j) {
   return (float*)t->data + i * t->strides[0] + j * t->strides[1];
 }
 
-/* Volatile: gcc 12 takes the cut out at -O1 and -O2 (not at -O3), and the kernel is right. */
+/* Volatile: gcc 12 drops the truncation at -O1 and -O2 (not at -O3), which would make the kernel correct. */
 static float to_bf16(float x) {
   union { float value; uint32_t bits; } cut = {x};
   volatile uint32_t bits = cut.bits & 0xffff0000u;
@@ -36,18 +36,18 @@ static int product(const assay_call* call, enum fault fault) {
   return ASSAY_DONE;
 }
 
-/* The last term is left out where one is left over behind blocks of eight. */
+/* Omits the last term if one remains after blocks of eight. */
 int matmul_dropped_last_k(const assay_call* call) { return product(call, dropped_last_k); }
-/* Rows of A are read as if they were dense. */
+/* Reads rows of A as if they were dense. */
 int matmul_dense_rows(const assay_call* call) { return product(call, dense_rows); }
-/* Inputs are cut to bfloat16, which nothing declares. */
+/* Truncates inputs to bfloat16 without declaring it. */
 int matmul_bf16_inputs(const assay_call* call) { return product(call, bf16_inputs); }
-/* Zeros of A are skipped: 0 * NaN is lost. */
+/* Skips zeros of A: 0 * NaN is lost. */
 int matmul_skipped_zeros(const assay_call* call) { return product(call, skipped_zeros); }
-/* The last row stays unwritten where three are left over behind blocks of four. */
+/* Leaves the last row unwritten if three remain after blocks of four. */
 int matmul_unwritten_row(const assay_call* call) { return product(call, unwritten_row); }
 
-/* exp overflows: the largest element of a row is not taken off. */
+/* exp overflows: the maximum of a row is not subtracted. */
 int softmax_without_maximum(const assay_call* call) {
   const DLTensor *x = &call->tensors[0], *y = &call->tensors[1];
   for (int64_t i = 0; i < x->shape[0]; ++i) {
@@ -58,7 +58,7 @@ int softmax_without_maximum(const assay_call* call) {
   return ASSAY_DONE;
 }
 
-/* eps is added to the root, not inside it. */
+/* Adds eps to the root instead of inside it. */
 int rmsnorm_eps_outside(const assay_call* call) {
   const DLTensor *x = &call->tensors[0], *weight = &call->tensors[1], *y = &call->tensors[2], *rrms = &call->tensors[3];
   const float eps = (float)call->params[0];
@@ -73,7 +73,7 @@ int rmsnorm_eps_outside(const assay_call* call) {
   return ASSAY_DONE;
 }
 
-/* Right for square matrices: rows and columns of the result are exchanged in the loop. */
+/* Correct for square matrices only: the loop bounds of rows and columns are exchanged. */
 int transpose_of_squares(const assay_call* call) {
   const DLTensor *x = &call->tensors[0], *y = &call->tensors[1];
   const int64_t least = x->shape[0] < x->shape[1] ? x->shape[0] : x->shape[1];
@@ -82,7 +82,7 @@ int transpose_of_squares(const assay_call* call) {
   return ASSAY_DONE;
 }
 
-/* The factor of the first call is kept. */
+/* Keeps the factor of the first call. */
 int scale_by_the_first(const assay_call* call) {
   static double alpha = 0;
   if (alpha == 0) alpha = call->params[0];
@@ -92,7 +92,7 @@ int scale_by_the_first(const assay_call* call) {
   return ASSAY_DONE;
 }
 
-/* Small values are taken for 0. */
+/* Treats small values as 0. */
 int silu_cut_off(const assay_call* call) {
   for (int64_t i = 0; i < call->dims[0]; ++i)
     for (int64_t j = 0; j < call->dims[1]; ++j) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Kernels of others through the real command: verdict, exit code, time, reports, and no process left behind.
+"""Runs foreign kernels through the real command: verdict, exit code, time, reports, and no process left behind.
 
 foreign_test.py ASSAY LIBRARIES SOURCES INSTRUMENTED PART[,PART...] [FUNCTION]
 """
@@ -16,14 +16,14 @@ import time
 import xml.etree.ElementTree
 
 assay, libraries, sources = (pathlib.Path(a).resolve() for a in sys.argv[1:4])
-instrumented = sys.argv[4]  # names of sanitizers, "coverage" or nothing
+instrumented = sys.argv[4]  # names of sanitizers, "coverage" or empty
 parts = sys.argv[5].split(",")
 only = sys.argv[6] if len(sys.argv) > 6 else ""  # a function of HOSTILE or ATTACKS
 folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-foreign-"))
 passed, failures = 0, []
 
-TIME = 1  # seconds given to a campaign against a hostile kernel; its verdict must be there two seconds later
-SLACK = 20 if instrumented else 2  # every process is slower, and ends late: it reports a crash, or writes what it has counted
+TIME = 1  # seconds for a campaign against a hostile kernel; its verdict is due two seconds later
+SLACK = 20 if instrumented else 2  # instrumented processes are slower: they report a crash or write counts at exit
 
 
 def check(condition, text):
@@ -37,7 +37,7 @@ def check(condition, text):
 
 def run(*arguments, cwd=folder, user=None):
     begin = time.monotonic()
-    # Files, not pipes: a process that is left behind would hold those open.
+    # Use files, not pipes: a process left behind would keep a pipe open.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         done = subprocess.run([assay, *map(str, arguments)], cwd=cwd, stdout=out, stderr=err, timeout=600, stdin=subprocess.DEVNULL,
                               user=user, group=user, extra_groups=None if user is None else [])
@@ -48,7 +48,7 @@ def run(*arguments, cwd=folder, user=None):
 
 
 def left_behind():
-    """Processes that stem from this test: they carry its folder on their command line. Ends them."""
+    """Kills processes left behind by this test, recognized by its folder on their command line, and returns them."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -64,7 +64,7 @@ def left_behind():
 
 
 def falsify(library, symbol, contract, *more, user=None):
-    """Runs a campaign with a report; gives the exit code, the report (None where it is not whole) and the seconds."""
+    """Runs a campaign with a report; returns the exit code, the report (None if it is incomplete) and the seconds."""
     report = folder / "reports" / f"{symbol}-{contract}"
     shutil.rmtree(report, ignore_errors=True)
     code, out, err, seconds = run("falsify", "--lib", library, "--symbol", symbol, "--contract", contract, "--quiet", "--json",
@@ -99,7 +99,7 @@ def examples():
     code, report, _ = falsify(libraries / "rmsnorm.so", "rms_normalize_by_four", "rmsnorm", "--shim", shim, "--cases", 20)
     check(code == 1 and report and report["totals"]["falsified"] == 1, "the wrong rmsnorm is falsified")
 
-    # Pointers and strides of four tensors, and a declaration of its own.
+    # Pointers and strides of four tensors, and the library's own declaration.
     how = ("--shim", sources / "attention.yaml")
     code, report, _ = falsify(libraries / "attention.so", "attention_online", "attention", *how)
     check(code == 0 and report and report["totals"]["passed"] == 1, "the right attention through a shim passes")
@@ -110,7 +110,7 @@ def examples():
         codes = [run("replay", file, "--lib", libraries / "attention.so")[0] for file in replays(symbol, "attention")]
         check(codes and all(c == 1 for c in codes), f"{symbol}: every replay file reproduces ({codes})")
 
-    # Requirements are kept by the draw; what it cannot keep to is refused, and counted.
+    # Draws satisfy the shim's requirements; cases that cannot are refused and counted.
     dense = folder / "dense.yaml"
     dense.write_text(shim.read_text() + "requires: dense row-major\n")
     code, report, _ = falsify(libraries / "rmsnorm.so", "rms_normalize", "rmsnorm", "--shim", dense)
@@ -118,7 +118,7 @@ def examples():
     cases = sum(o["cases"] for o in report["kernels"][0]["obligations"]) if report else 0
     check(code == 0 and refused == 0 < cases, f"a shim that asks for dense rows is given them ({refused} of {cases} refused)")
 
-    # What can be declared is written down once; what people read names all of it.
+    # explain lists all keys of declarations; the documents must name each of them.
     keys = [row["key"] for row in json.loads(run("explain", "matmul", "--json")[1])["declare"]]
     check(len(keys) > 10, f"explain names {len(keys)} keys")
     for page in (sources.parents[1] / "src/plugin/README.md", sources.parents[1] / "src/plugin/assay/plugin.h"):
@@ -135,13 +135,13 @@ def examples():
     code, _, err, _ = run("falsify", "--lib", libraries / "rmsnorm.so", "--contract", "rmsnorm", "--shim", shim, "--declare", "loses=confident")
     check(code == 2 and "pins no 'confident'" in err, "only what a contract pins can be lost")
 
-    # Bounds follow from what is declared: cut inputs pass where they are declared, and there alone.
+    # Bounds follow from the declaration: truncated inputs pass only if declared.
     code, _, _ = falsify(libraries / "faults.so", "matmul_bf16_inputs", "matmul", "--declare",
                          "inputs=bf16,input_rounding=toward_zero")
     check(code == 0, "inputs cut to bfloat16 pass where they are declared")
 
 
-    # The order in which threads arrive shows in few runs: the same input is run again and again, beside other work too.
+    # Few runs expose the order of thread arrival: the same input is run repeatedly, also under other load.
     ordered = folder / "ordered.yaml"
     ordered.write_text("args: [a, b, c, m, k, n]\nrequires: dense rows\n")
     if os.cpu_count() == 1:
@@ -165,7 +165,7 @@ def planted():
     elsewhere.mkdir()
     moved = shutil.copy(libraries / "faults.so", elsewhere / "moved.so")
     for symbol, contract in FAULTS.items():
-        # From a path that is gone when the replay file is used.
+        # Load from a path that no longer exists at replay.
         first = shutil.copy(libraries / "faults.so", folder / "first.so")
         code, report, _ = falsify("./first.so", symbol, contract, "--cases", 60, "--limit", "2s")
         check(code == 1 and report and report["totals"]["falsified"] == 1, f"{symbol} is falsified (exit {code})")
@@ -180,15 +180,15 @@ def planted():
         check(codes and all(c == 1 for c in codes), f"{symbol}: every replay file reproduces with the library elsewhere ({codes})")
 
 
-# What each may end as: exit codes, and the kinds of findings of which one must be there; none: nothing may be found.
+# Expected ends: exit codes, and kinds of findings of which one must occur; an empty set allows none.
 CRASH, ERROR, WRONG = ({1}, {"crash"}), ({1}, {"error"}), ({1}, {"value", "class", "bits"})
-# Nothing was wrong, and how deep a campaign comes in its second, to "passed" or to "thin", is up to the machine.
+# Correct kernels: how far a campaign gets in its second, to "passed" or to "thin", depends on the machine.
 CLEAN = ({0, 4}, set())
 HOSTILE = {
     "right": CLEAN, "prints": CLEAN, "wrong": None, "refuses_all": ({3}, set()), "reports_error": ERROR,
     "faults": CRASH, "loops": ({1}, {"hang"}), "exits": CRASH, "exits_at_once": CRASH, "aborts": CRASH, "raises": CRASH,
     "stops": ({1}, {"hang"}), "overflows_stack": CRASH, "throws": ERROR, "throws_int": CRASH, "closes_all": CRASH,
-    "closes_all_and_loops": CRASH, "jumps": ({0, 1, 4}, None),  # where it ends nobody knows; a verdict is what counts
+    "closes_all_and_loops": CRASH, "jumps": ({0, 1, 4}, None),  # the end is unpredictable; any verdict will do
     "overruns_1": ({1}, {"crash", "out of bounds"}), "overruns_4096": ({1}, {"crash", "out of bounds"}), "overruns_1000000": CRASH,
     "writes_input": ({1}, {"out of bounds"}), "leaks": CRASH,
     "forks": CLEAN, "forks_and_dies": CRASH, "forks_and_returns_twice": CLEAN, "forks_grandchildren": CRASH,
@@ -197,8 +197,8 @@ HOSTILE = {
     "forges_answer": ({1}, {"value", "class", "not written", "bits"}), "overwrites_mailbox": WRONG,
     "fills_mailbox": ({1}, {"error"}), "claims_invalid": ({1}, {"error"}),
 }
-# Wrong, and then an attack on what judges it: denied, the wrong result alone is left, and no other finding. In brackets, what
-# `assay doctor` must say of this system for the attack to be denied.
+# Wrong kernels that then attack their judge: with the attack denied, the wrong result is the only finding. The tuple
+# names the capabilities that `assay doctor` must report for the attack to be denied.
 ATTACKS = {
     "writes_judges_memory": (), "writes_judges_memory_by_call": (), "traces_the_judge": (), "takes_descriptors": (),
     "limits_the_judge": ("system_calls_filtered",), "signals_by_descriptor": ("system_calls_filtered",),

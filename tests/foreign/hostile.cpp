@@ -1,5 +1,5 @@
-// Kernels for the contract `scale` (y = alpha x) that do the right thing and then something that no kernel may do. Each must
-// give a verdict, with the report whole, within the time allowed and with no process left behind.
+// Kernels for the contract `scale` (y = alpha x) that compute y and then do something forbidden. Each must give a
+// verdict and a complete report within the time allowed, and leave no process behind.
 #include <assay/plugin.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -40,7 +40,7 @@ float* element(const DLTensor& t, int64_t i, int64_t j) {
   return static_cast<float*>(t.data) + i * t.strides[0] + j * t.strides[1];
 }
 
-/// y = alpha x, plus `error` where there is one: -0 + 0 is no -0.
+/// y = alpha x, plus `error` unless it is 0: adding 0 would turn -0 into 0.
 void scale(const assay_call* call, float error = 0) {
   const auto alpha = static_cast<float>(call->params[0]);
   for (int64_t i = 0; i < call->dims[0]; ++i)
@@ -52,7 +52,7 @@ void scale(const assay_call* call, float error = 0) {
 
 volatile std::uintptr_t nowhere = 8;
 
-/// One past the last element of y, and so many bytes on.
+/// Returns the address `bytes` past the end of y.
 volatile float* behind(const assay_call* call, int64_t bytes) {
   const DLTensor& y = call->tensors[1];
   return element(y, y.shape[0] - 1, y.shape[1] - 1) + 1 + bytes / 4;
@@ -65,7 +65,7 @@ int overrun(const assay_call* call, int64_t bytes) {
   return ASSAY_DONE;
 }
 
-/// Sleeps where the tests look for what is left: the name is that of the process.
+/// Sleeps under the process name by which the tests find leftover processes.
 [[noreturn]] void stay() {
   prctl(PR_SET_NAME, "assay-hostile");
   prctl(PR_SET_PDEATHSIG, 0);
@@ -78,13 +78,13 @@ int recurse(int depth) {
   return depth < 0 ? 0 : recurse(depth + 1) + frame[0];
 }
 
-/// Writes to every descriptor that is not a standard one.
+/// Writes to every descriptor except the standard ones.
 void answer_on_every_channel() {
   const char byte = 1;
   for (int fd = 3; fd < 1024; ++fd) static_cast<void>(!write(fd, &byte, 1));
 }
 
-/// What the engine and this process share but for the tensors: few pages between two that nobody may touch.
+/// Finds the mailbox shared with the engine: a few pages between two guard pages.
 bool mailbox(char*& first, size_t& bytes) {
   FILE* maps = fopen("/proc/self/maps", "r");
   char line[512], access[8];
@@ -103,7 +103,7 @@ bool mailbox(char*& first, size_t& bytes) {
   return found;
 }
 
-/// Bytes at an address of another process, read or written; the number of bytes, or -1.
+/// Reads or writes bytes at an address of another process; returns the number of bytes, or -1.
 using Access = ssize_t (*)(pid_t, char* here, size_t bytes, unsigned long there, bool write);
 
 ssize_t by_file(pid_t pid, char* here, size_t bytes, unsigned long there, bool write) {
@@ -119,8 +119,8 @@ ssize_t by_call(pid_t pid, char* here, size_t bytes, unsigned long there, bool w
   return write ? process_vm_writev(pid, &own, 1, &other, 1, 0) : process_vm_readv(pid, &own, 1, &other, 1, 0);
 }
 
-/// The judge keeps x for its oracle. Wherever it does, x becomes 2x, as in the memory that is shared; true once it was found.
-/// Its private memory lies where this process has its own, which was forked from it.
+/// Doubles every copy of x in the judge's memory, where the oracle reads x, as in the shared memory; returns true if a
+/// copy was found. The judge's private memory has the same addresses as this process, which was forked from the judge.
 bool rewrote_the_question(const assay_call* call, Access access) {
   std::vector<float> x;
   for (int64_t i = 0; i < call->dims[0]; ++i)
@@ -151,7 +151,7 @@ int answer_another_question(const assay_call* call, Access access) {
   return ASSAY_DONE;
 }
 
-/// For what would do its harm too late to be seen here: a call of the system that should have failed.
+/// Aborts unless all system calls failed, for attacks whose damage would come too late to be visible here.
 void expect_denied(std::initializer_list<long> results) {
   for (const long result : results)
     if (result >= 0) abort();
@@ -177,7 +177,7 @@ int prints(const assay_call* call) { scale(call); puts("}{ not JSON \xff"); fflu
 int wrong(const assay_call* call) { scale(call, 1); return ASSAY_DONE; }
 int refuses_all(const assay_call* call) { snprintf(call->message, call->message_bytes, "not today"); return ASSAY_REFUSED; }
 int reports_error(const assay_call* call) {
-  memset(call->message, '\xff', call->message_bytes);  // no text, and no end
+  memset(call->message, '\xff', call->message_bytes);  // no text, and no terminator
   return 77;
 }
 
@@ -211,7 +211,8 @@ int writes_input(const assay_call* call) {
 }
 int leaks(const assay_call* call) {
   scale(call);
-  auto* bytes = static_cast<volatile char*>(malloc(std::size_t{1} << 30));
+  // Not malloc, which campaigns have fill what it gives: that takes longer than a call may.
+  auto* bytes = static_cast<volatile char*>(mmap(nullptr, std::size_t{1} << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   for (std::size_t at = 0; at < (std::size_t{1} << 30); at += 1 << 16) bytes[at] = 1;
   return ASSAY_DONE;
 }
@@ -232,7 +233,7 @@ int forks_grandchildren(const assay_call* call) {
   abort();
 }
 
-/// Where it is not denied, it harms its judge and nobody else on the machine.
+/// If not denied, this kills its judge and no other process on the machine.
 int kills_the_judge(const assay_call* call) {
   kill(getppid(), SIGKILL);
   if (kill(-1, 0) == 0) abort();
@@ -241,7 +242,7 @@ int kills_the_judge(const assay_call* call) {
 }
 int writes_to_the_oracle(const assay_call* call) {
   scale(call, 1);
-  // The same addresses in the process that judges, which was forked from the same image.
+  // The judging process has the same addresses, since both were forked from the same image.
   float zero[1024] = {};
   const iovec here{zero, sizeof zero}, there{call->tensors[1].data, sizeof zero};
   if (process_vm_writev(getppid(), &here, 1, &there, 1, 0) >= 0) abort();
@@ -268,14 +269,14 @@ int writes_later(const assay_call* call) {
 
 int forges_answer(const assay_call* call) {
   static_cast<void>(call);
-  answer_on_every_channel();  // nothing has been computed
+  answer_on_every_channel();  // forges an answer without computing
   return ASSAY_DONE;
 }
 int overwrites_mailbox(const assay_call* call) {
   scale(call, 1);
   char* first;
   size_t bytes;
-  if (mailbox(first, bytes)) memset(first, 0, bytes);  // "done", and no text
+  if (mailbox(first, bytes)) memset(first, 0, bytes);  // the message "done" without text
   else abort();
   answer_on_every_channel();
   return ASSAY_DONE;
@@ -284,7 +285,7 @@ int fills_mailbox(const assay_call* call) {
   scale(call, 1);
   char* first;
   size_t bytes;
-  if (mailbox(first, bytes)) memset(first, 0xff, bytes);  // no status at all, and text without an end
+  if (mailbox(first, bytes)) memset(first, 0xff, bytes);  // an invalid status, and text without a terminator
   else abort();
   answer_on_every_channel();
   for (;;) pause();
@@ -294,12 +295,13 @@ int claims_invalid(const assay_call* call) {
   char* first;
   size_t bytes;
   if (!mailbox(first, bytes)) abort();
-  for (size_t i = 0; i < bytes / sizeof(int); ++i) reinterpret_cast<int*>(first)[i] = 3;  // Reply::Status::invalid wherever it stands
+  // Reply::Status::invalid at every position.
+  for (size_t i = 0; i < bytes / sizeof(int); ++i) reinterpret_cast<int*>(first)[i] = 3;
   answer_on_every_channel();
   for (;;) pause();
 }
 
-// Each of these computes a wrong result, and then tries to have it pass, or to do harm beyond its process.
+// Each of these computes a wrong result, then tries to have it accepted, or to do harm outside its process.
 int writes_judges_memory(const assay_call* call) { return answer_another_question(call, by_file); }
 int writes_judges_memory_by_call(const assay_call* call) { return answer_another_question(call, by_call); }
 int traces_the_judge(const assay_call* call) {
@@ -379,7 +381,7 @@ int opens_sockets(const assay_call* call) {
 }
 int keeps_uncounted_memory(const assay_call* call) {
   scale(call, 1);
-  constexpr size_t kBytes = size_t{8} << 30;  // more than is allowed it
+  constexpr size_t kBytes = size_t{8} << 30;  // more than its limit
   const auto map = [](int flags) { return mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0) == MAP_FAILED ? -1L : 0L; };
   expect_denied({memfd_create("assay", 0), shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600), map(MAP_SHARED), map(MAP_PRIVATE | MAP_GROWSDOWN)});
   return ASSAY_DONE;
@@ -400,7 +402,7 @@ int writes_files(const assay_call* call) {
                  open((judge + "/fd/1").c_str(), O_WRONLY), open((judge + "/fd/2").c_str(), O_WRONLY)});
   return ASSAY_DONE;
 }
-/// A device's kernel would be less contained. What it declares decides nothing.
+/// Declares a device, whose kernels have a weaker sandbox; the declaration must not weaken this kernel's sandbox.
 int kills_as_a_device(const assay_call* call) { return signals_by_descriptor(call), kills_the_judge(call); }
 const char* kills_as_a_device_declares() { return "backend=cuda-host"; }
 const char* forges_answer_declares() { return "accumulator=f32"; }
@@ -408,10 +410,26 @@ const char* forges_answer_declares() { return "accumulator=f32"; }
 int loops_unasked(const float*) { for (;;) asm volatile(""); }
 int faults_unasked(const float*) { *reinterpret_cast<volatile int*>(nowhere) = 1; return 0; }
 int counts_unasked(const float*) { return 12345; }
-/// They take an assay_call, and say so: what becomes of their first call is a finding.
+/// These kernels declare that they take an assay_call, so that the outcome of their first call is a finding.
 #define SAYS_SO(name) const char* name##_declares() { return ""; }
-SAYS_SO(faults) SAYS_SO(loops) SAYS_SO(exits) SAYS_SO(exits_at_once) SAYS_SO(aborts) SAYS_SO(raises) SAYS_SO(stops) SAYS_SO(overflows_stack)
-SAYS_SO(throws_int) SAYS_SO(closes_all) SAYS_SO(closes_all_and_loops) SAYS_SO(jumps) SAYS_SO(overruns_1000000) SAYS_SO(leaks) SAYS_SO(forks_and_dies)
-SAYS_SO(forks_grandchildren) SAYS_SO(throws) SAYS_SO(fills_mailbox) SAYS_SO(claims_invalid)
+SAYS_SO(faults)
+SAYS_SO(loops)
+SAYS_SO(exits)
+SAYS_SO(exits_at_once)
+SAYS_SO(aborts)
+SAYS_SO(raises)
+SAYS_SO(stops)
+SAYS_SO(overflows_stack)
+SAYS_SO(throws_int)
+SAYS_SO(closes_all)
+SAYS_SO(closes_all_and_loops)
+SAYS_SO(jumps)
+SAYS_SO(overruns_1000000)
+SAYS_SO(leaks)
+SAYS_SO(forks_and_dies)
+SAYS_SO(forks_grandchildren)
+SAYS_SO(throws)
+SAYS_SO(fills_mailbox)
+SAYS_SO(claims_invalid)
 const char* wrong_declares() { return "accumulator=f99"; }
 }

@@ -1,8 +1,8 @@
-/* RMSNorm in plain C, with arguments in an order of its own: what rmsnorm.yaml is the shim of. */
+/* RMSNorm in plain C with its own order of arguments; rmsnorm.yaml is its shim. */
 #include <math.h>
 #include <stdint.h>
 
-/* y[i][j] = x[i][j] / sqrt(mean(x[i]^2) + eps) * weight[j]; the reciprocal root goes to `saved` if that is not NULL.
+/* y[i][j] = x[i][j] / sqrt(mean(x[i]^2) + eps) * weight[j]; writes the reciprocal root to `saved` if that is not NULL.
  * x and y have rows of x_stride and y_stride elements, of which n are used. Returns 0. */
 int rms_normalize(float* y, int64_t y_stride, const float* x, int64_t x_stride, const float* weight, double eps, int rows,
                   int n, float* saved) {
@@ -18,7 +18,7 @@ int rms_normalize(float* y, int64_t y_stride, const float* x, int64_t x_stride, 
   return 0;
 }
 
-/* The same by four sums, as a vectorized kernel has them. It forgets the columns behind the last multiple of four. */
+/* The same with four partial sums, as in a vectorized kernel. Omits the columns past the last multiple of four. */
 int rms_normalize_by_four(float* y, int64_t y_stride, const float* x, int64_t x_stride, const float* weight, double eps,
                           int rows, int n, float* saved) {
   for (int i = 0; i < rows; ++i) {

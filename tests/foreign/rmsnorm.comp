@@ -1,5 +1,5 @@
-// RMSNorm as a shader that knows nothing of Assay: a workgroup for each row. rmsnorm.spv.yaml is the map of it.
-// Each define makes it wrong in one way.
+// RMSNorm as a shader independent of Assay: a workgroup for each row. rmsnorm.spv.yaml is its map.
+// Each define plants one fault.
 #version 450
 layout(local_size_x = 64) in;
 layout(set = 0, binding = 0) readonly buffer Source { float x[]; };
@@ -36,7 +36,7 @@ void main() {
 #ifndef NOTHING_SAVED
   if (lane == 0) saved[row] = scale;
 #endif
-#ifdef ONE_TOO_MANY  // behind the last element, where no tensor is
+#ifdef ONE_TOO_MANY  // past the last element, where no tensor is
   if (lane == 0 && row + 1 == int(gl_NumWorkGroups.x)) saved[row + 1] = 0.0;
 #endif
   for (int j = lane; j < n; j += 64) y[row * y_stride + j] = x[row * x_stride + j] * scale * weight[j];

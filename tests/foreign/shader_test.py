@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shaders of others through the real command, on whatever Vulkan device is here (lavapipe in CI).
+"""Runs foreign shaders through the real command on the Vulkan device at hand (lavapipe in CI).
 
 shader_test.py ASSAY MODULES SOURCES
 """
@@ -42,7 +42,8 @@ def verdicts():
     obligations = kernel["obligations"]
     refused, cases = (sum(o[key] for o in obligations) for key in ("refused", "cases"))
     reasons = {o["reason"] for o in obligations if o["refused"] > 0}
-    # Its map asks for a workgroup each row, and the contract admits more rows than devices run of them. Anything else it takes.
+    # The map asks for a workgroup per row, and the contract admits more rows than a device supports; nothing else is
+    # refused.
     check(refused < cases / 50 and all("workgroups along one axis; every device runs 0 to 65535" in reason for reason in reasons),
           f"it takes every case that a device does: {refused} of {cases}: {reasons}")
     for rows, want, words in ((65535, 4, "thin"), (65536, 3, "its map asks for 65536 workgroups along one axis")):

@@ -1,5 +1,5 @@
-// Softmax of rows in CUDA, as a team may have it: raw pointers, a launch in chevrons, warp shuffles, shared memory whose size
-// the launch gives. softmax.yaml is its shim. Compiled by nvcc for a device, by assay_cuda_host_library() for the CPU.
+// Softmax of rows in CUDA as written elsewhere: raw pointers, launch chevrons, warp shuffles, and dynamic shared
+// memory. softmax.yaml is its shim. Compiled by nvcc for a device, by assay_cuda_host_library() for the CPU.
 // The macros plant one fault each.
 #include <cuda_runtime.h>
 #include <math.h>
@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kThreads = 128, kWarps = kThreads / 32;
 #if defined(WRONG_MASK)
-constexpr unsigned kAll = 0x0000ffffu;  // half of the lanes take no part in what they all call
+constexpr unsigned kAll = 0x0000ffffu;  // half of the lanes are missing from the mask
 #else
 constexpr unsigned kAll = 0xffffffffu;
 #endif
@@ -20,12 +20,12 @@ struct Sum {
   __device__ float operator()(float x, float y) const { return x + y; }
 };
 
-/// The same value in all threads.
+/// Returns the reduction in all threads.
 template <class F>
 __device__ float reduce(float x, F f, float* partial) {
   for (int step = 16; step > 0; step /= 2) x = f(x, __shfl_xor_sync(kAll, x, step));
 #if !defined(NO_BARRIER)
-  __syncthreads();  // all have read what the call before this one left
+  __syncthreads();  // all threads have read the results of the previous call
 #endif
   if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = x;
   __syncthreads();
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(kThreads) softmax_kernel(const float* x, long 
   float most = -INFINITY;
   for (int j = threadIdx.x; j < n; j += kStride) most = Larger()(in[j], most);
   most = reduce(most, Larger(), partial);
-  const float shift = most == -INFINITY ? 0.0f : most;  // a row of -inf has nothing to add up: zeros
+  const float shift = most == -INFINITY ? 0.0f : most;  // a row of -inf has no terms: zeros
   float sum = 0.0f;
 #if defined(HALF_A_BLOCK)
   for (int j = threadIdx.x; j < n; j += 2 * kStride) {
@@ -68,8 +68,8 @@ __global__ void __launch_bounds__(kThreads) softmax_kernel(const float* x, long 
 
 }  // namespace
 
-/// y = softmax(x) along rows of n elements, which lie x_stride and y_stride apart. Returns 0; 1 for rows whose exponentials do not
-/// fit into the shared memory of a block; 2 where the launch failed.
+/// y = softmax(x) along rows of n elements, with row strides x_stride and y_stride. Returns 0; 1 if the exponentials of
+/// a row do not fit into the shared memory of a block; 2 if the launch failed.
 extern "C" int softmax_rows(const float* x, long x_stride, float* y, long y_stride, int rows, int n, cudaStream_t stream) {
   const size_t bytes = static_cast<size_t>(n + 4) * sizeof(float);
   if (bytes > 16 * 1024) return 1;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The files that the gate hashes for each kernel, found in the text alone, are at least those that the build uses: what the
-preprocessor reads for it, each source by itself, and what the linker takes what it calls from (nm).
+"""The files that the gate hashes for each kernel, found in the text only, include all files that the build uses: files
+that the preprocessor reads for each of the kernel's sources, and sources that the linker takes the called functions
+from (nm).
 
 closure_test.py ASSAY BUILD SOURCE
 """
@@ -17,7 +18,7 @@ assay, build, source = (pathlib.Path(a).resolve() for a in sys.argv[1:4])
 ENTRY = {"cpu": "kernels/cpu/{}.cpp", "cuda-host": "kernels/cuda/{}.cu", "vulkan": "kernels/vulkan/{}.cpp"}
 OURS = re.compile(r"(kernels|falsify|reference|contracts|src)/")
 HEADER = re.compile(r"\.(hpp|cuh|h)$")
-OF_KERNELS = re.compile(r"(kernels|src/contract/certificates|generated)/|falsify/\w+\.cpp")
+OF_KERNELS = re.compile(r"(kernels|src/contract/certificates|generated)/|falsify/properties/")
 
 
 def output(*command):
@@ -25,7 +26,7 @@ def output(*command):
 
 
 def relative(path):
-    """From the top of the repository; None where it is not in it."""
+    """Returns the path from the top of the repository; None if it is outside."""
     path = pathlib.Path(os.path.normpath(build / path))
     for folder, prefix in ((build / "generated", "generated/"), (source, "")):
         if path.is_relative_to(folder):
@@ -34,11 +35,12 @@ def relative(path):
 
 
 def compiled():
-    """Objects of kernels, properties, certificates and generated code: sources compiled together in each, and with what flags."""
+    """Returns the objects of kernels, properties, certificates and generated code: the sources of each, and the flags.
+    """
     found = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         file, made = pathlib.Path(entry["file"]), re.search(r" -o (\S+)", entry["command"])[1]
-        if re.search(r"mutants|tests/|schemata|policies", made):
+        if re.search(r"adversarial|mutation|tests/|policies", made):
             continue
         together = file.name.startswith(("unity_", "together_"))
         names = [source / n for n in re.findall(r'^#include "(.+)"', file.read_text(), re.M)] if together else [file]
@@ -50,21 +52,23 @@ def compiled():
 
 
 def files_read(name, flags):
-    """By the preprocessor, in our folders: headers of others are not looked for, whose absence is no error (-MG)."""
+    """Returns the headers in our folders that the preprocessor reads; the absence of other headers is no error (-MG).
+    """
     path = build / name if name.startswith("generated/") else source / name
     text = output("c++", "-x", "c++", *flags, "-nostdinc", "-DHWY_ONCE=1", "-MM", "-MG", "-MT", "o", str(path))
     return {relative(f) for f in text.replace("\\\n", " ").split()[1:] if os.path.isabs(f)} - {None}
 
 
 def shader_read(record):
-    """Generated words of a shader, and the files that glslc read for it, but the one that names the source and its definitions."""
+    """Returns the generated words of a shader, and the files that glslc read for it, except the wrapper with its
+    definitions."""
     made, files = record.read_text().split(":", 1)
     name = f"generated/shaders/{made.removesuffix('.spv')}"
     return f"{name}.inc", {relative(f) for f in files.replace("\\\n", " ").split()} - {None, name}
 
 
 def symbols(made):
-    """Defined here, and wanted from elsewhere, of ours."""
+    """Returns our symbols that the object defines, and those that it needs from elsewhere."""
     defined, wanted = set(), set()
     for line in output("nm", made).splitlines():
         kind, symbol = line.split()[-2:]
@@ -74,19 +78,19 @@ def symbols(made):
 
 
 def plain_names(all_symbols):
-    """As they are called in the text, with what they are in: rope::scaling."""
+    """Returns the names used in calls, qualified by their scope: rope::scaling."""
     listed = sorted(all_symbols)
     text = subprocess.run(["c++filt"], input="\n".join(listed), capture_output=True, text=True, check=True).stdout
     plain = {}
     for symbol, name in zip(listed, text.splitlines()):
         head = re.sub(r"\[abi:\w+\]|\(anonymous namespace\)::", "", name).split("(")[0]
         plain[symbol] = re.findall(r"\w+::~?\w+|\w+", re.sub(r"<.*>", "", head) or head)[-1]
-        plain[symbol] = re.sub(r"^([A-Z]\w+)::operator$", r"\1", plain[symbol])  # what calls it says the class at most
+        plain[symbol] = re.sub(r"^([A-Z]\w+)::operator$", r"\1", plain[symbol])  # a call shows at most the class
     return plain
 
 
 def is_engine(path):
-    return (path.startswith(("falsify/engine/", "falsify/audit/", "src/core/", "src/contractgen/", "src/runtime/")) or path == "contracts/numerics.yaml"
+    return (path.startswith(("falsify/engine/", "falsify/audit/", "src/core/", "src/contractgen/", "src/runtime/", "src/system/")) or path == "contracts/numerics.yaml"
             or (path.startswith("src/contract/") and not path.startswith("src/contract/certificates/")))
 
 
@@ -115,7 +119,8 @@ for o, (defined, _) in tables.items():
 
 
 def naming(name, names, pattern):
-    """Sources, of these, where the pattern holds of the name: with what it is in where any has that; all where none has it."""
+    """Returns the sources among these whose text matches the pattern: for the qualified name if any does, else for the
+    plain name, else all."""
     for each in (name, name.split("::")[-1]):
         found = {n for n in names if re.search(pattern.format(rf"\b{each}\b"), text[n], re.M)}
         if found:
@@ -130,19 +135,21 @@ headers = {}
 
 
 def declares(path, name):
-    """This header has a function of that name, or any other thing."""
+    """Returns true if this header declares a function or object of that name."""
     if path not in headers:
         headers[path] = (build / path if path.startswith("generated/") else source / path).read_text()
     return re.search(rf"\b{name.split('::')[-1]}\b *[({{;=\[]", headers[path])
 
 
 def wanted_of(name):
-    """Sources beside headers that this one reads, and those that define what it calls in other objects."""
+    """Returns the sources paired with headers that this one reads, and the sources in other objects that define its
+    callees."""
     found = {re.sub(HEADER, suffix, h) for h in read[name] if HEADER.search(h) for suffix in (".cpp", ".cu")} & made_from.keys()
     for o in made_from[name] & tables.keys():
         for symbol in tables[o][1]:
             for d in definers.get(symbol, ()):
-                # Compiled together, whose call it is and whose definition stands in their texts, and in a header that both read.
+                # For sources compiled together, attribute a call and a definition by their texts and a header that both
+                # read.
                 if name in naming(plain[symbol], objects[o][0], "{}"):
                     for n in naming(plain[symbol], objects[d][0], r"^[^\s/#][^(){{}}=;\n]*{}") & read.keys():
                         if any(HEADER.search(h) and declares(h, plain[symbol]) for h in read[name] & read[n]):
@@ -154,7 +161,7 @@ wanted = {}
 
 
 def linked(starts):
-    """Sources of kernels, properties and certificates that these need."""
+    """Returns the sources of kernels, properties and certificates that these need."""
     seen, open_ = set(), list(starts)
     while open_:
         name = open_.pop()
@@ -162,14 +169,14 @@ def linked(starts):
             continue
         seen.add(name)
         if name not in wanted:
-            # Tables by name (operations, oracles) name every operation, entry points of others among them.
+            # Skip tables of all operations (operations, oracles), which name entry points of other operations.
             wanted[name] = {n for n in wanted_of(name) if OF_KERNELS.match(n) and not n.startswith("generated/")}
         open_ += wanted[name]
     return seen
 
 
 def hashed_as(path, op):
-    """The file of the repository that stands for one that was read."""
+    """Returns the files of the repository behind a file that was read."""
     generated = re.match(r"generated/(?:ops/)?(\w+?)(?:_obligations|_oracle)?\.[ch]pp$", path)
     if generated:
         return {f"contracts/{generated[1]}.yaml"}
@@ -183,16 +190,16 @@ failed = len(unknown)
 checked = 0
 for kernel, closure in closures.items():
     op, backend = kernel.split("/")[:2]
-    if backend not in ENTRY:  # a device's twin has the files of cuda-host
+    if backend not in ENTRY:  # the device back end has the same files as cuda-host
         continue
     starts = set()
-    for name in (ENTRY[backend], "falsify/{}.cpp", "generated/ops/{}.cpp", "generated/{}_oracle.cpp", "generated/{}_obligations.cpp"):
+    for name in (ENTRY[backend], "falsify/properties/{}.cpp", "generated/ops/{}.cpp", "generated/{}_oracle.cpp", "generated/{}_obligations.cpp"):
         starts |= {name.format(op)} & made_from.keys()
     needed = set()
     for name in linked(starts):
         for path in read[name] | {name}:
             needed |= hashed_as(path, op)
-    # The gradients of an operation are in its oracle, and in no campaign against it.
+    # The oracle of an operation holds its gradients, which no campaign against the operation uses.
     backward = next((c for k, c in closures.items() if k.startswith(f"{op}_backward/")), set())
     missing = {p for p in needed - closure if not is_engine(p) and not (p.startswith("reference/") and p in backward)}
     checked += len(needed)

@@ -1,4 +1,4 @@
-// The version of a driver, as evidence names it.
+// The version of a driver, in the format of the evidence.
 #include <gtest/gtest.h>
 
 #include "cli/local_devices.hpp"

@@ -34,7 +34,8 @@ TEST(Ledger, ReportsWhatIsNoLongerExact) {
 }
 
 TEST(Ledger, AMedianOfFewCasesOrOfZeroIsNoFigure) {
-  EXPECT_TRUE(grown("k", obligation(0.9, 0), obligation(0.9, 0.8)).empty());  // half of the cases are exact: so is their median, or not
+  // Half of the cases are exact: the median may be zero.
+  EXPECT_TRUE(grown("k", obligation(0.9, 0), obligation(0.9, 0.8)).empty());
   EXPECT_TRUE(grown("k", obligation(0.5, 0.01), obligation(0.5, 0.1, "passed", kLeastDraws - 1)).empty());
   EXPECT_TRUE(grown("k", obligation(0.5, 0.01, "passed", kLeastDraws - 1), obligation(0.5, 0.1)).empty());
 }
@@ -101,7 +102,7 @@ TEST(Odds, RestOnWhatWasRecordedSinceAnAlarmWasFixed) {
   EXPECT_EQ(found.counted_campaigns, 20);
   EXPECT_EQ(found.counted_cases, 2000);
   EXPECT_NEAR(found.per_case, 1 - std::pow(0.05, 1.0 / 2000), 1e-12);
-  record.campaigns[3]["alarm"] = true;  // before it, and never fixed
+  record.campaigns[3]["alarm"] = true;  // an alarm of an earlier campaign that was never fixed
   found = odds(record, 1000);
   EXPECT_EQ(found.counted_alarms, 1);
   EXPECT_GT(found.per_case, 1 - std::pow(0.05, 1.0 / 2000));

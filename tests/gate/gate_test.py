@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The gate by its real command, on a copy of the sources in which changes are planted.
+"""Tests the gate through the real command, on a copy of the sources with planted changes.
 
 gate_test.py ASSAY SOURCE BUILD_TYPE+SANITIZERS [PART...]
 """
@@ -15,7 +15,7 @@ import tempfile
 import time
 
 assay, source = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
-build_type, sanitizers = sys.argv[3].split("+")  # never empty: CMake's lists drop what is
+build_type, sanitizers = sys.argv[3].split("+")  # the argument is never empty, since CMake's lists drop empty items
 folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-gate-"))
 root = folder / "checkout"
 EVIDENCE = root / "ci/evidence"
@@ -23,7 +23,7 @@ LOCK = root / "ci/environment.lock"
 CUDA = "softmax/cuda/online"  # a kernel that no test machine without nvcc can run
 SLACK = 10 if sanitizers else 1
 PLAIN = build_type == "Release" and not sanitizers
-EVERY = 1 if "ASSAY_EVERY_FIELD" in os.environ else 16  # of edits that differ in nothing but the field
+EVERY = 1 if "ASSAY_EVERY_FIELD" in os.environ else 16  # stride through edits that differ in the field only
 results = []
 
 
@@ -57,7 +57,7 @@ def gate(*arguments, base="HEAD"):
 
 
 def plan():
-    """Kernels that the planted change touches."""
+    """Returns the kernels that the planted change touches."""
     done = gate("--plan")
     check(done.returncode == 0, f"the plan ends with {done.returncode}: {done.stderr}")
     return {t["kernel"]: t for t in done.json["touched"]}
@@ -67,7 +67,7 @@ PLANTED = {".yaml": "planted: 1\n", ".txt": "set(PLANTED 1)\n", ".cmake": "set(P
 
 
 def edit(path, text=None):
-    """Appends what changes the meaning of a file, or this text."""
+    """Appends text that changes the meaning of a file, or the given text."""
     file = root / path
     if text is None and file.suffix == ".json" and file.exists():
         file.write_text(json.dumps({**json.loads(file.read_text()), "planted": 1}))
@@ -94,7 +94,7 @@ def lay_out():
     for name in ("CMakeLists.txt", "CMakePresets.json", "README.md", "ci/setup"):
         shutil.copy(source / name, root / name)
     git("init", "-q")
-    done = run("gate", "--lock", "--root", root)  # of this machine, whichever that is
+    done = run("gate", "--lock", "--root", root)  # from the current machine
     check(done.returncode == 0 and done.stdout == LOCK.read_text(), f"--lock: {done.returncode}, {done.stdout}, {done.stderr}")
     commit()
 
@@ -104,7 +104,7 @@ def of(*prefixes, within=None):
 
 
 def touches(what, expected, change):
-    """Plants a change, and expects exactly these kernels to be touched."""
+    """Plants a change and expects it to touch exactly these kernels."""
     change()
     found = set(plan())
     check(found == expected, f"{what}: touched {len(found)}, expected {len(expected)}; not expected {sorted(found - expected)[:4]}, "
@@ -113,7 +113,7 @@ def touches(what, expected, change):
 
 
 def reaching(path, backend):
-    """Kernels of a back end whose own files include one, by the plan of everything."""
+    """Returns the kernels of a back end whose own files include the path, by the plan of all kernels."""
     return {k for k, t in ALL.items() if k.split("/")[1] in backend and path in t["files"]}
 
 
@@ -123,7 +123,7 @@ def changes():
     touches("documentation", set(), lambda: edit("README.md"))
     touches("tests", set(), lambda: edit("tests/gate/gate_test.py"))
     touches("the command line", set(), lambda: edit("src/cli/main.cpp"))
-    touches("a mutant", set(), lambda: edit("falsify/mutation/faults/cpu/softmax.yaml"))
+    touches("a mutant", set(), lambda: edit("falsify/mutation/faults/softmax.yaml"))
     touches("times alone", set(), lambda: os.utime(root / "kernels/cpu/softmax.cpp"))
     touches("a source of the CPU", of("softmax/cpu/"), lambda: edit("kernels/cpu/softmax.cpp"))
     touches("a launcher of CUDA", of("softmax/cuda"), lambda: edit("kernels/cuda/softmax.cu"))
@@ -139,8 +139,8 @@ def changes():
     touches("a reference", of("transpose/"), lambda: edit("reference/transpose.hpp"))
     touches("a reference that others include", reaching("reference/nf4.hpp", ("cpu", "vulkan", *both)), lambda: edit("reference/nf4.hpp"))
     check(len({k.split("/")[0] for k in reaching("reference/nf4.hpp", ("cpu",))}) > 3, "reference/nf4.hpp is included by several references")
-    touches("properties", of("transpose/"), lambda: edit("falsify/transpose.cpp"))
-    touches("shared properties", reaching("falsify/rows.cpp", ("cpu", "vulkan", *both)), lambda: edit("falsify/rows.cpp"))
+    touches("properties", of("transpose/"), lambda: edit("falsify/properties/transpose.cpp"))
+    touches("shared properties", reaching("falsify/properties/shared/rows.cpp", ("cpu", "vulkan", *both)), lambda: edit("falsify/properties/shared/rows.cpp"))
     for path in ("falsify/engine/comparator.cpp", "src/contractgen/main.cpp", "src/contract/enforce.hpp", "src/runtime/registry.cpp"):
         touches("the engine: " + path, set(ALL), lambda: edit(path))
     touches("how accurate functions are", set(ALL), lambda: rewrite("contracts/numerics.yaml", "ulp: 1.5", "ulp: 1.6"))
@@ -157,7 +157,7 @@ def changes():
             lambda: ((root / "kernels/cpu/fresh.hpp").write_text("#pragma once\n"), include('#include "kernels/cpu/fresh.hpp"\n')))
     sharing = reaching("kernels/vulkan/reduce.glsl", ("vulkan",))
     touches("a header that is gone", sharing, lambda: (root / "kernels/vulkan/reduce.glsl").unlink())
-    # What text cannot follow is never proven unchanged, not even where nothing changed.
+    # Includes that text cannot resolve count as changed, even if nothing changed.
     for line, path, expected, part in (
             ("#include CHOSEN\n", "kernels/cpu/softmax.cpp", of("softmax/cpu/"), "kernel"), ('%:include "core/view.hpp"\n', "kernels/cpu/softmax.cpp", of("softmax/cpu/"), "kernel"),
             ('asm(".incbin \\"a\\"");\n', "kernels/cuda/softmax.cu", of("softmax/cuda"), "kernel"), ('%:include "core/view.hpp"\n', "src/core/sum.hpp", set(ALL), "engine")):
@@ -174,7 +174,7 @@ def changes():
     check(not gate("--plan", base="HEAD~2").json["touched"], "a change that was taken back touches nothing")
     check(len(gate("--plan", base="HEAD~1").json["touched"]) == len(of("softmax/cpu/")), "taking a change back is one")
     git("reset", "-q", "--hard", "HEAD~2")
-    # What happened to the base since the branch departed from it is not the branch's change.
+    # Changes of the base after the branch point are not changes of the branch.
     git("checkout", "-q", "-b", "other")
     edit("falsify/engine/comparator.cpp")
     commit()
@@ -190,7 +190,7 @@ def sources():
 
 
 def comments():
-    """However a comment is worded, and wherever one stands, nothing is touched."""
+    """Rewording, adding or moving comments touches nothing."""
     def reword():
         for path in [*sources(), root / "CMakeLists.txt"]:
             text = path.read_text()
@@ -219,7 +219,8 @@ def comments():
 
 
 def engine():
-    """What decides a verdict touches all kernels; what is listed as a bystander none, and nothing that decides includes it."""
+    """Files that decide verdicts touch all kernels; bystanders touch none, and no deciding file includes a bystander.
+    """
     def operator(path):
         for number, line in enumerate(lines := (root / path).read_text().split("\n")):
             if not line.lstrip().startswith(("//", "#")) and " * " in line.split("//")[0]:
@@ -230,7 +231,7 @@ def engine():
     for path in ("src/core/bounded.cpp", "src/core/bounded_functions.cpp"):
         touches("an operator of " + path, set(ALL), lambda: operator(path))
     for path in ("src/core/dual.hpp", "src/core/sum.hpp", "falsify/engine/draw.cpp", "falsify/engine/inputs.cpp", "falsify/engine/oracle.hpp", "falsify/engine/builtin.cpp",
-                 "falsify/engine/worker.cpp", "falsify/engine/child_process.cpp", "falsify/engine/campaign.cpp", "falsify/audit/judge.cpp", "src/runtime/trace.hpp"):
+                 "falsify/engine/worker.cpp", "src/system/child_process.cpp", "falsify/engine/campaign.cpp", "falsify/audit/judge.cpp", "src/runtime/span.hpp"):
         touches("what decides: " + path, set(ALL), lambda: edit(path))
     touches("a new file of the engine", set(ALL), lambda: (root / "falsify/engine/fresh.cpp").write_text("int fresh;\n"))
     touches("a new folder of the engine", set(ALL), lambda: ((root / "src/runtime/fresh").mkdir(), (root / "src/runtime/fresh/fresh.cpp").write_text("int fresh;\n")))
@@ -240,13 +241,13 @@ def engine():
     touches("all bystanders", set(), lambda: [edit(path) for path in sorted(bystanders - set(gone))])
     for path in sources():
         name = str(path.relative_to(root))
-        if name.startswith(("falsify/engine/", "falsify/audit/", "src/core/", "src/contract/", "src/contractgen/", "src/runtime/")) and path.suffix in CODE and name not in bystanders:
+        if name.startswith(("falsify/engine/", "falsify/audit/", "src/core/", "src/contract/", "src/contractgen/", "src/runtime/", "src/system/")) and path.suffix in CODE and name not in bystanders:
             included = {f"{folder}{i}" for i in re.findall(r'^ *# *include *["<]([^">]+)', path.read_text(), re.M) for folder in ("", "src/", f"{path.parent.relative_to(root)}/")}
             check(not included & bystanders, f"{name} decides, and includes {sorted(included & bystanders)}: take it from bystanders.hpp")
 
 
 def moves():
-    """A file that is moved, and what names it adapted, touches nothing; another file in its place does."""
+    """Moving a file and adapting its users touches nothing; another file in its place does."""
     def move(old, new, *names):
         (root / new).parent.mkdir(exist_ok=True)
         git("mv", old, new)
@@ -261,14 +262,14 @@ def moves():
     for old, new, *names in (
             ("src/core/bounded.hpp", "src/core/bounds.hpp"), ("src/core/half.hpp", "src/core/formats/half.hpp"),
             ("src/core/bounded.cpp", "src/core/bounds.cpp", ("bounded.cpp", "bounds.cpp")), ("falsify/engine/draw.cpp", "falsify/engine/drawing.cpp"),
-            ("falsify/rows.hpp", "falsify/row_tools.hpp"), ("falsify/rows.cpp", "falsify/row_tools.cpp"), ("reference/nf4.hpp", "reference/nf4_codes.hpp"),
+            ("falsify/properties/shared/rows.hpp", "falsify/properties/shared/row_tools.hpp"), ("falsify/properties/shared/rows.cpp", "falsify/properties/shared/row_tools.cpp"), ("reference/nf4.hpp", "reference/nf4_codes.hpp"),
             ("kernels/cuda/rows.cuh", "kernels/cuda/row_tools.cuh", ("rows.cuh", "row_tools.cuh")), ("kernels/cpu/tiled_gemm.cpp", "kernels/cpu/gemm_by_tiles.cpp"),
             ("kernels/vulkan/reduce.glsl", "kernels/vulkan/reductions.glsl", ("reduce.glsl", "reductions.glsl")), ("kernels/lora.hpp", "kernels/shared/lora.hpp"),
             ("kernels/vulkan/softmax.comp", "kernels/vulkan/softmax_by_rows.comp", ("softmax.comp", "softmax_by_rows.comp"))):
         touches(f"{old} as {new}", set(), lambda: move(old, new, *names))
 
     def swap():
-        """The same files in each other's place."""
+        """Exchanges the contents of the two files."""
         one, other = root / "kernels/vulkan/reduce.glsl", root / "kernels/vulkan/log1p.glsl"
         texts = one.read_text(), other.read_text()
         other.write_text(texts[0]), one.write_text(texts[1])
@@ -277,7 +278,7 @@ def moves():
 
 
 def environment():
-    """Another library in the lock, in ci/setup or on the machine touches the kernels that it can change."""
+    """Another library in the lock, in ci/setup or on the machine touches the kernels that it can affect."""
     def set_entry(name, value):
         LOCK.write_text(re.sub(rf"^{name}: .*\n", "", LOCK.read_text(), flags=re.M) + (f"{name}: {value}\n" if value else ""))
 
@@ -291,9 +292,10 @@ def environment():
     touches("another BLAS in ci/setup", backend("cpu"), lambda: rewrite("ci/setup", "libopenblas-dev", "libblis-dev"))
     touches("another compiler in ci/setup", set(ALL), lambda: rewrite("ci/setup", "build-essential", "clang"))
     touches("another browser in ci/setup", set(), lambda: rewrite("ci/setup", "chromium-headless-shell", "firefox-esr"))
-    # The machine: base and change say the same, and it has something else.
+    touches("another formatter in ci/setup", set(), lambda: rewrite("ci/setup", "clang-format-14", "clang-format-15"))
+    # Base and change agree on the machine, but the machine differs.
     set_entry("blas", "OpenBLAS 0.1.0")
-    set_entry("cuda", "CUDA 1.0")  # what a machine lacks is no difference
+    set_entry("cuda", "CUDA 1.0")  # a library that the machine lacks is no difference
     commit()
     done = gate("--plan")
     check({t["kernel"] for t in done.json["touched"]} == backend("cpu") and all(t["environment"] == ["blas"] and not t["parts"] for t in done.json["touched"]),
@@ -310,7 +312,7 @@ def environment():
     done = run("gate", "--root", root, "--base", "HEAD", "--plan")
     check(done.returncode == 2 and "environment.lock:1" in done.stderr and done.stderr.count("\n") == 1, f"a lock that is none: {done.returncode}, {done.stderr}")
     git("reset", "-q", "--hard", "HEAD~2")
-    # Evidence that was made with something else is no less evidence.
+    # Evidence from another environment is still valid.
     put(sealed({**made_up(CUDA, ALL[CUDA]["hashes"]), "environment": {"compiler": "GNU 1.0", "blas": "none", "vulkan-driver": "other"}}))
     done = gate()
     check(done.returncode == 0 and "compiler GNU 1.0" in done.json["evidence"][0]["warning"] and "blas" not in done.json["evidence"][0]["warning"], f"{done.json}")
@@ -335,7 +337,7 @@ def wrong_use():
 
 
 def campaigns():
-    """The base had another kernel; the checkout is what this assay was built from."""
+    """The base has another kernel; the checkout equals the sources of this assay."""
     edit("kernels/cpu/softmax.cpp")
     commit()
     git("revert", "--no-edit", "HEAD")
@@ -346,7 +348,7 @@ def campaigns():
     check(done.seconds < 4 + 20 * SLACK, f"4 s became {done.seconds:.1f} s")
     for name in ("gate.json", "report.json", "junit.xml"):
         check((folder / "report" / name).is_file(), f"--report wrote no {name}")
-    # The verdict is about the sources, so the program has to be made of them.
+    # The verdict is about the sources, so the program must be built from them.
     edit("kernels/cpu/softmax.cpp")
     done = gate("--time", "1s")
     check(done.returncode == 2 and "is not what this assay was built from" in done.stderr, f"stale program: {done.returncode}, {done.stderr}")
@@ -360,8 +362,8 @@ def campaigns():
 
 
 def speed():
-    """Two seconds are the limit for a change of the documentation. Processor time is what other work on the machine changes least, and the
-    least of several runs what it changes least of all."""
+    """A change of the documentation takes at most two seconds. Measures processor time, which other load affects least,
+    and takes the minimum of several runs."""
     edit("README.md")
     runs = []
     for _ in range(3):
@@ -376,7 +378,7 @@ def speed():
 
 
 def text_of(evidence):
-    """As `assay attest` lays it out."""
+    """Formats evidence as `assay attest` does."""
     return json.dumps(evidence, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -386,7 +388,7 @@ def sealed(evidence):
 
 
 def made_up(kernel, hashes):
-    """Evidence as a machine with a GPU would write it."""
+    """Returns evidence as a machine with a GPU would write it."""
     op, backend, _ = kernel.split("/")
     ids = [line.split()[0] for line in run("explain", op).stdout.split("Falsified by\n")[1].split("\n\n")[0].splitlines()]
     obligations = [{"id": i, "verdict": "passed", "cases": 200, "refused": 0, "elements": 4000, "nonzero": 3000, "worst": 0.25, "typical": 0.125}
@@ -407,7 +409,7 @@ def file_of(kernel):
 
 
 def put(evidence, kernel=CUDA):
-    """Makes this the one line of the kernel's file."""
+    """Makes this the only line of the kernel's file."""
     path = file_of(kernel)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text((evidence if isinstance(evidence, str) else text_of(evidence)) + "\n")
@@ -422,7 +424,8 @@ def refused(what, words="", *options, kernel=CUDA):
 
 
 def leaves(value, path=()):
-    """Every field, however deep; of the obligations the first and the last, which is not applicable."""
+    """Yields every nested field; of lists, such as the obligations, the first and the last item (the last is not
+    applicable)."""
     if isinstance(value, (dict, list)) and value:
         for key, inner in value.items() if isinstance(value, dict) else list(enumerate(value))[::max(1, len(value) - 1)]:
             yield from leaves(inner, path + (key,))
@@ -431,7 +434,7 @@ def leaves(value, path=()):
 
 
 def fields_of(evidence):
-    """Each field; of obligations, which are alike, those of the first and the last."""
+    """Returns the fields; only of the first and the last obligation, since obligations are alike."""
     ends = (0, len(evidence["obligations"]) - 1)
     fields = leaves({k: v for k, v in evidence.items() if k != "digest"})
     return [(path, value) for path, value in fields if path[0] != "obligations" or path[1] in ends][::EVERY]
@@ -456,7 +459,7 @@ def with_field(evidence, path, value):
     return copy
 
 
-# Fields whose edit nothing but a signature shows, once the digest was made anew: what the figures themselves do not contradict.
+# Fields whose edit only a signature detects once the digest is recomputed: the other figures do not contradict them.
 ONLY_SIGNED = {"arithmetic", "device", "driver", "build", "draws", "environment", "seeds", "obligations.nonzero", "obligations.worst",
                "obligations.typical", "obligations.reason"}
 
@@ -576,16 +579,34 @@ def evidence():
     places = [r["locations"][0]["physicalLocation"] for r in json.loads((folder / "refused/assay.sarif").read_text())["runs"][0]["results"]]
     check(any(p["artifactLocation"]["uri"] == "ci/evidence/cuda.jsonl" and p["region"] == {"startLine": 1} for p in places), f"SARIF places it: {places}")
     undo()
-    # A change of its sources makes it stale, and is told apart from one of the engine.
+    # A change of the kernel's sources makes evidence stale, and is distinguished from a change of the engine.
     for path, part in (("kernels/cuda/softmax.cu", "kernel"), ("reference/softmax.hpp", "reference"), ("falsify/engine/draw.cpp", "engine"),
-                       ("contracts/softmax.yaml", "contract"), ("falsify/softmax.cpp", "properties"), ("CMakePresets.json", "flags")):
+                       ("contracts/softmax.yaml", "contract"), ("falsify/properties/softmax.cpp", "properties"), ("CMakePresets.json", "flags")):
         edit(path)
         commit()
         put({**sealed({**good, "driver": "another"})})
         refused("stale evidence", part)
         git("reset", "-q", "--hard", "HEAD~1")
         git("clean", "-qfd")
-    # Campaigns here say nothing of a GPU: what a Vulkan kernel carries is asked for even where lavapipe could run it.
+    # A commit of the change may agree that what the base holds is stale: with a reason, and for lines that it leaves alone.
+    def agreeing(code, words, trailer, touch=lambda: None):
+        edit("kernels/cuda/softmax.cu")
+        touch()
+        git("add", "-A")
+        git("commit", "-qm", "change\n\n" + trailer)
+        done = gate(base="HEAD~1")
+        told = str([[e["reason"], e["warning"]] for e in done.json["evidence"]]) if done.json else done.stderr
+        check(done.returncode == code and words in told, f"{trailer}: {done.returncode}, {told}")
+        git("reset", "-q", "--hard", "HEAD~1")
+
+    agreeing(0, "as agreed: renewed with the next release", "Gate-agree: cuda: renewed with the next release")
+    agreeing(0, "as agreed: only a name", f"Gate-agree: {CUDA}: only a name")
+    agreeing(1, "is stale", "Gate-agree: vulkan: another back end")
+    agreeing(1, "is stale", "Gate-agree: cuda: an edited line", lambda: put(sealed({**good, "driver": "another"})))
+    agreeing(1, "no line", "Gate-agree: cuda: a line that is gone", lambda: file_of(CUDA).unlink())
+    agreeing(2, "gives no reason", "Gate-agree: cuda")
+    agreeing(2, "names no kernel", "Gate-agree: softmax/cuda: of what?")
+    # Campaigns here prove nothing about a GPU: Vulkan kernels need evidence even if lavapipe could run them.
     vulkan = "softmax/vulkan/rows"
     put(made_up(vulkan, ALL[vulkan]["hashes"]), vulkan)
     check(gate().returncode == 0, "right evidence of a Vulkan kernel: " + gate().stdout[:500])
@@ -601,7 +622,7 @@ def evidence():
 
 
 def interrupted():
-    """The gradient of attention takes far longer than its neighbour: the signal comes in between."""
+    """The gradient of attention takes far longer than `scale`: the signal arrives between the two."""
     if not PLAIN:
         return print("interrupted: left out, as only a plain Release build attests (attested sees to that)")
     out = folder / "interrupted"
@@ -617,11 +638,11 @@ def interrupted():
 
 
 def attested():
-    """What `assay attest` writes is what the gate reads; lavapipe stands in for the device."""
+    """The gate reads the output of `assay attest`; lavapipe replaces the device."""
     kernel, out = "softmax/vulkan/rows", folder / "attested"
     command = ("attest", "--kernel", kernel, "--root", root, "--cases", "100", "--quiet", "--out", out)
     done = run(*command)
-    if not PLAIN:  # its figures would be of other machine code
+    if not PLAIN:  # the evidence would describe other machine code
         check(done.returncode == 2 and "this build is" in done.stderr, f"a {build_type} build attests: {done.returncode}, {done.stderr}")
         return
     check(done.returncode == 0, f"attest: {done.returncode}, {done.stderr}")
@@ -632,7 +653,7 @@ def attested():
     put(file.read_text().rstrip("\n"), kernel)
     refused("what lavapipe attests", "made on the processor", kernel=kernel)
     undo()
-    # The lines of others stay, in order, and a kernel's own is replaced.
+    # Lines of other kernels stay in order, and the kernel's own line is replaced.
     others = [text_of(sealed({**recorded, "kernel": k, "op": k.split("/")[0]})) for k in ("scale/vulkan/a", "transpose/vulkan/b")]
     file.write_text("\n".join([others[0], text_of({**recorded, "made": "2020-01-01"}), others[1]]) + "\n")
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", folder / "attester"], check=True)
@@ -653,7 +674,7 @@ def attested():
 
 
 def ledger():
-    """Errors that evidence recorded before and records now."""
+    """Growth of errors between recorded and new evidence."""
     good = made_up(CUDA, ALL[CUDA]["hashes"])
 
     def growth(scale):
@@ -680,7 +701,7 @@ def ledger():
 
 
 def built_from():
-    """What a build or a test leaves in the checkout is not what the program is built from."""
+    """Files left in the checkout by a build or a test are not sources of the program."""
     def table():
         output = folder / "built_table.cpp"
         subprocess.run(["cmake", f"-DSOURCE={root}", f"-DOUTPUT={output}", "-DBUILD=test", "-P", root / "ci/cmake/BuiltFrom.cmake"], check=True)

@@ -1,5 +1,5 @@
-// Includes found in tokens: what is followed, what is left to the system, what is refused as unknown; and digests that
-// no path is in.
+// Includes found in tokens: those followed, those left to the system, and those rejected as unknown; and digests that
+// do not depend on paths.
 #include "falsify/gate/includes.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@ namespace {
 
 using Set = std::set<std::string>;
 
-/// Edges of kernels/cpu/a.cpp with this text, in a tree with some files.
+/// Returns the edges of kernels/cpu/a.cpp with this text, in a tree with some files.
 Edges edges_of(const std::string& text, std::map<std::string, std::string, std::less<>> others = {}) {
   Tree tree;
   tree.files = std::move(others);
@@ -93,7 +93,7 @@ TEST(Includes, OfWhatIsThereAreSeenInTheQuestion) {
   EXPECT_EQ(edges_of("#if __has_include(\"core/sum.hpp\")\n#endif\n").files, Set{"src/core/sum.hpp"});
 }
 
-/// Digest of kernels/cpu/a.cpp in a tree of these files.
+/// Returns the digest of kernels/cpu/a.cpp in a tree of these files.
 std::string digest(std::map<std::string, std::string, std::less<>> files,
                    const std::string& path = "kernels/cpu/a.cpp") {
   Tree tree;
@@ -177,14 +177,14 @@ TEST(Includes, OfHeadersLeadToTheirDefinitions) {
                 {"kernels/cpu/two_one.cpp", "#include \"kernels/cpu/one.hpp\"\n"},
                 {"kernels/cpu/user.cpp", "#include \"kernels/cpu/one.hpp\"\nconst KernelRegistration row{};\n"}};
   EXPECT_EQ(Includes(tree).of("kernels/cpu/one.hpp").files, (Set{"kernels/cpu/one.cpp", "kernels/cpu/two_one.cpp"}));
-  // A source whose header was moved away from it, or that was renamed.
-  tree.files = {{"falsify/tools.hpp", ""},
-                {"falsify/rows.cpp", "#include \"falsify/tools.hpp\"\n"},
-                {"falsify/scale.cpp", "#include \"falsify/tools.hpp\"\n"},
+  // A source that was separated from its header, or renamed.
+  tree.files = {{"falsify/properties/shared/tools.hpp", ""},
+                {"falsify/properties/shared/rows.cpp", "#include \"falsify/properties/shared/tools.hpp\"\n"},
+                {"falsify/properties/scale.cpp", "#include \"falsify/properties/shared/tools.hpp\"\n"},
                 {"contracts/scale.yaml", ""},
-                {"falsify/other.cpp", "#include \"falsify/other.hpp\"\n#include \"falsify/tools.hpp\"\n"},
-                {"falsify/other.hpp", ""}};
-  EXPECT_EQ(Includes(tree).of("falsify/tools.hpp").files, Set{"falsify/rows.cpp"});
+                {"falsify/properties/shared/other.cpp", "#include \"falsify/properties/shared/other.hpp\"\n#include \"falsify/properties/shared/tools.hpp\"\n"},
+                {"falsify/properties/shared/other.hpp", ""}};
+  EXPECT_EQ(Includes(tree).of("falsify/properties/shared/tools.hpp").files, Set{"falsify/properties/shared/rows.cpp"});
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SHA-256 against the examples of FIPS 180-4 and NIST's byte vectors.
-#include "falsify/gate/sha256.hpp"
+#include "system/sha256.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ TEST(Sha256, GivesThePublishedDigests) {
 }
 
 TEST(Sha256, EveryLengthOfTheLastBlockIsPadded) {
-  // Digest of the digests of 0, 1, ... 129 bytes 'a', by another implementation (Python's hashlib).
+  // Digest of the digests of 0, 1, ... 129 bytes 'a', computed by Python's hashlib.
   std::string all;
   for (std::size_t n = 0; n < 130; ++n) all += sha256(std::string(n, 'a'));
   EXPECT_EQ(sha256(all), "c665ed20ef30f158e90c7e921d8182bc0943c4b087a82f64a18d417bcdfadce7");

@@ -1,4 +1,4 @@
-// What a source says: space and comments are none of it, every token is.
+// Tokens of a source: all of its code, without space and comments.
 #include "falsify/gate/tokens.hpp"
 
 #include <gtest/gtest.h>
@@ -87,7 +87,7 @@ TEST(Code, AdjacentLiteralsAreOneValue) {
   EXPECT_EQ(at, 3U);
 }
 
-/// Lines of code as lists of tokens: directives have a line each.
+/// Lines of code as lists of tokens; a directive has a line of its own.
 struct Line {
   bool directive;
   Words tokens;
@@ -151,7 +151,7 @@ std::vector<Line> random_code(Random& random) {
     if (line.directive) line.tokens = {"#", random.of({"pragma", "if", "undef"})};
     for (std::size_t k = 1 + random.below(8); k > 0; --k) {
       const std::string& token = random.of(kTokens);
-      // A line of a directive is one line, and # begins none in the middle of another.
+      // A directive is one line, and a # in the middle of a line starts none.
       if ((line.directive && token.find('\n') != std::string::npos) || (!line.directive && token == "#")) continue;
       line.tokens.push_back(token);
     }
@@ -160,7 +160,7 @@ std::vector<Line> random_code(Random& random) {
   return lines;
 }
 
-/// The same tokens with any space and comments between them.
+/// Writes the same tokens with random space and comments in between.
 std::string written(const std::vector<Line>& lines, Random& random) {
   static const Words within = {" ", "\t", " /* a // b */ ", " /*\n*/ ", " \\\n ", "\v ", "  "};
   static const Words between = {"\n", " // why\n", "\r\n", " /* x */ ", "\n\n\t", " // \\\n more\n", " //* x\n"};

@@ -1,4 +1,4 @@
-// Every gradient of every contract, by every link; and the gradients that no contract composes from a call.
+// Every gradient of every contract, by every link; and the gradients that contracts do not compose from calls.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ std::string told(const GradientReport& report) {
   return text;
 }
 
-/// Extents that show every transposition, and those where a side is 1, or as near as the contract admits.
+/// Returns extents that expose every transposition, and extents with a side of 1, or the contract's minimum.
 std::vector<std::vector<Index>> dims_of(const OpDescriptor& op) {
   std::vector<std::vector<Index>> all;
   for (const auto& extents : {std::vector<Index>{3, 4, 5, 2, 4, 3}, {1, 6, 2, 3, 1, 2}, {5, 1, 3, 1, 1, 4}, {7, 9, 1, 4, 1, 1}}) {

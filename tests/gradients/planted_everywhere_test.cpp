@@ -1,5 +1,5 @@
-// Every backward reference with a fault planted in what it returns, for every gradient of every contract: zero, a flipped sign,
-// a factor of two, a missing term and a transposed gradient are each seen by the links that compare references.
+// Plants a fault in the results of every backward reference, for every gradient of every contract: the links that
+// compare references detect zero, a flipped sign, a factor of two, a missing term and a transposed gradient.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -16,13 +16,13 @@ enum class Fault { zero, sign, twice, missing_term, transposed };
 constexpr Fault kFaults[] = {Fault::zero, Fault::sign, Fault::twice, Fault::missing_term, Fault::transposed};
 constexpr std::string_view kNames[] = {"zero", "sign flipped", "factor 2", "missing term", "transposed"};
 
-/// What is planted, and where: references are plain functions, and have no other way to know.
+/// The planted fault and its place, in a global: references are plain functions without another channel.
 struct Plan {
   BackwardOracle right;
   Fault fault = Fault::zero;
-  std::size_t upstream = 0, gradient = 0;  ///< positions among the backward reference's tensors: of one upstream gradient, and of
-                                           ///< the input's
-  std::size_t term = 0;                    ///< element of the upstream gradient that is left out
+  std::size_t upstream = 0, gradient = 0;  ///< positions among the backward reference's tensors: of one upstream
+                                           ///< gradient, and of the input's
+  std::size_t term = 0;                    ///< omitted element of the upstream gradient
 };
 Plan plan;
 
@@ -54,12 +54,12 @@ void planted(std::span<const View<T>> tensors, std::span<const double> params) {
     if (plan.fault == Fault::zero) to = T(0);
     if (plan.fault == Fault::sign) to = -g[e];
     if (plan.fault == Fault::twice) to = g[e] + g[e];
-    // Element (i, j) is written where (j, i) of the transposed matrix lies; a vector is written backward.
+    // Exchange elements (i, j) and (j, i) of a matrix; reverse a vector.
     if (plan.fault == Fault::transposed) to = rows > 1 && columns > 1 ? g[e % rows * columns + e / rows] : g[size - 1 - e];
   }
 }
 
-/// The gradient with and without the fault differs by far more than roundings.
+/// Returns true if the fault changes the gradient by far more than roundings.
 bool changes_something(const GradientPoint& at, const Oracle& oracle) {
   const BackwardOracle wrong{&planted<double>, &planted<Bounded>, plan.right.bounded_dual};
   const auto before = at.gradient<double>(oracle.exact, plan.right.exact, at.x, at.w);
@@ -72,7 +72,7 @@ bool changes_something(const GradientPoint& at, const Oracle& oracle) {
   return difference > 1e-3 * size && size > 0;
 }
 
-/// Sets the plan for a fault at this point; false where it would change nothing.
+/// Sets the plan for a fault at this point; returns false if it would change nothing.
 bool plant(Fault fault, const GradientPoint& at, const Oracle& oracle) {
   plan.fault = fault;
   plan.gradient = at.inputs.size() + at.saved.size() + at.outputs.size();

@@ -1,4 +1,4 @@
-// Backward references with one fault each: link 1 must see every one, and say that it was link 1.
+// Backward references with one fault each: link 1 must detect and report every one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -71,7 +71,7 @@ void every_link_sees() {
 TEST(PlantedGradients, Right) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) EXPECT_TRUE(checked<Fault::none>(seed).holds());
 }
-/// da is [4, 4]: of every element, of one direction, at nine steps, and of every element by every kernel.
+/// da is [4, 4]: links compare every element, one direction, nine steps, or every element by every kernel.
 TEST(PlantedGradients, EveryLinkComparesAllThatItShould) {
   for (const LinkResult& l : checked<Fault::none>(1).links) switch (l.link) {
       case Link::dual:
@@ -89,10 +89,11 @@ TEST(PlantedGradients, Twice) { every_link_sees<Fault::twice>(); }
 TEST(PlantedGradients, MissingTerm) { every_link_sees<Fault::missing_term>(); }
 TEST(PlantedGradients, Transposed) { every_link_sees<Fault::transposed>(); }
 TEST(PlantedGradients, OneElementOffByOnePercent) { every_link_sees<Fault::one_element>(); }
-/// A factor of 1 + 2^-20 is a hundred million roundings of double.
+/// A factor of 1 + 2^-20 exceeds double's rounding a hundred million times.
 TEST(PlantedGradients, ScaledSlightly) { every_link_sees<Fault::scaled_slightly>(); }
 
-/// A factor of 1 + 2^-40 is thousands of roundings of double, and so seen by every link whose tolerance is made of roundings alone.
+/// A factor of 1 + 2^-40 exceeds double's rounding thousands of times: links whose tolerance consists of roundings
+/// detect it.
 TEST(PlantedGradients, ScaledByThousandsOfRoundings) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const GradientReport report = checked<Fault::scaled_by_roundings>(seed);
@@ -100,7 +101,7 @@ TEST(PlantedGradients, ScaledByThousandsOfRoundings) {
   }
 }
 
-/// A backward reference that claims no error of its own may still differ by the roundings of the forward one.
+/// A backward reference without an error of its own may still differ by the roundings of the forward reference.
 TEST(PlantedGradients, TheForwardReferenceMayRoundToo) {
   const BackwardOracle backward{&wrong_backward<double, Fault::none>,
                                 [](std::span<const View<Bounded>> t, std::span<const double> params) {
@@ -123,7 +124,7 @@ TEST(PlantedGradients, TheForwardReferenceMayRoundToo) {
   }
 }
 
-/// Differences are those of the double reference: where it alone is wrong, no bound of another hides that.
+/// Differences use the double reference: if only that is wrong, no other reference's bound hides it.
 TEST(PlantedGradients, DifferencesAreOfTheDoubleReference) {
   Oracle wrong = oracle("matmul");
   wrong.exact = [](std::span<const View<double>> t, std::span<const double>) {
@@ -143,7 +144,7 @@ TEST(PlantedGradients, NotANumber) {
   for (const Link link : {Link::dual, Link::complex_step, Link::adjoint, Link::finite_difference}) EXPECT_TRUE(sees(report, link));
 }
 
-/// A right reference and a wrong kernel: only link 3 speaks.
+/// A correct reference and a wrong kernel: only link 3 reports.
 TEST(PlantedGradients, WrongKernel) {
   const GradientCase c{&operation("matmul"), 0, {4, 4, 3}, {}, 5};
   GradientReport report = check_references(c, oracle("matmul"), backward_oracle("matmul"));

@@ -1,5 +1,5 @@
-// `assay import`: every value of a published contract is carried over or listed, what is carried is where it is said to
-// be, and the skeleton is no contract.
+// `assay import`: every value of a published contract is carried over or listed, carried values are at their stated
+// places, and the skeleton is no contract.
 #include "import/import.hpp"
 
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ std::vector<fs::path> published() {
   return files;
 }
 
-/// Key paths of all values, by a walk that knows nothing of the format.
+/// Collects the key paths of all values by a walk independent of the format.
 void paths(const YAML::Node& node, const std::string& path, std::vector<std::string>& found) {
   if (node.IsMap() && node.size() > 0) {
     for (const auto& entry : node)
@@ -45,7 +45,7 @@ void paths(const YAML::Node& node, const std::string& path, std::vector<std::str
   }
 }
 
-/// The scalar at "falsify[3].claim". Names of equations may hold dots and brackets.
+/// Returns the scalar at "falsify[3].claim". Names of equations may hold dots and brackets.
 std::string value_at(YAML::Node node, const std::string& path) {
   constexpr std::string_view kEquations = "equations.";
   if (path.starts_with(kEquations)) return node["equations"][path.substr(kEquations.size())].Scalar();
@@ -67,7 +67,7 @@ void expect_all_accounted(const std::string& text) {
     got.push_back(fate.clause.path());
     EXPECT_GT(fate.clause.at.line, 0);
     EXPECT_FALSE(fate.note.empty()) << got.back();
-    // Domains become tensors and dims, and an item of a list of equations its key.
+    // Domains become tensors and dims, and the id of a listed equation becomes its key.
     if (!fate.carried || fate.note == "tensors" ||
         (fate.clause.keys[0] == "equations" && fate.clause.keys.back() == "id"))
       continue;
@@ -78,7 +78,7 @@ void expect_all_accounted(const std::string& text) {
   EXPECT_EQ(got, expected) << text;
 }
 
-/// The loader's complaint about a skeleton.
+/// Returns the loader's error on a skeleton.
 std::string refusal(const Skeleton& skeleton) {
   const fs::path file = fs::path(testing::TempDir()) / (skeleton.op + ".yaml");
   std::ofstream(file) << skeleton.text();
@@ -102,7 +102,7 @@ TEST(Import, NoSkeletonIsAContract) {
   }
 }
 
-/// Whatever a key is renamed to, nothing under it is lost.
+/// Renaming a key loses nothing below it.
 TEST(Import, KeysThatNobodyKnowsLoseNothing) {
   for (const fs::path& file : published()) {
     std::istringstream lines(read(file));
@@ -127,7 +127,7 @@ TEST(Import, KeysThatNobodyKnowsLoseNothing) {
   }
 }
 
-/// A document of random shape, its keys mostly those that the format knows.
+/// A document of random shape, with mostly known keys.
 class RandomDocument {
  public:
   explicit RandomDocument(unsigned seed) : random_(seed) {}
@@ -189,8 +189,8 @@ TEST(Import, PartsOfADomainThatAreNotUnderstoodAreNamed) {
   EXPECT_EQ(declared.add("x in R^d, eps > 0, d >= 1, W ∈ ℝ^{d×f(d)}", false),
             (std::vector<std::string>{"eps > 0", "W ∈ ℝ^{d×f(d)}"}));
   EXPECT_EQ(declared.dims.at(0).min, "1");
-  EXPECT_EQ(declared.add("x in R^k", false).size(), 1u);  // of another shape than before
-  EXPECT_EQ(declared.add("d in R^3", false).size(), 1u);  // a dim already
+  EXPECT_EQ(declared.add("x in R^k", false).size(), 1u);  // another shape than before
+  EXPECT_EQ(declared.add("d in R^3", false).size(), 1u);  // already a dim
 }
 
 TEST(Import, PublishedNotationIsUnderstood) {

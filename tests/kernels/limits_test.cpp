@@ -1,4 +1,4 @@
-// Every kernel at the end of every dim that its contract has: one call each, all other dims as small as they get.
+// Runs every kernel at the end of each dim of its contract: one call each, with all other dims minimal.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace assay::falsify {
 namespace {
 
-/// Elements of all tensors, beyond which a call takes more memory than a test should: flat vectors of 2^31 - 1.
+/// Limit on the elements of all tensors: flat vectors of 2^31 - 1 would take too much memory for a test.
 constexpr double kMost = 1 << 28;
 
 Case at_limit(const OpDescriptor& op, std::size_t dim) {
@@ -26,7 +26,7 @@ Case at_limit(const OpDescriptor& op, std::size_t dim) {
   return c;
 }
 
-/// Sums of tensor cores in software: 2^20 terms take minutes.
+/// Returns true for sums of tensor cores in software: 2^20 terms take minutes.
 bool too_long(const Kernel& kernel, const OpDescriptor& op, const Case& c, std::size_t dim) {
   if (kernel.backend != Backend::cuda_host || kernel.arithmetic.inputs == Format::f32) return false;
   std::vector<Index> other = c.dims;
@@ -50,7 +50,8 @@ TEST_P(Limits, AreComputedOrRefused) {
     if (elements > kMost || too_long(kernel, op, c, d)) continue;
     const Outcome outcome = try_obligation(&builtin::differential, op, kernel, c, worker, Explain::no);
     const bool taken = outcome.kind == Outcome::Kind::passed && outcome.elements > 0;
-    const bool refused = outcome.kind == Outcome::Kind::refused && kernel.backend != Backend::cpu;  // whose extents are what Index holds
+    // CPU kernels must take every extent that Index holds.
+    const bool refused = outcome.kind == Outcome::Kind::refused && kernel.backend != Backend::cpu;
     EXPECT_TRUE(taken || refused) << op.dims[d].name << " = " << c.dims[d] << ": " << (outcome.finding ? outcome.finding->message : outcome.reason);
     if (refused) std::cout << kernel.id << " at " << op.dims[d].name << " = " << c.dims[d] << ": " << outcome.reason << "\n";
   }

@@ -1,5 +1,4 @@
-// Each obligation x kernel is a test: `matmul/cpu/naive.FALSIFY-MM-002`. Filters, sharding and XML of
-// GoogleTest apply.
+// Each obligation x kernel is a test: `matmul/cpu/naive.FALSIFY-MM-002`. Filters, sharding and XML of GoogleTest apply.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -18,25 +17,26 @@
 namespace assay::falsify {
 namespace {
 
-/// Of each obligation; ci/long and campaigns of ci/falsify have more. cuda-host takes a block's threads in turn, and lavapipe shares
-/// the processors.
+/// Returns the cases per obligation; ci/long and campaigns of ci/falsify use more. cuda-host runs a block's threads
+/// sequentially, and lavapipe shares the processors.
 int cases_for(Backend backend) {
   if (const char* const cases = std::getenv("ASSAY_OBLIGATION_CASES")) return std::max(1, std::atoi(cases));
   return backend == Backend::cuda_host ? 2 : backend == Backend::vulkan ? 5 : 10;
 }
 
-/// Few cases may need more to compare values that are not zero: of ten cases three may be wide tables that hold little else.
+/// Runs a campaign. Few cases may lack nonzero values, since three of ten may be wide tables of mostly zeros: more
+/// follow then.
 KernelResult campaign(const Kernel& kernel, std::string only) {
   CampaignOptions options;
   options.cases = cases_for(kernel.backend);
   options.only = std::move(only);
-  options.limit = std::chrono::minutes(2);  // a busy machine is no hang, nor is a sanitizer
+  options.limit = std::chrono::minutes(2);  // long enough for a busy machine and for sanitizers
   const bool few = kSanitized || kernel.backend != Backend::cpu;
   return run_until_trusted(kernel, options, (few ? 8 : 2) * options.cases);
 }
 
-/// Of one obligation. Where all of the kernel's tests are run, one campaign answers for them: workers and pipelines are started
-/// once. Otherwise each test has its own.
+/// Returns the result of one obligation. If all of the kernel's tests run, one campaign serves them all, so that
+/// workers and pipelines start once; otherwise each test runs its own.
 ObligationResult result_of(const Kernel& kernel, const ObligationInfo& info) {
   const testing::TestSuite& suite = *testing::UnitTest::GetInstance()->current_test_suite();
   if (suite.test_to_run_count() != suite.total_test_count()) return campaign(kernel, std::string(info.id)).obligations.front();
@@ -81,8 +81,8 @@ void register_all() {
   }
 }
 
-/// A dash in a filter begins the tests left out, and every obligation's id has some: a filter that is the whole name of a
-/// test, as ctest gives it, means that test.
+/// A dash in a filter starts the excluded tests, and every obligation's id contains dashes: a filter that equals the
+/// full name of a test, as ctest passes it, selects that test.
 void take_names_as_filters(std::span<char*> arguments) {
   constexpr std::string_view kFilter = "--gtest_filter=";
   for (char* argument : arguments) {

@@ -1,5 +1,5 @@
-// The vectorized CPU kernels on every instruction set that this processor has and Highway compiled them for but the best one, on
-// which all other tests run them.
+// The vectorized CPU kernels on every supported instruction set that Highway compiled, except the best one, on which
+// all other tests run them.
 #include <gtest/gtest.h>
 #include <hwy/highway.h>
 
@@ -15,7 +15,7 @@
 namespace assay::falsify {
 namespace {
 
-/// Makes `target` the one that kernels dispatch to, in this process and the workers it forks.
+/// Makes kernels dispatch to `target` in this process and the workers it forks.
 class OnTarget {
  public:
   explicit OnTarget(std::int64_t target) { choose(target); }
@@ -37,7 +37,7 @@ bool vectorized(const Kernel& kernel) {
 
 KernelResult campaign(const Kernel& kernel) {
   CampaignOptions options;
-  options.cases = kSanitized ? 3 : 11;  // 11: a turn of every strategy
+  options.cases = kSanitized ? 3 : 11;  // 11: one round of every strategy
   options.limit = std::chrono::minutes(2);
   return run_until_trusted(kernel, options, 4 * options.cases);
 }
@@ -55,7 +55,7 @@ class SimdTargets : public testing::TestWithParam<const Kernel*> {};
 
 TEST_P(SimdTargets, KernelIsRightOnEach) {
   const Kernel& kernel = *GetParam();
-  std::set<std::size_t> entries;  // of the dispatch table
+  std::set<std::size_t> entries;  // entries of the dispatch table
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
   const std::size_t best = hwy::GetChosenTarget().GetIndex();
   for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {

@@ -1,5 +1,5 @@
-// A parameter that nothing is sensitive to is a parameter that nobody tests: for each there must be a case, among those
-// that a campaign draws, in which a wrong value of it shows beyond the bounds.
+// Each parameter needs a witness: a case drawn by a campaign in which a wrong value of the parameter exceeds the
+// bounds. A parameter without a witness is untested.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace assay::falsify {
 namespace {
 
-/// Tensors as the reference in T sees them: inputs from the problem, room for outputs.
+/// Tensors for the reference in T: inputs from the problem, and space for outputs.
 template <class T>
 struct Evaluated {
   std::vector<std::vector<T>> values;
@@ -35,7 +35,7 @@ struct Evaluated {
   }
 };
 
-/// What a kernel that has the parameter wrong by a tenth (or by one, or chooses otherwise) would use.
+/// Returns wrong values of the parameter: off by a tenth, by one, or another choice.
 std::vector<double> wrong_values(const ParamInfo& info, double value) {
   std::vector<double> wrong;
   if (!info.choices.empty()) {
@@ -61,7 +61,7 @@ bool leaves_the_bounds(const OpDescriptor& op, const Problem& problem, const std
   return false;
 }
 
-/// The number of the first differential case that shows the parameter wrong, or -1.
+/// Returns the number of the first differential case that exposes a wrong parameter, or -1.
 int witness(const OpDescriptor& op, std::size_t param) {
   const auto all = obligations(op.name);
   const auto differential = std::ranges::find(all, "differential", [](const Obligation& o) { return o.info->by; });

@@ -1,5 +1,5 @@
-// A thousand steps of AdamW in float32 beside the same in fifty digits: the bound that Bounded carries from step to
-// step holds all the way, stays far below what the parameters move, and a wrong constant leaves it.
+// Compares a thousand steps of AdamW in float32 with fifty digits: the bound that Bounded carries from step to step
+// holds throughout, stays far below the movement of the parameters, and catches a wrong constant.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ namespace {
 using falsify::Random;
 
 constexpr int kSteps = 1000;
-/// Gradients of eight parameters, from the size of eps to 1; the last has none.
+/// Gradient scales of eight parameters, from the size of eps to 1; the last parameter has no gradient.
 constexpr double kScales[] = {1, 1, 1e-2, 1e-4, 1e-6, 1e-8, 1e-9, 0};
 constexpr double kStart[] = {1, 0, -0.5, 1e-3, 0, 1e-4, 0, 0.75};
 constexpr Index kCount = std::size(kScales);
@@ -48,7 +48,7 @@ struct Compared {
   double widest = 0;  ///< largest bound at the end, relative to how far its parameter moved
 };
 
-/// float32 with `used` constants against fifty digits and bounds with the right ones.
+/// Compares float32 under `used` constants with fifty digits and bounds under the correct constants.
 Compared compare(const Constants& used) {
   const Constants right;
   Trajectory<float> mirror;

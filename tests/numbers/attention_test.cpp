@@ -1,5 +1,5 @@
-// Attention: a case worked out in 50 digits, and its bounds: sound for every way in which correct kernels evaluate the
-// formula in float32, and sharp enough to see what is none of them.
+// Attention: a case worked out in 50 digits, and its bounds: sound for every correct float32 evaluation of the formula,
+// and sharp enough to reject incorrect ones.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace {
 using falsify::Random;
 using Values = std::vector<double>;
 
-/// Within 32 roundings of numbers up to 6: sums of at most twelve products of numbers up to 6.
+/// Expects agreement within 32 roundings of numbers up to 6, the error of sums of at most twelve such products.
 void expect(const Values& got, const Values& want) {
   ASSERT_EQ(got.size(), want.size());
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 32 * 6 * 0x1p-53) << "element " << i;
@@ -46,8 +46,8 @@ TEST(GoldenAttention, TwoHeadsTwoQueriesThreeKeys) {
   expect(dv, {1.9660768339268548, -0.091669975456789135, 0.039822916475048042, 2.288373689661805, -0.0058997504019027806, 0.80329628579498424});
 }
 
-// Scores beyond every float are -inf, or NaN where partial sums are both infinities, or the least float: 0 is no more right than
-// other outputs. Where there is no key, or a key of -inf, nothing overflows, and 0 it is.
+// Scores beyond float32 evaluate to -inf, to NaN if partial sums are both infinities, or to the least float: then 0 is
+// no more correct than other outputs. Without a key, or with a key of -inf, nothing overflows, and the output is 0.
 TEST(GoldenAttention, ScoresThatOverflowLeaveNothingCertain) {
   const auto outputs = [](const std::vector<float>& q, const std::vector<float>& k, float length) {
     std::vector<Bounded> qs, ks, vs(q.size(), Bounded::input(5)), y(q.size()), logsumexp(1), lengths{Bounded::input(length)}, starts{Bounded::input(0)};
@@ -70,8 +70,8 @@ TEST(GoldenAttention, ScoresThatOverflowLeaveNothingCertain) {
   }
 }
 
-// Products of up to an eighth of the largest float, and 4 times their magnitudes reach it: what roundings add, 4 2 2^-24, is beyond, wherever
-// the products cancel. Factors of 2^60 do not overflow when they are scaled.
+// Overflow is possible once 4 times the magnitudes of the products reaches the largest float, which products of an
+// eighth do: roundings add 4 2 2^-24 even though the products cancel. Factors of 2^60 do not overflow when scaled.
 TEST(GoldenAttention, ScaledTermsMayOverflowWhereTheirSumDoesNot) {
   const auto overflows = [](float x) {
     ScaledDot<Bounded> dot{Bounded(4.0)};
@@ -86,7 +86,7 @@ TEST(GoldenAttention, ScaledTermsMayOverflowWhereTheirSumDoesNot) {
   EXPECT_TRUE(overflows(2 * kEighth));
 }
 
-// As a factor of the format of the inputs: e, and a unit of what the number may be.
+// A factor in the inputs' format gets error e plus one unit of the largest possible value.
 TEST(AttentionBounds, AFactorIsRoundedFromWhereverItIs) {
   const ArithmeticScope narrow({.inputs = Format::bf16});
   const double unit = Roundings::current().input_unit;
@@ -98,13 +98,13 @@ TEST(AttentionBounds, AFactorIsRoundedFromWhereverItIs) {
   }
 }
 
-// The largest double is a number like every other.
+// The largest double is treated like every other number.
 TEST(AttentionBounds, AWeightOfTheLargestScoreIsAsUncertainAsThatOfTheNext) {
   const Bounded largest(DBL_MAX, 0, 0, true), next(std::nextafter(DBL_MAX, 0), 0, 0, true);
   EXPECT_EQ(attention_weight(largest, largest, 2).error, attention_weight(next, next, 2).error);
 }
 
-// Factors may be scaled before they are multiplied: 1e30 overflows then, though all partial sums of scores are floats.
+// Factors may be scaled before they are multiplied: 1e30 then overflows although all partial sums of scores are floats.
 TEST(GoldenAttention, ScaledFactorsMayOverflowWhereScoresDoNot) {
   for (const float scale : {1.0F, 1e20F}) {
     ScaledDot<Bounded> dot{Bounded(scale)};
@@ -116,7 +116,7 @@ TEST(GoldenAttention, ScaledFactorsMayOverflowWhereScoresDoNot) {
 }
 
 TEST(GoldenAttention, TheLogarithmOfASumInheritsWhatIsLikelyOfIt) {
-  const Bounded sum{8, 4e-3, 2e-3, false}, shift{3, 0, 0, false};  // far more than the roundings beside it
+  const Bounded sum{8, 4e-3, 2e-3, false}, shift{3, 0, 0, false};  // errors far above the roundings of the logarithm
   EXPECT_GE(log_of_sum(shift, sum).error, 4e-3 / 8);
   EXPECT_GE(log_of_sum(shift, sum).statistical, 2e-3 / 8);
   EXPECT_LT(log_of_sum(shift, sum).statistical, log_of_sum(shift, sum).error);
@@ -154,7 +154,7 @@ Arithmetic arithmetic_of(Way way) {
   return arithmetic;
 }
 
-/// In plain float32. With base_2 the scale and log2(e) are one constant, and the difference is fused.
+/// Evaluates in plain float32. With base_2, scale and log2(e) form one constant, and the difference is fused.
 Result evaluate(const Row& row, Way way) {
   const bool base_2 = way == Way::base_2 || way == Way::online_base_2;
   const float constant = base_2 ? row.scale * 1.44269504F : row.scale;
@@ -209,7 +209,7 @@ Want bounded(const Row& row, Way way) {
     for (float e : x) of.push_back(way == Way::bf16_weights ? Bounded(e, 0, 0, false) : Bounded::input(e));
     return of;
   };
-  // Every element of the head's column but the first is left out: y has one column.
+  // Only the first column of the head's values is set: y has one column.
   const std::vector<Bounded> q = inputs(row.q), k = inputs(row.k), v = inputs(row.v);
   std::vector<Bounded> values(k.size(), Bounded(0)), y(q.size());
   for (Index j = 0; j < row.n; ++j) values[static_cast<std::size_t>(j * row.d)] = v[static_cast<std::size_t>(j)];
@@ -243,7 +243,7 @@ TEST(AttentionBounds, HoldForEveryCorrectEvaluation) {
   }
 }
 
-/// An offset of all values costs the roundings of sums alone.
+/// A common offset of all values adds only the roundings of sums.
 TEST(AttentionBounds, ErrorsThatWeightsShareCancel) {
   const std::vector<Bounded> weights{Bounded(1, 0.01, 0.01, false), Bounded(0.5, 0.01, 0.01, false)};
   const WeightedMean<Bounded> mean({weights.data(), Shape{2}}, Bounded(0.0));
@@ -262,7 +262,7 @@ TEST(AttentionBounds, WeightsInLessPrecisionThanDeclaredAreSeen) {
   EXPECT_GT(seen, 100);
 }
 
-/// A value that its format holds is rounded by no kernel.
+/// Kernels leave a value that its format represents unrounded.
 TEST(AttentionBounds, InputsThatTheFormatHoldsAreExact) {
   const Arithmetic arithmetic{.inputs = Format::bf16};
   const ArithmeticScope scope(arithmetic);
@@ -271,7 +271,7 @@ TEST(AttentionBounds, InputsThatTheFormatHoldsAreExact) {
   EXPECT_GT(factor(Bounded(1.5, 0, 0, false)).error, 0) << "a computed factor need not be one of them";
 }
 
-/// Queries that are scaled first overflow by themselves; the largest float does not.
+/// Scaling a query first may overflow; the largest float itself does not.
 TEST(AttentionBounds, AScaledQueryMayReachTheLargestFloat) {
   const auto overflows = [](double scale, float q) {
     ScaledDot<Bounded> dot{Bounded(scale)};

@@ -20,7 +20,7 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr float kMax = std::numeric_limits<float>::max();
 
-/// C = A · B in float, in any of the layouts that callers pass.
+/// C = A · B in float, in any layout that callers pass.
 struct Product {
   Index m, k, n;
   Vector a, b, c;
@@ -132,7 +132,7 @@ TEST(Freivalds, SeesFaults) {
   for (const Fault& fault : faults) {
     Product p = correct;
     fault.plant(p);
-    if (p.a.empty()) {  // dropped k: multiply the shorter factors, certify the whole ones
+    if (p.a.empty()) {  // dropped k: multiply the shorter factors, certify the full ones
       for (Index i = 0; i < p.m; ++i)
         for (Index j = 0; j < p.n; ++j)
           p.at(i, j) -=
@@ -158,7 +158,7 @@ TEST(Freivalds, ClassesOfNonfiniteElements) {
     EXPECT_TRUE(p.certified().holds) << p.certified().values;
     for (std::size_t i = 0; i < p.c.size(); ++i) {
       Product wrong = p;
-      wrong.c[i] = std::isfinite(p.c[i]) ? kNaN : 1.0f;  // a NaN too many, or one swallowed
+      wrong.c[i] = std::isfinite(p.c[i]) ? kNaN : 1.0f;  // an extra NaN, or a swallowed one
       EXPECT_FALSE(wrong.certified().holds) << "element " << i;
       if (!std::isinf(p.c[i])) continue;
       wrong.c[i] = -p.c[i];
@@ -167,7 +167,8 @@ TEST(Freivalds, ClassesOfNonfiniteElements) {
   }
 }
 
-/// A product all of whose sums are infinite: their classes are looked at for as long as 64 readings of the operands take.
+/// All sums of this product are infinite: classes are checked as long as that costs at most 64 readings of the
+/// operands.
 TEST(Freivalds, ClassesAreCheckedWhileThatIsCheap) {
   const Index n = 400;
   const Vector a(static_cast<std::size_t>(n * n), kInf), b(a.size(), 1);
@@ -180,7 +181,7 @@ TEST(Freivalds, ClassesAreCheckedWhileThatIsCheap) {
   EXPECT_TRUE(holds()) << "64 (3 n^2) < n^3";
 }
 
-/// An error in a finite element beside non-finite ones is still seen.
+/// An error in a finite element next to non-finite ones is still found.
 TEST(Freivalds, FiniteElementsBesideNonfiniteOnes) {
   Random random(13);
   Product p(8, 8, 8, Distribution::gaussian, random);
@@ -206,7 +207,7 @@ TEST(Freivalds, OverflowIsAcceptedOnlyWhereItIsPossible) {
   EXPECT_FALSE(check({kInf, -kMax}, {1.0f, 2.0f}, 5.0f));
 }
 
-/// The largest input overflows nothing by itself: an infinite product of it with a half is wrong.
+/// The largest input alone causes no overflow: its product with a half must not be infinite.
 TEST(Freivalds, TheLargestInputIsNoOverflow) {
   const float half[] = {0.5F}, largest[] = {kMax};
   for (const bool left : {false, true}) {
@@ -217,7 +218,7 @@ TEST(Freivalds, TheLargestInputIsNoOverflow) {
   }
 }
 
-/// Nor does it beside an infinity, whose class is certain then; what is larger as an input is none.
+/// Next to an infinity the largest input leaves the class certain, unless input rounding makes it infinite.
 TEST(Freivalds, TheLargestInputLeavesTheClassOfAnInfinityCertain) {
   const float a[] = {kInf, kMax}, b[] = {1, 0x1p-20F};
   const auto holds = [&](float c) { return freivalds({a, {1, 2}}, {b, {2, 1}}, {&c, {1, 1}}).holds; };
@@ -231,14 +232,14 @@ TEST(Freivalds, TheLargestInputLeavesTheClassOfAnInfinityCertain) {
 TEST(Freivalds, SignsAreOthersInEveryCall) {
   Random random(15);
   Product p(4, 8, 10, Distribution::gaussian, random);
-  p.at(3, 4) += 100, p.at(3, 5) -= 100;  // equal signs hide it
+  p.at(3, 4) += 100, p.at(3, 5) -= 100;  // equal signs of the two columns cancel it
   int seen = 0;
   for (int call = 0; call < 60; ++call) seen += !p.certified().holds;
   EXPECT_GT(seen, 0);
   EXPECT_LT(seen, 60);
 }
 
-/// Faults of two columns that cancel under equal signs, or under opposite ones, are seen sooner or later, wherever the columns stand.
+/// Faults in two columns that cancel under equal or opposite signs are found eventually, for any pair of columns.
 TEST(Freivalds, NoTwoColumnsShareTheirSigns) {
   const Index n = 131;
   const float one[] = {1};
@@ -253,7 +254,7 @@ TEST(Freivalds, NoTwoColumnsShareTheirSigns) {
     }
 }
 
-/// Infinity times a subnormal number is NaN on a machine that flushes it, and infinite on every other.
+/// Infinity times a subnormal number is NaN on a machine that flushes the number, and infinite on every other.
 TEST(Freivalds, FlushedFactorsOfInfinityMayGiveNaN) {
   const float a[] = {kInf, 1, 1, 1}, b[] = {1, 0x1p-130F, 1, 1}, c[] = {kInf, kNaN, 2, 1};
   const auto holds = [&] { return freivalds({a, {2, 2}}, {b, {2, 2}}, {c, {2, 2}}).holds; };
@@ -262,7 +263,7 @@ TEST(Freivalds, FlushedFactorsOfInfinityMayGiveNaN) {
   EXPECT_TRUE(holds());
 }
 
-/// Of no terms the sum is 0, without any rounding: the row that is wrong is the one that is named.
+/// An empty sum is 0 without rounding: the certificate names the wrong row.
 TEST(Freivalds, ARowOfNoTermsIsZeroBesideOneThatIsNot) {
   const float c[] = {0, kNaN};
   const Certified result = freivalds({nullptr, {2, 0}}, {nullptr, {0, 1}}, {c, {2, 1}});
@@ -285,7 +286,7 @@ TEST(FreivaldsExact, SeesAnySingleUnit) {
     EXPECT_FALSE(exact().holds);
     p.c[i] -= 1;
   }
-  // Faults that cancel under random signs half of the time.
+  // Faults that random signs cancel half of the time.
   p.at(3, 4) += 1, p.at(3, 5) -= 1;
   EXPECT_FALSE(exact().holds);
   p.at(3, 4) -= 1, p.at(3, 5) += 1;
@@ -297,7 +298,7 @@ TEST(FreivaldsExact, SeesAnySingleUnit) {
   }
   Product zeros(3, 4, 5, Distribution::gaussian, random);
   for (Vector* v : {&zeros.a, &zeros.b, &zeros.c}) v->assign(v->size(), 0.0f);
-  zeros.at(1, 1) = 0.5f;  // where no term is missing in the sum
+  zeros.at(1, 1) = 0.5f;  // the sum has no missing term
   EXPECT_FALSE(freivalds_exact(zeros.view(zeros.a, 3, 4), zeros.view(zeros.b, 4, 5), zeros.view(zeros.c, 3, 5)).holds);
   const Vector bt = transposed(p.b, p.k, p.n);
   EXPECT_TRUE(freivalds_exact(p.view(p.a, p.m, p.k), p.view(bt, p.n, p.k).transposed(), p.view(p.c, p.m, p.n)).holds);

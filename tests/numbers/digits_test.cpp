@@ -1,4 +1,4 @@
-// The audit of the oracle: double against fifty digits. What double adds to a bound covers its distance.
+// Audit of the oracle: compares double with fifty digits. The bound's allowance for double covers the difference.
 #include "core/digits.hpp"
 
 #include <fmt/format.h>

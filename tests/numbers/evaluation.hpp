@@ -1,4 +1,4 @@
-// Correct ways to evaluate a dot product in float32, and in the reduced arithmetics that kernels may declare.
+// Correct evaluations of a dot product in float32, and in the reduced arithmetics that kernels may declare.
 #pragma once
 
 #include <cblas.h>
@@ -46,7 +46,7 @@ inline float pairwise(const float* x, const float* y, Index n) {
   if (n == 1) return x[0] * y[0];
   return pairwise(x, y, n / 2) + pairwise(x + n / 2, y + n / 2, n - n / 2);
 }
-/// Sixteen lanes, as a vector unit sums, then the lanes from first to last.
+/// Sums in sixteen lanes, as a vector unit does, then adds the lanes from first to last.
 template <bool fuse>
 float lanes(const float* x, const float* y, Index n) {
   float lane[16] = {};
@@ -58,7 +58,7 @@ float lanes(const float* x, const float* y, Index n) {
   for (float part : lane) sum += part;
   return sum;
 }
-/// Tiles of 32 in K, each summed on its own, then added to the total.
+/// Sums tiles of 32 in K separately, then adds each to the total.
 inline float blocked(const float* x, const float* y, Index n) {
   float sum = 0;
   for (Index p = 0; p < n; p += 32) sum += sequential(x + p, y + p, std::min<Index>(32, n - p));
@@ -79,7 +79,7 @@ inline constexpr Evaluation kEvaluations[] = {
 
 // ---- reduced arithmetic -----------------------------------------------------------------------------------
 
-/// x rounded to `bits` significant bits (24 or fewer), to nearest even or toward zero.
+/// Rounds x to `bits` significant bits (24 or fewer), to nearest even or toward zero.
 inline float round_bits(float x, int bits, Rounding rounding) {
   if (!std::isfinite(x)) return x;
   auto word = std::bit_cast<std::uint32_t>(x);
@@ -100,7 +100,7 @@ float narrow_accumulator(const float* x, const float* y, Index n) {
   for (Index p = 0; p < n; ++p) sum = round_bits(sum + x[p] * y[p], bits, Rounding::nearest);
   return sum;
 }
-/// The processor's own rounding toward zero.
+/// Uses the processor's own rounding toward zero.
 inline float toward_zero(const float* x, const float* y, Index n) {
   const int before = std::fegetround();
   std::fesetround(FE_TOWARDZERO);
@@ -109,7 +109,7 @@ inline float toward_zero(const float* x, const float* y, Index n) {
   std::fesetround(before);
   return sum;
 }
-/// The processor's own flushing of subnormal operands and results.
+/// Uses the processor's own flushing of subnormal operands and results.
 inline float flushing(const float* x, const float* y, Index n) {
   const unsigned before = _mm_getcsr();
   _MM_SET_FLUSH_ZERO_MODE(_MM_FLUSH_ZERO_ON);
@@ -119,7 +119,7 @@ inline float flushing(const float* x, const float* y, Index n) {
   _mm_setcsr(before);
   return sum;
 }
-/// A tensor core: b products and the accumulator aligned to the largest exponent, truncated to 24 bits, summed.
+/// A tensor core: aligns b products and the accumulator to the largest exponent, truncates them to 24 bits, and sums.
 template <int b>
 float block_fused(const float* x, const float* y, Index n) {
   float sum = 0;
@@ -140,7 +140,8 @@ float block_fused(const float* x, const float* y, Index n) {
   return sum;
 }
 
-/// Three products of TF32 for each: upper and lower 11 bits, truncated; the product of the lower ones is left out.
+/// Three products of TF32 for each float32 product: upper and lower 11 bits, truncated; the product of the lower parts
+/// is omitted.
 inline float three_products(const float* x, const float* y, Index n) {
   const auto upper = [](float v) { return round_bits(v, 11, Rounding::toward_zero); };
   std::vector<float> a, b;

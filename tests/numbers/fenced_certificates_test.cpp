@@ -1,5 +1,5 @@
-// Certificates read the tensors that they judge and memory of their own, and nothing else: whatever is allocated stands right
-// before, then right behind, memory that nobody may touch.
+// Certificates read only the tensors that they judge and memory of their own: every allocation is placed directly
+// before, then directly after, inaccessible memory.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -22,12 +22,12 @@ namespace {
 enum class Fence { none, behind, before };
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-void fence_allocations(Fence) {}  // the sanitizer has fences of its own, or its own allocator
+void fence_allocations(Fence) {}  // the sanitizer has its own guards or its own allocator
 #else
 
 std::atomic<Fence> fence{Fence::none};
 
-/// Pages of which each allocation takes some, and leaves one behind them that nobody may touch.
+/// A range of pages; each allocation takes some and leaves an inaccessible page after them.
 class Pages {
  public:
   bool hold(const void* p) const { return p >= begin_ && p < begin_ + kBytes; }
@@ -49,7 +49,7 @@ class Pages {
   std::atomic<std::size_t> used_{kPage};
 };
 
-/// Made by the process that fences its allocations, before the first.
+/// Created by the process with guarded allocations, before the first allocation.
 Pages* pages = nullptr;
 
 void fence_allocations(Fence at) {
@@ -62,7 +62,8 @@ void fence_allocations(Fence at) {
 }  // namespace assay::numbers::fenced_certificates_test
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// What every `new` of this program comes to. A type's size is a multiple of its alignment, so that the end of a page aligns it.
+// All `new` expressions of this program end here. A type's size is a multiple of its alignment, so that an allocation
+// at a page's end is aligned.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   using namespace assay::numbers::fenced_certificates_test;
   void* const p = fence == Fence::none ? std::malloc(std::max<std::size_t>(size, 1)) : pages->take(size, fence);
@@ -71,7 +72,7 @@ void fence_allocations(Fence at) {
 }
 [[gnu::noinline]] void operator delete(void* p) noexcept {
   using namespace assay::numbers::fenced_certificates_test;
-  if (pages == nullptr || !pages->hold(p)) std::free(p);  // a fenced one stays until the process ends
+  if (pages == nullptr || !pages->hold(p)) std::free(p);  // guarded memory of unknown size stays allocated
 }
 [[gnu::noinline]] void operator delete(void* p, std::size_t size) noexcept {
   using namespace assay::numbers::fenced_certificates_test;
@@ -88,7 +89,7 @@ using namespace falsify::recorded;
 
 enum class Results { right, not_finite };
 
-/// What the reference gives, in tensors that are allocated one by one, before the operation's postconditions.
+/// Runs the reference on separately allocated tensors, then the operation's postconditions.
 void certify(const OpDescriptor& op, const Drawn& d, Results results) {
   contract::set_level(contract::Level::full);
   Kernel kernel = reference_kernel(op, "fenced", nullptr);

@@ -1,5 +1,5 @@
-// References read and write their tensors and nothing else: each tensor stands right before, then right behind, memory
-// that nobody may touch.
+// References read and write only their tensors: each tensor is placed directly before, then directly after,
+// inaccessible memory.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ using namespace falsify;
 
 enum class Fence { behind, before };
 
-/// `size` elements at one end of pages of their own.
+/// `size` elements at one end of their own pages.
 template <class T>
 class Fenced {
  public:
@@ -95,8 +95,8 @@ TEST_P(FencedReferences, TouchTheirTensorsOnly) {
   }
 }
 
-/// The gradients that a backward reference gives at a point; nothing is there of the one that is not wanted, or of any
-/// where it is -1.
+/// Returns the gradients of a backward reference at a point, with a null tensor for gradient `not_wanted`, or for all
+/// if it is -1.
 Values<double> fenced_gradients(const GradientPoint& point, const Values<double>& results, int not_wanted,
                                 Fence fence) {
   const OpDescriptor& op = *point.c.op;

@@ -1,4 +1,4 @@
-// Correct ways to evaluate the functions and forms of Bounded in float32 (glibc), beside the bound of each.
+// Correct float32 evaluations (glibc) of the functions and forms of Bounded, each with its bound.
 #pragma once
 
 #include <pmmintrin.h>
@@ -19,7 +19,7 @@ namespace assay::numbers {
 using falsify::derive;
 using falsify::Random;
 
-/// What float32 code computed, beside what Bounded says of it.
+/// A float32 result, and its bound by Bounded.
 struct Number {
   float got = 0;
   Bounded want;
@@ -27,7 +27,7 @@ struct Number {
 
 inline Number exact(float x) { return {x, Bounded::input(x)}; }
 
-/// A float of any magnitude, subnormals, zeros and infinities among them.
+/// Returns a float of any magnitude, including subnormals, zeros and infinities.
 inline float any_float(Random& random) {
   static constexpr float kSpecial[] = {0.0F,     -0.0F,  FLT_MIN,  -FLT_MIN,  0x1p-149F, FLT_MAX,
                                        -FLT_MAX, 88.72F, 88.73F,   -87.33F,   -103.9F,   -104.1F,
@@ -40,8 +40,8 @@ inline float any_float(Random& random) {
   return static_cast<float>(std::ldexp(significand, static_cast<int>(random.between(-150, 127))));
 }
 
-/// An argument: an input as it is, or a sum, a difference that cancels, or a product, with the error of that,
-/// some of them beyond the largest float on the way.
+/// Returns an argument: an exact input, or a sum, a cancelling difference or a product with its error; some overflow
+/// float32 on the way.
 inline Number argument(Random& random) {
   const float a = any_float(random), b = any_float(random);
   switch (random.below(8)) {
@@ -55,13 +55,13 @@ inline Number argument(Random& random) {
     }
     case 2:
       return {a * b, Bounded::input(a) * Bounded::input(b)};
-    case 3: {  // overflows, and is scaled back
+    case 3: {  // overflows before it is scaled back
       const auto c = static_cast<float>(std::ldexp(random.gaussian(), -static_cast<int>(random.between(60, 140))));
       const auto large = std::ldexp(1.0F, static_cast<int>(random.between(60, 120)));
       const Bounded product = Bounded::input(large) * Bounded::input(large);
       return {(large * large) * c, product * Bounded::input(c)};
     }
-    case 4: {  // zero but for a rounding
+    case 4: {  // zero except for a rounding
       const Bounded product = Bounded::input(a) * Bounded::input(b);
       return {std::fma(a, b, -(a * b)), product - product};
     }
@@ -70,7 +70,7 @@ inline Number argument(Random& random) {
   }
 }
 
-/// One function of one argument, with every way to compute it.
+/// One function of one argument, with all ways to compute it.
 struct Unary {
   std::string_view name;
   Bounded (*bound)(const Bounded&);
@@ -107,7 +107,7 @@ inline const std::vector<Unary>& unary_functions() {
   return table;
 }
 
-/// Two or three arguments: the forms.
+/// A form of two or three arguments.
 struct Form {
   std::string_view name;
   Bounded (*bound)(const Bounded&, const Bounded&, const Bounded&);
@@ -134,8 +134,8 @@ inline const std::vector<Form>& forms() {
   return table;
 }
 
-/// One term of an online softmax: exp(x - m) at the maximum m so far, rescaled by exp(old - new) at the end of each
-/// tile in which the maximum rises. Before anything finite came, every term is 0.
+/// Returns one term of an online softmax: exp(x - m) at the running maximum m, rescaled by exp(old - new) at the end of
+/// each tile in which the maximum rises. Before the first finite score every term is 0.
 inline float online_term(const std::vector<float>& x, std::size_t which, std::size_t tile) {
   float m = -INFINITY, term = 0;
   for (std::size_t from = 0; from < x.size(); from += tile) {

@@ -1,5 +1,5 @@
 // The functions and forms of Bounded are sound: no correct evaluation exceeds its bound, over all magnitudes, with and
-// without an error that the argument brings along; and the search sees each term of a bound that is left out.
+// without an inherited error of the argument. The search also detects each omitted term of a bound.
 #include "functions.hpp"
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 namespace assay::numbers::functions_test {
 namespace {
 
-/// What a planted fault leaves out of a bound.
+/// The term that a planted fault omits from a bound.
 enum class Left { nothing, inherited, rounding, smallest };
 
 struct Found {
@@ -46,7 +46,7 @@ void record(Found& found, float got, const Bounded& want, double error, Floats..
   }
 }
 
-/// The bound with a term left out: the argument's error, the function's own, the unit of the smallest subnormals.
+/// Returns the bound without a term: the argument's error, the function's own, or the unit of the smallest subnormals.
 double left_out(Left left, const Bounded& full, const Bounded& of_exact_arguments, double smallest) {
   switch (left) {
     case Left::nothing:
@@ -89,7 +89,7 @@ Found search(const Form& f, Left left, int samples = 200'000) {
   return found;
 }
 
-/// Softmax terms of rows whose maximum rises often, with the values' own errors; 0 for two passes.
+/// Searches softmax terms of rows whose maximum rises often, with the values' own errors. Tile 0 means two passes.
 Found search_softmax(int tile, Left left, int samples = 20'000) {
   const Arithmetic arithmetic{.online_tile = tile};
   const ArithmeticScope scope(arithmetic);
@@ -117,7 +117,7 @@ Found search_softmax(int tile, Left left, int samples = 20'000) {
   return found;
 }
 
-/// Rescalings of the terms `values` +- `error`, in their order.
+/// Returns the rescalings of the terms `values` +- `error`, in order.
 std::vector<double> rescalings_of(const std::vector<double>& values, double error, int tile, FunctionLibrary functions = FunctionLibrary::cuda) {
   const Arithmetic arithmetic{.functions = functions, .online_tile = tile};
   const ArithmeticScope scope(arithmetic);
@@ -188,7 +188,7 @@ TEST(Functions, TheSearchSeesEachTermThatIsLeftOut) {
   EXPECT_GT(search_softmax(1, Left::rounding).worst, 1) << "the roundings of rescaling left out";
 }
 
-/// Each form has a way that another form's bound does not cover.
+/// Each form has an evaluation that another form's bound does not cover.
 TEST(Functions, TheSearchSeesAWayThatIsNotNamed) {
   Form reciprocal = forms()[0];
   reciprocal.ways = forms()[1].ways;
@@ -213,11 +213,11 @@ TEST(Rescalings, AreOnePerTileAndPerTermAboveAtMost) {
   EXPECT_EQ(rescalings_of(row, 0, 1), (Times{4, 0, 3, 0, 5, 2}));
   EXPECT_EQ(rescalings_of(row, 0, 2), (Times{3, 0, 3, 0, 3, 2}));
   EXPECT_EQ(rescalings_of(row, 0, 6), (Times{1, 0, 1, 0, 1, 1}));
-  // Those that errors may put above, others of the same value among them, and never itself.
+  // Count terms that errors may raise above this one, including terms of equal value, but never the term itself.
   EXPECT_EQ(rescalings_of(row, 0.1, 1), (Times{4, 1, 3, 1, 5, 2}));
   EXPECT_EQ(rescalings_of(row, 0.6, 1), (Times{4, 2, 3, 2, 5, 3}));
   EXPECT_EQ(rescalings_of({NAN, 1}, 0, 1), (Times{0, 0})) << "a row of NaN is NaN";
-  // Where exp(0) may be another number than 1 every tile counts.
+  // If exp(0) may differ from 1, every tile counts.
   EXPECT_EQ(rescalings_of(row, 0, 2, FunctionLibrary::vulkan), Times(6, 3));
 }
 

@@ -1,4 +1,4 @@
-// One case of each reference worked out by hand: 2 x 3 and 3 x 2 matrices that show every transposition.
+// One case of each reference worked out by hand, on 2 x 3 and 3 x 2 matrices that expose every transposition.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -101,7 +101,7 @@ TYPED_TEST(Golden, Transpose) {
   expect(dsrc, {1, 2, 3, 4, 5, 6});
 }
 
-/// Rows of 3 spaced by 4, copied to columns: what lies between stays.
+/// Rows of 3 spaced by 4, copied to columns: gaps stay unchanged.
 TYPED_TEST(Golden, TensorLayout) {
   using T = TypeParam;
   Tensor<T> src({2, 4}, {1, 2, 3, -1, 4, 5, 6, -1}), dst({6}), dsrc({2, 4});
@@ -113,7 +113,7 @@ TYPED_TEST(Golden, TensorLayout) {
   expect(dsrc, {1, 2, 3, 99, 4, 5, 6, 99});
 }
 
-/// A gradient that is not wanted, and sums of nothing.
+/// A null gradient, and empty sums.
 TYPED_TEST(Golden, NullGradientsAndEmptySums) {
   using T = TypeParam;
   Tensor<T> a({2, 0}), b({0, 2}), c({2, 2}), dc({2, 2}, {1, 2, 3, 4});

@@ -1,4 +1,5 @@
-// Certificates of linear layers, of their adapters and of decoding: right results hold whatever the order of evaluation, wrong ones fail.
+// Certificates of linear layers, their adapters and decoding: correct results hold in any order of evaluation, wrong
+// ones fail.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +23,7 @@ using contract::Certified;
 View<const float> matrix(const Vector& v, Index rows, Index columns) { return {v.data(), {rows, columns}}; }
 const float* row(const Vector& v, Index i, Index columns) { return v.data() + i * columns; }
 
-/// Where the scale of an adapter goes.
+/// The operand that the scale of an adapter multiplies.
 enum class Place { to_t, to_b, to_sum };
 constexpr Place kPlaces[] = {Place::to_t, Place::to_b, Place::to_sum};
 
@@ -139,7 +140,7 @@ TEST(AdapterCertificate, LeavesOutWhatOverflowsWithTheScaleAlone) {
   EXPECT_TRUE(layer.certified_adapter().holds);
 }
 
-/// y = x · Wᵀ for one row of x and W [2, 64], whose codes of the first row are `code`.
+/// Certifies y = x · Wᵀ for one row of x and W [2, 64], where the first row has the code `code`.
 Certified nf4_certified(float x, unsigned code, float scale, float y) {
   const Vector row(64, x);
   std::vector<std::uint8_t> codes(64, static_cast<std::uint8_t>(code << 4U | code));
@@ -155,12 +156,12 @@ TEST(Nf4Certificate, TakesScalesOfTermsAndOfSums) {
   EXPECT_FALSE(nf4_certified(1, kOne, 2, 129).holds);
   for (const float y : {kInf, kNan}) EXPECT_TRUE(nf4_certified(1, kZero, kInf, y).holds) << y;
   EXPECT_FALSE(nf4_certified(1, kOne, kNan, 1).holds);
-  // 64 times 2^123 is beyond the largest float, and times 2^-20 it is not.
+  // 64 times 2^123 overflows, and 64 times 2^123 times 2^-20 does not.
   EXPECT_TRUE(nf4_certified(0x1p123F, kOne, 0x1p-20F, kInf).holds);
   EXPECT_TRUE(nf4_certified(0x1p123F, kOne, 0x1p-20F, 0x1p109F).holds);
 }
 
-/// 2^127 + 2^127 - 2^127 - 2^127 times a scale of 2^-20: 0, or NaN where sums come before the scale.
+/// 2^127 + 2^127 - 2^127 - 2^127 times a scale of 2^-20: 0, or NaN if the sums precede the scale.
 TEST(Nf4Certificate, LeavesOutWhatOverflowsBeforeItIsScaled) {
   const Vector x{0x1p127F, 0x1p127F, -0x1p127F, -0x1p127F}, scale{0x1p-20F};
   const std::vector<std::uint8_t> codes(32, 0xff);
@@ -184,8 +185,8 @@ TEST(Nf4Certificate, SaysWhatItLeftOut) {
   EXPECT_EQ(check(wrong).values.find("without 1 rows and 0 columns in which correct kernels differ, "), 0U) << check(wrong).values;
 }
 
-/// A row that overflows when it is scaled before weights of 0 make nothing of it is left out, whichever row it is; so is one whose sum
-/// overflows before it is scaled. Others are not.
+/// Exactly the rows that may overflow are left out: a row that overflows when scaled before zero weights remove it, or
+/// whose sum overflows before scaling.
 TEST(Nf4Certificate, LeavesOutEveryRowThatOverflowsAndNoOther) {
   constexpr float kMax = std::numeric_limits<float>::max(), kNan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<std::uint8_t> zeros(32, 0x77), ones(32, 0xff);
@@ -229,7 +230,7 @@ TEST(DecodeCertificate, EveryElementOfANewRowIsInTheCache) {
     EXPECT_FALSE(holds()) << i;
     cache[i] -= 1;
   }
-  cache[3] = cache[21] = 7;  // of other rows
+  cache[3] = cache[21] = 7;  // other rows of the cache
   EXPECT_TRUE(holds());
 }
 
@@ -243,7 +244,7 @@ TEST(DecodeCertificate, KnowsWhatIsInTheCache) {
     d.y = {outside};
     EXPECT_FALSE(d.certified().holds) << outside;
   }
-  d.lengths = {2};  // the third value counts
+  d.lengths = {2};  // the third value takes part
   d.y = {100};
   EXPECT_TRUE(d.certified().holds);
   d.y = {std::numeric_limits<float>::quiet_NaN()};
@@ -256,8 +257,8 @@ TEST(DecodeCertificate, KnowsWhatIsInTheCache) {
   EXPECT_TRUE(d.certified().holds) << "scores that are not finite give what they give";
 }
 
-/// Three heads with keys of their own, of two elements, and one key of two places: what is not finite in other heads, or past the
-/// last key, makes no score of the middle head overflow.
+/// Three heads with keys of their own, of two elements, and one key in two places: non-finite values in other heads, or
+/// past the last key, must not make a score of the middle head overflow.
 TEST(DecodeCertificate, OverflowIsTheHeadsOwn) {
   constexpr float kInf = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<std::int32_t> lengths{0};

@@ -1,5 +1,5 @@
-// Losses and steps of training worked out by hand. The oracle's own error is a millionth of the bound it derives, so
-// that is what may stand between it and the closed form.
+// Losses and training steps worked out by hand. The oracle's own error is a millionth of the derived bound, so the
+// closed form must agree that closely.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -54,7 +54,7 @@ TEST(GoldenLosses, CrossEntropyOfEqualLogits) {
   }
 }
 
-/// softplus(0) = log 2 and sigmoid(0) = 1/2; a logit of 30 or -30 costs 30 and its own exp(-30) where it is wrong.
+/// softplus(0) = log 2 and sigmoid(0) = 1/2; a wrong logit of 30 or -30 costs 30 + log(1 + exp(-30)).
 TEST(GoldenLosses, BinaryCrossEntropyOfZeroAndOfCertainty) {
   Tensor logits({1, 4}, {0, 0, 30, -30}), targets({1, 4}, {0.25F, 1, 0, 1}), weight({4}, {2, 3, 1, 5}), loss({1});
   reference::bce_with_logits<Bounded>(logits, targets, weight, loss);
@@ -66,7 +66,7 @@ TEST(GoldenLosses, BinaryCrossEntropyOfZeroAndOfCertainty) {
   expect(dlogits, {2 * (0.75 - 0.25 * 2) / 2, -3.0, 2 * near, -10 * near});
 }
 
-/// From zeros the first step moves by lr g / (|g| + eps), in the constants that are rounded to float32 before.
+/// From zero moments the first step is lr g / (|g| + eps), with constants rounded to float32 first.
 TEST(GoldenLosses, FirstStepOfAdamw) {
   const double lr = 0x1p-10, decay = 1 - 0x1p-10 * 0x1p-6, eps = 0x1p-20;
   Tensor p({3}, {1, -2, 0}), m({3}, {0, 0, 0}), v({3}, {0, 0, 0}), g({3}, {4, -0x1p-20F, 0});

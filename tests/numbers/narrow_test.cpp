@@ -1,4 +1,4 @@
-// Results that are subnormal in a narrow accumulator's format lose up to half of its last place, whatever computed them.
+// A result that is subnormal in a narrow accumulator's format may lose half of its last place in any computation.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

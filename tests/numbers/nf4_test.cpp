@@ -1,6 +1,6 @@
-// NF4 against what it is defined by: the codebook from quantiles of the normal distribution, as its authors compute it
-// (bitsandbytes, functional.create_normal_map with offset 0.9677083: quantiles in double of levels in float32, scaled in
-// float32), the codebook of its scales as bitsandbytes lays it out (functional.create_dynamic_map, signed), and codes worked
+// NF4 against its definitions: the codebook from quantiles of the normal distribution, as its authors compute it
+// (bitsandbytes, functional.create_normal_map with offset 0.9677083: quantiles in double of levels in float32, scaled
+// in float32), the codebook of its scales as in bitsandbytes (functional.create_dynamic_map, signed), and codes worked
 // out by hand.
 #include "core/nf4.hpp"
 
@@ -29,7 +29,8 @@ using Values = std::vector<double>;
 View<const double> in(const Values& v, const Shape& shape) { return {v.data(), shape}; }
 View<double> out(Values& v, const Shape& shape) { return {v.data(), shape}; }
 
-/// `count` levels from 0.9677083 to 1/2, both in, as torch.linspace has them in float32: steps from the nearer end.
+/// Returns `count` levels from 0.9677083 to 1/2 inclusive, as torch.linspace computes them in float32: by steps from
+/// the nearer end.
 std::vector<float> levels(int count) {
   const float from = 0.9677083F, to = 0.5F, step = (to - from) / static_cast<float>(count - 1);
   std::vector<float> list;
@@ -51,7 +52,7 @@ TEST(Nf4, TheCodebookIsThatOfNormalQuantiles) {
   for (std::size_t i = 0; i < values.size(); ++i) EXPECT_EQ(kNf4[i], values[i] / values.back()) << "entry " << i;
 }
 
-/// What the compiler evaluates is what a program does: tables, and the number of blocks of a row.
+/// Constant evaluation agrees with evaluation at run time: tables, and the number of blocks of a row.
 TEST(Nf4, TablesAreTheSameWhenTheyAreComputedAgain) {
   EXPECT_EQ(nf4_midpoints(), kNf4Midpoints);
   EXPECT_EQ(absmax_entries(), kAbsmaxCode);
@@ -67,19 +68,20 @@ TEST(Nf4, TablesAreTheSameWhenTheyAreComputedAgain) {
 }
 
 TEST(Nf4, MidpointsAreThePublishedOnes) {
-  // dQuantizeNF4 of bitsandbytes (csrc/kernels.cu), from the lowest to the highest.
+  // From dQuantizeNF4 of bitsandbytes (csrc/kernels.cu), in ascending order.
   constexpr float kPublished[] = {
       -0.8480964004993439F, -0.6106329262256622F,   -0.4599952697753906F, -0.33967943489551544F, -0.23460740596055984F,
       -0.13791173323988914F, -0.045525018125772476F, 0.03979014977812767F, 0.1202552504837513F,   0.2035212516784668F,
       0.2920137718319893F,   0.3893125355243683F,    0.5016634166240692F,  0.6427869200706482F,   0.8614784181118011F};
   for (std::size_t i = 0; i < kNf4Midpoints.size(); ++i) {
-    // Some lie half-way between two floats, and their 16 digits round the other way: both are as near.
+    // Some midpoints are halfway between two floats, and the published digits round the other way: both are equally
+    // near.
     const double midpoint = (static_cast<double>(kNf4[i]) + static_cast<double>(kNf4[i + 1])) / 2;
     EXPECT_EQ(std::fabs(kNf4Midpoints[i] - midpoint), std::fabs(kPublished[i] - midpoint)) << "midpoint " << i;
   }
 }
 
-/// Two rows of 65 columns: rows share no block, and element 64 stands in a block of its own.
+/// Two rows of 65 columns: rows share no block, and element 64 gets its own block.
 TEST(Nf4, CodesByHand) {
   Values x(2 * 65);
   x[0] = -4, x[1] = 4, x[2] = 1, x[3] = -1, x[4] = 0.15, x[5] = 0.16;  // of 4: -1, 1, 0.25, -0.25, 0.0375, 0.04
@@ -91,7 +93,7 @@ TEST(Nf4, CodesByHand) {
   Values want(2 * 64, 0x77);
   want[0] = 0x0f;       // -1, 1
   want[1] = 10 * 16 + 4;  // 0.246, -0.284: 0.25 is below 0.292, -0.25 below -0.2346
-  want[2] = 7 * 16 + 8;   // the midpoint 0.03979 lies between them
+  want[2] = 7 * 16 + 8;   // the midpoint 0.03979 separates the two
   want[32] = 0x07;
   want[64] = 0xf1;  // 1, -0.696
   EXPECT_EQ(codes, want);
@@ -137,8 +139,8 @@ TEST(Nf4, DecodedAndMultipliedByHand) {
   EXPECT_EQ(dx, gradient);
 }
 
-/// Means of neighbouring levels of `count` + 1 from 0.1 to 1, as torch.linspace has them in float32, times 10^exponent: what
-/// create_dynamic_map collects for each decade.
+/// Returns the means of neighbouring levels among `count` + 1 from 0.1 to 1, as torch.linspace computes them in
+/// float32, times 10^exponent, as create_dynamic_map does for each decade.
 std::vector<float> means_of_decade(int count, int exponent) {
   const float step = (1.0F - 0.1F) / static_cast<float>(count);
   const auto level = [&](int i) {
@@ -150,7 +152,8 @@ std::vector<float> means_of_decade(int count, int exponent) {
   return means;
 }
 
-/// bitsandbytes rounds levels, means and products to float32; here an entry is rounded once, and theirs lie within 4 floats.
+/// bitsandbytes rounds levels, means and products to float32; our entries are rounded once, and the two agree within 4
+/// floats.
 TEST(Nf4Absmax, TheCodebookIsTheSignedDynamicMap) {
   std::vector<float> map{0, 1};
   for (int e = 0; e < 7; ++e)
@@ -159,13 +162,13 @@ TEST(Nf4Absmax, TheCodebookIsTheSignedDynamicMap) {
   ASSERT_EQ(map.size(), kAbsmaxCode.size());
   for (std::size_t i = 0; i < map.size(); ++i)
     EXPECT_NEAR(kAbsmaxCode[i], map[i], 0x1p-22 * std::fabs(map[i])) << "entry " << i;
-  // As bitsandbytes prints them.
+  // Values as printed by bitsandbytes.
   EXPECT_EQ(kAbsmaxCode[0], -0.992968738079071F);
   EXPECT_EQ(kAbsmaxCode[127], 0);
   EXPECT_EQ(kAbsmaxCode[255], 1);
 }
 
-/// 10^(e-6) (0.1 + 0.9 (j + 1/2) / 2^e) by hand, and every entry the float nearest to that number.
+/// Entries are the floats nearest to 10^(e-6) (0.1 + 0.9 (j + 1/2) / 2^e), computed by hand.
 TEST(Nf4Absmax, EntriesAreRoundedOnce) {
   EXPECT_EQ(kAbsmaxCode[128], 5.5e-7F);
   EXPECT_EQ(kAbsmaxCode[129], 3.25e-6F);
@@ -182,8 +185,8 @@ TEST(Nf4Absmax, EntriesAreRoundedOnce) {
     }
 }
 
-/// 1 to 6 around their mean 3.5: -1, -0.6, -0.2, 0.2, 0.6, 1 times 2.5. 0.2 lies in interval 7 of the 64 from 0.1 to 1, 0.6 in
-/// interval 35; -1 has no code, and 0 is the next.
+/// 1 to 6 around their mean 3.5: -1, -0.6, -0.2, 0.2, 0.6, 1 times 2.5. 0.2 is in interval 7 of the 64 from 0.1 to 1,
+/// 0.6 in interval 35; -1 has no code, and 0 is the nearest.
 TEST(Nf4Absmax, CodesByHand) {
   const Values absmax{1, 2, 3, 4, 5, 6};
   Values codes(256, 99), absmax2(1, 99), offset(1, 99);
@@ -203,7 +206,8 @@ TEST(Nf4Absmax, CodesByHand) {
   for (std::size_t i = 0; i < back.size(); ++i) EXPECT_NEAR(decoded[i], back[i], 1e-6) << i;
 }
 
-/// 3 rows of 100: row 2 lies in both groups, and 44 scales are left for the second. All are 2 but for one of each group, 0 and 4.
+/// 3 rows of 100: row 2 spans both groups, and 44 scales remain for the second. All are 2 except one per group, 0 and
+/// 4.
 TEST(Nf4Absmax, GroupsRunOverRows) {
   Values absmax(300, 2);
   absmax[255] = 0, absmax[256] = 4;

@@ -1,4 +1,4 @@
-// Single operations of Bounded, Dual and std::complex, and what Bounded says of NaN, infinities and overflow.
+// Single operations of Bounded, Dual and std::complex, and NaN, infinities and overflow in Bounded.
 #include <gtest/gtest.h>
 
 #include <cfloat>
@@ -27,7 +27,8 @@ Bounded product_sum(std::initializer_list<std::pair<float, float>> terms) {
   return sum.value();
 }
 
-/// f in float stays within the bound that the same formula in Bounded claims; some result comes near it.
+/// Checks that f in float stays within the bound of the same formula in Bounded, and that some result approaches the
+/// bound.
 template <class Formula>
 void elementwise_is_sound(Formula formula, double low, double high) {
   Random random(7);
@@ -56,7 +57,7 @@ TEST(BoundedType, SingleOperationsAreSound) {
   elementwise_is_sound([](auto x, auto y) { return -x / y; }, 0.5, 2);
 }
 
-/// One rounding errs by half a unit in the last place, which all numbers of a binade share.
+/// A rounding errs by half a unit in the last place, which is the same for a whole binade.
 TEST(BoundedType, ARoundingCostsHalfAUnitOfTheBinade) {
   const float third = 1.0F / 3;
   for (const double factor : {3.5, 4.5, 5.9}) {  // products between 1 and 2
@@ -133,7 +134,7 @@ TEST(BoundedType, TheSumOfNoTermsIsEmptyUntilSomethingIsDoneWithIt) {
   EXPECT_FALSE(zero.value().empty);
   EXPECT_FALSE(product.value().empty);
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) EXPECT_TRUE(stored(dtype, none.value()).empty);
-  EXPECT_FALSE(Bounded(none.value() * Bounded(-1)).empty);  // of a negative scale it is -0
+  EXPECT_FALSE(Bounded(none.value() * Bounded(-1)).empty);  // -0 for a negative scale
   EXPECT_FALSE((none.value() + Bounded(0)).empty);
   EXPECT_FALSE((-none.value()).empty);
 }
@@ -182,7 +183,7 @@ TEST(BoundedType, BeyondDoubleErrorsDecide) {
   EXPECT_TRUE(any_number(sum_of(vague)));
   EXPECT_TRUE(any_number(sum_of(vague * Bounded(4000.0))));
   EXPECT_TRUE(any_number(Bounded(1.5e308, kInf, kInf, true) + Bounded(1e308, 0, 0, true)));
-  // An argument that overflowed may have done so downwards.
+  // An overflowed argument may be -inf.
   EXPECT_TRUE(any_number(exp(Bounded(3e38, 1, 1, true)))) << "exp(-inf) is 0";
   EXPECT_TRUE(any_number(expm1(Bounded(3e38, 1, 1, true)))) << "expm1(-inf) is -1";
   EXPECT_TRUE(infinite(exp(Bounded(3e38, 1, 1, false))));
@@ -190,7 +191,7 @@ TEST(BoundedType, BeyondDoubleErrorsDecide) {
   EXPECT_GE(sigmoid(Bounded(kInf, 0, 0, true)).error, 1);
 }
 
-/// Either zero is a number near 0, on whose other side there is no root.
+/// A zero with an error may be negative, where the root does not exist.
 TEST(BoundedType, TheReciprocalRootOfAZeroThatIsOffIsAnything) {
   for (const double zero : {0.0, -0.0}) {
     const Bounded off = reciprocal_sqrt(Bounded(zero, 0x1p-30, 0x1p-30, false));
@@ -198,7 +199,7 @@ TEST(BoundedType, TheReciprocalRootOfAZeroThatIsOffIsAnything) {
   }
 }
 
-/// What a thread begins with is what it comes back to from another arithmetic: a bound has no history.
+/// A thread's initial state equals its state after leaving another arithmetic: bounds do not depend on history.
 TEST(BoundedType, BoundsAreThoseOfTheirArithmeticInANewThreadToo) {
   const auto all = [](const Roundings& r) {
     return std::tuple(r.unit, r.division, r.input_unit, r.input_floor, r.input_largest, r.underflow, r.flush, r.largest, r.saturates,
@@ -217,8 +218,8 @@ TEST(BoundedType, BoundsAreThoseOfTheirArithmeticInANewThreadToo) {
   EXPECT_EQ(first, all(Roundings(Arithmetic{})));
 }
 
-/// The reciprocal of 2^126 is the smallest normal number, of which nothing is lost: two roundings are all that x / y costs. That of
-/// the next number is subnormal, and loses half a unit of its own.
+/// The reciprocal of 2^126 is the smallest normal number, which loses nothing: x / y costs two roundings. The
+/// reciprocal of the next number is subnormal, and loses another half unit.
 TEST(BoundedType, AQuotientByAReciprocalLosesOnlyWhatIsSubnormal) {
   const auto roundings = [](float y) {
     const Bounded x = quotient(Bounded::input(0x1p20F), Bounded::input(y));
@@ -244,8 +245,8 @@ TEST(BoundedType, StatisticalIsForRoundingToNearestOnly) {
   }
 }
 
-/// 2^15 2^-24 + 2^-23 - 2^15 2^-24 on an H100, with f16 factors (mma.sync m16n8k16): the products of the subnormal 2^-24 are aligned
-/// at 2^15 2^-14, and what lies more than 25 bits below that is lost; 24 are promised.
+/// 2^15 2^-24 + 2^-23 - 2^15 2^-24 on an H100, with f16 factors (mma.sync m16n8k16): the products of the subnormal
+/// 2^-24 are aligned at 2^15 2^-14, and terms more than 25 bits below are lost; 24 bits are guaranteed.
 TEST(BoundedType, BlocksAlignSubnormalFactorsAsTheSmallestNormalNumber) {
   const ArithmeticScope scope(Arithmetic{.inputs = Format::f16, .accumulation = Rounding::toward_zero, .block = 4});
   const auto error_of = [](float large, float factor, float beside) {
@@ -272,7 +273,7 @@ TEST(Derivatives, DualAndComplexStepAgreeWithTheFormula) {
   for (double x : {0.3, 1.0, 2.5, 7.0}) {
     const double quotient = std::sqrt(x) * std::exp(-x) / (x + 2);
     const double by_hand = quotient * (0.5 / x - 1 - 1 / (x + 2)) + std::log(x) + 1;
-    // A handful of operations, each within a few units of double's rounding of terms no larger than these.
+    // A few operations, each within a few units of double's rounding of terms no larger than these.
     const double rounding = 32 * 0x1p-53 * (std::fabs(quotient) * (0.5 / x + 2) + std::fabs(std::log(x)) + 1);
     EXPECT_LE(std::fabs(f(Dual<double>(x, 1)).derivative - by_hand), rounding);
     const double step = 0x1p-300;
@@ -281,14 +282,15 @@ TEST(Derivatives, DualAndComplexStepAgreeWithTheFormula) {
   }
 }
 
-/// Derivatives that are larger than the values they are divided by.
+/// Derivatives larger than the values that divide them.
 TEST(Derivatives, OfLogarithmsAndQuotients) {
   EXPECT_EQ(log(Dual<double>(2, 5)).derivative, 2.5);
   EXPECT_EQ((Dual<double>(6, 7) / Dual<double>(2, 0)).derivative, 3.5);
   EXPECT_EQ(log(Dual<Bounded>(Bounded(2.0), Bounded(5.0))).derivative.value, 2.5);
 }
 
-/// Each function of x with derivative 3, and each operator with 5 with derivative 7, beside its value and derivative by hand.
+/// Calls `expect` for each function of x with derivative 3 and each operator with 5 of derivative 7, with the value and
+/// derivative by hand.
 template <class T, class Expect>
 void each_function(double x, const Expect& expect) {
   const Dual<T> at(T(x), T(3.0)), other(T(5.0), T(7.0));
@@ -308,7 +310,7 @@ void each_function(double x, const Expect& expect) {
   expect(at - other, x - 5, -4);
 }
 
-constexpr double kRoundings = 8 * 0x1p-53;  // no formula of these has more than eight of double
+constexpr double kRoundings = 8 * 0x1p-53;  // each of these formulas takes at most eight roundings in double
 
 TEST(Derivatives, OfEachFunction) {
   for (const double x : {0.25, 0.7, 1.5, 3.0})
@@ -318,7 +320,7 @@ TEST(Derivatives, OfEachFunction) {
     });
 }
 
-/// The same of Dual<Bounded>: values and derivatives are those of double, each with its bound.
+/// The same for Dual<Bounded>: values and derivatives agree with double, each with a bound.
 TEST(Derivatives, OfEachFunctionWithBounds) {
   const auto within = [](const Bounded& x, double want) {
     EXPECT_NEAR(x.value, want, kRoundings * std::fabs(want));
@@ -335,7 +337,7 @@ TEST(Derivatives, OfEachFunctionWithBounds) {
   }
 }
 
-/// What no operator of Dual has is that of the complex step, too.
+/// The complex step of functions for which std::complex has no operator.
 TEST(Derivatives, OfEachFunctionByTheComplexStep) {
   const double step = 0x1p-300;
   for (const double x : {0.25, 0.75, 1.5, 3.0}) {
@@ -365,7 +367,7 @@ TEST(BoundedType, BoundsUpToTheLargestDoubleAreFinite) {
   EXPECT_EQ(detail::finite_or_infinite(kNaN), kInf);
 }
 
-/// IEEE 754 and what is derived from it: the largest significand times the largest power of two.
+/// From IEEE 754: the largest significand times the largest power of two.
 TEST(BoundedType, InputsOfEachFormatReachToItsLargestNumber) {
   const std::pair<Format, double> largest[] = {{Format::f32, FLT_MAX}, {Format::tf32, 0x1.ffcp127}, {Format::f16, 65504}, {Format::bf16, 0x1.fep127}};
   for (const auto& [format, number] : largest) EXPECT_EQ(Roundings(Arithmetic{.inputs = format}).input_largest, number) << name(format);

@@ -1,4 +1,4 @@
-// The audit of every operation's oracle: its values beside the same reference in fifty digits.
+// Audit of every operation's oracle: compares its values with the same reference in fifty digits.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 namespace assay::falsify::oracle_audit_test {
 namespace {
 
-/// From the unit roundoff of float to that of double. Bounds are of the first order in it or higher, so that what double
-/// may be off is at most this share of them.
+/// Ratio of the unit roundoffs of double and float. Bounds are of first or higher order in the unit, so that the error
+/// of double is at most this fraction of a bound.
 constexpr double kDouble = 0x1p-29;
 
 /// Tensors of a problem in another number type, in contract order.
@@ -51,7 +51,7 @@ void audit(const OpDescriptor& op, const Case& c, double planted, Audit& found) 
     if (op.tensors[t].role == Role::in) continue;
     for (std::size_t i = 0; i < bounded.values[t].size(); ++i) {
       const Bounded& got = bounded.values[t][i];
-      if (!std::isfinite(got.value) || !std::isfinite(got.error)) continue;  // classes are the comparator's
+      if (!std::isfinite(got.value) || !std::isfinite(got.error)) continue;  // the comparator covers classes
       const auto difference = static_cast<double>(abs(Digits50(exact.values[t][i] - Digits50(got.value * (1 + planted)))));
       ++found.compared;
       if (difference == 0) continue;

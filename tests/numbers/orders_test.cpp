@@ -1,4 +1,5 @@
-// Formulas as other frameworks order them: within the bound of the reference, and of a class that it allows, over all magnitudes.
+// Formulas as other frameworks order them: within the reference's bound, or of a class that it allows, over all
+// magnitudes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -51,7 +52,7 @@ Bounded of_silu_mul(const Inputs& in) {
                                         View<Bounded>(&dgate, kOne), View<Bounded>(nullptr, kOne));
   return dgate;
 }
-/// Of one class: p = exp(logit - logsumexp), here with a logsumexp of 0.
+/// One class only: p = exp(logit - logsumexp), here with a logsumexp of 0.
 Bounded of_cross_entropy(const Inputs& in) {
   Bounded logit = Bounded::input(-std::fabs(in[0])), weight = Bounded::input(in[1]), dloss = Bounded::input(in[2]), dlogit;
   Bounded zero(0.0), one(1.0);
@@ -62,7 +63,7 @@ Bounded of_cross_entropy(const Inputs& in) {
                                              View<const Bounded>(&zero, single), View<Bounded>(&dlogit, kOne));
   return dlogit;
 }
-/// Of one entry y, so that the sum is y dy.
+/// One entry y only, so that the sum is y dy.
 Bounded of_softmax(const Inputs& in) {
   Bounded y = Bounded::input(in[0]), dy = Bounded::input(in[1]), dx;
   reference::softmax_backward<Bounded>(View<const Bounded>(&y, kOne), View<const Bounded>(&dy, kOne), View<Bounded>(&dx, kOne));
@@ -91,7 +92,7 @@ const Order kOrders[] = {
     {"softmax, two products", of_softmax, [](const Inputs& in) { return in[0] * in[1] - in[0] * (in[0] * in[1]); }},
 };
 
-/// Moderate, of every magnitude, or infinite.
+/// Draws a moderate value, a value of any magnitude, or an infinity.
 float draw(Random& random, double moderate) {
   if (random.chance(0.02)) return static_cast<float>(random.sign() * INFINITY);
   if (random.chance(0.5)) return static_cast<float>(moderate * random.gaussian());
@@ -125,7 +126,7 @@ TEST(Orders, OfOtherFrameworksAreWithinTheBound) {
   }
 }
 
-/// One product of three factors: the scale comes last, or first.
+/// One product of three factors, with the scale last or first.
 TEST(Orders, OfNf4AreWithinBoundAndCertificate) {
   Random random(3);
   double worst = 0;
@@ -157,7 +158,8 @@ TEST(Orders, OfNf4AreWithinBoundAndCertificate) {
   EXPECT_GT(worst, 0.5);
 }
 
-/// Parts that are floats and whose difference is one, but not those of a kernel: it rounds a difference that is none.
+/// The difference of these parts is a float, but not that of a kernel's inexact parts: the kernel's difference is
+/// rounded.
 TEST(Orders, AMeanOfPartsThatAreOffIsNotExact) {
   const Bounded half(0.5), a(1.0, 0x1p-23, 0x1p-23, false), b(3.0, 0x1p-22, 0x1p-22, false);
   const Bounded mean = reference::weighted_mean(half, a, half, b);
@@ -176,7 +178,7 @@ TEST(Orders, AProductOfFourInAnyNumbers) {
   EXPECT_EQ(reference::product_of_four(Dual<double>(2, 1), Dual<double>(3, 0), Dual<double>(5, 0), Dual<double>(7, 0)).derivative, 105);
 }
 
-/// Two factors, or three, may be multiplied first, whichever they are; what comes to the largest float and no further is none.
+/// Any two or three factors may be multiplied first; a product equal to the largest float does not overflow.
 TEST(Orders, AProductOfFourMayOverflowWhereTwoOrThreeFactorsDo) {
   const auto may_overflow = [](double a, double b, double c, double d) {
     double f[] = {a, b, c, d};
@@ -208,7 +210,7 @@ TEST(Orders, AProductOfFourMayOverflowWhereTwoOrThreeFactorsDo) {
   EXPECT_FALSE(flag(0x1p-63, 0x1p-63, 8, kInf));
 }
 
-/// x is scaled before its product, or the sum after all of them.
+/// x may be scaled before its product, or the sum after all terms.
 TEST(Orders, AScaledDotMayOverflowWhereAFactorOrTheTermsTogetherDo) {
   const auto may_overflow = [](double scale, std::initializer_list<std::pair<double, double>> terms) {
     ScaledDot<Bounded> dot(Bounded(scale, 0, 0, false));
@@ -226,7 +228,7 @@ TEST(Orders, AScaledDotMayOverflowWhereAFactorOrTheTermsTogetherDo) {
   EXPECT_FALSE(may_overflow(2, {}));
 }
 
-/// The scale on the sum, on one factor, or its root on both.
+/// Applies the scale to the sum, to one factor, or its root to both factors.
 TEST(Orders, OfAScaledDotAreWithinItsBound) {
   Random random(4);
   double worst[3] = {};
@@ -253,7 +255,7 @@ TEST(Orders, OfAScaledDotAreWithinItsBound) {
   EXPECT_GT(worst[2], 0.5);
 }
 
-/// A row of one block has one scale: that of the next row, which is infinite, is none of its own.
+/// A row of one block has one scale: the infinite scale of the next row does not affect it.
 TEST(Orders, AWholeBlockOfNf4HasOneScale) {
   const std::vector<Bounded> x(64, Bounded(1.0)), codes(64, Bounded(0x77)), scales{Bounded(1.0), Bounded(HUGE_VAL)};
   std::vector<Bounded> y(2);
@@ -264,7 +266,7 @@ TEST(Orders, AWholeBlockOfNf4HasOneScale) {
   EXPECT_TRUE(std::isnan(y[1].value) || y[1].may_overflow) << "0 times infinity, term by term";
 }
 
-/// A sub-block whose scale is 0 under an infinite d: NaN by elements and by sub-blocks, not by super-blocks, as ggml sums.
+/// A sub-block of scale 0 under an infinite d: NaN by elements and by sub-blocks, but not by super-blocks as in ggml.
 TEST(Orders, AnInfiniteStepOfQ4KMayMeetNoZero) {
   std::vector<Bounded> bytes(q4_k::kBytes, Bounded(0.0));
   bytes[0] = Bounded(0.0), bytes[1] = Bounded(0x7c);  // d is infinite, dmin 0

@@ -1,4 +1,4 @@
-// Certificates of single operations: what is right holds, and each fault that a certificate is for fails.
+// Certificates of single operations: correct results hold, and each fault that a certificate covers fails.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -29,13 +29,13 @@ TEST(SoftmaxCertificate, RowsSumToOneAndHoldNothingNegative) {
   std::vector<float> y{0.25f, 0.25f, 0.25f, 0.25f, 1 / 3.0f, 1 / 3.0f, 0, 1 / 3.0f};
   const auto holds = [&] { return contract::distributions({x.data(), {2, n}}, {y.data(), {2, n}}).holds; };
   EXPECT_TRUE(holds());
-  // Bounds of four terms are a few units of 2^-24: ten of them are too many.
+  // Bounds of four terms are a few units of 2^-24: an error of tens of units must fail.
   for (float wrong : {0.25f + 0x1p-18f, 0.25f - 0x1p-18f, 0.5f, kNaN}) {
     y[2] = wrong;
     EXPECT_FALSE(holds()) << wrong;
   }
   y[2] = 0.25f;
-  y[4] += 0.5f, y[5] -= 0.5f;  // the sum stays
+  y[4] += 0.5f, y[5] -= 0.5f;  // keeps the sum
   EXPECT_FALSE(holds());
   y[4] -= 0.5f, y[5] += 0.5f;
   y[4] += 0x1p-18f;
@@ -74,7 +74,7 @@ TEST(RmsnormCertificate, RowsHaveAUnitMeanSquare) {
     fill(scale * factor);
     EXPECT_FALSE(holds()) << factor;
   }
-  fill(1 / (std::sqrt(squares / 8) + eps));  // eps outside of the root
+  fill(1 / (std::sqrt(squares / 8) + eps));  // eps outside the root
   EXPECT_FALSE(holds());
   fill(scale);
   y[3] *= 1.01f;
@@ -88,7 +88,7 @@ TEST(RmsnormCertificate, RowsHaveAUnitMeanSquare) {
 }
 
 TEST(RmsnormCertificate, SmallSquaresMayBeLostOneByOne) {
-  // One after the other, each of 64 squares is less than half a unit in the last place of the first.
+  // Added one by one, each of 64 squares is below half a unit in the last place of the first.
   const Index n = 65;
   std::vector<float> x(65, 0.9f), y(65), rrms(1);
   const std::vector<float> weight(65, 1);
@@ -129,7 +129,7 @@ TEST(RopeCertificate, PairsKeepTheirNorm) {
 }
 
 TEST(AttentionCertificate, ResultsLieWithinTheVisibleValues) {
-  // One query that sees two of three keys.
+  // One query sees two of three keys.
   const std::vector<float> v{1, 2, 100};
   const std::vector<std::int32_t> lengths{2}, starts{0};
   std::vector<float> y{1.5f}, logsumexp{0.5f};
@@ -153,7 +153,7 @@ TEST(AttentionCertificate, ResultsLieWithinTheVisibleValues) {
   EXPECT_FALSE(holds(0));
 }
 
-/// [2, 1, 3] queries of which the last head of the first sequence has a logsumexp of its own, of no keys.
+/// [2, 1, 3] queries without keys; the last head of the first sequence has a finite logsumexp.
 TEST(AttentionCertificate, NamesTheQueryThatSeesNoKey) {
   const std::vector<float> v(2, 1), y(6, 0), logsumexp{-kInf, -kInf, 7, -kInf, -kInf, -kInf};
   const std::vector<std::int32_t> lengths(2, 0), starts(2, 0);
@@ -164,7 +164,8 @@ TEST(AttentionCertificate, NamesTheQueryThatSeesNoKey) {
   EXPECT_EQ(result.values, "logsumexp[0, 2, 0] = 7, and the query sees no key");
 }
 
-/// 2^(s c - m c): where m c is rounded by more than exponents can hold, weights vanish or overflow together.
+/// Base-2 weights 2^(s c - m c): once the rounding of m c exceeds the range of exponents, all weights vanish or
+/// overflow together.
 TEST(AttentionCertificate, WeightsInBase2AtHugeScores) {
   const contract::MeanBound bound(DType::f32, DType::f32, 3);
   contract::Hull hull;
@@ -175,7 +176,7 @@ TEST(AttentionCertificate, WeightsInBase2AtHugeScores) {
   }
   EXPECT_TRUE(bound.violated(hull, 3, 6.1, 1e10)) << "more than twice the largest";
   EXPECT_TRUE(bound.violated(hull, 3, -0.1, 1e10)) << "of another sign";
-  // exp of three roundings of the score: what underflow takes is no more than a part of the bound until then.
+  // exp after three roundings of the score: up to here underflow takes no more than part of the bound.
   EXPECT_TRUE(bound.violated(hull, 3, 3.00001, 3e8));
 }
 
@@ -211,7 +212,7 @@ TEST(Nf4Certificate, EveryCodeIsTheNearest) {
 }
 
 TEST(AbsmaxCertificate, OffsetScaleAndCodesAreChecked) {
-  // Two scales: their mean, and the ends of the code.
+  // Two scales: their mean, and the ends of the codebook.
   const std::vector<float> absmax{1, 3};
   std::vector<std::uint8_t> codes(256, static_cast<std::uint8_t>(kAbsmaxZero));
   codes[0] = 0, codes[1] = static_cast<std::uint8_t>(kAbsmaxCode.size() - 1);
@@ -233,7 +234,7 @@ TEST(AbsmaxCertificate, OffsetScaleAndCodesAreChecked) {
   EXPECT_FALSE(holds());
 }
 
-/// One scale whose sum with nothing is the largest float: a sum may be infinite, and then nothing is defined. Of no scales the mean is 0.
+/// A scale equal to the largest float: its sum may overflow, and then nothing is defined. Without scales the mean is 0.
 TEST(AbsmaxCertificate, SumsAtTheEndOfTheRangeAndOfNothing) {
   const auto holds = [](const std::vector<float>& absmax, float scale, float offset) {
     const std::vector<std::uint8_t> codes(256, static_cast<std::uint8_t>(kAbsmaxZero));

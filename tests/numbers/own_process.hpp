@@ -1,4 +1,5 @@
-// A process of its own for what may touch memory that it must not: one for many tries, since a process takes longer than a try.
+// Runs code that may access forbidden memory in a process of its own; one process serves many tries, since starting it
+// costs more than a try.
 #pragma once
 
 #include <sys/mman.h>
@@ -13,7 +14,7 @@
 
 namespace assay::numbers {
 
-/// Where such a process is, for the one that waits for its end.
+/// Progress of the process, shared with the parent that waits for it.
 class Place {
  public:
   Place() : text_(static_cast<char*>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
@@ -30,7 +31,8 @@ class Place {
   char* text_;
 };
 
-/// Empty where `f` returns, in a process of its own; else how that ended, and the last place that `f` set.
+/// Runs `f` in a process of its own. Returns an empty string if `f` returns; else how the process ended and the last
+/// place that `f` set.
 template <class F>
 std::string ended_by(const F& f) {
   Place place;

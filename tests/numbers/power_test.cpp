@@ -1,4 +1,4 @@
-// What the bounds catch: kernels that compute in less precision than they declare.
+// The bounds detect kernels that compute in less precision than they declare.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 namespace assay::numbers::power_test {
 namespace {
 
-/// float16 has 11 bits and a short exponent; on N(0, 1) sums below 4096 only its bits matter.
+/// float16 has 11 bits and a short exponent; for N(0, 1) sums below 4096 only its precision matters.
 constexpr Evaluation kWrong[] = {
     {"tf32 inputs truncated", narrow_inputs<11, Rounding::toward_zero>},
     {"tf32 inputs to nearest", narrow_inputs<11, Rounding::nearest>},
@@ -28,7 +28,7 @@ TEST(Power, ReducedPrecisionExceedsABound) {
     for (const Products& p : products) {
       const Tightness t = p.compare(wrong.dot);
       fmt::print("  {:>8.2g} {:>8.2g}", t.worst, t.statistical);
-      // Rounding toward zero is within a factor of two of correct: the audit tells it, not a bound.
+      // Rounding toward zero is within a factor of two of correct: the audit detects it, not a bound.
       EXPECT_TRUE(wrong.dot == toward_zero || t.statistical > 1) << wrong.name << " passes at n = " << p.n;
       EXPECT_TRUE(wrong.dot != narrow_accumulator<8> || t.worst > 1) << wrong.name << " passes at n = " << p.n;
     }

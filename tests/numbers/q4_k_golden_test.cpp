@@ -1,5 +1,5 @@
-// Q4_K super-blocks worked out by hand from the format's definition (ggml, block_q4_K and get_scale_min_k4), and the two
-// descriptions of it in this repository, that of the references and core/q4_k.hpp, beside each other.
+// Q4_K super-blocks worked out by hand from the format's definition (ggml, block_q4_K and get_scale_min_k4), and a
+// comparison of this repository's two descriptions of the format, in the references and in core/q4_k.hpp.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -65,8 +65,9 @@ TEST(GoldenQ4K, ProductByHand) {
   EXPECT_EQ(y[0], 2 * -1.5 + 3 * 1.0 - 485.0);
 }
 
-// The three formulas that the bound of a product holds for are the same number. One that is not adds its distance to the bound, which is
-// some 2^10 times a bound of 400 terms; roundings of the right ones add as many again for each of their few operations.
+// The three formulas covered by the bound of a product are the same number. A wrong formula would add its distance to
+// the bound, about 2^10 times the bound of 400 terms; the roundings of correct formulas add as much again for each of
+// their few operations.
 TEST(GoldenQ4K, TheFormulasOfAProductAgree) {
   Values bytes = block_by_hand();
   const Values other = bytes;
@@ -119,7 +120,7 @@ TEST(GoldenQ4K, TwoDescriptionsAgree) {
   }
 }
 
-/// Quotients are only near: every half and every code is still the one that comparing finds.
+/// Quotients are approximate, but correction finds the same halves and codes as comparison.
 TEST(GoldenQ4K, CorrectedQuotientsAreTheOnesOfTheDefinition) {
   std::mt19937 random(8);
   std::uniform_real_distribution<float> uniform(0, 1);
@@ -144,7 +145,7 @@ TEST(GoldenQ4K, CorrectedQuotientsAreTheOnesOfTheDefinition) {
   }
 }
 
-/// A code one off is a whole step off: the certificate sees it, wherever it stands.
+/// A code off by one is off by a whole step: the certificate detects it at any position.
 TEST(GoldenQ4K, TheCertificateSeesACodeOneOff) {
   std::mt19937 random(9);
   std::normal_distribution<float> normal;
@@ -170,7 +171,7 @@ TEST(GoldenQ4K, TheCertificateSeesACodeOneOff) {
   EXPECT_FALSE(holds());
 }
 
-/// Undefined blocks are those whose values no half reaches: below by 63 dmin, 945 d above it.
+/// A block is undefined only if no half reaches its values: 63 dmin below zero, 945 d above the minimum.
 TEST(GoldenQ4K, OnlyWhatNoHalfReachesIsUndefined) {
   std::vector<std::uint8_t> undefined(144, 0);
   undefined[1] = 0x7e;
@@ -184,16 +185,17 @@ TEST(GoldenQ4K, OnlyWhatNoHalfReachesIsUndefined) {
   EXPECT_TRUE(may_be_undefined(0, kHigh * 1.001F));
   EXPECT_FALSE(may_be_undefined(-kLow * 0.999F, 0));
   EXPECT_TRUE(may_be_undefined(-kLow * 1.001F, 0));
-  // The minimum, rounded up by a 63rd part of itself at most, is added to what d has to reach.
+  // The minimum, rounded up by at most a 63rd of itself, adds to the range that d has to reach.
   EXPECT_FALSE(may_be_undefined(-4e6F, kHigh - 4e6F * (1 + 1.1F / 63)));
   EXPECT_TRUE(may_be_undefined(-4e6F, kHigh - 4e6F * (1 + 0.5F / 63)));
-  // To the last float: 63 65504 (1 + (1 + 2^-10) / 63) + 2^-24 is 4192319.97, and what it leaves of 945 65504 / (1 + 2^-23) is 57708952.65.
+  // Exact to the last float: 63 65504 (1 + (1 + 2^-10) / 63) + 2^-24 is 4192319.97, and 945 65504 / (1 + 2^-23) less
+  // that is 57708952.65.
   EXPECT_FALSE(may_be_undefined(-kLow, 57708952.0F));
   EXPECT_TRUE(may_be_undefined(-kLow, std::nextafter(57708952.0F, INFINITY)));
   EXPECT_TRUE(may_be_undefined(NAN, 0));
 }
 
-/// Bytes of a super-block put together from core/q4_k.hpp.
+/// Encodes a super-block by the functions of core/q4_k.hpp.
 std::vector<unsigned> encoded_by_parts(const float (&x)[256]) {
   std::uint8_t bytes[144] = {};
   float lowest[8], reach[8], least = 0, most = 0;
@@ -234,11 +236,12 @@ TEST(GoldenQ4K, TwoDescriptionsOfTheEncoderAgree) {
   int defined = 0, undefined = 0;
   for (int round = 0; round < 1200; ++round) {
     float x[256];
-    const int kind = round % 6, exponent = static_cast<int>(random() % 56) - 30;  // up to what no half reaches
+    const int kind = round % 6, exponent = static_cast<int>(random() % 56) - 30;  // up to values that no half reaches
     for (std::size_t i = 0; i < 256; ++i) {
       const float v = std::ldexp(normal(random), exponent);
       x[i] = kind == 0 ? v : kind == 1 ? std::fabs(v) : kind == 2 ? -std::fabs(v) : kind == 3 ? (i / 32 % 3 == 0 ? 0 : v)
-             : kind == 4 ? std::ldexp(static_cast<float>(static_cast<int>(random() % 95) - 31), exponent)  // halves of codes among them
+             // Including halves of codes.
+             : kind == 4 ? std::ldexp(static_cast<float>(static_cast<int>(random() % 95) - 31), exponent)
                          : std::ldexp(v, -static_cast<int>(i / 32) * 3);
     }
     unsigned bytes[144] = {};
@@ -251,7 +254,7 @@ TEST(GoldenQ4K, TwoDescriptionsOfTheEncoderAgree) {
   EXPECT_GT(undefined, 20);
 }
 
-/// Of equal distances the smaller code; of no step code 0, which is as near as any.
+/// Ties take the smaller code; without a step the code is 0.
 TEST(GoldenQ4K, CodesAtTheEndsOfTheirRange) {
   EXPECT_EQ(q4_k::nearest_code(0, 0), 0U);
   EXPECT_EQ(q4_k::nearest_code(0, 1), 0U);
@@ -279,7 +282,7 @@ TEST(GoldenQ4K, CodesAtTheEndsOfTheirRange) {
   EXPECT_EQ(q4_k::row_bytes(257), 288);
 }
 
-/// The smallest normal number counts, the largest subnormal one does not; NaN and infinities leave no block.
+/// The smallest normal number counts, the largest subnormal does not; NaN and infinities make a block undefined.
 TEST(GoldenQ4K, SubnormalValuesAreZero) {
   const auto head = [](double value) {
     Values x(40, 0), bytes(144, 1);
@@ -295,7 +298,8 @@ TEST(GoldenQ4K, SubnormalValuesAreZero) {
   for (const double value : {double{NAN}, double{INFINITY}, -double{INFINITY}}) EXPECT_EQ(head(value), (Values{0, 0x7e, 0, 0})) << value;
 }
 
-/// Of a row of more than 256 super-blocks each is that of its values alone; the last goes on with the last value.
+/// Each super-block of a row of more than 256 super-blocks depends on its own values only; the last one is padded with
+/// the last value.
 TEST(GoldenQ4K, EverySuperBlockOfALongRowHasItsPlace) {
   constexpr Index kBlocks = 259, kWidth = (kBlocks - 1) * 256 + 3;
   Values x(kWidth), bytes(kBlocks * 144, -1);
@@ -310,11 +314,11 @@ TEST(GoldenQ4K, EverySuperBlockOfALongRowHasItsPlace) {
   }
   Values decoded(kWidth);
   reference::q4_k_dequantize<double>(View<const double>(bytes.data(), {1, kBlocks * 144}), View<double>(decoded.data(), {1, kWidth}));
-  for (std::size_t p = 0; p < x.size(); ++p)  // a step, of which half is the most that is lost
+  for (std::size_t p = 0; p < x.size(); ++p)  // a step, twice the largest error
     ASSERT_NEAR(decoded[p], x[p], 1 + static_cast<double>(p / 256 + 5) / 15) << p;
 }
 
-/// The largest half is a scale; what needs more has none, and all of its super-block is undefined.
+/// The largest half is a valid scale; a larger scale makes the whole super-block undefined.
 TEST(Q4KGolden, ScalesReachTheLargestHalfAndNoFurther) {
   const auto head = [](float largest, float smallest) {
     float x[256] = {};
@@ -333,7 +337,7 @@ TEST(Q4KGolden, ScalesReachTheLargestHalfAndNoFurther) {
   EXPECT_EQ(head(0, std::nextafter(kLowest, 2 * kLowest)), (Head{0, 0x7e, 0, 0}));
 }
 
-/// What lies below 0 is reached without a step, however far below; what is no number, by no half.
+/// Reaches of zero or below, and NaN, need code 0 with any step; no half reaches infinity or NaN.
 TEST(GoldenQ4K, ReachesThatAreNoneNeedNothing) {
   for (const float step : {0x1p-24F, 0.125F, 1.0F, 15 * 65504.0F})
     for (const float reach : {0.0F, -0.0F, -0x1p-149F, -0.25F, -0.5F, -0.999F, -1.0F, -FLT_MAX, NAN})
@@ -341,8 +345,8 @@ TEST(GoldenQ4K, ReachesThatAreNoneNeedNothing) {
   for (const float reach : {INFINITY, NAN}) EXPECT_EQ(reference::q4_k_smallest_half(63, reach).bits, 0x7c00) << reach;
 }
 
-/// -1 in a sub-block of step 16383 * 2^-23 whose minimum is 1 - 2^-10: 2^-10 off, where half a step and a rounding of numbers
-/// near 1, 2^-24, are 2^-10, too.
+/// -1 in a sub-block of step 16383 * 2^-23 with minimum 1 - 2^-10 is off by 2^-10, which equals half a step plus 2^-24,
+/// a rounding of numbers near 1.
 TEST(GoldenQ4K, WhatIsAsFarAsTheBoundIsWithinIt) {
   std::vector<std::uint8_t> block(144, 0);
   block[0] = 762 & 255, block[1] = 762 >> 8;  // d = 762 * 2^-24
@@ -355,7 +359,7 @@ TEST(GoldenQ4K, WhatIsAsFarAsTheBoundIsWithinIt) {
   EXPECT_FALSE(holds(std::nextafter(-1.0F, -2.0F)));
 }
 
-/// Sub-blocks behind the row's end have no part in it: 0 times an infinite step would be NaN.
+/// Sub-blocks past the row's end take no part: 0 times an infinite step would be NaN.
 TEST(GoldenQ4K, AProductEndsWithItsRow) {
   Values bytes(144, 0);
   bytes[1] = 0x7c;  // d is infinite

@@ -1,9 +1,9 @@
-// What the operations and forms of Bounded give on operands chosen where their branches part (zeros, subnormals, the
-// ends of formats and of double, infinities; errors from none to more than the value), beside what they gave when it
-// was last recorded in recorded_bounds.json. The searches beside this file find bounds that are too small; one that has
-// become too large is seen here.
+// Compares results of the operations and forms of Bounded, on operands at the boundaries of their branches (zeros,
+// subnormals, the ends of formats and of double, infinities; errors from none to more than the value), with the results
+// recorded in recorded_bounds.json. The searches in this folder find bounds that are too small; this test finds bounds
+// that have become too large.
 //
-//   ASSAY_RECORD=1 test_numbers --gtest_filter='RecordedBounds*'    records what is computed now: the difference is the
+//   ASSAY_RECORD=1 test_numbers --gtest_filter='RecordedBounds*'    records the current results: the difference is the
 //   change's effect
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -33,8 +33,8 @@ namespace {
 using nlohmann::json;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr int kDigits = 7;  // recorded behind the point of a sum of logarithms: libraries of mathematics differ in the
-                            // seventeenth of a number
+// Recorded decimals of a sum of logarithms: math libraries differ in the seventeenth digit of a number.
+constexpr int kDigits = 7;
 
 const Arithmetic kArithmetics[] = {
     {},
@@ -48,7 +48,7 @@ const Arithmetic kArithmetics[] = {
     {.inputs = Format::f16, .flushes_subnormals = true, .functions = FunctionLibrary::octant, .online_tile = 3},
 };
 
-/// Of many results: a sum that every number has a part in, and what class each is of.
+/// Digest of many results: a weighted sum over all numbers, and the class of each.
 class Digest {
  public:
   void add(const Bounded& x) {
@@ -91,7 +91,7 @@ const std::vector<double>& some_values() {
   return values;
 }
 
-/// A value with errors that matter beside it. Variant 0 is exact.
+/// A value with an error of relevant size. Variant 0 is exact.
 constexpr int kVariants = 10;
 Bounded with_error(double value, int variant) {
   const double size = std::isfinite(value) ? std::fabs(value) : 1;
@@ -110,7 +110,7 @@ class Draws {
     const std::size_t variant = below(4);
     return with_error(values[below(values.size())], static_cast<int>(variant == 3 ? below(kVariants) : variant));
   }
-  /// Of moderate size, as most numbers are: within a few binades of 2^exponent.
+  /// Returns a value of moderate size, as most numbers are: within a few binades of 2^exponent.
   Bounded ordinary(int exponent) {
     const double mantissa = static_cast<double>(static_cast<float>(1 + static_cast<double>(below(1 << 20)) * 0x1p-20));
     const std::size_t shift = below(4), negative = below(2), variant = below(4);
@@ -122,7 +122,7 @@ class Draws {
   std::mt19937_64 next_;
 };
 
-/// Results group by group: one number for each, and one for the classes of all.
+/// Results by group: one number for each group, and one for the classes of all.
 class Table {
  public:
   template <class F>
@@ -167,7 +167,7 @@ void expect_recorded(const std::string& name, const json& now) {
         << name << ", group " << i;
 }
 
-/// Under each arithmetic whose library promises what is asked for.
+/// Records `fill` under each arithmetic whose library guarantees the functions in use.
 template <class F>
 void expect_recorded_everywhere(const std::string& name, const F& fill) {
   int computed = 0;
@@ -177,7 +177,7 @@ void expect_recorded_everywhere(const std::string& name, const F& fill) {
     Table table;
     try {
       fill(table);
-    } catch (const std::logic_error&) {  // the library promises nothing of this function
+    } catch (const std::logic_error&) {  // the library guarantees nothing for this function
       EXPECT_FALSE(read().contains(entry)) << entry << " was recorded, and is promised no more";
       continue;
     }
@@ -209,7 +209,7 @@ void binary(const std::string& name, const F& f) {
   });
 }
 
-/// Of operands drawn, `groups` times forty results.
+/// Records `groups` groups of forty results on drawn operands.
 template <class F>
 void drawn(const std::string& name, int groups, const F& f) {
   expect_recorded_everywhere(name, [&](Table& table) {
@@ -263,7 +263,8 @@ TEST(RecordedBounds, OfTwo) {
   binary("without_weight", [](const Bounded& x, const Bounded& y) { return without_weight(x.value, y); });
 }
 
-/// Beside the largest double, whose neighbours are no numbers, and where errors reach exactly as far as another number.
+/// Covers operands near the largest double, whose successor is infinite, and errors that reach exactly to another
+/// operand.
 TEST(RecordedBounds, OfTwoAtTheEndsOfDouble) {
   const auto at_the_ends = [](const std::string& name, const auto& f) {
     static const std::vector<double> values = either_sign({0, 0x1p-1022, 1, FLT_MAX, 0x1p1023, DBL_MAX, kInfinity});
@@ -341,7 +342,7 @@ TEST(RecordedBounds, OfSeveral) {
   });
 }
 
-/// How many terms, and of which size.
+/// Number and size of terms.
 struct Length {
   std::size_t terms;
   int exponent;
@@ -446,7 +447,7 @@ TEST(RecordedBounds, Attention) {
   drawn("weighted mean of any", 16, [&](Draws& d) { return mean(d, [&] { return d.operand(); }); });
 }
 
-/// The outputs that the reference gives with their bounds, of the first small case of each obligation.
+/// The reference's outputs with their bounds, for the first small case of each obligation.
 class OfReferences : public testing::TestWithParam<const OpDescriptor*> {};
 
 TEST_P(OfReferences, AreRecorded) {

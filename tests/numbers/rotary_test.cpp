@@ -1,4 +1,4 @@
-// Sines and cosines of rotary angles: what contracts/numerics.yaml promises of `octant`, and phases that stay exact.
+// Sines and cosines of rotary angles: the accuracy of `octant` in contracts/numerics.yaml, and exactness of phases.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -29,13 +29,13 @@ struct Worst {
                  of_sin = accuracy(FunctionLibrary::octant, Function::sin).relative(0);
     EXPECT_LE(cos, of_cos);
     EXPECT_LE(sin, of_sin);
-    // A promise that nothing comes near would hide faults.
+    // A guarantee that no result approaches would hide faults.
     EXPECT_GT(cos, of_cos / 4);
     EXPECT_GT(sin, of_sin / 4);
   }
 };
 
-/// cos and sin of 2 pi phase / 2^64, reduced in integers to at most an eighth of a turn.
+/// Checks cos and sin of 2 pi phase / 2^64, reduced in integers to at most an eighth of a turn.
 void see_phase(Worst& worst, std::uint64_t phase) {
   const auto quarters = static_cast<unsigned>((phase + (std::uint64_t{1} << 61)) >> 62);
   const auto rest = static_cast<std::int64_t>(phase - (std::uint64_t{quarters & 3U} << 62));
@@ -50,7 +50,7 @@ TEST(Octant, PhasesOfAllOctantsAreWithinThePromise) {
   Worst worst;
   for (std::uint64_t octant = 0; octant < 8; ++octant)
     for (int trial = 0; trial < 100'000; ++trial) {
-      const std::uint64_t within = random.bits() >> (3 + random.below(61));  // near the octant's start too
+      const std::uint64_t within = random.bits() >> (3 + random.below(61));  // also near the octant's start
       see_phase(worst, (octant << 61) + within);
       see_phase(worst, (octant << 61) - 1 - within);
     }
@@ -62,7 +62,7 @@ TEST(Octant, FloatAnglesAreWithinThePromise) {
   Worst worst;
   for (int trial = 0; trial < 400'000; ++trial) {
     float angle = static_cast<float>(std::exp2(-20 + 41 * random.uniform()));
-    if (trial % 4 == 0)  // as near as a float comes to a multiple of a quarter turn
+    if (trial % 4 == 0)  // the floats nearest to multiples of a quarter turn
       angle = static_cast<float>(static_cast<double>(random.below(1'335'088)) * (std::numbers::pi / 2));
     worst.see(float_cos_sin(angle), std::cos(static_cast<long double>(angle)), std::sin(static_cast<long double>(angle)));
   }

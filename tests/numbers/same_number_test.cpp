@@ -1,5 +1,5 @@
-// Where a reference evaluates a number in two orders, of which only the bounds of the second count, both are that
-// number: in fifty digits.
+// References evaluate some numbers in two orders and keep the value of one with the bounds of both: in fifty digits the
+// two orders must agree.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -31,9 +31,9 @@ struct Fifty {
 };
 
 int compared = 0;
-double constants = 0;  // relative error of the formula's constants, where double works them out
+double constants = 0;  // relative error of the formula's constants if they are computed in double
 
-/// Operands are of moderate size: what fifty digits round lies far below a fortieth digit.
+/// Operands are of moderate size: the roundings of fifty digits are far below the fortieth digit.
 Fifty both(const Fifty& x, const Fifty& y) {
   EXPECT_LT(abs(x.v - y.v), Digits50(1) / pow(Digits50(10), 40) + constants * abs(x.v)) << x.v << " and " << y.v;
   ++compared;
@@ -46,7 +46,7 @@ Fifty either(const Fifty& x, const Fifty& y) { return both(x, y); }
 }  // namespace
 }  // namespace assay::numbers::same_number_test
 
-// After the overloads, which they call.
+// Include after the overloads, which this header calls.
 #include "core/scaled_sum.hpp"
 #include "reference/adamw_step.hpp"
 #include "reference/cross_entropy_backward.hpp"
@@ -59,7 +59,7 @@ Fifty either(const Fifty& x, const Fifty& y) { return both(x, y); }
 namespace assay::numbers::same_number_test {
 namespace {
 
-/// The tensors of a case of Gaussian inputs, and room for the outputs.
+/// The tensors of a case of Gaussian inputs, with space for the outputs.
 struct Point {
   std::vector<std::vector<Fifty>> held;
   std::vector<View<Fifty>> views;
@@ -107,7 +107,7 @@ TEST_F(SameNumber, OfCrossEntropyBackward) {
 }
 
 TEST_F(SameNumber, OfAdamW) {
-  constants = 8 * 0x1p-53;  // each order multiplies with three, of up to two roundings each
+  constants = 8 * 0x1p-53;  // each order multiplies by three constants of up to two roundings each
   for (const double step : {1.0, 2.0, 100.0}) {
     const Point p("adamw_step", {9}, {0.001, 0.9, 0.999, 1e-8, 0.01, step}, 4);
     reference::adamw_step<Fifty>(p[0], p[1], p[2], p[3], 0.001, 0.9, 0.999, 1e-8, 0.01, step);
@@ -122,7 +122,8 @@ TEST_F(SameNumber, OfRmsnormBackward) {
   EXPECT_EQ(compared, 30);
 }
 
-/// By elements, by sub-blocks and by super-blocks, over a whole super-block and a part of the next that ends inside a sub-block.
+/// Compares sums by elements, by sub-blocks and by super-blocks, over one whole super-block and a part of the next that
+/// ends inside a sub-block.
 TEST_F(SameNumber, OfQ4KGemv) {
   constexpr Index kRows = 2, kWidth = 256 + 77, kBytes = 288;
   std::mt19937 random(5);

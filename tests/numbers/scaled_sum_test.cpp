@@ -1,5 +1,5 @@
-// ScaledSum bounds every place at which a correct kernel may multiply by the factor, in one sum or two; the bound of
-// two sums does not.
+// The bound of ScaledSum covers every place where a correct kernel may multiply by the factor, in one sum or two; the
+// bound of two plain sums does not.
 #include "core/scaled_sum.hpp"
 
 #include <gtest/gtest.h>
@@ -21,13 +21,13 @@ Instance draw(std::mt19937& random) {
   Instance x{std::exp2(normal(random) * 4), std::exp2(normal(random) * 4), {}, {}};
   const int terms = std::uniform_int_distribution(1, 9)(random);
   for (int i = 0; i < terms; ++i) x.a.push_back(normal(random)), x.b.push_back(normal(random));
-  // Products that cancel: what was rounded before the cancellation shows.
+  // Products that cancel expose roundings from before the cancellation.
   if (terms % 2 == 0)
     for (std::size_t i = 1; i < x.a.size(); i += 2) x.a[i] = -x.a[i - 1], x.b[i] = x.b[i - 1] * (1 + 0x1p-20f);
   return x;
 }
 
-/// The sum with the factor applied in one of five places, or with all terms added to the plain one in turn.
+/// Evaluates the sum with the factor applied in one of five places, or with all terms added to the plain sum in turn.
 float evaluated(const Instance& x, int place) {
   float sum = place == 5 ? x.plain : 0;
   for (std::size_t i = 0; i < x.a.size(); ++i) {

@@ -1,4 +1,4 @@
-// The random search behind the proof that bounds are sound, and behind the proof that the search sees faults.
+// The random search that supports the soundness of bounds, and that must itself detect planted faults.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ struct Tightness {
   double worst = 0;        ///< over error
   double statistical = 0;  ///< over statistical
   long outputs = 0;        ///< compared
-  long skipped = 0;        ///< not compared: some order may overflow, and did
+  long skipped = 0;        ///< not compared: overflows, as some order may
   long wrong_class = 0;
 
   Tightness& operator|=(const Tightness& t) {
@@ -31,8 +31,8 @@ inline double over(double difference, double bound) {
   return difference == 0 ? 0 : bound > 0 ? difference / bound : std::numeric_limits<double>::infinity();
 }
 
-/// Rows of x times rows of y (all of n elements), with the bounded oracle of every product, under the arithmetic in
-/// force.
+/// Products of rows of x and y (all of n elements), with the bounded oracle of every product, under the current
+/// arithmetic.
 struct Products {
   Index rows, n;
   std::vector<float> x, y;

@@ -1,5 +1,5 @@
-// The bounds of sigmoid, of x sigmoid(x) and of its slope hold for every way that is named in core/forms.hpp, with an
-// exp as wrong as its library may be; and an exp that is worse leaves them.
+// The bounds of sigmoid, of x sigmoid(x) and of its derivative hold for every evaluation named in core/forms.hpp, with
+// an exp of the largest error that its library allows; a less accurate exp exceeds them.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 namespace assay::numbers::sigmoid_test {
 namespace {
 
-/// exp, division and flushing of a library, with errors up to what it promises, times `worse`.
+/// exp, division and flushing of a library, with errors up to the guaranteed accuracy, times `worse`.
 class Machine {
  public:
   Machine(const Arithmetic& arithmetic, double worse) : arithmetic_(arithmetic), worse_(worse) {}
@@ -30,8 +30,8 @@ class Machine {
   }
 
  private:
-  /// Rounded to nearest after a relative error: what is left of the promise beside that rounding. Errors at their limit
-  /// are as likely as any.
+  /// Applies a relative error, then rounds to nearest: the error is the guaranteed accuracy without that rounding.
+  /// Errors at the limit are as likely as others.
   float off(double exact, double relative) {
     const double way = std::clamp(uniform_(random_) * 1.5, -1.0, 1.0);
     return (*this)(static_cast<float>(exact * (1 + worse_ * std::max(relative, 0.0) * way)));
@@ -87,7 +87,7 @@ Bounded slope(const Bounded& x) {
 }
 double exact_sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-/// The largest error / bound over arguments from the whole range of exp and beyond.
+/// Returns the largest error / bound over arguments from the whole range of exp and beyond.
 double worst(Formula bounded, Way way, const Arithmetic& arithmetic, double worse = 1) {
   const ArithmeticScope scope(arithmetic);
   Machine machine(arithmetic, worse);

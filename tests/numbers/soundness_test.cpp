@@ -1,5 +1,5 @@
-// Bounded is sound: no correct evaluation exceeds its bound, whatever the order, and the search that says so
-// sees a bound that is too small.
+// Bounded is sound: no correct evaluation in any order exceeds its bound, and the search behind this claim detects a
+// bound that is too small.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,8 @@ namespace {
 
 constexpr Index kLengths[] = {1, 2, 3, 5, 16, 64, 256, 1024, 4096};
 
-/// Rows of x and y, so that each length costs about the same and short ones, whose bounds are tightest, get most.
+/// Returns the number of rows per length: each length costs about the same, and short ones, with the tightest bounds,
+/// get most.
 Index rows_for(Index n) { return n <= 5 ? 80 : n <= 16 ? 64 : n <= 64 ? 40 : n <= 256 ? 24 : n <= 1024 ? 12 : 8; }
 
 TEST(Soundness, NoCorrectResultExceedsItsBound) {
@@ -50,7 +51,7 @@ TEST(Soundness, NoCorrectResultExceedsItsBound) {
   fmt::print("\n");
 }
 
-/// Terms that are nearly equal are rounded alike: their errors add up.
+/// Nearly equal terms are rounded alike: their errors add up.
 TEST(Soundness, TermsThatAreNearlyEqualHaveNoStatisticalBoundBelowTheWorst) {
   Random random(3);
   for (const Index n : {100, 1000, 14'000, 60'000})
@@ -89,14 +90,14 @@ TEST(Soundness, HoldsForEveryArithmeticAKernelMayDeclare) {
   }
 }
 
-/// What a test of a bound that is reached may say: sound, and nothing smaller is.
+/// Expects a bound that is sound and reached almost exactly.
 void expect_reached(double difference, const Bounded& bound) {
   EXPECT_LE(difference, bound.error);
   EXPECT_GT(difference, 0.998 * bound.error);
 }
 
 TEST(Soundness, ATruncatingBlockOperationReachesItsBound) {
-  // x * y = 1 + 0.9991 * 2^-23 and, behind it, products just below 2^-23: every one of them is lost entirely.
+  // x * y = 1 + 0.9991 * 2^-23, followed by products just below 2^-23: truncation loses every one of them entirely.
   constexpr float kLow = 1 + 2895 * 0x1p-23f;
   const ArithmeticScope scope({.block = 4});
   for (Index n : {1, 2, 3, 4, 5, 8, 9, 32, 512}) {
@@ -110,7 +111,7 @@ TEST(Soundness, ATruncatingBlockOperationReachesItsBound) {
 }
 
 TEST(Soundness, FlushedPartialSumsReachTheirBound) {
-  // The difference of each pair is subnormal, and flushed; no term is.
+  // The difference of each pair is subnormal and flushed; the terms are normal.
   constexpr float kTerms[] = {2 * FLT_MIN - 0x1p-149f, -FLT_MIN};
   const ArithmeticScope scope({.flushes_subnormals = true});
   for (Index n : {2, 3, 8, 63}) {
@@ -138,13 +139,13 @@ TEST(Soundness, FewTermsAmongManyAreBoundedAsIfAlone) {
     EXPECT_LE(of(filler).error, 1.001 * alone.value().error);
     EXPECT_LE(of(filler).statistical, 1.001 * alone.value().statistical);
   }
-  // Truncated, each of the smallest terms may cost a unit in the last place; zeros still cost nothing.
+  // If truncated, each of the smallest terms may cost a unit in the last place; zeros still cost nothing.
   const ArithmeticScope scope({.accumulation = Rounding::toward_zero});
   EXPECT_GT(of(-0x1p-80f).error, 4094 * 0x1p-24);
   EXPECT_LT(of(0).error, 8 * 0x1p-23);
 }
 
-/// Largest error / bound that the search finds when every bound is changed.
+/// Returns the largest error / bound of the search when every bound is changed.
 Tightness searched(const std::function<void(Bounded&)>& change) {
   Random random(3);
   Tightness total;

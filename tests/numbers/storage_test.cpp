@@ -1,5 +1,5 @@
-// The 16-bit storage formats: every value goes and comes back, and what lies between two of them rounds to the nearest,
-// ties to the even one. What a value is, is worked out here from the formats' definitions.
+// The 16-bit storage formats: every value round-trips, and a number between two values rounds to the nearest, ties to
+// even. Expected values are computed from the formats' definitions.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -66,7 +66,7 @@ TYPED_TEST(Storage, BetweenTwoValuesTheNearestIsTakenAndTiesGoToEven) {
     for (unsigned low = 0; low < infinity; ++low) {
       const unsigned high = low + 1;
       const double a = value_of(low, F::kExponent, F::kFraction);
-      // What would follow the largest number, were there no infinity.
+      // The successor of the largest number if there were no infinity.
       const double b = high == infinity ? 2 * a - value_of(low - 1, F::kExponent, F::kFraction) : value_of(high, F::kExponent, F::kFraction);
       const double middle = a + (b - a) / 2;
       const auto tie = static_cast<float>(middle);
@@ -92,7 +92,7 @@ TEST(StoredBounds, CostHalfAUnitInTheLastPlaceAndNoMore) {
     double unit, smallest, largest;
   } formats[] = {{DType::f16, 0x1p-11, 0x1p-14, 65504}, {DType::bf16, 0x1p-8, 0x1p-126, 0x1.fep127}};
   for (const auto& f : formats) {
-    // Halfway between 1 and the next number, and as far below the smallest normal number.
+    // Halfway between 1 and the next number, and just as much below the smallest normal number.
     const double middle = 1 + f.unit, error = stored(f.dtype, Bounded(middle, 0, 0, false)).error;
     EXPECT_GE(error, f.unit);
     EXPECT_LE(error, f.unit * (1 + 4 * f.unit));
@@ -111,18 +111,19 @@ TEST(StoredBounds, OfWhatIsHeldExactlyOneNumberIsTheNearest) {
   EXPECT_EQ(stored(DType::f16, Bounded(1.5, 0, 0, false)).error, 0);
   EXPECT_EQ(stored(DType::f16, Bounded(1 + 0x1p-12, 0, 0, false)).error, 0x1p-12);
   EXPECT_EQ(stored(DType::bf16, Bounded(-1 - 0x1.8p-7, 0, 0, false)).error, 0x1p-8);
-  EXPECT_GE(stored(DType::f16, Bounded(1 + 0x1p-12, 0x1p-24, 0x1p-24, false)).error, 0x1p-11);  // which side of it is not known
+  // The side of the midpoint is unknown.
+  EXPECT_GE(stored(DType::f16, Bounded(1 + 0x1p-12, 0x1p-24, 0x1p-24, false)).error, 0x1p-11);
   const ArithmeticScope flushing({.flushes_subnormals = true});
   EXPECT_GE(stored(DType::f16, Bounded(0x1p-15, 0, 0, false)).error, 0x1p-15);
 }
 
-/// 1.9 has the same unit in the last place as 1: half of one is not twice as much there.
+/// 1.9 has the same unit in the last place as 1: half a unit is not twice as large there.
 TEST(StoredBounds, AUnitIsTheBinades) {
   for (const double value : {1.0, 1.5, 1.9}) {
     EXPECT_LE(stored(DType::f16, Bounded(value, 1e-6, 1e-6, false)).error, 1e-6 + 0x1p-11 * (1 + 0x1p-20)) << value;
     EXPECT_LE(stored(DType::bf16, Bounded(-value, 1e-6, 1e-6, false)).error, 1e-6 + 0x1p-8 * (1 + 0x1p-20)) << value;
   }
-  EXPECT_GE(stored(DType::f16, Bounded(1.9999999, 1e-6, 1e-6, false)).error, 1e-6 + 0x1p-10);  // may be 2 and more
+  EXPECT_GE(stored(DType::f16, Bounded(1.9999999, 1e-6, 1e-6, false)).error, 1e-6 + 0x1p-10);  // may be 2 or more
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Pairs of vectors whose products stress a bound in one way each.
+// Pairs of vectors whose products each stress a bound in one way.
 #pragma once
 
 #include <cmath>
@@ -24,7 +24,7 @@ inline std::string_view name(Distribution d) {
   return names[static_cast<int>(d)];
 }
 
-/// One vector of n elements; `left` tells the two factors apart.
+/// Returns a vector of n elements; `left` selects the first or the second factor.
 inline Vector make_vector(Distribution d, bool left, Index n, Random& random) {
   Vector v(static_cast<std::size_t>(n));
   for (std::size_t p = 0; p < v.size(); ++p) {
@@ -48,14 +48,15 @@ inline Vector make_vector(Distribution d, bool left, Index n, Random& random) {
       case Distribution::huge:
         x = std::ldexp(g, left ? 124 : static_cast<int>(random.between(-12, 3)));
         break;
-      // 1 + 2^-24 + 2^-24 + ...: to nearest even, from first to last, every term is lost: the worst order there is.
+      // 1 + 2^-24 + 2^-24 + ...: from first to last, rounding to nearest even loses every term: the worst order.
       case Distribution::stagnating:
         x = left ? 1 : p == 0 ? 1 : 0x1p-24;
         break;
       case Distribution::sparse:
         x = left && !random.chance(8.0 / static_cast<double>(n)) ? 0 : g;
         break;
-      // Few terms, and others that lower nothing to nearest, and every sum by a unit in its last place where it is truncated.
+      // Few large terms, and small ones that change nothing under rounding to nearest, but lower every truncated sum by
+      // a unit in its last place.
       case Distribution::tailed:
         x = !left ? 1 : p % 64 == 0 ? std::fabs(g) : -std::ldexp(1 + random.uniform(), static_cast<int>(random.between(-64, -60)));
         break;

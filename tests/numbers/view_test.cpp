@@ -1,4 +1,4 @@
-// What views share, beside the sets of bytes that they reach.
+// Overlap of views, compared with the sets of bytes that they access.
 #include "core/view.hpp"
 
 #include <gtest/gtest.h>
@@ -103,7 +103,7 @@ TEST(Views, OverlapThemselvesWhereTwoIndicesMeet) {
       ASSERT_TRUE(self_overlap(p.shape, p.strides)) << "case " << n;
     }
     found += meet;
-    Placed padded = p;  // each axis steps past what the inner ones reach
+    Placed padded = p;  // each axis steps past the extent of the inner ones
     Index step = 1 + static_cast<Index>(random.below(3));
     for (int axis = p.shape.rank() - 1; axis >= 0; --axis) padded.strides[axis] = step, step = step * p.shape[axis] + static_cast<Index>(random.below(3));
     ASSERT_FALSE(self_overlap(padded.shape, padded.strides)) << "case " << n;
@@ -111,7 +111,7 @@ TEST(Views, OverlapThemselvesWhereTwoIndicesMeet) {
   EXPECT_GT(found, 5000);
 }
 
-/// Rows are dense where consecutive elements of a row stand side by side, and rows follow each other without touching.
+/// Rows are dense if the elements of a row are contiguous and rows follow each other without overlap.
 TEST(Views, RowMajorIsDenseRowsThatFollowEachOther) {
   float memory[1] = {};
   const auto dense = [&](const Shape& shape, const Shape& strides) { return row_major(View<const float>(memory, shape, strides)); };

@@ -1,4 +1,4 @@
-// Attention: one loop with the choices that projects make differently.
+// Attention: one loop, parameterized by the choices in which projects differ.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -15,20 +15,20 @@ namespace {
 enum class Merge { none, by_sums, by_logsumexp, by_state };
 
 struct Choices {
-  Index tile = 0;               ///< keys between two rescalings; 0: the maximum is known first
+  Index tile = 0;               ///< keys between two rescalings; 0: the maximum is computed first
   bool base2 = false;           ///< 2^(s c - m c) with the scale in c, fused
-  int lazy = 0;                 ///< rescaled only beyond 2^lazy
-  bool divides_first = false;   ///< each weight by the sum
-  bool reciprocal = false;      ///< products with 1 / sum
-  bool scales_query = false;    ///< before the dot product
-  bool scales_both = false;     ///< by the root of the scale
-  Index part = 0;               ///< keys of a part whose mean is normalized, then merged
+  int lazy = 0;                 ///< rescales only beyond 2^lazy
+  bool divides_first = false;   ///< divides each weight by the sum
+  bool reciprocal = false;      ///< multiplies by 1 / sum
+  bool scales_query = false;    ///< scales the query before the dot product
+  bool scales_both = false;     ///< scales both factors by the root of the scale
+  Index part = 0;               ///< keys per part; normalized means of parts are merged
   Merge merge = Merge::none;
 };
 
 constexpr float kLog2e = 1.44269504088896340736F;
 
-/// A mean under weights relative to `shift`, and their sum.
+/// A mean under weights relative to `shift`, and the sum of the weights.
 struct State {
   float shift = -INFINITY, sum = 0;
   std::vector<float> mean;
@@ -36,7 +36,7 @@ struct State {
   float logsumexp() const { return sum == 0 ? -INFINITY : shift + std::log(sum); }
 };
 
-/// One query against the keys from .. to.
+/// Attends with one query to the keys from .. to.
 template <class Score, class Value>
 State attend(Index from, Index to, Index d, float scale, const Choices& by, Score score, Value value) {
   State s;
@@ -75,7 +75,7 @@ State attend(Index from, Index to, Index d, float scale, const Choices& by, Scor
 State merged(const std::vector<State>& parts, Index d, Merge merge) {
   State all;
   all.mean.assign(static_cast<std::size_t>(d), 0);
-  if (merge == Merge::by_state) {  // one after another
+  if (merge == Merge::by_state) {  // sequential
     float l = -INFINITY;
     for (const State& p : parts) {
       const float other = p.logsumexp(), larger = std::isnan(other) || std::isnan(l) ? NAN : std::max(l, other);
@@ -163,7 +163,7 @@ void decode(const ops::AttentionDecodeArgs& args, const Choices& by) {
   }
 }
 
-/// Gradients from the saved logsumexp: in base 2 with the scale at the end, or with its root on q and k.
+/// Gradients from the saved logsumexp: in base 2 with the scale last, or with its root on q and k.
 template <bool base2>
 void backward(const ops::AttentionBackwardArgs& args) {
   const Index group = args.heads / args.kv_heads;

@@ -38,7 +38,7 @@ auto backward(Gate of_gate, Up of_up) {
   };
 }
 
-/// Tokens sorted by their row, each row's in parts of 10 that are summed and added.
+/// Sorts tokens by their row and sums each row in parts of 10.
 void sorted(const EmbeddingBackwardArgs& a) {
   std::vector<Index> order(static_cast<std::size_t>(a.t));
   std::iota(order.begin(), order.end(), Index{0});
@@ -55,7 +55,7 @@ void sorted(const EmbeddingBackwardArgs& a) {
     }
   }
 }
-/// As atomics may come: from the last token.
+/// A possible order of atomics: from the last token.
 void backwards(const EmbeddingBackwardArgs& a) {
   for (Index c = 0; c < a.h; ++c) {
     for (Index row = 0; row < a.v; ++row) a.dtable(row, c) = 0;

@@ -25,7 +25,7 @@ void forward(const RmsnormArgs& a) {
     for (Index j = 0; j < a.n; ++j) y(i, j) = (x(i, j) * r) * a.weight(j);
   }
 }
-/// The product with the weight first.
+/// Multiplies by the weight first.
 void weight_first(const RmsnormArgs& a) {
   const auto x = a.x.as<const float>();
   const auto y = a.y.as<float>();
@@ -50,7 +50,7 @@ void backward(const RmsnormBackwardArgs& a, Row row, bool product_first) {
     a.dweight(j) = sum;
   }
 }
-/// rrms / n times (n a - xn sum).
+/// Computes rrms / n times (n a - xn sum).
 void torch_row(const RmsnormBackwardArgs& a, Index i) {
   const float n = static_cast<float>(a.n), r = a.rrms(i), factor = (1 / n) * r;
   float sum = 0;

@@ -11,7 +11,7 @@ namespace {
 
 using ops::AdamwStepArgs;
 
-/// What the contract says: formed in double of float32 parameters.
+/// The contract's constants: computed in double from float32 parameters.
 struct Constants {
   double lr, b1, b2, eps, decay, c1, c2, root;
   explicit Constants(const AdamwStepArgs& a)
@@ -27,7 +27,7 @@ void each(const AdamwStepArgs& a, F step) {
 
 float f(double x) { return static_cast<float>(x); }
 
-/// As torch.lerp.
+/// torch.lerp.
 float lerp(float start, float end, float weight) {
   return std::fabs(weight) < 0.5F ? start + weight * (end - start) : end - (end - start) * (1 - weight);
 }
@@ -41,7 +41,7 @@ void fused_double(const AdamwStepArgs& a) {
     p -= step * m / spread;
   });
 }
-/// Means as lerp, of g and of its square.
+/// Means by lerp, of g and of its square.
 void fused_lerp(const AdamwStepArgs& a) {
   each(a, [](float& p, float& m, float& v, float g, const Constants& c) {
     p -= f(c.lr) * f(c.decay) * p;
@@ -61,7 +61,7 @@ void single_tensor(const AdamwStepArgs& a) {
     p += f(-c.lr / c.c1) * m / spread;
   });
 }
-/// addcdiv as value * (m / spread).
+/// addcdiv computed as value * (m / spread).
 void foreach(const AdamwStepArgs& a) {
   each(a, [](float& p, float& m, float& v, float g, const Constants& c) {
     p *= f(1 - c.lr * c.decay);
@@ -97,7 +97,7 @@ void ggml(const AdamwStepArgs& a) {
     p = p * f(1 - c.lr * c.decay) - f(c.lr) * mean / spread;
   });
 }
-/// Without its decay after the update, which is another formula.
+/// Omits the decay after the update, which would be another formula.
 void bitsandbytes(const AdamwStepArgs& a) {
   each(a, [](float& p, float& m, float& v, float g, const Constants& c) {
     p *= f(1 - c.lr * c.decay);
@@ -109,7 +109,7 @@ void bitsandbytes(const AdamwStepArgs& a) {
 
 using ops::ClipGradNormArgs;
 
-/// Squares in float, or roots of sums by chunks whose squares are added again.
+/// Sums squares in float, or squares and adds the norms of chunks again.
 template <Index chunk>
 void clip(const ClipGradNormArgs& a) {
   float all = 0;

@@ -1,4 +1,4 @@
-// Orders in which other projects evaluate an operation: right kernels, each with the place that it follows.
+// Evaluation orders of other projects: correct kernels, each with the place it follows.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct Order {
 };
 using Orders = std::vector<Order>;
 
-/// `run` computes Args in float32 as plain code does, unless `arithmetic` says otherwise.
+/// Registers `run` for Args; it computes in plain float32 unless `arithmetic` says otherwise.
 template <class Args, class F>
 Order order(std::string_view op, std::string_view project, std::string_view place, std::string_view words, F run, Arithmetic arithmetic = {}) {
   return {project, place, words,

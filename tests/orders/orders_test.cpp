@@ -1,4 +1,4 @@
-// Every order of another project passes a campaign and its audit; the largest error over its bound is printed.
+// Each order of another project passes a campaign and its audit; prints the largest error over its bound.
 #include "tests/orders/orders.hpp"
 
 #include <fmt/format.h>

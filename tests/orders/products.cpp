@@ -28,7 +28,7 @@ auto product(Dot dot) {
   };
 }
 
-/// Parts of the sum by themselves, then one after another: a workspace, or atomics in one order.
+/// Sums parts separately, then adds the parts in turn: a workspace, or atomics in one order.
 template <Index part>
 struct Split {
   template <class X, class Y>
@@ -45,7 +45,7 @@ struct Split {
 
 float upper(float x) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0xffffe000U); }
 
-/// Small terms first, as the three instructions come.
+/// Adds small terms first, in the order of the three instructions.
 struct ThreeProducts {
   template <class X, class Y>
   float operator()(Index k, X x, Y y) const {
@@ -64,7 +64,7 @@ struct ThreeProducts {
   }
 };
 
-/// Factors, products and every partial sum are halves.
+/// Factors, products and all partial sums are halves.
 struct Halves {
   static float half(float x) { return widen(to_half(x)); }
   template <class X, class Y>
@@ -75,7 +75,7 @@ struct Halves {
   }
 };
 
-/// The adapter scaled: its product with B, or its factor before.
+/// Scales the adapter: its product with B, or its first factor.
 template <bool scaled_before>
 void lora(const LoraLinearArgs& a) {
   const float scale = static_cast<float>(a.alpha) / static_cast<float>(a.r);

@@ -1,4 +1,4 @@
-// Rotary embeddings whose frequencies are formed in float32.
+// Rotary embeddings with frequencies computed in float32.
 #include <cmath>
 #include <vector>
 
@@ -12,22 +12,22 @@ namespace {
 
 using Angle = float (*)(float position, float theta, Index i, Index d);
 
-/// 1 / theta^(2i/d), times the position.
+/// Returns position * (1 / theta^(2i/d)).
 float of_powers(float position, float theta, Index i, Index d) {
   return position * (1 / std::pow(theta, static_cast<float>(2 * i) / static_cast<float>(d)));
 }
-/// exp(-2i log(theta) / d).
+/// Returns position * exp(-2i log(theta) / d).
 float of_exponentials(float position, float theta, Index i, Index d) {
   return position * std::exp(static_cast<float>(2 * i) * -(std::log(theta) / static_cast<float>(d)));
 }
-/// The position times theta^(-2/d), again and again.
+/// Multiplies the position by theta^(-2/d), i times.
 float of_products(float position, float theta, Index i, Index d) {
   const float step = std::pow(theta, -2.0F / static_cast<float>(d));
   float angle = position;
   for (Index k = 0; k < i; ++k) angle *= step;
   return angle;
 }
-/// The position times the power of that step.
+/// Returns position * (theta^(-2/d))^i.
 float of_power_of_step(float position, float theta, Index i, Index d) {
   return position * std::pow(std::pow(theta, -2.0F / static_cast<float>(d)), static_cast<float>(i));
 }
@@ -47,7 +47,7 @@ void rotate(const Args& a, View<const float> x, View<float> y, Angle angle, floa
     }
 }
 
-/// A table of cosines and sines in bfloat16, and every operation rounded to it.
+/// Uses a table of cosines and sines in bfloat16, and rounds every operation to bfloat16.
 template <class Args>
 void rotate_bf16(const Args& a, View<const BFloat16> x, View<BFloat16> y, float direction) {
   const auto held = [](float v) { return widen(to_bfloat16(v)); };

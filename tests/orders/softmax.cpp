@@ -17,7 +17,7 @@ using ops::CrossEntropyBackwardArgs;
 using ops::SoftmaxArgs;
 using ops::SoftmaxBackwardArgs;
 
-/// The largest, or NaN.
+/// Returns the maximum, or NaN if there is one.
 template <class At>
 float largest(Index n, At at) {
   float most = -INFINITY;
@@ -39,7 +39,7 @@ void two_passes(const SoftmaxArgs& a) {
 struct Running {
   float most = -INFINITY, sum = 0;
 };
-/// The sum so far, rescaled where the maximum of the next `tile` entries is larger.
+/// Returns the running maximum and sum by tiles; the sum is rescaled when the maximum grows.
 template <class At>
 Running running(Index n, Index tile, At at) {
   Running r;
@@ -101,7 +101,7 @@ void log_softmax(const CrossEntropyArgs& a) {
   a.total(0) = a.reduction == 1 ? losses / weights : losses;
 }
 
-/// Where the gradient of each row is w (dloss + dtotal / normalizer).
+/// Calls `one` for each element with the row's weight and its gradient dloss + dtotal / normalizer.
 template <class One>
 void gradient(const CrossEntropyBackwardArgs& a, One one) {
   for (Index i = 0; i < a.rows; ++i)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A project outside this repository, built against an installed Assay: verdicts, exit codes, messages, documentation.
+"""Builds a project outside this repository against an installed Assay: verdicts, exit codes, messages, documentation.
 
 package_test.py BUILD SOURCE CXX_FLAGS
 """
@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 build, source = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
-flags = sys.argv[3]  # of an instrumented build: what links with it needs them too
+flags = sys.argv[3]  # flags of an instrumented build, which programs that link with it need too
 folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-package-"))
 prefix, project = folder / "moved" / "assay", folder / "layer_norm"
 environment = dict(os.environ, PATH=f"{prefix}/bin:{os.environ['PATH']}", CMAKE_PREFIX_PATH=str(prefix), HOME=str(folder),
@@ -36,7 +36,7 @@ def run(command, cwd=project):
 
 
 def expect(code, command, *words):
-    """Runs the command; its exit code and what it says must be these."""
+    """Runs the command and expects this exit code and these words."""
     status, said = run(command)
     joined = re.sub(r"\s+", " ", said)
     missing = [word for word in words if word not in joined]
@@ -45,7 +45,7 @@ def expect(code, command, *words):
 
 
 def edit(name, before, after):
-    """The project's file with one text replaced; gives back the old one."""
+    """Replaces one text in a file of the project; returns the old contents."""
     path = project / name
     text = path.read_text()
     check(text.count(before) == 1, f"{name} holds '{before}' {text.count(before)} times")
@@ -59,7 +59,7 @@ def mentions(root, words):
 
 
 def install():
-    """Into one folder, and from there to another: nothing may know where it came from."""
+    """Installs into one folder and moves it to another: no file may refer to the first."""
     status, said = run(f"cmake --install {build} --prefix {folder}/first", folder)
     check(status == 0, f"cmake --install: {said[-2000:]}")
     prefix.parent.mkdir()
@@ -72,7 +72,7 @@ def install():
 
 
 def install_without_tests():
-    """As `ci/falsify` leaves a build: the command alone, no object of a test."""
+    """Installs a build as `ci/falsify` leaves it: the command only, without objects of tests."""
     script, alone = (build / "cmake_install.cmake").read_text(), folder / "alone"
     check("assay_tests.dir" in script, "cmake_install.cmake names the objects of the tests")
     (folder / "alone.cmake").write_text(script.replace("assay_tests.dir", "assay_tests_not_built.dir"))
@@ -87,7 +87,7 @@ def install_without_tests():
 
 
 def clone():
-    """A fresh clone of the project as a repository of its own."""
+    """Makes a fresh clone of the project as a repository of its own."""
     shutil.copytree(source / "tests/package/project", folder / "origin")
     status, said = run("git init -q && git add -A && git -c user.name=t -c user.email=t@t commit -qm first && git clone -q . ../layer_norm",
                        folder / "origin")
@@ -95,7 +95,7 @@ def clone():
 
 
 def walk_through():
-    """Every command of the README in its order, then those of the workflow."""
+    """Runs every command of the README in order, then the commands of the workflow."""
     commands = re.findall(r"^\$ (.+)$", (project / "README.md").read_text(), re.MULTILINE)
     check(len(commands) > 10, f"README.md holds {len(commands)} commands")
     for command in commands:
@@ -109,7 +109,7 @@ def walk_through():
 
 
 def nothing_of_the_sources():
-    """What the compiler read, and what the project's build files name."""
+    """Checks that neither the compiler nor the project's build files use the source tree."""
     status, said = run("ninja -C build -t deps")
     check(status == 0 and "include/assay/core/view.hpp" in said, f"ninja -t deps: {said[-500:]}")
     read = sorted({line.strip() for line in said.splitlines() if str(source) in line or str(build) in line})
@@ -132,7 +132,7 @@ def verdicts():
     check(replay.is_file(), f"{replay.name} was not written")
     expect(1, f"build/myassay replay {replay}", "falsified")
     expect(0, "build/myassay mutants --quiet", "4 killed, 0 survived")
-    # The project's own contract judges functions of shared libraries, too.
+    # The project's own contract also judges functions of shared libraries.
     (project / "f.c").write_text("void f(float* y, long rows, long n) { for (long i = 0; i < rows * n; ++i) y[i] = 0; }\n")
     (project / "f.yaml").write_text("args: [y, {dim: rows, as: int64}, {dim: n, as: int64}]\nrequires: [dense rows, eps == 1.0e-5]\n")
     expect(0, "cc -shared -fPIC -o f.so f.c")
@@ -141,7 +141,7 @@ def verdicts():
     tests = expect(0, "ctest --test-dir build", "100% tests passed")
     names = ("LayerNormContract.LnPre005_2", "layer_norm/cpu/two_pass.FALSIFY-LN-005", "Witness.")
     check(all(name in tests for name in names), f"ctest lacks one of {names}: {tests}")
-    # A kernel that reads the neighbour's weight: its tests fail as well.
+    # A kernel that reads the neighbour's weight: its tests must fail as well.
     right = edit("layer_norm.cpp", "args.weight(j)", "args.weight(j > 0 ? j - 1 : 0)")
     expect(0, "cmake --build build")
     expect(8, "ctest --test-dir build -R two_pass", "two_pass.FALSIFY-LN-002 (Failed)")
@@ -149,7 +149,7 @@ def verdicts():
 
 
 def mistakes():
-    """Of the contract, of the call and of the files: one sentence with place and remedy."""
+    """Mistakes in the contract, in the call and in the files give one sentence with place and remedy."""
     contractgen = next((prefix / "bin").glob("*contractgen"))
     right = edit("layer_norm.yaml", "y: {role: out, dtype", "y: {role: outward, dtype")
     place = "layer_norm.yaml:16:13: 'role' cannot be 'outward'; use one of: in, out, inout"
@@ -172,7 +172,7 @@ def mistakes():
 
 
 def shipped_contract():
-    """One of Assay's contracts with a kernel of the project: its reference and properties come with the package."""
+    """Uses one of Assay's contracts with a kernel of the project: the package provides its reference and properties."""
     (project / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.25)\nproject(own LANGUAGES CXX)\nfind_package(assay REQUIRED)\n"
         "assay_add_operations(operations CONTRACTS ${ASSAY_CONTRACTS_DIR}/scale.yaml KERNELS scale.cpp)\n"
@@ -182,20 +182,20 @@ def shipped_contract():
         "void own(const assay::ops::ScaleArgs& args, assay::Device&) {\n"
         "  for (assay::Index i = 0; i < args.m; ++i)\n"
         "    for (assay::Index j = 0; j < args.n; ++j) args.y(i, j) = static_cast<float>(args.alpha) * args.x(i, j);\n}\n"
-        'const assay::KernelRegistration one({.op = "scale", .id = "scale/cpu/own", .source = "scale.cpp",\n'
+        'const assay::KernelRegistration one({.id = "scale/cpu/own",\n'
         "                                     .run = &assay::run_typed<assay::ops::ScaleArgs, &own>});\n")
     expect(0, "cmake -G Ninja -B scale && cmake --build scale")
     expect(0, "scale/own falsify --quiet", "1 passed, 0 falsified")
 
 
 def cuda_host():
-    """A .cu file and a shim of the project, against one of Assay's contracts, where there is no GPU."""
+    """Runs a .cu file with a shim of the project against one of Assay's contracts, without a GPU."""
     folder_of = project / "cuda"
     folder_of.mkdir()
     for file in ("softmax.cu", "softmax.yaml"):
         shutil.copy(source / "tests/foreign" / file, folder_of / file)
     with open(folder_of / "softmax.yaml", "a") as shim:
-        shim.write("requires: n <= 4000\n")  # what fits into its shared memory
+        shim.write("requires: n <= 4000\n")  # the limit of its shared memory
     (folder_of / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.25)\nproject(mine LANGUAGES CXX)\nfind_package(assay REQUIRED)\n"
                                               "assay_cuda_host_library(mine softmax.cu)\n")
     expect(0, "cmake -G Ninja -S cuda -B cuda/build && cmake --build cuda/build")

@@ -1,4 +1,4 @@
-// What policies call kernels with, and what they see around the calls: memory before, sentinels, crashes.
+// Inputs of the policies' calls, and the policies' view of memory: previous contents, sentinels, crashes.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -13,7 +13,7 @@
 namespace assay::falsify::policies {
 namespace {
 
-/// silu on the CPU with something done to its result.
+/// Returns silu on the CPU with a modified result.
 Kernel altered(std::string_view id, const std::function<void(const ops::SiluArgs&)>& after,
                const std::function<void(const ops::SiluArgs&)>& before = {}) {
   Kernel k = kernel("silu/cpu/naive");
@@ -37,7 +37,7 @@ Rejection judged(std::string_view name, const Kernel& k) {
   return judge(policy(name), operation(k.op), k, {.cases = 3}, worker).rejected;
 }
 
-/// The result moved by so many units in the last place.
+/// Returns a kernel whose result is off by `ulps` units in the last place.
 Kernel off_by_ulps(int ulps) {
   return altered("silu/cpu/ulps", [ulps](const ops::SiluArgs& args) {
     for_each(args, [&](float& y) {
@@ -59,7 +59,7 @@ TEST(Calls, UnitsInTheLastPlace) {
   EXPECT_FALSE(judged("leaderboard", off_by_ulps(7)));
 }
 
-/// Adds to what y held: seen where outputs do not start from zeros.
+/// Adds to the previous contents of y: detected if outputs do not start as zeros.
 TEST(Calls, MemoryBefore) {
   float held[64 * 1024] = {};
   const Kernel adding = altered(
@@ -74,11 +74,11 @@ TEST(Calls, MemoryBefore) {
       });
   EXPECT_TRUE(judged("ggml", adding));                 // random values
   EXPECT_TRUE(judged("oneDNN", adding));               // NaN
-  EXPECT_TRUE(judged("PyTorch", adding));              // what the call before left
+  EXPECT_TRUE(judged("PyTorch", adding));              // the result of the previous call
   EXPECT_FALSE(judged("provable-contracts", adding));  // zeros
 }
 
-/// One store past the end: seen where sentinels stand.
+/// One store past the end: detected by sentinels.
 TEST(Calls, Sentinels) {
   const Kernel spilling = altered("silu/cpu/spilling", [](const ops::SiluArgs& args) {
     if (args.m > 0 && args.n > 0) (&args.y(args.m - 1, args.n - 1))[1] = 0;
@@ -96,7 +96,7 @@ TEST(Calls, CrashesAreSeenByAll) {
     }
 }
 
-/// Kernels of backward passes: finite differences see a wrong gradient where they are not vacuous.
+/// Backward kernels: finite differences detect a wrong gradient unless they are vacuous.
 TEST(Calls, FiniteDifferences) {
   const Kernel& right = kernel("rmsnorm_backward/cpu/naive");
   Kernel wrong = right;
@@ -108,7 +108,7 @@ TEST(Calls, FiniteDifferences) {
   };
   EXPECT_FALSE(judged("ggml grad", right));
   EXPECT_TRUE(judged("ggml grad", wrong));
-  // silu at +-150 with steps of 15: where the gradient is 0 the measure is NaN, and any gradient of zeros passes.
+  // silu at +-150 with steps of 15: where the gradient is 0 the measure is NaN, so that any gradient of zeros passes.
   Kernel nothing = kernel("silu_backward/cpu/naive");
   nothing.id = "silu_backward/cpu/nothing";
   nothing.run = [](const Call& call, Device&) {
@@ -119,7 +119,7 @@ TEST(Calls, FiniteDifferences) {
   EXPECT_TRUE(judged("leaderboard", nothing));
 }
 
-/// The norm of 2^20 values whose squares add up to 23.3: 8% of that may be missing, and no more.
+/// The norm of 2^20 values with squared sum 23.3: the policy tolerates an error of 8% and no more.
 TEST(Calls, SquaresOfTheNorm) {
   const Kernel& right = kernel("global_grad_norm/cpu/naive");
   const auto scaled = [&right](float factor) {
@@ -136,7 +136,7 @@ TEST(Calls, SquaresOfTheNorm) {
   EXPECT_TRUE(scaled(0.94F));
 }
 
-/// gradcheck: the whole Jacobian, and each column twice.
+/// gradcheck compares the whole Jacobian, each column twice.
 TEST(Calls, WholeJacobian) {
   const Kernel& right = kernel("softmax_backward/cpu/naive");
   static float state = 0;
@@ -153,7 +153,7 @@ TEST(Calls, WholeJacobian) {
   EXPECT_TRUE(altered_by([](float* dx, Index n) {
     for (Index i = 0; i < n; ++i) dx[i] *= 1.01F;
   }));
-  EXPECT_TRUE(altered_by([](float* dx, Index n) {  // sums of rows stay what they were
+  EXPECT_TRUE(altered_by([](float* dx, Index n) {  // preserves the sums of rows
     if (n > 1) dx[0] += 1e-3F, dx[1] -= 1e-3F;
   }));
   EXPECT_TRUE(altered_by([](float* dx, Index n) {
@@ -162,7 +162,7 @@ TEST(Calls, WholeJacobian) {
   }));
 }
 
-/// A sample is a call that the contract admits: dims, params, values.
+/// Every sample is a valid call of the contract: dims, params, values.
 TEST(Calls, SamplesAreCalls) {
   for (const Policy* p : policies()) {
     if (!p->rules) continue;

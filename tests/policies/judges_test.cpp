@@ -1,5 +1,5 @@
-// Each policy's measure on values on both sides of the threshold that its project has. The figures here are those of
-// the projects' sources once more: a rule that is made laxer or stricter is seen.
+// Each policy's measure on values on both sides of its project's threshold. The figures are copied again from the
+// projects' sources, so that a relaxed or tightened rule is detected.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 
 enum class Sharp { yes, too_lax, too_strict };
 
-/// A result of 1 that is off by a little less than `error` must be accepted, and by a little more rejected.
+/// Checks that a result of 1 is accepted with slightly less error than `error`, and rejected with slightly more.
 Sharp sharp(const Policy& policy, const Rule& rule, double error, DType dtype = DType::f32, bool tf32 = false) {
   const std::vector<float> want{1};
   const auto rejected = [&](double by) {
@@ -39,7 +39,7 @@ TEST_P(Thresholds, AreThoseOfTheProject) {
   EXPECT_EQ(sharp(policy(name), rule_of(name, op), error), Sharp::yes) << name << " " << op;
 }
 
-/// A planted mistake in a rule is what this test is for.
+/// Planted mistakes in a rule are detected.
 TEST_P(Thresholds, PlantedMistakesAreSeen) {
   const auto& [name, op, error] = GetParam();
   EXPECT_EQ(sharp(policy(name), rule_of(name, op), error / 4), Sharp::too_lax) << name << " " << op;
@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Expected{"PyTorch devices", "matmul", 2e-3}, Expected{"leaderboard", "silu", 2e-2},
                     Expected{"leaderboard", "nf4_matmul", 2e-2}));
 
-/// A rule whose limit is planted a hundred times too large, or too small.
+/// A rule with a limit a hundred times too large or too small is detected.
 TEST(Judges, PlantedLimitsAreSeen) {
   Rule lax = rule_of("ggml", "silu"), strict = lax;
   lax.limit *= 100, strict.limit /= 100;
@@ -89,14 +89,14 @@ TEST(Judges, ExactProducts) {
   EXPECT_TRUE(compare("ggml", "transpose", std::nextafter(1.0F, 2.0F), 1));
 }
 
-/// compare_p2p has no digits for what is nearly zero, whatever the threshold.
+/// compare_p2p has no precision for nearly zero values, for any threshold.
 TEST(Judges, TinyExpectations) {
   EXPECT_FALSE(compare("oneDNN", "matmul", 1e-7F, 0));
   EXPECT_TRUE(compare("oneDNN", "matmul", 2e-7F, 0));
   EXPECT_TRUE(compare("oneDNN", "matmul", 2e-5F + 1e-7F, 2e-5F));
 }
 
-/// What each makes of NaN and Inf differs, and is theirs.
+/// Policies differ in their treatment of NaN and Inf.
 TEST(Judges, NonFinite) {
   const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
   EXPECT_TRUE(compare("ggml", "silu", nan, nan));         // any NaN fails

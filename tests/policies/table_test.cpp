@@ -1,4 +1,4 @@
-// The table: totals add up, and what is no policy's fault is in none of them.
+// The table: totals add up, and exclude cases that are no policy's fault.
 #include "falsify/policies/table.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Verdicts of every policy on a kernel that nothing ran: `killers` reject it.
+/// Returns verdicts of every policy on a fictitious kernel: `killers` reject it.
 json verdicts(std::string_view kernel, std::string_view fault, std::initializer_list<std::string_view> killers) {
   json k{
       {"kernel", kernel}, {"op", "silu"}, {"mutant", !fault.empty()}, {"fault", fault}, {"policies", json::object()}};
@@ -66,7 +66,7 @@ TEST(Table, WhatHasNoDeviceIsNotCounted) {
   EXPECT_EQ(report["unavailable"].size(), 1U);
 }
 
-/// A mutant that a policy's project cannot even run counts as missed of all, and not as judged.
+/// A mutant that a policy's project cannot run counts among all as missed, and not among those judged.
 TEST(Table, RefusedEverywhereIsMissed) {
   json k = verdicts("a", "inputs rounded to TF32", {"assay"});
   k["policies"]["ggml"]["refused"] = 4;

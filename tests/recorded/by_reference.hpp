@@ -1,4 +1,4 @@
-// Kernels that give what the references give, or something a little off, and cases to run them on.
+// Kernels that compute by the references, exactly or with a small error, and cases for them.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ struct Drawn {
   Problem problem;
 };
 
-/// The first case of each obligation that has few elements, each under another arithmetic.
+/// Returns the first small case of each obligation, each under another arithmetic.
 inline std::vector<Drawn> drawn(const OpDescriptor& op) {
   constexpr DType kStorages[] = {DType::f32, DType::bf16, DType::f16};
   std::vector<Drawn> all;
@@ -47,7 +47,7 @@ inline std::vector<Drawn> drawn(const OpDescriptor& op) {
     const std::size_t i = all.size();
     Arithmetic arithmetic = kArithmetics[i % std::size(kArithmetics)];
     if (op.name.starts_with("rope") && arithmetic.functions != FunctionLibrary::c_library)
-      arithmetic.functions = FunctionLibrary::octant;  // not all others promise a sine
+      arithmetic.functions = FunctionLibrary::octant;  // not all other libraries guarantee a sine
     const DType storage = open ? kStorages[i % 3] : DType::f32;
     for (std::uint64_t n = i;; ++n) {
       Case c = draw(op, *o.info, 11, n, {.largest = 48}).value();
@@ -61,7 +61,7 @@ inline std::vector<Drawn> drawn(const OpDescriptor& op) {
   return all;
 }
 
-/// f(element, dense index) for each of a tensor's elements.
+/// Calls f(element, dense index) for each of a tensor's elements.
 template <class T, class F>
 void each(const Tensor& t, F f) {
   const View<T> view = t.as<T>();
@@ -109,17 +109,17 @@ std::vector<std::vector<float>> by_reference(const OpDescriptor& op, const Call&
   return outputs;
 }
 
-/// The floats nearest to the reference in double; where roundings are pinned, the reference in float. `off`, where there is one, then
-/// moves an element of an output.
+/// Writes the floats nearest to the reference in double, or the reference in float if the contract pins roundings.
+/// `off`, if given, then moves an element of an output.
 enum class Element { first, middle, last };
 struct Off {
   std::size_t output = 0;
-  double relative = 0;  ///< to the largest element
+  double relative = 0;  ///< relative to the largest element
   Element element = Element::middle;
 };
 
 inline void nearest(const OpDescriptor& op, const Call& call, const Off* off) {
-  const bool pinned = op.copies || op.name == "adamw_step";  // whose contract says what is rounded to float32
+  const bool pinned = op.copies || op.name == "adamw_step";  // contracts that pin roundings to float32
   auto outputs = pinned ? by_reference<float>(op, call, oracle(op.name).mirror) : by_reference<double>(op, call, oracle(op.name).exact);
   if (off != nullptr) {
     std::vector<float>& y = outputs[off->output];
@@ -143,7 +143,8 @@ inline Kernel reference_kernel(const OpDescriptor& op, std::string_view id, cons
   return k;
 }
 
-/// What the contract says against the kernel's result; null: nothing. Always in the same memory, as new pages take longer than the call.
+/// Returns the contract's refusal of the kernel's result, if any. Reuses one arena, since new pages take longer than
+/// the call.
 inline std::optional<std::string> refusal(const Kernel& kernel, const Problem& problem) {
   static Arena arena(std::size_t{1} << 24);
   Case plain;

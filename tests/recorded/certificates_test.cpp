@@ -1,5 +1,5 @@
-// Between which numbers each certificate takes another one in place of an element, beside what was recorded. Of exact operands both
-// sides of a check are exact whatever the signs drawn, so that these ends are those of its bound, to the last float.
+// Records the interval of values that each certificate accepts in place of an element. With exact operands both sides
+// of a check are exact for any drawn signs, so that the ends are those of the bound, to the last float.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -41,10 +41,11 @@ using Integers = std::vector<std::int32_t>;
 using Check = std::function<Certified()>;
 
 constexpr float kInf = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
-constexpr double kNeighbours = 0x1p-23;  // two floats, one after the other: where sums are of rounded numbers, processors differ by as much
+// Two adjacent floats: processors differ by that much on sums of rounded numbers.
+constexpr double kNeighbours = 0x1p-23;
 constexpr DType kStorages[] = {DType::f32, DType::f16, DType::bf16};
 
-/// What calls of a certificate are made of.
+/// A tensor argument of a certificate.
 struct Stored {
   DType dtype;
   Shape shape;
@@ -57,7 +58,7 @@ struct Stored {
     for (const float x : values) halves.push_back(dtype == DType::f16 ? to_half(x).bits : to_bfloat16(x).bits);
     return {dtype, halves.data(), shape, row_major_strides(shape)};
   }
-  /// To what its storage holds.
+  /// Rounds the values to the storage format.
   void round() {
     for (float& x : values) x = dtype == DType::f16 ? widen(to_half(x)) : dtype == DType::bf16 ? widen(to_bfloat16(x)) : x;
   }
@@ -75,7 +76,7 @@ bool holds(const Check& check) {
   }
 }
 
-/// Floats in their order, infinities last.
+/// Returns the position of a float in numerical order, infinities last.
 std::int64_t place_of(float x) {
   const auto bits = std::bit_cast<std::int32_t>(x);
   return bits < 0 ? -std::int64_t{bits & 0x7fffffff} : bits;
@@ -85,7 +86,7 @@ float float_at(std::int64_t place) {
   return place < 0 ? -magnitude : magnitude;
 }
 
-/// The last float from x, which is taken, towards `end`: the next one is not, or there is none.
+/// Returns the last accepted float from x (accepted) towards `end`: the next float is refused, or does not exist.
 float taken_towards(float end, float& x, const Check& check) {
   const float original = x;
   const std::int64_t last = place_of(end), direction = last < place_of(x) ? -1 : 1;
@@ -107,7 +108,7 @@ float taken_towards(float end, float& x, const Check& check) {
   return float_at(taken);
 }
 
-/// What may stand in the place of x: of some numbers, which do, and the ends of what is taken around x.
+/// Returns which of some numbers are accepted in place of x, and the ends of the interval accepted around x.
 json taken_for(float& x, const Check& check) {
   const float original = x;
   std::string some;
@@ -122,7 +123,7 @@ json taken_for(float& x, const Check& check) {
   return {some, number(least), number(largest)};
 }
 
-/// Of each element, or of so many at both ends.
+/// Returns taken_for of each element, or only of `ends` elements at both ends.
 json taken_for_each(Floats& values, const Check& check, std::size_t ends = 6) {
   json all = json::array();
   for (std::size_t i = 0; i < values.size(); ++i)
@@ -130,7 +131,8 @@ json taken_for_each(Floats& values, const Check& check, std::size_t ends = 6) {
   return all;
 }
 
-/// What f records under each arithmetic: a line for each `what`, with what is taken under the first, and under others where it differs.
+/// Records f under each arithmetic: one line per `what`, with the result under the first arithmetic, and under others
+/// that differ.
 template <class F>
 void expect_as_recorded(const std::string& part, const F& f, double apart_by = kSame) {
   const json now = apart([&] {
@@ -149,7 +151,7 @@ void expect_as_recorded(const std::string& part, const F& f, double apart_by = k
   expect_recorded(file_of("certificates"), part, now, apart_by);
 }
 
-/// Small integers, some of them 0.
+/// Returns small integers, including zeros.
 Floats integers(Index n, unsigned seed, float unit = 1) {
   Floats v;
   for (Index i = 0; i < n; ++i) v.push_back(static_cast<float>((static_cast<unsigned>(i) * 5 + seed * 3) % 7) * unit - 3 * unit);
@@ -200,7 +202,8 @@ TEST(RecordedCertificates, BoundsOfProducts) {
   });
 }
 
-/// The bound of a row of which A·(B·r) is 0, to more digits than a float has: what is taken beside the largest element that is.
+/// Bounds of a row with A·(B·r) = 0, to more digits than a float has: the interval next to the largest accepted
+/// element.
 TEST(RecordedCertificates, BoundsOfProductsToTheLastDigit) {
   expect_as_recorded("last_digits", [](const auto& record) {
     for (const Index n : {2, 64})
@@ -213,10 +216,10 @@ TEST(RecordedCertificates, BoundsOfProductsToTheLastDigit) {
           record(fmt::format("{} by {}, {} operations", 2 * pairs, n, terms.operations),
                  json::array({number(p.c[0]), number(taken_towards(-kInf, p.c[1], check)), number(taken_towards(kInf, p.c[1], check))}));
         }
-  }, 1e-5);  // of what is the last of seven digits beside a number of seven
+  }, 1e-5);  // relative error of a difference at the last of seven digits
 }
 
-/// Elements that are not finite, or may not be: of those, and of all others.
+/// Intervals of non-finite elements, of possibly non-finite elements, and of all others.
 TEST(RecordedCertificates, ClassesOfProducts) {
   expect_as_recorded("classes", [](const auto& record) {
     struct Planted {
@@ -244,7 +247,7 @@ TEST(RecordedCertificates, ClassesOfProducts) {
   });
 }
 
-/// How many elements of a product of nothing finite are looked at.
+/// Number of checked elements in a product without finite values.
 TEST(RecordedCertificates, WorkForClasses) {
   const Index n = 100;
   const std::size_t size = static_cast<std::size_t>(n * n);
@@ -266,7 +269,7 @@ TEST(RecordedCertificates, WorkForClasses) {
   expect_recorded(file_of("certificates"), "work", now);
 }
 
-/// Where a result that is not finite is taken, and where one far off is.
+/// Operands for which a non-finite or a far-off result is accepted.
 TEST(RecordedCertificates, OverflowOfProducts) {
   expect_as_recorded("overflow", [](const auto& record) {
     for (const float result : {kInf, kNaN, FLT_MAX, 0.0F, 65504.0F})
@@ -295,7 +298,7 @@ TEST(RecordedCertificates, ExactProducts) {
   });
 }
 
-/// Views of which either axis is dense, each element of each matrix one off.
+/// Views with either axis dense; each element of each matrix is off once.
 TEST(RecordedCertificates, ExactProductsOfAnyLayout) {
   const Index m = 3, k = 2, n = 4;
   Matrices p = product(m, k, n);
@@ -317,7 +320,7 @@ TEST(RecordedCertificates, ExactProductsOfAnyLayout) {
       if (!holds(check)) all.push_back({layouts, "the right product is refused"});
       for (Floats* values : {&a, &b, &c})
         for (float& x : *values)
-          for (const float off : {1.0F, 0.5F}) {  // of which the second is no integer
+          for (const float off : {1.0F, 0.5F}) {  // 0.5 gives a non-integer
             const float right = std::exchange(x, x + off);
             if (holds(check)) all.push_back({layouts, values == &a ? "a" : values == &b ? "b" : "c", &x - values->data(), off});
             x = right;
@@ -328,7 +331,7 @@ TEST(RecordedCertificates, ExactProductsOfAnyLayout) {
   EXPECT_EQ(wrong, json::array());
 }
 
-/// Of matrices so large that threads share the rows: each thread's rows are looked at, with bounds of all norms.
+/// Matrices large enough that threads share the rows: each thread checks its rows, with bounds of all norms.
 TEST(RecordedCertificates, SharesOfThreads) {
   const Index m = 901, k = 1101, n = 801;
   Matrices p{m, k, n, Floats(static_cast<std::size_t>(m * k)), integers(k * n, 1), Floats(static_cast<std::size_t>(m * n))};
@@ -375,7 +378,7 @@ TEST(RecordedCertificates, Layers) {
   });
 }
 
-/// One adapter of rank r, of s rows and `out` columns.
+/// One adapter of rank r, with s rows and `out` columns.
 struct Adapter {
   Index s, in, out, r, biases;
   double alpha;
@@ -406,19 +409,19 @@ TEST(RecordedCertificates, Adapters) {
         Adapter l(2, 3, 2, 2, biases, alpha);
         record(fmt::format("alpha {}, {} biases", alpha, biases), taken_for_each(l.y, [&] { return l.certified(); }));
       }
-    // What underflow alone accounts for.
+    // The interval due to underflow only.
     for (const double alpha : {0.5, 4.0, 4096.0}) {
       Adapter l(1, 3, 2, 2, 0, alpha);
       l.weight.assign(6, 0), l.b.assign(4, 0), l.y = {0, 0};
       record(fmt::format("zeros, alpha {}", alpha), taken_for_each(l.y, [&] { return l.certified(); }));
     }
-    // What a scale of 1 leaves as it is, and a large t makes of an adapter that is lost to underflow.
+    // The interval for a scale of 1, which rounds nothing, and for a large t with an adapter lost to underflow.
     Adapter as_it_is(1, 3, 2, 2, 0, 2);
     as_it_is.weight.assign(6, 0), as_it_is.b.assign(4, 0), as_it_is.y = {0, 0};
     record("zeros, a scale of 1", taken_for_each(as_it_is.y, [&] { return as_it_is.certified(); }));
     as_it_is.t = {0x1p100F, 0x1p90F};
     record("zeros, a large t", taken_for_each(as_it_is.y, [&] { return as_it_is.certified(); }));
-    // What the scale alone makes infinite.
+    // Results that only the scale makes infinite.
     for (const bool in_t : {true, false})
       for (const float y : {0.0F, kNaN}) {
         Adapter l(1, 1, 1, 2, 0, 64);
@@ -435,7 +438,7 @@ TEST(RecordedCertificates, Adapters) {
   });
 }
 
-/// Codes [n, a multiple of 32 bytes] of weights that are -1, 0 and 1 times their scale, over two blocks.
+/// Codes [n, a multiple of 32 bytes] of weights of -1, 0 and 1 times their scale, over two blocks.
 struct Quantized {
   Index n, k;
   Bytes codes{};
@@ -486,7 +489,7 @@ TEST(RecordedCertificates, Nf4Products) {
   });
 }
 
-/// How large factors have to be for a result to be left out.
+/// The size of factors from which a result is left out.
 TEST(RecordedCertificates, Nf4ProductsLeftOut) {
   expect_as_recorded("nf4_left_out", [](const auto& record) {
     for (const float result : {kNaN, kInf, 0.0F, 1.0F}) {
@@ -504,7 +507,7 @@ TEST(RecordedCertificates, Nf4ProductsLeftOut) {
         record(fmt::format("dx = {}, dy, {}", result, large), taken_for_each(dy, nn));
         record(fmt::format("dx = {}, scale, {}", result, large), taken_for_each(v.absmax, nn));
       }
-      // Rows and columns of more than one: which of them are left out.
+      // The rows and columns left out of several.
       for (const std::size_t large : {0U, 1U, 2U}) {
         Floats rows(9, 1), out(9, result);
         rows[large * 3 + large] = 0x1.8p127F;
@@ -524,7 +527,7 @@ TEST(RecordedCertificates, Softmax) {
     const Floats rows[] = {{0},       {0, 0, 0, 0}, {1, -2, 3},   {1, -kInf, 1},     {-kInf, -kInf}, {kInf, 1},
                            {kNaN, 1}, {1, kNaN},    {-300, 2, 1}, {-kInf, -80, -81}, integers(40, 1)};
     for (std::size_t i = 0; i < std::size(rows); ++i) {
-      // Beside a row of zeros, whose y is exact.
+      // Append a row of zeros, whose y is exact.
       Floats x = rows[i], y;
       const std::size_t n = x.size();
       const float largest = *std::ranges::max_element(x);
@@ -574,7 +577,8 @@ TEST(RecordedCertificates, Rmsnorm) {
 TEST(RecordedCertificates, Rope) {
   expect_as_recorded("rope", [](const auto& record) {
     Arithmetic arithmetic = current_arithmetic();
-    if (arithmetic.functions != FunctionLibrary::c_library) arithmetic.functions = FunctionLibrary::octant;  // not all others promise a sine
+    // Not all other libraries guarantee a sine.
+    if (arithmetic.functions != FunctionLibrary::c_library) arithmetic.functions = FunctionLibrary::octant;
     const ArithmeticScope scope(arithmetic);
     for (const DType dtype : kStorages)
       for (const bool interleaved : {false, true})
@@ -582,7 +586,7 @@ TEST(RecordedCertificates, Rope) {
           Stored x{dtype, {2, 2, 4}, integers(16, 1, size)}, y = x;
           x.round();
           for (std::size_t at = 0; at < 16; at += 4)
-            for (std::size_t i = 0; i < 2; ++i) {  // by a quarter turn
+            for (std::size_t i = 0; i < 2; ++i) {  // rotated by a quarter turn
               const std::size_t first = at + (interleaved ? 2 * i : i), second = at + (interleaved ? 2 * i + 1 : i + 2);
               y.values[first] = -x.values[second], y.values[second] = x.values[first];
             }
@@ -623,17 +627,17 @@ TEST(RecordedCertificates, Attention) {
           if (special != 1) continue;
           record("logsumexp, " + what, taken_for_each(logsumexp, check, 8));
           record("v, " + what, taken_for_each(v.values, check, 3));
-          logsumexp[2] = kNaN, logsumexp[13] = kInf;  // of the first sequence's second head and of the second one's third
+          logsumexp[2] = kNaN, logsumexp[13] = kInf;  // second head of the first sequence, third head of the second
           record("y of an unknown logsumexp, " + what, taken_for_each(y.values, check, 16));
         }
   });
 }
 
-/// How many values a mean is of, and how large they are.
+/// Intervals by number and size of the averaged values.
 TEST(RecordedCertificates, Means) {
   expect_as_recorded("means", [](const auto& record) {
     for (const DType dtype : kStorages)
-      for (const Index t : {1, 2, 17, 130, 3000})  // of the last, half floats have lost all digits
+      for (const Index t : {1, 2, 17, 130, 3000})  // half floats have no digits left for 3000
         for (const float size : {0.0F, 1.0F, -1e-4F, 1e-39F, 1e35F, 1e37F}) {
           if (t == 3000 && (dtype != DType::f32 || size != 1)) continue;
           Stored v{dtype, {1, t, 1, 1}, Floats(static_cast<std::size_t>(t), size)}, y{dtype, {1, 1, 1, 1}, {size}};
@@ -681,7 +685,7 @@ TEST(RecordedCertificates, Decoding) {
   });
 }
 
-/// How large queries, keys and the scale have to be for a result of scores that overflow to be taken.
+/// The size of queries, keys and scale from which overflowing scores make any result acceptable.
 TEST(RecordedCertificates, ScoresThatOverflow) {
   expect_as_recorded("scores", [](const auto& record) {
     const Index batch = 2, capacity = 3, groups = 2, heads = 4, d = 2;
@@ -693,7 +697,7 @@ TEST(RecordedCertificates, ScoresThatOverflow) {
           Stored v{DType::f32, {batch, capacity, groups, d}, Floats(24, 3)}, y{DType::f32, {batch, heads, d}, Floats(16, 3)};
           const Check check = [&] { return contract::within_cache(q.view(), k.view(), v.view(), vector_of(lengths), scale, y.view()); };
           const std::string what = fmt::format("{}, scale {}, query {:g}, key {:g}", result, scale, query, key);
-          y.values.back() = result;  // of the second sequence's last head: a query, and keys of its group, of which one has to be large
+          y.values.back() = result;  // last head of the second sequence: its query and a key of its group must be large
           record("y, " + what, taken_for_each(y.values, check, 2));
           for (std::size_t other = 12; other < 24; ++other) k.values[other] = other == 19 ? k.values[other] : 0.5F;
           for (std::size_t other = 0; other < 15; ++other) q.values[other] = 0.5F;
@@ -705,10 +709,10 @@ TEST(RecordedCertificates, ScoresThatOverflow) {
 
 TEST(RecordedCertificates, Nf4Codes) {
   expect_as_recorded("nf4_codes", [](const auto& record) {
-    if (!(current_arithmetic() == Arithmetic{})) return;  // nothing depends on it
+    if (!(current_arithmetic() == Arithmetic{})) return;  // independent of the arithmetic
     for (const float scale : {1.0F, 3.0F, 0.0F, -1.0F, kInf, kNaN, 0x1p-110F}) {
       Floats x, absmax{scale, 2 * scale, scale, scale};
-      Bytes codes(4 * 32, kNf4ZeroPair);  // of two rows of 64 + 6 elements
+      Bytes codes(4 * 32, kNf4ZeroPair);  // two rows of 64 + 6 elements
       for (std::size_t row = 0; row < 2; ++row)
         for (std::size_t p = 0; p < 70; ++p) {
           const std::size_t code = (p + 3 * row) % 16;
@@ -742,7 +746,7 @@ TEST(RecordedCertificates, AbsmaxCodes) {
     all_of("largest", {FLT_MAX}, 1, codes, {0}, {FLT_MAX}, 1);
     all_of("half of the largest twice", {FLT_MAX / 2, FLT_MAX / 2}, 1, codes, {0}, {FLT_MAX / 2}, 1);
     for (const float bad : {kNaN, kInf, -1.0F}) all_of(fmt::format("{}", bad), {1, bad}, 2, codes, {kNaN}, {kNaN}, 2);
-    // Groups of all codes around a mean, each with both ends of the code.
+    // Groups of all codes around a mean, each with both ends of the codebook.
     for (const Index groups : {1, 3}) {
       Floats absmax, scales(static_cast<std::size_t>(groups), 0.5F);
       Bytes all(static_cast<std::size_t>(groups) * 256);
@@ -762,7 +766,7 @@ TEST(RecordedCertificates, AbsmaxCodes) {
 TEST(RecordedCertificates, Q4KBlocks) {
   expect_as_recorded("q4_k", [](const auto& record) {
     if (!(current_arithmetic() == Arithmetic{})) return;
-    // Two rows of a block and a part of one.
+    // Two rows of a block and a partial block.
     const Index k = q4_k::kValues + 40, bytes = 2 * q4_k::kBytes;
     Bytes blocks(static_cast<std::size_t>(2 * bytes));
     Floats x;
@@ -786,11 +790,11 @@ TEST(RecordedCertificates, Q4KBlocks) {
     for (std::size_t i = 0; i < x.size(); i += i % 32 == 0 ? 1 : 15) all.push_back(taken_for(x[i], check));
     all.push_back(taken_for(x[static_cast<std::size_t>(k) - 1], check)), all.push_back(taken_for(x.back(), check));
     record("x", all);
-    // A block of zeros, where a subnormal x counts as one.
+    // A block of zeros: a subnormal x counts as zero.
     const Bytes zeros(static_cast<std::size_t>(q4_k::kBytes));
     Floats none{0, 0, 0};
     record("a block of zeros", taken_for_each(none, [&] { return contract::q4_k_round_trip(matrix(none, 1, 3), {zeros.data(), {1, q4_k::kBytes}}); }));
-    // A block that is undefined: how large x has to be.
+    // An undefined block: x must be this large.
     Bytes undefined(static_cast<std::size_t>(q4_k::kBytes));
     undefined[0] = q4_k::kUndefined.bits & 0xffU, undefined[1] = q4_k::kUndefined.bits >> 8U;
     for (const float large : {-1e8F, 1e8F, -4e6F, kInf, kNaN, -63.0F * 65504, 945.0F * 65504})
@@ -802,7 +806,7 @@ TEST(RecordedCertificates, Q4KBlocks) {
   });
 }
 
-/// Which element or row a refusal names, with which figures: indices differ, and results lie on either side.
+/// Elements, rows and figures named by refusals: indices differ, and results deviate to either side.
 TEST(RecordedCertificates, Sentences) {
   const json now = apart([] {
     json all = json::array();
@@ -823,7 +827,8 @@ TEST(RecordedCertificates, Sentences) {
     };
     // Products.
     Matrices p = product(4, 2, 1);
-    for (int calls = 0; calls < 3; ++calls) on_either_side("a product", p.c[2], 3, [&] { return p.certified(); });  // of either sign
+    // Signs of either kind.
+    for (int calls = 0; calls < 3; ++calls) on_either_side("a product", p.c[2], 3, [&] { return p.certified(); });
     p.a[0] = kNaN, p.c[0] = kNaN;
     on_either_side("a product beside a NaN", p.c[2], 3, [&] { return p.certified(); });
     Matrices wide = product(3, 2, 4);
@@ -860,7 +865,8 @@ TEST(RecordedCertificates, Sentences) {
       on_either_side("a pair", to.values[39], 1, [&] { return contract::pair_norms(from.view(), to.view(), interleaved); });
       on_either_side("another pair", to.values[26], 1, [&] { return contract::pair_norms(from.view(), to.view(), interleaved); });
     }
-    // Attention: of two sequences, three queries, four heads, two groups and five columns, the first of which sees no key with its first query.
+    // Attention: two sequences, three queries, four heads, two groups, five columns; the first query of the first
+    // sequence sees no key.
     Stored v{DType::f32, {2, 3, 2, 5}, integers(60, 2)}, attended{DType::f32, {2, 3, 4, 5}, {}};
     Floats logsumexp(24, 0.5F);
     const Integers lengths{3, 3}, starts{0, 0};

@@ -1,5 +1,5 @@
-// How far the first and the last element of each output may be moved before the operation's postconditions refuse it, beside what was
-// recorded: a bound that has changed is seen, and so is a loop that ends too early. RecordedTest.Refusals moves the middle element.
+// Records how far the first and the last element of each output can be moved before the postconditions refuse it: this
+// detects a changed bound, and a loop that ends too early. RecordedTest.Refusals moves the middle element.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace assay::falsify::recorded {
 namespace {
 
-constexpr int kSteps = 64;  // of a factor of two
+constexpr int kSteps = 64;  // per factor of two
 constexpr int kLeast = -31, kMost = 12;
 double size_of_step(int step) { return std::exp2(kLeast + static_cast<double>(step) / kSteps); }
 
@@ -20,14 +20,15 @@ bool refused(const OpDescriptor& op, const Drawn& d, const Off* off) {
   return refusal(kernel, d.problem).has_value();
 }
 
-/// The least such move, relative to the output's largest element; 0 where the result is refused as it is, null where no move is.
+/// Returns the smallest refused move, relative to the output's largest element; 0 if the unmoved result is refused,
+/// null if no move is.
 json margin(const OpDescriptor& op, const Drawn& d, std::size_t output, Element element) {
   const auto refused_by = [&](double relative) {
     const Off off{output, relative, element};
     return refused(op, d, &off);
   };
   if (refused(op, d, nullptr)) return 0;
-  if (!is_floating(op.tensors[static_cast<std::size_t>(outputs_of(op)[output])].dtype)) return refused_by(0) ? json(1) : json(nullptr);  // by 1
+  if (!is_floating(op.tensors[static_cast<std::size_t>(outputs_of(op)[output])].dtype)) return refused_by(0) ? json(1) : json(nullptr);  // integers move by 1
   int accepted = 0, beyond = (kMost - kLeast) * kSteps;
   if (!refused_by(size_of_step(beyond))) return nullptr;
   while (beyond - accepted > 1) {

@@ -1,4 +1,4 @@
-// What tests compute now, beside what was recorded in *.json; ASSAY_RECORD=1 records it anew.
+// Compares results of tests with results recorded in *.json; ASSAY_RECORD=1 records them anew.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,14 +14,17 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "contract/descriptor.hpp"
+#include "falsify/engine/random.hpp"
 
 namespace assay::falsify::recorded {
 
 using nlohmann::json;
 
-inline constexpr double kSame = 1e-8;  // one unit of the ninth digit, which is recorded last; mathematics libraries differ in the seventeenth
+// One unit of the ninth digit, the last recorded; math libraries differ in the seventeenth.
+inline constexpr double kSame = 1e-8;
 
 inline json number(double x) {
   if (!std::isfinite(x)) return fmt::format("{}", x);
@@ -30,7 +33,7 @@ inline json number(double x) {
 
 inline bool same(double x, double y, double apart) { return std::fabs(x - y) <= apart * std::max(std::fabs(x), std::fabs(y)); }
 
-/// Where two documents differ first, numbers by more than `apart`, relative; empty where they are the same.
+/// Returns the first difference of two documents (numbers: by more than `apart`, relative); empty if they are the same.
 inline std::string difference(const json& now, const json& before, double apart, const std::string& where = "") {
   if (now.is_number() && before.is_number()) {
     if (same(now.get<double>(), before.get<double>(), apart)) return "";
@@ -53,7 +56,7 @@ inline std::string difference(const json& now, const json& before, double apart,
 
 inline std::filesystem::path file_of(std::string_view name) { return std::filesystem::path(ASSAY_RECORDED) / fmt::format("{}.json", name); }
 
-/// What f returns in a process of its own: certificates draw their signs from a count of calls, which begins there.
+/// Returns the result of f in a process of its own: certificates derive signs from a call counter, which starts there.
 template <class F>
 json apart(const F& f) {
   int ends[2];
@@ -83,16 +86,75 @@ json apart(const F& f) {
   return status == 0 ? json::parse(text) : json("the process ended");
 }
 
-/// A file, one part of it at a time.
+/// Entries of a part that are recorded in full: the shortest. Of every other entry, a digest is recorded.
+inline constexpr std::size_t kInFull = 20;
+
+/// Sums to which every element contributes, including small ones; weights distinguish places.
+inline json summary(const std::vector<double>& values) {
+  double sum = 0, logs = 0;
+  Index zeros = 0, infinite = 0, nan = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double x = values[i], weight = 1 + static_cast<double>(i % 13) / 16;
+    nan += std::isnan(x), infinite += std::isinf(x), zeros += x == 0;
+    if (!std::isfinite(x) || x == 0) continue;
+    sum += x > 0 ? weight : -weight;
+    logs += weight * std::log2(std::fabs(x));
+  }
+  return {values.size(), zeros, infinite, nan, number(sum), number(logs)};
+}
+
+/// Moves the floating-point numbers of a document into `numbers`.
+inline void take_numbers(json& document, std::vector<double>& numbers) {
+  if (document.is_number_float()) {
+    numbers.push_back(document.get<double>());
+    document = nullptr;
+  } else if (document.is_structured()) {
+    for (json& member : document) take_numbers(member, numbers);
+  }
+}
+
+/// A hash of the entry without its floating-point numbers, and their summary, which compares with a tolerance as numbers do.
+inline json digest(json entry) {
+  std::vector<double> numbers;
+  take_numbers(entry, numbers);
+  return {{"digest", fmt::format("{:016x}", derive(0, entry.dump()))}, {"numbers", summary(numbers)}};
+}
+
+inline bool is_digest(const json& entry) { return entry.is_object() && entry.contains("digest"); }
+
+/// Replaces all but the shortest entries by their digests.
+inline json shortened(const json& entries) {
+  std::vector<std::size_t> lengths;
+  for (const json& entry : entries) lengths.push_back(entry.dump().size());
+  if (lengths.size() <= kInFull) return entries;
+  std::vector<std::size_t> sorted = lengths;
+  std::ranges::nth_element(sorted, sorted.begin() + kInFull);
+  json all = json::array();
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    json short_form = digest(entries[i]);
+    all.push_back(lengths[i] < sorted[kInFull] || lengths[i] <= short_form.dump().size() ? entries[i] : std::move(short_form));
+  }
+  return all;
+}
+
+/// Entries in the form in which `recorded` holds them.
+inline json as_recorded(const json& entries, const json& recorded) {
+  json all = json::array();
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    all.push_back(i < recorded.size() && is_digest(recorded[i]) ? digest(entries[i]) : entries[i]);
+  return all;
+}
+
+/// Compares one part of a file, or records it.
 inline void expect_recorded(const std::filesystem::path& file, const std::string& part, const json& now, double apart_by = kSame) {
   ASSERT_TRUE(now.is_array()) << now;
   json all = json::object();
   if (std::ifstream in(file); in) all = json::parse(in);
   if (std::getenv("ASSAY_RECORD") != nullptr) {
-    all[part] = now;
+    all[part] = shortened(now);
     std::ofstream out(file);
     const char* before_part = "{\n";
-    for (const auto& [name, entries] : all.items()) {  // an entry a line
+    for (const auto& [name, entries] : all.items()) {  // one entry per line
       out << std::exchange(before_part, ",\n") << json(name) << ": [";
       const char* before_entry = "\n";
       for (const json& entry : entries) out << std::exchange(before_entry, ",\n") << entry;
@@ -102,7 +164,7 @@ inline void expect_recorded(const std::filesystem::path& file, const std::string
     return;
   }
   ASSERT_TRUE(all.contains(part)) << file << " lacks this part: run this test with ASSAY_RECORD=1";
-  const std::string found = difference(now, all[part], apart_by);
+  const std::string found = difference(as_recorded(now, all[part]), all[part], apart_by);
   EXPECT_EQ(found, "") << "if that is meant, run this test with ASSAY_RECORD=1 and commit what has changed";
 }
 

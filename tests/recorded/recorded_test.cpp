@@ -1,8 +1,8 @@
-// What the engine computes for fixed seeds, beside what it computed when it was last recorded: cases drawn, inputs, their places,
-// expected values, bounds, what certificates say of results that are off, and the reports of campaigns against a right and a wrong
-// kernel. The search of tests/numbers finds bounds that are too small; one that has become too large is seen here.
+// Compares the engine's results for fixed seeds with recorded ones: drawn cases, inputs, their places, expected values,
+// bounds, messages of certificates on wrong results, and the reports of campaigns against a correct and a wrong kernel.
+// The search of tests/numbers finds bounds that are too small; this test finds bounds that have become too large.
 //
-//   ASSAY_RECORD=1 test_recorded     records what is computed now: look at the difference, it is the change's effect
+//   ASSAY_RECORD=1 test_recorded     records the current results: review the difference, which is the change's effect
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,23 +21,9 @@
 namespace assay::falsify::recorded {
 namespace {
 
-constexpr std::size_t kLongest = 16;  // lists of numbers that are longer are summed up
+constexpr std::size_t kLongest = 16;  // longer lists of numbers are summarized
 
-/// Sums that every element has a part in, small ones too; weights tell places apart.
-json summary(const std::vector<double>& values) {
-  double sum = 0, logs = 0;
-  Index zeros = 0, infinite = 0, nan = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const double x = values[i], weight = 1 + static_cast<double>(i % 13) / 16;
-    nan += std::isnan(x), infinite += std::isinf(x), zeros += x == 0;
-    if (!std::isfinite(x) || x == 0) continue;
-    sum += x > 0 ? weight : -weight;
-    logs += weight * std::log2(std::fabs(x));
-  }
-  return {values.size(), zeros, infinite, nan, number(sum), number(logs)};
-}
-
-/// Of an error map, whose rows are texts.
+/// Summarizes an error map, whose rows are strings.
 json picture(const json& cells) {
   std::vector<double> all;
   for (const json& row : cells) {
@@ -49,7 +35,7 @@ json picture(const json& cells) {
 
 constexpr std::string_view kLeftOut[] = {"seconds", "source", "device", "claim", "if_fails", "says", "expr", "line", "shrink"};
 
-/// Without times and what the contract says, and long lists summed up.
+/// Removes times and the contract's text, and summarizes long lists.
 json condensed(const json& j) {
   if (j.is_object()) {
     json result = json::object();
@@ -101,7 +87,7 @@ TEST_P(Recorded, Draws) {
   expect_recorded(*GetParam(), "draws", [](const OpDescriptor& op) { return draws(op); });
 }
 
-/// Each output is moved by more and more, until the postconditions refuse it.
+/// Moves each output further and further until the postconditions refuse it.
 json refusals(const OpDescriptor& op) {
   contract::set_level(contract::Level::full);
   json all = json::array();
@@ -130,7 +116,7 @@ json campaign(const OpDescriptor& op, const Kernel& kernel, int cases) {
   options.seed = 7;
   options.largest = 40;
   options.limit = std::chrono::minutes(5);
-  options.shrink = false;  // it ends by a time
+  options.shrink = false;  // shrinking ends by time
   json result = to_json(op, run_campaign(op, kernel, options)), all = json::array();
   for (const json& obligation : result["obligations"]) all.push_back(condensed(obligation));
   result.erase("obligations");
@@ -149,7 +135,7 @@ TEST_P(Recorded, WrongKernel) {
   });
 }
 
-/// Of many cases of each obligation and of what they shrink to, one number.
+/// Hashes many cases of each obligation, and the cases that they shrink to.
 json cases(const OpDescriptor& op) {
   json all = json::array();
   for (const Obligation& o : obligations(op.name)) {
@@ -169,6 +155,23 @@ TEST_P(Recorded, Cases) { expect_recorded(*GetParam(), "cases", &cases); }
 INSTANTIATE_TEST_SUITE_P(Of, Recorded, testing::ValuesIn(operations().begin(), operations().end()),
                          [](const auto& info) { return std::string(info.param->name); });
 
+TEST(RecordedDigests, TellEntriesApart) {
+  json entries = json::array();
+  for (int i = 0; i < 30; ++i) entries.push_back({{"case", std::string(static_cast<std::size_t>(80 + i), 'x')}, {"worst", 1.0 / (i + 1)}});
+  const json recorded = shortened(entries);
+  EXPECT_EQ(std::ranges::count_if(recorded, &is_digest), 10);
+  const auto difference_after = [&](const char* key, const json& value) {
+    json now = entries;
+    now[29][key] = value;
+    return difference(as_recorded(now, recorded), recorded, kSame);
+  };
+  EXPECT_EQ(difference_after("worst", 1.0 / 30), "");
+  EXPECT_EQ(difference_after("worst", (1 + 1e-12) / 30), "") << "mathematics libraries differ by as much";
+  EXPECT_NE(difference_after("worst", (1 + 1e-6) / 30), "");
+  EXPECT_NE(difference_after("worst", -1.0 / 30), "");
+  EXPECT_NE(difference_after("case", "x"), "");
+}
+
 json lines(const std::string& text) {
   json all = json::array();
   std::istringstream in(text);
@@ -176,7 +179,7 @@ json lines(const std::string& text) {
   return all;
 }
 
-/// A run over a right kernel, a wrong one, one that refuses and one that finds its device missing.
+/// Returns a report over a correct kernel, a wrong one, one that refuses and one without a device.
 json mixed_report() {
   const OpDescriptor& op = operation("rmsnorm");
   const Off off{0, 0x1p-7};
@@ -195,7 +198,7 @@ json mixed_report() {
     for (json& o : entry["obligations"]) o["seconds"] = 0.25;
     kernels.push_back(std::move(entry));
   }
-  // As after a run of hours.
+  // as after a run of hours
   kernels[0]["obligations"][0]["elements"] = 12'345'678'901;
   return make_report(kernels, {{"seed", "3"}, {"cases", 2}}, 3725);
 }

@@ -1,6 +1,6 @@
-// catalogue FOLDER: a report over every kernel of this build, as large as that of a whole run, without the time of one. A few
-// wrong kernels are really run and falsified; one is mistrusted, one refuses, one has no device; all others are listed as
-// passed with figures of usual length.
+// catalogue FOLDER: writes a report over every kernel of this build, as large as that of a whole run, in little time. A
+// few wrong kernels are actually run and falsified; one is mistrusted, one refuses, one has no device; all others are
+// listed as passed with figures of usual length.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-/// With every obligation as `verdict`.
+/// Returns the kernel's report with every obligation as `verdict`.
 json listed(const Kernel& kernel, Verdict verdict, const std::string& reason) {
   const OpDescriptor& op = operation(kernel.op);
   KernelResult result;
@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
   if (argc != 2) return std::fputs("usage: catalogue FOLDER\n", stderr), 2;
   nlohmann::json report = whole_report();
   write_report(report, argv[1]);
-  // Read back, the same report gives the same files.
+  // Reading the report back must give the same files.
   nlohmann::json again = read_report(std::filesystem::path(argv[1]) / "report.json");
   std::printf("%zu kernels; read back %s\n", report["kernels"].size(), again == report ? "as written" : "DIFFERENT");
   return again == report ? 0 : 1;

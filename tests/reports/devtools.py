@@ -1,4 +1,4 @@
-"""Headless Chromium driven over a pipe: real pages, real clicks, nothing but the standard library."""
+"""Headless Chromium driven over a pipe: real pages, real clicks, standard library only."""
 import base64
 import json
 import os
@@ -10,7 +10,7 @@ import time
 
 
 def find_browser():
-    """Path of a Chromium, or None."""
+    """Returns the path of a Chromium, or None."""
     for name in ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"):
         if path := shutil.which(name):
             return path
@@ -18,7 +18,7 @@ def find_browser():
 
 
 class Browser:
-    """One page of one browser, and everything it said and asked for."""
+    """One page of one browser, with its messages and requests."""
 
     def __init__(self, path):
         self.folder = tempfile.mkdtemp(prefix="assay-browser-")
@@ -80,7 +80,7 @@ class Browser:
     def open(self, url, width=1280, height=900, dark=False, phone=False):
         self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=2 if phone else 1, mobile=phone)
         self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
-        self.send("Page.navigate", url="about:blank")  # so that a new fragment alone is a new page
+        self.send("Page.navigate", url="about:blank")  # so that a changed fragment also loads a new page
         self.settle()
         self.events = []
         begin = time.monotonic()
@@ -91,7 +91,7 @@ class Browser:
         self.settle()
 
     def settle(self):
-        """Until what was asked for has been drawn."""
+        """Waits until the requested content has been drawn."""
         self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
 
     def run(self, expression):
@@ -101,7 +101,7 @@ class Browser:
         return answer["result"].get("value")
 
     def complaints(self):
-        """Script errors, and whatever the page wrote to the console as warning or error."""
+        """Returns script errors and console messages of level warning or error."""
         found = []
         for e in self.events:
             if e["method"] == "Runtime.exceptionThrown":
@@ -113,11 +113,11 @@ class Browser:
         return found
 
     def requests(self):
-        """Everything that was fetched, or tried."""
+        """Returns the URLs of all requests, including failed ones."""
         return [e["params"]["request"]["url"] for e in self.events if e["method"] == "Network.requestWillBeSent"]
 
     def click(self, find):
-        """A real click on the element that the expression finds; it must be visible and on top there."""
+        """Clicks on the element found by the expression; it must be visible and topmost there."""
         box = self.run(f"""(() => {{
           const e = {find};
           if (!e) return null;

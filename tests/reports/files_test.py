@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Files that are none (pipes, devices, folders), disks that are full, replays larger than the machine: one sentence and exit 2,
-at once, and what was there before stays whole.
+"""Unusable files (pipes, devices, folders), full disks, and replays larger than the machine give one sentence and exit
+code 2 at once, and existing files stay intact.
 
 files_test.py ASSAY
 """

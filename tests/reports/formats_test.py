@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Report files of real runs held to their schemas, bad report folders, and what GitHub is told.
+"""Validates report files of real runs against their schemas; checks bad report folders and the output for GitHub.
 
 formats_test.py ASSAY LIBRARIES TOP
 """
@@ -49,7 +49,7 @@ RUNS = {
     "failing": (1, "falsified", ["--kernel", "mutant/cpu/matmul/wrong_tail_row", "--cases", 30]),
     "crashing": (1, "falsified", ["--lib", libraries / "hostile.so", "--symbol", "aborts", "--contract", "scale", "--cases", 2]),
     "mistrusted": (1, "mistrusted", ["matmul", "--kernel", "matmul/cpu/naive", "--obligation", "FALSIFY-MM-002", "--cases", 1,
-                                   "--dims", "k=0"]),  # it compares nothing but zeros
+                                   "--dims", "k=0"]),  # compares only zeros
     "refused": (3, "refused", ["--lib", libraries / "hostile.so", "--symbol", "refuses_all", "--contract", "scale", "--cases", 3]),
     "foreign": (1, "falsified", ["--lib", libraries / "faults.so", "--symbol", "matmul_dropped_last_k", "--contract", "matmul", "--cases", 20]),
 }
@@ -73,7 +73,7 @@ def every_run_is_valid():
 
 
 def schemas_refuse():
-    """The validators above are not blind."""
+    """Checks that the validators above reject invalid documents."""
     report, sarif = (json.loads((folder / "failing" / file).read_text()) for file in ("report.json", "assay.sarif"))
 
     def objects(document, path=()):
@@ -87,7 +87,7 @@ def schemas_refuse():
             document = document[step]
         return document
 
-    free = ("dims", "params", "prelude", "values")  # whose keys are names of the operation
+    free = ("dims", "params", "prelude", "values")  # these have the operation's names as keys
     unknown = missing = 0
     for path in objects(report):
         if path and path[-1] in free:
@@ -189,7 +189,7 @@ def github():
     summary.write_text("of the step before\n")
     told = run(*arguments, environment={"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)}, cwd=folder)
     lines = [line for line in told.stderr.splitlines() if line.startswith("::")]
-    check(told.returncode == 1 and lines and all(line.startswith("::error file=falsify/mutation/faults/cpu/matmul.yaml,line=") for line in lines), f"annotations: {lines}")
+    check(told.returncode == 1 and lines and all(line.startswith("::error file=falsify/mutation/faults/matmul.yaml,line=") for line in lines), f"annotations: {lines}")
     check(all("title=falsified FALSIFY-" in line and "%0Areplay: assay replay " in line for line in lines), "with title and replay on one line each")
     check("::error" not in told.stdout, "standard output is left alone")
     text = summary.read_text()
@@ -216,7 +216,7 @@ def bad_folders():
         done = run(*arguments, to)
         check(done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "the folder cannot be created" in done.stderr, f"{what}: {done.stderr}")
         check(done.stdout == "", f"{what}: nothing was run first")
-    # The disk is full only later: what was found is printed all the same.
+    # If the disk fills up later, findings are still printed.
     for name in ("report.json", "junit.xml", "assay.sarif", "report.html"):
         full = folder / f"full-{name}"
         full.mkdir()

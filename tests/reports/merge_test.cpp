@@ -1,4 +1,4 @@
-// Reports of shards put together, and what is said of those that are not the shards of one run.
+// Merging reports of shards, and the errors for reports that are not the shards of one run.
 #include "falsify/engine/reports/merge.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ json result_of(const char* kernel, int evaluated) {
           {"clauses", {{{"id", "POST-1"}, {"evaluated", evaluated}}, {{"id", "POST-2"}, {"evaluated", 1}}}}};
 }
 
-/// The report of a shard, read from FILE of its index.
+/// Returns the report of a shard, as read from FILE of its index.
 ShardReport shard(int index, int count, const std::vector<json>& kernels, double seconds = 1) {
   const std::string text = std::to_string(index) + "/" + std::to_string(count);
   json report = make_report(kernels, {{"seed", "1"}, {"cases", 20}, {"shard", text}}, seconds);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The HTML report of a whole catalogue in headless Chromium: size, errors, requests, two clicks to a failing case, search, keyboard,
-phone and dark mode. Leaves screenshots.
+"""Tests the HTML report of a whole catalogue in headless Chromium: size, errors, requests, two clicks to a failing
+case, search, keyboard, phone and dark mode. Leaves screenshots.
 
 page_test.py CATALOGUE SCREENSHOTS
 """
@@ -31,7 +31,8 @@ def quiet(browser, url, what):
 
 
 def fits(browser, what, width=1280):
-    """Nothing sticks out, and the last column of the widest table can be scrolled to inside its box."""
+    """Checks that the page fits the width, and that the last column of the widest table can be scrolled into its box.
+    """
     check(browser.run("document.documentElement.scrollWidth") <= width, f"{what}: the page is wider than {width} px")
     last = browser.run("""(() => {
       const table = [...document.querySelectorAll('table')].sort((a, b) => b.rows[0].cells.length - a.rows[0].cells.length)[0];
@@ -44,7 +45,7 @@ def fits(browser, what, width=1280):
 
 
 def the_checks_see(browser, folder):
-    """A page with an error, a request and too much width: otherwise the checks below could be blind."""
+    """Checks that the checks detect a page with an error, a request and excess width."""
     page = folder / "bad.html"
     page.write_text('<body style="width:9000px"><img src="http://127.0.0.1:9/x.png"><script>undefined_function()</script><p id="under">x</p>'
                     '<div style="position:fixed;inset:0"></div>')
@@ -64,7 +65,7 @@ ROWS = "document.querySelectorAll('.op:not([hidden]) tbody tr:not([hidden])').le
 
 
 def drawn(browser):
-    """Colours in the first heat map."""
+    """Returns the colours in the first heat map."""
     return browser.run("""(() => { const c = document.querySelector('dialog .map canvas'); if (!c) return 0;
       const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data, s = new Set();
       for (let i = 0; i < d.length; i += 4) if (d[i + 3]) s.add(d[i] + ',' + d[i + 1] + ',' + d[i + 2]);
@@ -87,13 +88,14 @@ def two_clicks(browser, url, report):
     kernel, obligation = wrong[0]
     example = obligation["counterexample"]
     claim, suspect = obligation["claim"], obligation["if_fails"]
-    if obligation["by"] == "frame" and example["finding"]["kind"] != "not written":  # all was written, and wrong
+    # All elements were written, and a value is wrong.
+    if obligation["by"] == "frame" and example["finding"]["kind"] != "not written":
         claim, suspect = "every element is right", "the formula, an index or the precision"
     for key, part in {"claim": claim, "suspect": suspect, "case": example["says"], "message": example["finding"]["message"],
                       "replay": "assay replay " + example["file"], "source": f"{kernel['source']}:{kernel['line']}"}.items():
         check(part in text, f"the details lack the {key}: {part}")
     quiet(browser, url, "the details")
-    # A finding with a heat map of both cases; clicking in the list of findings is one click from the start.
+    # Find a finding with heat maps of both cases; clicking in the list of findings is one click from the start.
     both = next(k["kernel"] for k in report["kernels"] for o in k["obligations"] if "drawn_errors" in o.get("counterexample", {}))
     browser.open(url)
     browser.click(f"[...document.querySelectorAll('#finding-list button')].find(b => b.textContent.includes('{both}'))")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Progress: a line that rewrites itself on a terminal, with the time left; plain lines in a log, at least one in ten seconds.
+"""Progress: on a terminal a line that rewrites itself, with the time left; in a log plain lines, at least one in ten
+seconds.
 
 progress_test.py ASSAY
 """
@@ -25,7 +26,7 @@ def check(condition, text):
 
 
 def on_terminal(*arguments):
-    """Standard error through a pseudo-terminal, standard output through a pipe."""
+    """Runs with standard error on a pseudo-terminal, and standard output on a pipe."""
     master, terminal = pty.openpty()
     with tempfile.TemporaryFile() as out:
         process = subprocess.Popen([assay, *arguments], stdout=out, stderr=terminal, stdin=subprocess.DEVNULL)
@@ -35,7 +36,7 @@ def on_terminal(*arguments):
             if select.select([master], [], [], 0.1)[0]:
                 try:
                     text += os.read(master, 65536)
-                except OSError:  # closed by the last who had it open
+                except OSError:  # closed by the last process that had it open
                     break
         process.wait()
         os.close(master)

@@ -1,4 +1,4 @@
-// What each format makes of a small report that is written here in full: every line of it.
+// The complete output of each format for a small report.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -42,7 +42,7 @@ json report_with(json kernels) {
           {"kernels", std::move(kernels)}};
 }
 
-/// A case with its values and a replay file, and an element that is wrong.
+/// Returns a case with its values and a replay file, and a wrong element.
 json counterexample() {
   return {{"says", "n=2"},
           {"case", {{"values", {{"alpha", {"1"}}, {"x", {"0.5", "-inf", "nan:1", "1e-45"}}}}}},
@@ -53,7 +53,7 @@ json counterexample() {
           {"file", "out/replay/x.json"}};
 }
 
-/// A crash: no element, no values, no replay file.
+/// Returns a crash: no element, no values, no replay file.
 json crash() {
   return {{"says", "n=3"},
           {"case", {{"seed", "1"}}},
@@ -69,7 +69,7 @@ json failing(const char* id, json with) {
   return o;
 }
 
-/// Of what happened to a call, rather than of what the obligation is about.
+/// The suspect depends on what happened to a call rather than on the obligation's subject.
 TEST(Fields, SuspectsFollowWhatHappened) {
   const auto suspect = [](json with) { return suspect_of(failing("X-001", std::move(with))); };
   const auto changed = [](const char* pointer, const json& value) {
@@ -94,7 +94,7 @@ TEST(Fields, ASumOfNothingThatIsNotZeroBeginsElsewhere) {
   x["case"]["dims"] = {{"rows", 0}, {"n", 1}};
   EXPECT_NE(suspect_of(failing("X-001", x)).find("begin at zero"), std::string::npos);
   const auto elsewhere = [&] { return suspect_of(failing("X-001", x)) != "the last row"; };
-  for (const char* of_sums : {"want", "bound"}) {  // there is something to sum, or nothing is summed
+  for (const char* of_sums : {"want", "bound"}) {  // the sum has terms, or its bound is not zero
     x["finding"][of_sums] = 1.0;
     EXPECT_FALSE(elsewhere()) << of_sums;
     x["finding"][of_sums] = 0.0;
@@ -107,7 +107,7 @@ TEST(Fields, ASumOfNothingThatIsNotZeroBeginsElsewhere) {
   EXPECT_FALSE(elsewhere());
 }
 
-/// The check of what is written also sees values, and the one of large shapes shrinks to small ones: their claims held then.
+/// `frame` also checks values, and large shapes shrink to small ones: their claims then hold and are no headline.
 TEST(Fields, AClaimThatHeldIsNoHeadline) {
   const auto told = [](const char* by, json x) {
     json o = failing("X-001", std::move(x));
@@ -136,7 +136,7 @@ TEST(Fields, AClaimThatHeldIsNoHeadline) {
   EXPECT_TRUE(holds("large", x));
 }
 
-/// A relation, or a check of special inputs, in which a call differs from the oracle says nothing of what it is about.
+/// If a call of a relation or of special inputs differs from the oracle, the finding does not concern the relation.
 TEST(Fields, AnErrorThatTheOracleSeesIsNotTheRelations) {
   const auto claim = [](const char* by, const json& x) {
     json o = failing("X-001", x);
@@ -289,7 +289,8 @@ TEST(Fields, JudgedAreAllOfOneVerdictInOrder) {
   EXPECT_TRUE(judged(report, "mistrusted").empty());
 }
 
-/// One of each kernel, with the others behind it; all of a kernel of which none is known to explain the rest.
+/// Lists one explanation per kernel and the other obligations after it; all findings of a kernel without an
+/// explanation.
 TEST(Fields, OneExplainsAKernelAndTheOthersAlsoFail) {
   json known = kernel_with("k1", "falsified", {failing("A-1", crash()), failing("A-2", crash()), failing("A-3", crash())});
   EXPECT_EQ(also_fails(known), "");
@@ -347,7 +348,7 @@ TEST(Table, CountsWhatWasRefusedOrDidNotApply) {
                 kTotals);
 }
 
-/// The reason of most, in one line however long the kernel's words are.
+/// Shows the most frequent reason in one line, however long the kernel's text is.
 TEST(Table, SaysWhyCasesWereRefused) {
   const std::string words = "status 3\nand more " + std::string(200, 'x');
   EXPECT_EQ(table(report_with({
@@ -365,7 +366,7 @@ TEST(Table, SaysWhyCasesWereRefused) {
                 kTotals);
 }
 
-/// No half of a character.
+/// A reason is cut between characters, never within one.
 TEST(Fields, AReasonIsCutBetweenCharacters) {
   const std::string words = std::string(99, 'x') + "\xc3\xa9 and more";
   EXPECT_EQ(why_refused(kernel_with("k", "passed", {because(obligation("A-1", "passed", 2, 1, 1, 0), words.c_str())})), std::string(99, 'x') + "...");
@@ -379,7 +380,7 @@ TEST(Table, WhatWasNotRunIsNotInapplicable) {
                 kTotals);
 }
 
-/// Its clauses had no run in which they could be reached.
+/// Clauses without a run are not reported as never evaluated.
 TEST(Report, ClausesOfWhatWasNotRunAreNotCalledNeverEvaluated) {
   const auto never = [](const char* verdict) {
     json o = obligation("A-1", verdict, 0, 0, 0, 0);
@@ -393,7 +394,7 @@ TEST(Report, ClausesOfWhatWasNotRunAreNotCalledNeverEvaluated) {
   EXPECT_EQ(never("falsified"), json::array()) << "it ended at its first clause";
 }
 
-/// Each verdict has a sign and a name there.
+/// Each verdict has a symbol and a name on the page.
 TEST(Page, KnowsEveryVerdict) {
   const std::string page = html_page(report_with(json::array()));
   for (const std::string word : {"passed", "falsified", "mistrusted", "thin", "refused", "unavailable", "\"not applicable\"", "\"not run\""}) {

@@ -1,12 +1,12 @@
-// Automatic dispatch, pre-warming and reservations with the kernels and devices that are here. Vulkan is needed: a
-// machine without it fails, as it should (Debian: apt install mesa-vulkan-drivers).
+// Automatic dispatch, pre-warming and reservations with this machine's kernels and devices. Vulkan is required: a
+// machine without it fails (Debian: apt install mesa-vulkan-drivers).
 #include <gtest/gtest.h>
 
 #include "contract/enforce.hpp"
-#include "contract/prewarm.hpp"
 #include "ops/matmul.hpp"
 #include "ops/transpose.hpp"
 #include "runtime/vulkan/vulkan_device.hpp"
+#include "serve/prewarm.hpp"
 
 namespace assay {
 namespace {
@@ -59,12 +59,12 @@ TEST_F(Backends, TheFirstCallAfterPrewarmCompilesNothing) {
   const std::uint64_t before = vulkan().pipelines_compiled();
   const Prewarmed made = prewarm(calls, Backend::vulkan);
   EXPECT_TRUE(made.refused.empty());
-  ASSERT_EQ(made.prepared.size(), 3U);  // each once
+  ASSERT_EQ(made.prepared.size(), 3U);  // each distinct call once
   EXPECT_EQ(made.prepared[0].call, square);
   EXPECT_EQ(made.prepared[0].kernel->id, "matmul/vulkan/tiled64");
   EXPECT_EQ(made.prepared[2].kernel->id, "transpose/vulkan/tiled32");
   const std::uint64_t prepared = vulkan().pipelines_compiled();
-  EXPECT_EQ(prepared, before + 3);  // with vector loads, without, and the transpose
+  EXPECT_EQ(prepared, before + 3);  // with and without vector loads, and the transpose
   Product p(48);
   EXPECT_EQ(ops::matmul(p.args(), automatic).kernel->id, "matmul/vulkan/tiled64");
   EXPECT_EQ(vulkan().pipelines_compiled(), prepared) << "the first call compiled a pipeline";
@@ -104,7 +104,7 @@ TEST_F(Backends, VulkanReservationsCountAllocations) {
   const Buffer buffer = vulkan().allocate(48 << 20);
   EXPECT_EQ(held.remaining(), std::uint64_t{16} << 20);
   EXPECT_THROW(vulkan().allocate(17 << 20), Unavailable);
-  // A call whose operands do not fit the reservation passes on to the CPU.
+  // A call whose operands exceed the reservation falls back to the CPU.
   Product p(1200);
   const Dispatched d = ops::matmul(p.args(), automatic);
   EXPECT_EQ(d.kernel->backend, Backend::cpu);

@@ -1,10 +1,10 @@
-// CudaDevice on a GPU: its memory, reservations, operands that lie there, and preparing.
+// CudaDevice on a GPU: memory, reservations, resident operands, and preparing.
 #include <gtest/gtest.h>
 
 #include "contract/enforce.hpp"
-#include "contract/prewarm.hpp"
 #include "ops/matmul.hpp"
 #include "runtime/device.hpp"
+#include "serve/prewarm.hpp"
 
 namespace assay {
 namespace {
@@ -31,7 +31,7 @@ TEST(CudaDevice, KnowsItsOwnAddresses) {
   EXPECT_TRUE(cuda.owns(buffer.address()));
   EXPECT_TRUE(cuda.owns(static_cast<std::byte*>(buffer.address()) + 1000));
   EXPECT_FALSE(cuda.owns(&on_the_host));
-  cuda.synchronize();  // asking about a host address leaves no error behind
+  cuda.synchronize();  // a query about a host address leaves no error behind
 }
 
 TEST(CudaDevice, PreparingRunsNothingAndTakesThoseItCan) {

@@ -1,6 +1,6 @@
-// Automatic dispatch: the order, what is passed over and why, failures, whole-layer passes, operands on devices. What
-// is switched off stays off for the process, so each test runs in a child.
-#include "runtime/dispatch.hpp"
+// Automatic dispatch: order, skipped kernels and the reasons, failures, whole-layer passes, operands on devices. A
+// kernel that is switched off stays off for the process, so each test runs in a child.
+#include "serve/dispatch.hpp"
 
 #include <gtest/gtest.h>
 
@@ -32,24 +32,21 @@ void simd(const ops::MatmulArgs& args, Device& device) {
 }
 
 template <void (*F)(const ops::MatmulArgs&, Device&)>
-Kernel row(std::string_view id, Backend backend, int priority, double above = -1) {
-  return {.op = "matmul",
-          .id = id,
-          .backend = backend,
-          .source = "tests/runtime/dispatch_test.cpp",
+Kernel row(std::string_view id, int priority, double above = -1) {
+  return {.id = id,
           .summary = "of this test",
           .run = &run_typed<ops::MatmulArgs, F>,
           .priority = priority,
           .automatic_above = above};
 }
 const KernelRegistration kernels_of_this_test[] = {
-    KernelRegistration(row<&far::multiply>("matmul/cpu/loops", Backend::cpu, -1)),
-    KernelRegistration(row<&simd>("matmul/cpu/simd", Backend::cpu, 1)),
-    KernelRegistration(row<&far::multiply>("matmul/vulkan/far", Backend::vulkan, 0, 32768)),
-    KernelRegistration(row<&far::multiply>("matmul/cuda/far", Backend::cuda, 0)),
+    KernelRegistration(row<&far::multiply>("matmul/cpu/loops", -1)),
+    KernelRegistration(row<&simd>("matmul/cpu/simd", 1)),
+    KernelRegistration(row<&far::multiply>("matmul/vulkan/far", 0, 32768)),
+    KernelRegistration(row<&far::multiply>("matmul/cuda/far", 0)),
 };
 
-/// An n x n product on the host whose rows lie one element further apart than they are wide.
+/// An n x n product on the host with rows one element further apart than their width.
 struct Square {
   explicit Square(Index size) : n(size), a(size_of_matrix()), b(size_of_matrix()), c(size_of_matrix(), -1) {
     for (std::size_t i = 0; i < a.size(); ++i) {
@@ -62,7 +59,7 @@ struct Square {
     const Shape shape{n, n}, strides{n + 1, 1};
     return {n, n, n, {a.data(), shape, strides}, {b.data(), shape, strides}, {c.data(), shape, strides}};
   }
-  /// Every element is right and every gap between rows as it was.
+  /// Returns true if every element is correct and every gap between rows is unchanged.
   bool right() const {
     for (Index i = 0; i < n; ++i)
       for (Index j = 0; j <= n; ++j) {
@@ -144,7 +141,7 @@ TEST(Dispatch, SmallProductsStayOnTheCpu) {
   });
 }
 
-/// An extent of 0 is often that of something absent, such as the bias of a linear layer: the rest may be large.
+/// An extent of 0 often stands for an absent tensor, such as the bias of a linear layer: the rest may be large.
 TEST(Dispatch, AnAbsentExtentMakesNoCallSmall) {
   in_child([] {
     behaviour(Backend::cuda).absent = true;
@@ -241,7 +238,7 @@ TEST(Dispatch, OperandsOnADeviceAreServedThere) {
     contract::set_level(contract::Level::full);
     Device& vulkan = device(Backend::vulkan);
     const Resident r(vulkan);
-    const LayerPass pass;  // of host operands only; and 2³ is a small product
+    const LayerPass pass;  // applies to host operands only; and 2³ is a small product
     EXPECT_EQ(ops::matmul(r.args(), automatic).kernel->id, "matmul/vulkan/far");
     std::array<float, 4> got{};
     vulkan.download(got.data(), r.c.address(), 16);
@@ -299,7 +296,7 @@ TEST(Dispatch, WithoutASinkNothingIsPrinted) {
         EXPECT_EQ(switched_off(Backend::vulkan), "it is not plugged in");
         std::exit(testing::Test::HasFailure() ? 1 : 0);
       },
-      testing::ExitedWithCode(0), testing::Eq(""));  // of standard error
+      testing::ExitedWithCode(0), testing::Eq(""));  // standard error
 }
 
 TEST(Dispatch, ThreadsTakeTurnsOnADevice) {

@@ -1,4 +1,4 @@
-// Devices whose addresses the host cannot read, with faults on demand, and kernels for them.
+// Devices with addresses that the host cannot read, with faults on demand, and kernels for them.
 #pragma once
 
 #include <array>
@@ -8,12 +8,12 @@
 #include <thread>
 
 #include "ops/matmul.hpp"
-#include "runtime/dispatch.hpp"
 #include "runtime/registry.hpp"
+#include "serve/dispatch.hpp"
 
 namespace assay::far {
 
-/// How the process's far devices behave, by back end.
+/// Behaviour of the process's far devices, by back end.
 struct Behaviour {
   bool absent = false;       ///< the device cannot be made
   bool fails = false;        ///< the kernel throws DeviceError, after it has written the output
@@ -30,7 +30,7 @@ inline Behaviour& behaviour(Backend backend) { return behaviours[static_cast<std
 /// Two kernels ran on a far device at the same time.
 inline std::atomic<bool> busy{false}, overlapped{false};
 
-/// Addresses are host addresses with one high bit set, another for each back end: dereferencing one is a crash.
+/// Device addresses are host addresses with one high bit set, one per back end: dereferencing one crashes.
 class FarDevice final : public Device {
  public:
   explicit FarDevice(Backend backend) : backend_(backend) { ++behaviour(backend).made; }
@@ -74,7 +74,7 @@ class FarDevice final : public Device {
   Backend backend_;
 };
 
-/// The product wherever its tensors lie.
+/// Multiplies on the host, after translating the tensors' addresses.
 inline void multiply(const ops::MatmulArgs& args, Device& device) {
   Behaviour& how = behaviour(device.backend());
   ++how.runs;

@@ -1,4 +1,4 @@
-// The memory of this machine, read from made-up /proc and /sys.
+// This machine's memory, read from a fabricated /proc and /sys.
 #include "runtime/host_memory.hpp"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ TEST_F(HostMemoryTest, OfAGroupOfVersion2AndThoseAroundIt) {
   write("sys/fs/cgroup/job/step/memory.max", "max\n");
   write("sys/fs/cgroup/job/step/memory.current", "100000\n");
   expect(500000, 350000);
-  write("sys/fs/cgroup/job/step/memory.max", "90000\n");  // already above its limit
+  write("sys/fs/cgroup/job/step/memory.max", "90000\n");  // usage already exceeds this limit
   expect(90000, 0);
 }
 

@@ -1,5 +1,5 @@
-// Reservations: what they refuse, what counts against them, and that they end with their scope.
-#include "runtime/reservation.hpp"
+// Reservations: refusals, accounting, and their end with the scope.
+#include "serve/reservation.hpp"
 
 #include <gtest/gtest.h>
 
@@ -70,7 +70,7 @@ TEST_F(ReservationTest, EndsWithItsScope) {
   EXPECT_EQ(device.allocated, 400U);
   const Reservation next = reserve(device, 600);
   EXPECT_EQ(next.remaining(), 600U);
-  kept = {};  // charged to the one that ended: not credited to this one
+  kept = {};  // charged to the ended reservation, so not credited to this one
   EXPECT_EQ(next.remaining(), 600U);
 }
 
@@ -85,7 +85,7 @@ TEST_F(ReservationTest, OneInsideAnotherIsTakenOutOfIt) {
     EXPECT_EQ(inner.remaining(), 200U);
     EXPECT_EQ(outer.remaining(), 200U);
   }
-  EXPECT_EQ(outer.remaining(), 400U);  // the buffer lives on at its expense
+  EXPECT_EQ(outer.remaining(), 400U);  // the surviving buffer is charged to it
   kept = {};
   EXPECT_EQ(outer.remaining(), 500U);
 }
@@ -132,7 +132,7 @@ TEST(HostMemory, AnAllocationBeyondWhatThereIsIsRefusedNotGranted) {
   EXPECT_NE(why([&] { cpu.allocate(cpu.memory().total * 2); }).find("available"), std::string::npos);
 }
 
-/// Bytes of memory that this process holds.
+/// Returns the bytes of memory that this process holds.
 std::uint64_t resident() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)

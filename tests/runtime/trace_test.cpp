@@ -1,5 +1,5 @@
-// Spans: names, nesting and attributes where a sink is set, and none where it is not.
-#include "runtime/trace.hpp"
+// Spans: names, nesting and attributes if a sink is set, and none otherwise.
+#include "serve/trace.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,10 +8,10 @@
 #include <sstream>
 #include <thread>
 
-#include "contract/transfer.hpp"
 #include "far_device.hpp"
 #include "ops/transpose.hpp"
-#include "runtime/chrome_trace.hpp"
+#include "serve/chrome_trace.hpp"
+#include "serve/transfer.hpp"
 
 namespace assay::trace {
 namespace {

@@ -1,4 +1,4 @@
-"""What the tests of this folder share."""
+"""Helpers shared by the tests of this folder."""
 import json
 import os
 import subprocess
@@ -37,14 +37,14 @@ class Command:
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def report(self, *arguments, code=0):
-        """What --json prints."""
+        """Returns the document that --json prints."""
         status, said, complaint = self.run(*arguments, "--json")
         right = status in (0, 4) if code == 0 else status == code  # campaigns of few cases are thin
         self.checks.check(right, f"{' '.join(map(str, arguments))}: exit {status} (want {code}): {complaint}")
         return json.loads(said)
 
     def refused(self, words, *arguments):
-        """Exit code 2, and one sentence that holds the words."""
+        """Expects exit code 2, and one sentence that contains the words."""
         status, _, said = self.run(*arguments)
         self.checks.check(status == 2 and words in said and said.count("\n") == 1,
                           f"{' '.join(map(str, arguments))}: exit {status} (want 2): {said!r} (want: {words})")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A run with a journal may be ended at any moment: started again it ends with the report of one that was never interrupted.
+"""A run with a journal may be ended at any moment; resuming it gives the report of an uninterrupted run.
 
 resume_test.py ASSAY SEED KILLS [PART...]
 """
@@ -16,7 +16,7 @@ import time
 from checks import Checks, Command
 from same_report import compare
 
-KILLS = int(sys.argv[3])  # of each campaign
+KILLS = int(sys.argv[3])  # kills per campaign
 checks = Checks()
 check = checks.check
 folder = pathlib.Path(tempfile.mkdtemp(prefix="assay-resume-"))
@@ -26,7 +26,7 @@ print("seed", sys.argv[2])
 
 
 def processes(journal):
-    """Those that were started with this journal, drivers and workers included."""
+    """Returns the processes of this journal, including drivers and workers."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -34,7 +34,7 @@ def processes(journal):
                 running = (entry / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
                 if running and str(journal).encode() in (entry / "cmdline").read_bytes():
                     found.append(int(entry.name))
-            except OSError:  # ended meanwhile
+            except OSError:  # exited meanwhile
                 pass
     return found
 
@@ -47,7 +47,7 @@ def left_over(journal):
 
 
 def lines(journal):
-    """What the journal holds after its head, without a last line that is not whole."""
+    """Returns the journal's lines after the head, without an incomplete last line."""
     text = journal.read_text() if journal.exists() else ""
     return [json.loads(line) for line in text.split("\n")[1:-1]]
 
@@ -57,19 +57,19 @@ def finished(journal):
 
 
 def under_way(journal):
-    """How many kernels have a checkpoint and no result."""
+    """Returns the number of kernels with a checkpoint and no result."""
     return len({line["kernel"] for line in lines(journal)} - set(finished(journal)))
 
 
 def await_line(process, journal, before):
-    """Until the journal holds more lines than before, or the process has ended; a minute at most."""
+    """Waits until the journal grows beyond `before` lines or the process ends; a minute at most."""
     end = time.time() + 60
     while time.time() < end and process.poll() is None and len(lines(journal)) <= before:
         time.sleep(0.01)
 
 
 def killed(name, campaign, code):
-    """Killed at random moments, as often as that, and resumed each time; every second time something new is recorded by then."""
+    """Kills the run KILLS times at random moments and resumes it; every second kill waits for a new record."""
     begin = time.time()
     whole = assay.report("falsify", *campaign, code=code)
     longest = (time.time() - begin) / 5
@@ -112,7 +112,7 @@ def kill_minus_nine():
 
 
 def torn():
-    """A journal cut at any byte: whatever a write left of its last line."""
+    """Cuts the journal at any byte, as an interrupted write would."""
     campaign = ("--kernel", "transpose/cpu/naive", "--cases", "400", "--seed", "7")
     journal = folder / "torn.jsonl"
     whole = assay.report("falsify", *campaign, "--journal", journal)

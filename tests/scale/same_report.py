@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Two reports that say the same, apart from times and the places of replay files: same_report.py REPORT REPORT"""
+"""Compares two reports except for times and the places of replay files: same_report.py REPORT REPORT"""
 import json
 import sys
 
@@ -13,7 +13,7 @@ def timeless(document):
 
 
 def differences(first, second, place="report"):
-    """Places at which two documents differ, with both values."""
+    """Yields the paths at which two documents differ, with both values."""
     if isinstance(first, dict) and isinstance(second, dict):
         for key in sorted(first.keys() | second.keys()):
             if key not in first or key not in second:

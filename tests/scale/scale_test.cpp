@@ -1,4 +1,4 @@
-// Shards, merging and resuming, with wrong kernels among the right ones; what the command makes of them is in the Python tests.
+// Shards, merging and resuming, with wrong kernels among the correct ones; the Python tests cover the command.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Right for one stretch, and wrong in a process that ran through two.
+/// Correct during one worker's span of cases, and wrong in a process that runs two spans.
 void wrong_after_6000_calls(const Call& call, Device& device) {
   static int calls = 0;
   kernel("transpose/cpu/naive").run(call, device);
@@ -29,11 +29,11 @@ void wrong_after_6000_calls(const Call& call, Device& device) {
   if (++calls > 6000 && y.shape.size() > 0) *static_cast<float*>(y.data) += 1;
 }
 
-const KernelRegistration registration({.op = "transpose", .id = "mutant/test/transpose/wrong_after_6000_calls", .source = "tests/scale", .summary = "transposes",
-                                       .role = KernelRole::mutant, .fault = "wrong after 6000 calls of one process",
+const KernelRegistration registration({.id = "mutant/cpu/transpose/wrong_after_6000_calls", .summary = "transposes",
+                                       .fault = "wrong after 6000 calls of one process",
                                        .run = &wrong_after_6000_calls});
 
-/// Right kernels, and wrong ones: of values, of single bits, of state kept between calls.
+/// Returns correct kernels, and kernels with faults in values, in single bits, and in state kept between calls.
 std::vector<const Kernel*> chosen() {
   std::vector<const Kernel*> list;
   for (const char* id : {"matmul/cpu/naive", "mutant/adversarial/matmul/wrong_after_100_calls", "mutant/cpu/matmul/dropped_last_k",
@@ -42,7 +42,7 @@ std::vector<const Kernel*> chosen() {
   return list;
 }
 
-/// What times and the machine's load decide is left out.
+/// Removes fields that depend on time and on the machine's load.
 json timeless(json document) {
   if (document.is_object()) document.erase("seconds");
   if (document.is_structured())
@@ -66,13 +66,13 @@ json report_of(const std::vector<const Kernel*>& kernels, const CampaignOptions&
 CampaignOptions few() {
   CampaignOptions options;
   options.cases = 20;
-  options.shrink_budget = std::chrono::minutes(10);  // whatever the load, shrinking ends by itself
+  options.shrink_budget = std::chrono::minutes(10);  // shrinking ends before this under any load
   return options;
 }
 
 TEST(Pool, AJudgeThatDiesTakesNoOtherResultsWithIt) {
   const std::vector<const Kernel*> both{&kernel("softmax/cpu/naive"), &kernel("transpose/cpu/naive")};
-  const std::future<void> killed = kill_first_child(SIGUSR1);  // sanitizers handle those of faults
+  const std::future<void> killed = kill_first_child(SIGUSR1);  // sanitizers handle fault signals
   const std::vector<json> results = run_pool(both, few(), 1, {});
   killed.wait();
   for (const json& result : results)
@@ -82,7 +82,7 @@ TEST(Pool, AJudgeThatDiesTakesNoOtherResultsWithIt) {
     }
 }
 
-/// What ends the run ends its processes at once: they have nothing to bring to an end themselves.
+/// A signal ends tasks at once: they have no state to save.
 TEST(Pool, TasksDoNotCatchSignals) {
   const CatchSignals caught;
   const Task task{.name = "asks", .run = [] {
@@ -113,10 +113,10 @@ TEST(Pool, ProgressEndsWithEveryKernelFinished) {
   EXPECT_EQ(work, 2);
 }
 
-/// Interrupted once, with a kernel finished and one under way.
+/// Interrupted once, with one kernel finished and one under way.
 TEST(Journal, OfAnInterruptedRunIsTakenUp) {
   CampaignOptions options = few();
-  options.cases = 300;  // of each of the eight obligations: a stretch, and some of another
+  options.cases = 300;  // per obligation, of eight: one span, and part of another
   const std::vector<const Kernel*> kernels{&kernel("mutant/cpu/transpose/zero_sign_lost"), &kernel("transpose/cpu/naive")};
   const std::filesystem::path file = std::filesystem::temp_directory_path() / ("assay-short-journal-" + std::to_string(getpid()));
   std::filesystem::remove(file);
@@ -172,12 +172,12 @@ TEST(Shards, TogetherFindWhatTheWholeFinds) {
   }
 }
 
-/// A journal that is closed and opened again after each line, which is what any number of interruptions comes to at worst.
+/// Reopens the journal after each line, the worst case of any number of interruptions.
 TEST(Journal, ResumedAfterAnyLineGivesTheSameReport) {
   CampaignOptions options = few();
-  options.cases = 700;  // of each of the eight obligations: two stretches, and some of a third
+  options.cases = 700;  // per obligation, of eight: two spans, and part of a third
   const std::vector<const Kernel*> kernels{&kernel("mutant/cpu/transpose/zero_sign_lost"), &kernel("transpose/cpu/naive"),
-                                           &kernel("mutant/test/transpose/wrong_after_6000_calls")};
+                                           &kernel("mutant/cpu/transpose/wrong_after_6000_calls")};
   const std::filesystem::path file = std::filesystem::temp_directory_path() / ("assay-journal-" + std::to_string(getpid())), cut = file.string() + ".cut";
   std::filesystem::remove(file);
   json campaign = whole(), expected;
@@ -192,7 +192,7 @@ TEST(Journal, ResumedAfterAnyLineGivesTheSameReport) {
   std::ifstream text(file);
   for (std::string line; std::getline(text, line);) lines.push_back(line);
   ASSERT_GE(lines.size(), 2 + 2 * kernels.size()) << "a result each, and two checkpoints of the kernels that are tried to the end";
-  const bool each = std::getenv("ASSAY_EVERY_LINE") != nullptr;  // in ci/long; otherwise after half of them
+  const bool each = std::getenv("ASSAY_EVERY_LINE") != nullptr;  // in ci/long; otherwise only after half of the lines
   for (std::size_t kept = each ? 1 : lines.size() / 2; kept <= lines.size(); kept += each ? 1 : lines.size()) {
     {
       std::ofstream out(cut);
@@ -221,7 +221,7 @@ TEST(Checkpoint, ComesBackFromJsonAsItWas) {
   }
   Case wrong{.dims = {2, 1, 2}, .params = {}, .strategy = Strategy::huge, .layout = Layout::mixed, .placement = Placement::page_end,
              .seed = std::numeric_limits<std::uint64_t>::max(), .prelude = {3, 3, 3}, .values = {{1.5F, -0.0F}, {std::nanf("7"), 0x1p-149F}, {}}};
-  Finding finding{"class", "got inf", "c", {1, 0}, kInf, std::nan(""), 0.1, ErrorMap{"c", 2, 2, 1, 1, true, {0.1, kInf, -0.0, 1e300}}};
+  Finding finding{Finding::Kind::other_class, "got inf", "c", {1, 0}, kInf, std::nan(""), 0.1, ErrorMap{"c", 2, 2, 1, 1, true, {0.1, kInf, -0.0, 1e300}}};
   ObligationResult& o = c.so_far.obligations[2];
   o.verdict = Verdict::falsified;
   o.worst = kInf;
@@ -258,7 +258,7 @@ TEST(Checkpoint, OfOneObligationHoldsThatAlone) {
   }
 }
 
-/// Ratios are written once: each checkpoint holds those of its stretch alone.
+/// Ratios are written once: each checkpoint holds only the ratios since the previous one.
 TEST(Checkpoint, HoldsWhatIsNew) {
   CampaignOptions options = few();
   options.cases = 2 * kStretch + 100;

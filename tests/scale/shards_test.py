@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shards are disjoint and together the whole; `assay merge` gives what a single run gives, and nothing where it cannot.
+"""Shards are disjoint and complete; `assay merge` gives the result of a single run, or an error.
 
 shards_test.py ASSAY
 """
@@ -20,7 +20,7 @@ WRONG = "mutant/cpu/matmul/dropped_last_k"
 
 
 def run_shards(name, count, *campaign, codes=(0, 4)):
-    """The reports of `count` shards, as files."""
+    """Returns the report files of `count` shards."""
     files = []
     for i in range(1, count + 1):
         status, _, said = assay.run("falsify", *campaign, "--shard", f"{i}/{count}", "--quiet", "--report", folder / f"{name}{i}of{count}")
@@ -34,7 +34,7 @@ def kernels(file):
 
 
 def union():
-    """1, 2 and 7 shards: the same verdicts, the same cases."""
+    """1, 2 and 7 shards give the same verdicts and the same cases."""
     campaign = ("transpose", "softmax", "gemv", "--backend", "cpu", "--cases", "6")
     whole = assay.report("falsify", *campaign)
     ids = [k["kernel"] for k in whole["kernels"]]
@@ -55,7 +55,7 @@ def union():
 
 
 def findings():
-    """What one shard falsified is falsified in the whole, though the other shard has nothing to do."""
+    """A finding of one shard falsifies the whole, even if the other shard is empty."""
     campaign = ("--kernel", WRONG, "--cases", "30")
     whole = assay.report("falsify", *campaign, code=1)
     files = run_shards("wrong", 2, *campaign, codes=(0, 1))
@@ -72,7 +72,7 @@ def findings():
 
 
 def exit_codes():
-    """Of a kernel that is asked for by name and is not here, and of a clause that one shard alone does not reach."""
+    """Exit codes for a named kernel that is unavailable, and for a clause that only one shard fails to reach."""
     files = run_shards("all", 2, "softmax", "--backend", "cpu")
     edited = json.loads(files[0].read_text())
     check(edited["never_evaluated"] == [], "a shard leaves clauses to the whole")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""ci/github/falsify.yml: every `run:` step is run here, in the order of its jobs and once for each number of the matrix, with what its
-actions do (checkout, artifacts) done by this script. A smaller campaign takes the place of CAMPAIGN.
+"""Runs every `run:` step of ci/github/falsify.yml in the order of its jobs, once for each number of the matrix; this
+script performs the actions (checkout, artifacts). A smaller campaign replaces CAMPAIGN.
 
 workflow_test.py ASSAY SOURCE
 """
@@ -28,7 +28,7 @@ SMALL = "transpose gemv --backend cpu --seed 1"
 
 
 def substitute(text, values):
-    """Expressions of GitHub; an unknown one is an error."""
+    """Evaluates GitHub expressions; an unknown one is an error."""
     def value(match):
         check(match[1] in values, f"unknown expression {match[0]}")
         return values.get(match[1], "")
@@ -41,11 +41,11 @@ def copy(here, there):
         shutil.copytree(here, there, dirs_exist_ok=True)
     else:
         shutil.copy(here, there)
-        (there / here.name).chmod(0o644)  # artifacts lose it
+        (there / here.name).chmod(0o644)  # artifacts lose the executable bit
 
 
 class Job:
-    """One job of one number of the matrix, in a folder of its own."""
+    """One job for one number of the matrix, in its own folder."""
 
     def __init__(self, name, artifacts, values):
         self.name, self.artifacts, self.values = name, artifacts, values
@@ -79,7 +79,7 @@ class Job:
             check(False, f"unknown action {step['uses']}")
 
     def run(self, step):
-        """As GitHub's runner does in a container: sh -e."""
+        """Runs a step as GitHub's runner does in a container: sh -e."""
         script = substitute(step["run"], self.values).replace("--preset release", f"--preset {preset}").replace("build/release", f"build/{preset}")
         where = source if self.name == "build" else self.folder
         environment = {k: v for k, v in os.environ.items() if k != "GITHUB_STEP_SUMMARY"} | {"CAMPAIGN": SMALL, "GITHUB_ACTIONS": "true"}
@@ -89,7 +89,7 @@ class Job:
         return done.returncode
 
     def run_all(self, steps):
-        """The exit code of the first step that fails; what follows it runs only if: always()."""
+        """Returns the exit code of the first step that fails; later steps run only if: always()."""
         self.status = status = 0
         for step in steps:
             self.status = status
@@ -113,7 +113,7 @@ def jobs_in_order():
 
 
 def run_workflow(artifacts, leave_out=()):
-    """Exit codes of all jobs, and the report."""
+    """Returns the exit codes of all jobs, and the report."""
     artifacts.mkdir()
     codes, steps_run = {}, 0
     for name in jobs_in_order():

@@ -1,4 +1,4 @@
-// Never ends: the only store that could end the loop is its own.
+// Never ends: only its own store could end the loop.
 layout(local_size_x = 1) in;
 layout(set = 0, binding = 0) volatile buffer Data { uint data[]; };
 

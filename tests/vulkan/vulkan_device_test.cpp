@@ -1,4 +1,4 @@
-// VulkanDevice: memory, dispatch, limits, and what it says when something is missing or wrong.
+// VulkanDevice: memory, dispatch, limits, and errors for missing or wrong parts.
 #include "runtime/vulkan/vulkan_device.hpp"
 
 #include <dlfcn.h>
@@ -14,8 +14,8 @@ namespace assay {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__)
-/// The loader unloads layers and drivers with the last instance, and leaks of what is unloaded have no name. These stay,
-/// so that ci/lsan.supp can tell their leaks from ours.
+/// The loader unloads layers and drivers with the last instance, and leaks in unloaded libraries have no name. These
+/// stay loaded, so that ci/lsan.supp can tell their leaks from ours.
 [[maybe_unused]] const bool kStay = [] {
   for (const char* library : {"libvulkan_lvp.so", "libVkLayer_khronos_validation.so"})
     dlopen(library, RTLD_NOW | RTLD_NODELETE);
@@ -140,7 +140,7 @@ TEST(VulkanDevice, AddressesOutsideALiveAllocationAreReported) {
 }
 
 TEST(VulkanDevice, LargeMemoryIsUsedAgainUnderAnotherAddress) {
-  VulkanDevice device(options(true));  // mapped memory is not kept
+  VulkanDevice device(options(true));  // staging: mapped memory is not kept for reuse
   constexpr std::size_t kLarge = 300 << 20;
   const std::vector<float> sent{1, 2, 3};
   std::vector<float> back(3);

@@ -1,4 +1,4 @@
-// Files of the repository that the program carries (embed.cmake).
+// Repository files embedded in the program (embed.cmake).
 #pragma once
 
 #include <string_view>

@@ -47,7 +47,7 @@ std::string element_of(const json& finding) {
 
 namespace {
 
-/// The call that failed, as a case.
+/// Returns the failed call, as a case.
 const json& called(const json& counterexample) {
   const json& finding = counterexample["finding"];
   return finding.contains("call") ? finding["call"]["case"] : counterexample["case"];
@@ -80,7 +80,7 @@ std::string inputs_of(const json& counterexample) {
 std::string call_of(const json& counterexample) {
   if (!counterexample["finding"].contains("call")) return {};
   const json& call = counterexample["finding"]["call"];
-  if (call["of"] == 1) return {};  // the case is that call
+  if (call["of"] == 1) return {};  // the call is the case's
   return fmt::format("{} of {} of the check{}{}", call["number"].dump(), call["of"].dump(), call["relation"] == "" ? "" : "; ",
                      text_of(call, "relation"));
 }
@@ -89,7 +89,7 @@ namespace {
 
 bool has_gaps(const json& layout) { return layout != "tight" && layout != "offset"; }
 
-/// The shrinker has tried the smallest case with dense tensors as well.
+/// True if the shrinker also tried the smallest case with dense tensors.
 bool passes_when_dense(const json& x) {
   return has_gaps(x["case"].value("layout", json("tight"))) && x["shrink"].value("tried", 0) > 1 && x["shrink"].value("complete", false);
 }
@@ -123,22 +123,23 @@ std::string race_of(const json& counterexample) {
 
 namespace {
 
-/// Nothing is summed, and the result is not the zero that this gives.
+/// True if the sum is empty and the result is not the expected zero.
 bool begins_elsewhere(const json& counterexample) {
   const json &finding = counterexample["finding"], &c = called(counterexample);
   if (!c.contains("dims") || !finding.contains("want") || finding["want"] != 0 || finding["bound"] != 0) return false;
   return std::ranges::any_of(c["dims"], [](const json& extent) { return extent == 0; });
 }
 
-/// All inputs of the call are known, and none is an infinity or NaN.
+/// True if all inputs of the call are known and finite.
 bool of_finite_inputs(const json& c) {
   if (!c.contains("values")) return false;
   const auto finite = [](const json& x) { return std::isfinite(std::strtof(x.get<std::string>().c_str(), nullptr)); };
   return std::ranges::all_of(c["values"], [&](const json& list) { return std::ranges::all_of(list, finite); });
 }
 
-/// An element differs from the oracle's, in a check that claims something else: of several calls one is wrong by itself; a check of special
-/// inputs met an error that any inputs may show. Of a single call, what is no matter of precision may well be what the check is about.
+/// True if an element differs from the oracle's in a check of another claim. With several calls: one of them is wrong
+/// by itself. With special inputs: the error does not need special inputs. With a single call: the error is beyond a
+/// bound or a class, since other errors may be the subject of the check.
 bool differs_from_oracle(const json& obligation) {
   const json &x = obligation["counterexample"], &finding = x["finding"], &by = obligation["by"];
   if (!finding.contains("tensor") || finding["kind"] == "not written" || by == "exact" || by == "differential" || by == "large") return false;
@@ -149,8 +150,8 @@ bool differs_from_oracle(const json& obligation) {
   return finding["call"]["of"] > 1 || (of_any_inputs && by != "statistical");
 }
 
-/// A plainer claim for findings that contradict only a part of the obligation's; otherwise empty. `by: frame` claims that all is written,
-/// and `by: large` that large sizes are right.
+/// Returns a simpler claim if the finding contradicts only a part of the obligation's claim; otherwise empty. `by:
+/// frame` also claims that everything is written, `by: large` that large sizes are right.
 std::string other_claim(const json& obligation) {
   if (!obligation.contains("counterexample")) return {};
   const json &x = obligation["counterexample"], &finding = x["finding"], &c = called(x);
@@ -163,7 +164,7 @@ std::string other_claim(const json& obligation) {
                                                                        : "every element is right";
 }
 
-/// A NaN in the place of a number: made there, rather than carried.
+/// True if the kernel produces a NaN instead of propagating one.
 bool makes_nan(const json& obligation) {
   const json& finding = obligation["counterexample"]["finding"];
   return obligation["by"] == "nonfinite" && finding["kind"] == "class" && std::isnan(number_from(finding["got"])) && std::isfinite(number_from(finding["want"]));
@@ -198,7 +199,7 @@ std::string replay_of(const json& counterexample) {
 
 namespace {
 
-/// A kernel that refuses a call is not unavailable, though its device's refusal is told in the same way.
+/// Removes "... is unavailable": a device reports the refusal of a call in the same words, but the kernel is available.
 std::string own_words(const json& kernel, std::string text) {
   const std::string said = kernel.value("kernel", "") + " is unavailable: ";
   if (const std::size_t at = text.find(said); at != std::string::npos) text.erase(at, said.size());
@@ -215,7 +216,7 @@ std::string why_refused(const json& kernel) {
   std::ranges::replace(text, '\n', ' ');
   constexpr std::size_t kShort = 100;
   if (text.size() <= kShort) return text;
-  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };  // a character of UTF-8
+  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };  // a continuation byte of UTF-8
   std::size_t end = kShort;
   while (end > 0 && continues(text[end])) --end;
   return text.substr(0, end) + "...";

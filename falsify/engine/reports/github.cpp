@@ -1,4 +1,4 @@
-// What GitHub shows of a run: annotations at files, and a summary of the step.
+// GitHub output of a run: annotations at files, and a step summary.
 #include <fmt/format.h>
 
 #include <map>
@@ -14,7 +14,8 @@ using nlohmann::json;
 constexpr std::size_t kShown = 10;       // annotations of a level that GitHub shows of one step
 constexpr std::size_t kTableRows = 100;  // findings in the summary, which GitHub cuts at 1 MiB
 
-/// `property`: the text is the value of a property of a workflow command, where commas and colons have a meaning too.
+/// Escapes the text of a workflow command; with `property` also commas and colons, which are special in a property's
+/// value.
 std::string command_escape(std::string_view text, bool property) {
   std::string out;
   for (char c : text) {
@@ -47,7 +48,7 @@ std::string annotation(const char* command, const Judged& found) {
                      command_escape(title, true), command_escape(text, false));
 }
 
-/// One cell of a Markdown table: what would end it, or begin markup or HTML, is escaped.
+/// Returns a cell of a Markdown table, with line ends, markup and HTML escaped.
 std::string cell(std::string_view text) {
   std::string out;
   for (char c : text) {
@@ -75,7 +76,7 @@ std::string findings_table(const json& report, const char* verdict) {
   return text;
 }
 
-/// Kernels of each operation by status.
+/// Tabulates the kernels of each operation by status.
 std::string operations_table(const json& report) {
   std::map<std::string, std::map<std::string, int>> counts;
   for (const json& k : report["kernels"]) ++counts[text_of(k, "op")][text_of(k, "status")];

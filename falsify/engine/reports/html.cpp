@@ -1,4 +1,4 @@
-// The HTML page: page.html with its style, its script and the report's figures put in.
+// The HTML page: page.html with its style, its script and the report's figures inserted.
 #include <algorithm>
 #include <map>
 
@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Bytes for pictures of errors in cases as drawn, beside those of the shrunk ones: the page stays small whatever failed.
+/// Byte budget for error maps of drawn cases, in addition to those of shrunk cases, so that the page stays small.
 constexpr std::size_t kPictures = 800'000;
 
 json counterexample(const json& kernel, const json& x, std::size_t& room) {
@@ -39,7 +39,7 @@ json counterexample(const json& kernel, const json& x, std::size_t& room) {
   return out;
 }
 
-/// What a cell of the matrix shows: [verdict, cases, refused, elements, worst, seconds, reason, counterexample].
+/// Returns a cell of the matrix: [verdict, cases, refused, elements, worst, seconds, reason, counterexample].
 json cell(const json& kernel, const json& o, std::size_t& room) {
   json list{o["verdict"], o["cases"], o["refused"], o["elements"], o["worst"], o["seconds"], o.value("reason", "")};
   if (!o.contains("counterexample")) return list;
@@ -50,7 +50,7 @@ json cell(const json& kernel, const json& o, std::size_t& room) {
   return list;
 }
 
-/// Operations with their obligations, once each, and their kernels, whose cells follow that order.
+/// Returns the operations with their obligations, once each, and their kernels, whose cells are in the same order.
 json operations(const json& report) {
   std::map<std::string, json> ops;
   std::size_t room = kPictures;
@@ -74,7 +74,7 @@ json operations(const json& report) {
   return list;
 }
 
-/// JSON inside a <script>: nothing in it may end the element or begin a comment.
+/// Escapes JSON inside a <script>, so that nothing in it ends the element or begins a comment.
 std::string for_script(const json& data) {
   std::string out;
   for (char c : data.dump()) {
@@ -84,7 +84,7 @@ std::string for_script(const json& data) {
   return out;
 }
 
-/// The page with each {{name}} replaced once; what is put in is not looked at again.
+/// Replaces each {{name}} of the page once; inserted text is not expanded again.
 std::string fill(std::string_view page, const std::map<std::string_view, std::string_view>& parts) {
   std::string out;
   for (std::size_t at = page.find("{{"); at != std::string_view::npos; at = page.find("{{")) {

@@ -1,5 +1,5 @@
-// JUnit XML that every reader takes (tests/reports/junit.xsd): the oldest schema of Jenkins allows no attributes of `skipped`, and
-// no attribute of that name in `testsuites`.
+// JUnit XML that every reader takes (tests/reports/junit.xsd): in the oldest schema of Jenkins `skipped` has no attributes, and
+// `testsuites` has none of that name.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ std::string escaped(const json& object, const char* key) { return xml_escape(tex
 bool failed(const json& o) { return o["verdict"] == "falsified" || o["verdict"] == "mistrusted" || o["verdict"] == "thin"; }
 bool skipped(const json& o) { return !failed(o) && o["verdict"] != "passed"; }
 
-/// What a reader needs beyond the message.
+/// Returns details beyond the message.
 std::string body(const json& o) {
   std::string text;
   if (o.contains("if_fails")) text = fmt::format("suspect: {}\n", suspect_of(o));
@@ -50,13 +50,13 @@ std::string test_case(const json& kernel, const json& o) {
                      escaped(kernel, "kernel"), escaped(o, "id"), escaped(o, "claim"), o["seconds"].get<double>(), inside);
 }
 
-/// What the attributes of a suite say.
+/// Figures for the attributes of a suite.
 struct Counts {
   std::size_t tests = 0;
   std::ptrdiff_t failures = 0, skips = 0;
 };
 
-/// What the kernel as a whole lacks, where each of its obligations may have passed.
+/// Returns a case for the shortfall of a kernel as a whole, although each of its obligations may have passed.
 json shortfall(const json& kernel) {
   const bool thin = kernel["status"] == "thin";
   return {{"id", "depth"}, {"claim", "the campaign was deep enough for a verdict"}, {"verdict", thin ? "thin" : "refused"},

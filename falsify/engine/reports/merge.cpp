@@ -35,7 +35,7 @@ Place place_of(const ShardReport& s) {
   return place;
 }
 
-/// What must be the same in all shards: "settings", "whole" and the version.
+/// Checks that settings, whole and version are the same in all shards.
 void expect_same_run(const ShardReport& first, const ShardReport& other, int count) {
   const auto differ = [&](const std::string& what, const std::string& remedy) {
     fail(other.file, fmt::format("{} is not that of {}", what, first.file), remedy);
@@ -52,7 +52,7 @@ void expect_same_run(const ShardReport& first, const ShardReport& other, int cou
   }
 }
 
-/// Files by index; each of 1 to `count` once.
+/// Returns the files by index, and checks that each of 1 to `count` occurs once.
 std::map<int, const ShardReport*> in_order(const std::vector<ShardReport>& shards, int count) {
   std::map<int, const ShardReport*> by_index;
   for (const ShardReport& s : shards)
@@ -67,7 +67,7 @@ std::map<int, const ShardReport*> in_order(const std::vector<ShardReport>& shard
   return by_index;
 }
 
-/// The results of all; every kernel of the whole once.
+/// Returns the results of all shards, and checks that every kernel of the whole occurs once.
 std::vector<json> kernels_of(const std::map<int, const ShardReport*>& shards) {
   std::map<std::string, const ShardReport*> owners;
   std::vector<json> kernels;

@@ -32,7 +32,7 @@
   const count = (n) => n.toLocaleString("en-US");
   const css = (verdict) => verdict.replace(" ", "-");
 
-  // What explains each falsified kernel, as {kernel, obligation, cell}.
+  // The explaining obligation of each falsified kernel, as {kernel, obligation, cell}.
   const kernels = data.ops.flatMap((op) => op.kernels.map((kernel) => ({op, kernel})));
   const failing = kernels.flatMap(({op, kernel}) => op.obligations
       .filter((o) => kernel.cells[o.id]?.[VERDICT] === "falsified" && (kernel.explanation?.obligation ?? o.id) === o.id).map((obligation) => ({op, kernel, obligation})));
@@ -218,7 +218,7 @@
   // ---- Heat maps
   const drawings = [];
   const shade = (style, name) => Number(style.getPropertyValue(name));
-  /// Blue within the bound, orange to red beyond it; in between nothing: the limit is what matters.
+  /// Blue within the bound, orange to red beyond it, with a gap between to mark the limit.
   const colour = (style, v, map, largest) => {
     const mix = (a, b, t) => shade(style, a) + (shade(style, b) - shade(style, a)) * Math.min(Math.max(t, 0), 1);
     const limit = map.relative ? 1 : 0;
@@ -230,7 +230,7 @@
     const t = high > low ? (Math.log10(v) - low) / (high - low) : 1;
     return `hsl(${28 - 26 * Math.min(Math.max(t, 0), 1)} 82% ${mix("--beyond-low", "--beyond-high", t)}%)`;
   };
-  /// Where the colours end, and begin.
+  /// Ends of the colour scale.
   const top = (map, largest) => (map.relative ? Math.min(largest, 1e8) : largest);
   const bottom = (map, largest) => (map.relative ? 1e-3 : largest / 1e6);
   const range = (at, step, end) => (step === 1 ? String(at) : `${at * step}…${Math.min((at + 1) * step, end) - 1}`);
@@ -267,7 +267,7 @@
       cells.forEach((line, i) => line.forEach((v, j) => {
         pen.fillStyle = colour(style, v, map, largest);
         pen.fillRect(j * size, i * size, size - gap, size - gap);
-        if (v > limit && size >= 9) {  // a sign, for whom colours say nothing
+        if (v > limit && size >= 9) {  // a mark, for readers who cannot see the colours
           const dark = style.getPropertyValue("--paper").trim();
           pen.strokeStyle = pen.fillStyle = dark;
           if (size >= 34) {

@@ -1,4 +1,4 @@
-// Reports read back, held to the published schema.
+// Reads reports back and validates them against the published schema.
 #include <fmt/format.h>
 
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
@@ -28,7 +28,7 @@ const valijson::Schema& schema() {
   return *parsed;
 }
 
-/// What is wrong, innermost first: "kernels.3.line: ...". Empty where nothing is.
+/// Describes the first error, innermost first: "kernels.3.line: ..."; empty if there is none.
 std::string problem_of(const json& document) {
   valijson::ValidationResults results;
   if (valijson::Validator().validate(schema(), valijson::adapters::NlohmannJsonAdapter(document), &results)) return {};

@@ -15,7 +15,7 @@ using nlohmann::json;
 
 json message(const std::string& text) { return {{"text", text}}; }
 
-/// A URI reference: everything that has a meaning in one is escaped.
+/// Returns a URI reference with all reserved characters escaped.
 std::string uri(std::string_view path) {
   std::string out;
   for (unsigned char c : path) {
@@ -33,7 +33,7 @@ json location(const json& kernel) {
           {"logicalLocations", {{{"fullyQualifiedName", kernel["kernel"]}, {"kind", "function"}}}}};
 }
 
-/// Obligations by id; two operations never share one.
+/// Returns the obligations by id; no two operations share an id.
 std::map<std::string, json> rules(const json& report) {
   std::map<std::string, json> rules;
   for (const json& k : report["kernels"])
@@ -61,7 +61,7 @@ json result(const Judged& found, const char* level, std::size_t rule) {
     if (!replay_of(x).empty()) text += "\nReplay: " + replay_of(x);
     properties["case"] = x["case"];
   }
-  const std::string print = kernel + " " + id;  // whatever the case: the same kernel fails the same obligation
+  const std::string print = kernel + " " + id;  // independent of the case: the same kernel fails the same obligation
   return {{"ruleId", id},
           {"ruleIndex", rule},
           {"level", level},
@@ -71,7 +71,7 @@ json result(const Judged& found, const char* level, std::size_t rule) {
           {"properties", properties}};
 }
 
-/// Kernels of which nothing is known, obligations that were left out, and clauses that nothing reached.
+/// Lists kernels without a verdict, skipped obligations, and clauses that were never evaluated.
 json notifications(const json& report) {
   json list = json::array();
   for (const json& k : report["kernels"]) {

@@ -4,8 +4,10 @@
 #include <cctype>
 #include <filesystem>
 #include <fstream>
+#include <ranges>
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace assay::falsify {
 namespace {
@@ -14,8 +16,8 @@ namespace fs = std::filesystem;
 
 bool word_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// The number of the first line, other than a comment, that holds `words` by itself, or as the beginning of a name where they
-/// end in an underscore; 0 if there is none.
+/// Returns the number of the first line, comments excluded, that holds `words` as a whole word, or as the beginning of
+/// a name if `words` ends in an underscore; 0 if there is none.
 int line_with(std::string_view text, std::string_view words) {
   int number = 0;
   while (!text.empty()) {
@@ -34,7 +36,25 @@ int line_with(std::string_view text, std::string_view words) {
   return 0;
 }
 
-/// The file in this folder or one above it; empty if there is none.
+/// Of mutant/<back end>/<op>/<fault>, in a list of faults; 1 where it is not there.
+int line_of_fault(std::string_view text, std::string_view id) {
+  std::vector<std::string> parts;
+  for (const auto part : std::views::split(id, '/')) parts.emplace_back(part.begin(), part.end());
+  if (parts.size() != 4) return 1;
+  const std::string backend = parts[1] == "cuda-host" ? "cuda" : parts[1], kernel = "kernel: " + parts[2] + "/" + backend + "/";
+  const std::string entry = "id: " + parts[3];
+  int number = 0, begin = 1;
+  bool own = false;
+  for (const auto part : std::views::split(text, '\n')) {
+    const std::string_view line(part.begin(), part.end());
+    ++number;
+    if (line.starts_with("- ")) own = line_with(line, entry) != 0, begin = number;
+    if (own && line.find(kernel) != std::string_view::npos) return begin;
+  }
+  return 1;
+}
+
+/// Returns the file in this folder or the nearest parent that has it; empty if there is none.
 fs::path find_upwards(fs::path folder, const fs::path& file) {
   std::error_code error;
   for (;; folder = folder.parent_path()) {
@@ -61,7 +81,7 @@ std::string contents(const fs::path& path) {
 int line_of(std::string_view text, std::string_view id) {
   const std::string op(id.substr(0, id.find('/')));
   const std::string algorithm(id.substr(id.rfind('/') + 1));
-  // Registrations first; then functions, by the names that they have in this repository and in shaders.
+  // Try registrations first, then functions by their names in this repository and in shaders.
   for (const std::string& words : {'"' + std::string(id) + '"', '"' + algorithm + '"', algorithm + '(', algorithm,
                                    algorithm + '_', std::string("void main("), op + '(', op + "_kernel(", std::string("__global__")})
     if (const int line = line_with(text, words)) return line;
@@ -70,19 +90,10 @@ int line_of(std::string_view text, std::string_view id) {
 
 SourcePlace source_place(std::string_view source, std::string_view id) {
   SourcePlace place{std::string(source), 1};
-  if (source.empty() || id.starts_with("foreign/")) return place;  // of those there is no source, only a library
+  if (source.empty() || id.starts_with("foreign/")) return place;  // foreign kernels have no source, only a library
   const fs::path found = find_source(fs::path(source));
-  std::error_code error;
-  if (!fs::is_directory(found, error)) {
-    // A list of faults (falsify/mutation/faults.py) or the source of a kernel.
-    const std::string fault = "- id: " + std::string(id.substr(id.rfind('/') + 1));
-    place.line = source.ends_with(".yaml") ? std::max(1, line_with(contents(found), fault)) : line_of(contents(found), id);
-    return place;
-  }
-  for (const auto& entry : fs::directory_iterator(found, error)) {
-    const int line = line_with(contents(entry.path()), '"' + std::string(id) + '"');
-    if (line > 0) return {(fs::path(source) / entry.path().filename()).string(), line};
-  }
+  // A list of faults (falsify/mutation/faults.py) or the source of a kernel.
+  place.line = source.ends_with(".yaml") ? line_of_fault(contents(found), id) : line_of(contents(found), id);
   return place;
 }
 

@@ -1,4 +1,4 @@
-// Where a kernel stands in its file.
+// Finds the place of a kernel in its source file.
 #pragma once
 
 #include <string>
@@ -7,16 +7,17 @@
 namespace assay::falsify {
 
 struct SourcePlace {
-  std::string file;  ///< relative to the top of the repository, where the kernel's is
+  std::string file;  ///< relative to the top of the repository if the kernel's is
   int line = 1;
 };
 
-/// The line of `source` on which the kernel `id` (op/backend/algorithm) is registered, or else its function begins; 1 where the
-/// file says neither or is not here. Where `source` is a folder, the file in it that registers the kernel. A relative path is
-/// looked up from the working directory and from the program's own folder upwards, so that it is found inside a checkout.
+/// Returns the line of `source` on which the kernel `id` (op/backend/algorithm) is registered, or else its function
+/// begins; 1 if neither is found or the file is missing. If `source` is a folder, the file in it that registers the
+/// kernel. A relative path is resolved against the working directory and the program's own folder and its parents, so
+/// that it is found inside a checkout.
 SourcePlace source_place(std::string_view source, std::string_view id);
 
-/// The line in the text of a file.
+/// Returns the line in the text of a file.
 int line_of(std::string_view text, std::string_view id);
 
 }  // namespace assay::falsify

@@ -1,4 +1,4 @@
-// The report as a person reads it.
+// The report as a table for people.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,20 +31,20 @@ std::string finding_text(const json& kernel, const json& o) {
   return text;
 }
 
-/// " (1 of 4 obligations not applicable, 2 not run)"
+/// Returns " (1 of 4 obligations not applicable, 2 not run)".
 std::string left_out(int skipped, int not_run, std::size_t of) {
   if (skipped == 0 && not_run == 0) return {};
   if (skipped == 0 || not_run == 0) return fmt::format(" ({} of {} obligations {})", skipped + not_run, of, skipped > 0 ? "not applicable" : "not run");
   return fmt::format(" ({} of {} obligations not applicable, {} not run)", skipped, of, not_run);
 }
 
-/// "1" of a kernel that passes is 1, and no less: what lies just below is not rounded up.
+/// Formats a passing kernel's error so that a value just below 1 is not rounded up to "1".
 std::string below_one(double worst) {
   const std::string text = figure(worst);
   return text == "1" && worst < 1 ? "0.999" : text;
 }
 
-/// The largest error of a kernel: of what passed; of one that is falsified, of what failed as well. "-": that is no matter of distance.
+/// Returns the largest error of a kernel over its passed and falsified obligations; "-" if the failure is no distance.
 std::string largest_error(const json& k) {
   double worst = 0;
   for (const json& o : k["obligations"])

@@ -1,16 +1,16 @@
-// Runs shaders of others on the Vulkan device.
+// Runs foreign shaders on the Vulkan device.
 //
-// Each tensor gets a buffer of its own that begins at its first element, as such shaders expect it, with words behind
-// it that must keep their bits. What the shader leaves in the buffers goes back to the engine's memory, gaps between
-// rows and inputs included, where it is looked at like the work of any kernel.
+// Each tensor gets a buffer of its own that begins at its first element, as such shaders expect it, followed by guard
+// words that must keep their bits. The contents of the buffers are copied back to the engine's memory, including gaps
+// between rows and inputs, and checked there as for any kernel.
 #include <fmt/format.h>
 
 #include <cstring>
 #include <stdexcept>
 
-#include "falsify/spirv/module.hpp"
 #include "plugin/shader.hpp"
 #include "runtime/vulkan/vulkan_device.hpp"
+#include "spirv/module.hpp"
 
 namespace assay::plugin {
 namespace {
@@ -38,7 +38,7 @@ class Copied {
     return bytes_ == 0 ? StorageBinding{} : device.bind(buffer_.address(), contents_.size());
   }
 
-  /// Takes what the shader left. False where it wrote behind the tensor.
+  /// Copies the shader's results back. Returns false if it wrote behind the tensor.
   bool take_back(VulkanDevice& device) {
     if (bytes_ == 0) return true;
     device.download(contents_.data(), buffer_.address(), contents_.size());

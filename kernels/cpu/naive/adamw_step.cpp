@@ -23,9 +23,7 @@ void naive(const AdamwStepArgs& args, Device&) {
   }
 }
 
-const KernelRegistration naive_kernel{{.op = "adamw_step",
-                                       .id = "adamw_step/cpu/naive",
-                                       .source = "kernels/cpu/naive/adamw_step.cpp",
+const KernelRegistration naive_kernel{{.id = "adamw_step/cpu/naive",
                                        .summary = "one loop",
                                        .run = &run_typed<AdamwStepArgs, &naive>}};
 

@@ -13,10 +13,10 @@ namespace {
 
 using ops::AttentionArgs;
 
-/// y[b,i,h] = sum_j p_j v[b,j,g], p = softmax(scale q · k), over visible keys; logsumexp[b,h,i] beside it
-///   q, y (batch,s,heads,d), k, v (batch,t,kv_heads,d): float32, binary16 or bfloat16; lengths, starts (batch): int32; logsumexp
-///   (batch,heads,s): float32. Rows dense, outputs share no memory with inputs. The maximum is known before the first
-///   exponential. Cost 4 batch heads s t d operations, t floats of scratch memory.
+/// y[b,i,h] = sum_j p_j v[b,j,g], p = softmax(scale q · k), over visible keys; also writes logsumexp[b,h,i]
+///   q, y (batch,s,heads,d), k, v (batch,t,kv_heads,d): float32, binary16 or bfloat16; lengths, starts (batch): int32;
+///   logsumexp (batch,heads,s): float32. Rows dense, outputs share no memory with inputs. The maximum is found before
+///   the first exponential. Cost 4 batch heads s t d operations, t floats of scratch memory.
 template <class S>
 void naive(const AttentionArgs& args, Device&) {
   const View<const S> q = args.q.as<const S>(), k = args.k.as<const S>(), v = args.v.as<const S>();
@@ -48,10 +48,8 @@ void naive(const AttentionArgs& args, Device&) {
 
 template <class S>
 KernelRegistration add(DType storage, std::string_view id) {
-  return KernelRegistration({.op = "attention",
-                             .id = id,
+  return KernelRegistration({.id = id,
                              .storage = storage,
-                             .source = "kernels/cpu/naive/attention.cpp",
                              .summary = "a query at a time, all of its scores in memory",
                              .run = &run_typed<AttentionArgs, &naive<S>>});
 }

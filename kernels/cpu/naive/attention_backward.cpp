@@ -14,9 +14,9 @@ namespace {
 
 using ops::AttentionBackwardArgs;
 
-/// With p = exp(scale q · k - logsumexp), ds = p (dy · v - dy · y) for visible pairs: dq = scale sum_j ds k, dk = scale sum ds q,
-/// dv = sum p dy, the last two over the heads of a group and the queries. Shapes as in attention/cpu; gradients are overwritten.
-/// A row whose logsumexp is -inf takes no part. Cost 10 batch heads s t d operations.
+/// With p = exp(scale q · k - logsumexp), ds = p (dy · v - dy · y) for visible pairs: dq = scale sum_j ds k, dk = scale
+/// sum ds q, dv = sum p dy, the last two over the heads of a group and the queries. Shapes as in attention/cpu;
+/// gradients are overwritten. A row with logsumexp = -inf contributes nothing. Cost 10 batch heads s t d operations.
 template <class S>
 void naive(const AttentionBackwardArgs& args, Device&) {
   const View<const S> q = args.q.as<const S>(), k = args.k.as<const S>(), v = args.v.as<const S>();
@@ -61,10 +61,8 @@ void naive(const AttentionBackwardArgs& args, Device&) {
 
 template <class S>
 KernelRegistration add(DType storage, std::string_view id) {
-  return KernelRegistration({.op = "attention_backward",
-                             .id = id,
+  return KernelRegistration({.id = id,
                              .storage = storage,
-                             .source = "kernels/cpu/naive/attention_backward.cpp",
                              .summary = "a pair of query and key at a time",
                              .run = &run_typed<AttentionBackwardArgs, &naive<S>>});
 }

@@ -13,11 +13,11 @@ namespace {
 
 using ops::AttentionDecodeArgs;
 
-/// Appends k and v at place lengths[b] of the caches, then y[b,h] = sum_j p_j v_cache[b,j,g], p = softmax(scale q · k_cache)
-/// over the places j <= lengths[b]
-///   q, y (batch,heads,d), k, v (batch,kv_heads,d), caches (batch,capacity,kv_heads,d): float32, binary16 or bfloat16; lengths
-///   (batch): int32. Rows dense, outputs share no memory with inputs. The maximum is known before the first exponential. Cost
-///   4 heads d operations a place, a float of scratch memory for each.
+/// Appends k and v at place lengths[b] of the caches, then y[b,h] = sum_j p_j v_cache[b,j,g], p = softmax(scale q ·
+/// k_cache) over the places j <= lengths[b]
+///   q, y (batch,heads,d), k, v (batch,kv_heads,d), caches (batch,capacity,kv_heads,d): float32, binary16 or bfloat16;
+///   lengths (batch): int32. Rows dense, outputs share no memory with inputs. The maximum is found before the first
+///   exponential. Cost 4 heads d operations a place, a float of scratch memory for each.
 template <class S>
 void naive(const AttentionDecodeArgs& args, Device&) {
   const View<const S> q = args.q.as<const S>(), k = args.k.as<const S>(), v = args.v.as<const S>();
@@ -53,10 +53,8 @@ void naive(const AttentionDecodeArgs& args, Device&) {
 
 template <class S>
 KernelRegistration add(DType storage, std::string_view id) {
-  return KernelRegistration({.op = "attention_decode",
-                             .id = id,
+  return KernelRegistration({.id = id,
                              .storage = storage,
-                             .source = "kernels/cpu/naive/attention_decode.cpp",
                              .summary = "a head at a time, all of its scores in memory",
                              .run = &run_typed<AttentionDecodeArgs, &naive<S>>});
 }

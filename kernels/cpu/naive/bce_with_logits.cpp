@@ -24,9 +24,7 @@ void naive(const BceWithLogitsArgs& args, Device&) {
   }
 }
 
-const KernelRegistration naive_kernel{{.op = "bce_with_logits",
-                                       .id = "bce_with_logits/cpu/naive",
-                                       .source = "kernels/cpu/naive/bce_with_logits.cpp",
+const KernelRegistration naive_kernel{{.id = "bce_with_logits/cpu/naive",
                                        .summary = "one sum per row, terms in order",
                                        .run = &run_typed<BceWithLogitsArgs, &naive>}};
 

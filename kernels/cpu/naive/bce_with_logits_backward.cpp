@@ -24,9 +24,7 @@ void naive(const BceWithLogitsBackwardArgs& args, Device&) {
   }
 }
 
-const KernelRegistration naive_kernel{{.op = "bce_with_logits_backward",
-                                       .id = "bce_with_logits_backward/cpu/naive",
-                                       .source = "kernels/cpu/naive/bce_with_logits_backward.cpp",
+const KernelRegistration naive_kernel{{.id = "bce_with_logits_backward/cpu/naive",
                                        .summary = "one loop",
                                        .run = &run_typed<BceWithLogitsBackwardArgs, &naive>}};
 

@@ -16,9 +16,7 @@ void naive(const BiasAddArgs& args, Device&) {
     for (Index j = 0; j < args.n; ++j) args.y(i, j) = args.x(i, j) + args.bias(j);
 }
 
-const KernelRegistration naive_kernel{{.op = "bias_add",
-                                       .id = "bias_add/cpu/naive",
-                                       .source = "kernels/cpu/naive/bias_add.cpp",
+const KernelRegistration naive_kernel{{.id = "bias_add/cpu/naive",
                                        .summary = "two loops",
                                        .run = &run_typed<BiasAddArgs, &naive>}};
 

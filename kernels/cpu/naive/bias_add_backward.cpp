@@ -22,9 +22,7 @@ void naive(const BiasAddBackwardArgs& args, Device&) {
   }
 }
 
-const KernelRegistration naive_kernel{{.op = "bias_add_backward",
-                                       .id = "bias_add_backward/cpu/naive",
-                                       .source = "kernels/cpu/naive/bias_add_backward.cpp",
+const KernelRegistration naive_kernel{{.id = "bias_add_backward/cpu/naive",
                                        .summary = "one sum per column",
                                        .run = &run_typed<BiasAddBackwardArgs, &naive>}};
 

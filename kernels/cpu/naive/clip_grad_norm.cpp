@@ -10,13 +10,13 @@ namespace {
 
 using ops::ClipGradNormArgs;
 
-/// The factor of g: 1 within the limit, NaN for a NaN norm.
+/// Returns the factor of g: 1 within the limit, NaN for a NaN norm.
 float factor(float norm, double max_norm) {
   const auto limit = static_cast<float>(max_norm);
   return norm <= limit ? 1.0F : limit / norm;
 }
 
-/// norm = sqrt(sum_i g[i]^2), then g[i] *= min(1, max_norm / norm); nothing is written to g within the limit.
+/// norm = sqrt(sum_i g[i]^2), then g[i] *= min(1, max_norm / norm); g is not written if the norm is within the limit.
 void naive(const ClipGradNormArgs& args, Device&) {
   float sum = 0;
   for (Index i = 0; i < args.n; ++i) sum += args.g(i) * args.g(i);
@@ -26,9 +26,7 @@ void naive(const ClipGradNormArgs& args, Device&) {
   for (Index i = 0; i < args.n; ++i) args.g(i) *= by;
 }
 
-const KernelRegistration naive_kernel{{.op = "clip_grad_norm",
-                                       .id = "clip_grad_norm/cpu/naive",
-                                       .source = "kernels/cpu/naive/clip_grad_norm.cpp",
+const KernelRegistration naive_kernel{{.id = "clip_grad_norm/cpu/naive",
                                        .summary = "one sum, terms in order; one loop",
                                        .run = &run_typed<ClipGradNormArgs, &naive>}};
 

@@ -11,9 +11,9 @@ namespace {
 
 using ops::CrossEntropyArgs;
 
-/// loss[i] = weights[y] ((m - logits[i,y]) + log sum_j exp(logits[i,j] - m)), y = targets[i]; logsumexp[i] beside it;
-/// total: their sum, over normalizer. logits (rows, classes): any leading dimension. No output shares memory with an
-/// input. Error: the contract's bound. Cost: three passes over each row.
+/// loss[i] = weights[y] ((m - logits[i,y]) + log sum_j exp(logits[i,j] - m)), y = targets[i]; also writes logsumexp[i],
+/// and total = sum_i loss[i] / normalizer. logits (rows, classes): any leading dimension. No output shares memory with
+/// an input. Error: the contract's bound. Cost: three passes over each row.
 void naive(const CrossEntropyArgs& args, Device&) {
   float sum = 0, weight = 0;
   for (Index i = 0; i < args.rows; ++i) {
@@ -32,9 +32,7 @@ void naive(const CrossEntropyArgs& args, Device&) {
   args.total(0) = mean ? sum / weight : sum;
 }
 
-const KernelRegistration naive_kernel{{.op = "cross_entropy",
-                                       .id = "cross_entropy/cpu/naive",
-                                       .source = "kernels/cpu/naive/cross_entropy.cpp",
+const KernelRegistration naive_kernel{{.id = "cross_entropy/cpu/naive",
                                        .summary = "one sum per row, terms in order",
                                        .run = &run_typed<CrossEntropyArgs, &naive>}};
 

@@ -24,9 +24,7 @@ void naive(const CrossEntropyBackwardArgs& args, Device&) {
   }
 }
 
-const KernelRegistration naive_kernel{{.op = "cross_entropy_backward",
-                                       .id = "cross_entropy_backward/cpu/naive",
-                                       .source = "kernels/cpu/naive/cross_entropy_backward.cpp",
+const KernelRegistration naive_kernel{{.id = "cross_entropy_backward/cpu/naive",
                                        .summary = "one loop",
                                        .run = &run_typed<CrossEntropyBackwardArgs, &naive>}};
 

@@ -19,9 +19,7 @@ void naive(const EmbeddingBackwardArgs& args, Device&) {
     for (Index j = 0; j < args.h; ++j) args.dtable(args.ids(t), j) += args.dy(t, j);
 }
 
-const KernelRegistration naive_kernel{{.op = "embedding_backward",
-                                       .id = "embedding_backward/cpu/naive",
-                                       .source = "kernels/cpu/naive/embedding_backward.cpp",
+const KernelRegistration naive_kernel{{.id = "embedding_backward/cpu/naive",
                                        .summary = "two loops, tokens in order",
                                        .run = &run_typed<EmbeddingBackwardArgs, &naive>}};
 

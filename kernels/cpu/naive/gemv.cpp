@@ -19,9 +19,7 @@ void naive(const GemvArgs& args, Device&) {
   }
 }
 
-const KernelRegistration naive_kernel{{.op = "gemv",
-                                       .id = "gemv/cpu/naive",
-                                       .source = "kernels/cpu/naive/gemv.cpp",
+const KernelRegistration naive_kernel{{.id = "gemv/cpu/naive",
                                        .summary = "two loops, one sum per row",
                                        .run = &run_typed<GemvArgs, &naive>,
                                        .priority = -1}};

@@ -17,9 +17,7 @@ void naive(const GlobalGradNormArgs& args, Device&) {
   args.norm(0) = std::sqrt(sum);
 }
 
-const KernelRegistration naive_kernel{{.op = "global_grad_norm",
-                                       .id = "global_grad_norm/cpu/naive",
-                                       .source = "kernels/cpu/naive/global_grad_norm.cpp",
+const KernelRegistration naive_kernel{{.id = "global_grad_norm/cpu/naive",
                                        .summary = "one sum, terms in order",
                                        .run = &run_typed<GlobalGradNormArgs, &naive>}};
 

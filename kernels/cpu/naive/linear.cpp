@@ -8,7 +8,7 @@ namespace {
 
 using ops::LinearArgs;
 
-/// The sum in ascending order, the bias last.
+/// Sums over in ascending order and adds the bias last.
 void naive(const LinearArgs& args, Device&) {
   for (Index i = 0; i < args.s; ++i)
     for (Index o = 0; o < args.out; ++o) {
@@ -18,9 +18,7 @@ void naive(const LinearArgs& args, Device&) {
     }
 }
 
-const KernelRegistration naive_kernel{{.op = "linear",
-                                       .id = "linear/cpu/naive",
-                                       .source = "kernels/cpu/naive/linear.cpp",
+const KernelRegistration naive_kernel{{.id = "linear/cpu/naive",
                                        .summary = "three loops",
                                        .run = &run_typed<LinearArgs, &naive>,
                                        .priority = -1}};

@@ -9,7 +9,7 @@ namespace {
 
 using ops::LoraLinearArgs;
 
-/// t first, then y: the sum over in, the bias, the scaled sum over the ranks, each in ascending order.
+/// Computes t, then y: the sum over in, the bias, then the scaled sum over the ranks, each in ascending order.
 void naive(const LoraLinearArgs& args, Device&) {
   const float scale = lora_scale(args.alpha, args.r);
   for (Index i = 0; i < args.s; ++i) {
@@ -28,9 +28,7 @@ void naive(const LoraLinearArgs& args, Device&) {
   }
 }
 
-const KernelRegistration naive_kernel{{.op = "lora_linear",
-                                       .id = "lora_linear/cpu/naive",
-                                       .source = "kernels/cpu/naive/lora_linear.cpp",
+const KernelRegistration naive_kernel{{.id = "lora_linear/cpu/naive",
                                        .summary = "three loops for t, five for y",
                                        .run = &run_typed<LoraLinearArgs, &naive>,
                                        .priority = -1}};

@@ -12,7 +12,7 @@ namespace {
 
 using ops::LoraLinearBackwardArgs;
 
-/// Row by row: g = alpha / r dy · B, which dx and dA use at once, and the row's part of dB. Inner loops run along rows;
+/// Goes row by row: g = alpha / r dy · B, its use in dx and dA, and the row's terms of dB. Inner loops run along rows;
 /// sums over rows ascend.
 void naive(const LoraLinearBackwardArgs& args, Device&) {
   const float scale = lora_scale(args.alpha, args.r);
@@ -40,9 +40,7 @@ void naive(const LoraLinearBackwardArgs& args, Device&) {
   }
 }
 
-const KernelRegistration naive_kernel{{.op = "lora_linear_backward",
-                                       .id = "lora_linear_backward/cpu/naive",
-                                       .source = "kernels/cpu/naive/lora_linear_backward.cpp",
+const KernelRegistration naive_kernel{{.id = "lora_linear_backward/cpu/naive",
                                        .summary = "loops, one row after another",
                                        .run = &run_typed<LoraLinearBackwardArgs, &naive>,
                                        .priority = -1}};

@@ -1,4 +1,4 @@
-// The adapter added to the weight on the CPU, in plain loops.
+// Adds the adapter to the weight on the CPU, in plain loops.
 #include "ops/lora_merge.hpp"
 
 #include "kernels/lora.hpp"
@@ -20,9 +20,7 @@ void naive(const LoraMergeArgs& args, Device&) {
     }
 }
 
-const KernelRegistration naive_kernel{{.op = "lora_merge",
-                                       .id = "lora_merge/cpu/naive",
-                                       .source = "kernels/cpu/naive/lora_merge.cpp",
+const KernelRegistration naive_kernel{{.id = "lora_merge/cpu/naive",
                                        .summary = "three loops",
                                        .run = &run_typed<LoraMergeArgs, &naive>,
                                        .priority = -1}};

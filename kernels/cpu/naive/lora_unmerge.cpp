@@ -1,4 +1,4 @@
-// The adapter taken out of the weight on the CPU, in plain loops.
+// Subtracts the adapter from the weight on the CPU, in plain loops.
 #include "ops/lora_unmerge.hpp"
 
 #include "kernels/lora.hpp"
@@ -20,9 +20,7 @@ void naive(const LoraUnmergeArgs& args, Device&) {
     }
 }
 
-const KernelRegistration naive_kernel{{.op = "lora_unmerge",
-                                       .id = "lora_unmerge/cpu/naive",
-                                       .source = "kernels/cpu/naive/lora_unmerge.cpp",
+const KernelRegistration naive_kernel{{.id = "lora_unmerge/cpu/naive",
                                        .summary = "three loops",
                                        .run = &run_typed<LoraUnmergeArgs, &naive>,
                                        .priority = -1}};

@@ -20,9 +20,7 @@ void naive(const MatmulArgs& args, Device&) {
   }
 }
 
-const KernelRegistration naive_kernel{{.op = "matmul",
-                                       .id = "matmul/cpu/naive",
-                                       .source = "kernels/cpu/naive/matmul.cpp",
+const KernelRegistration naive_kernel{{.id = "matmul/cpu/naive",
                                        .summary = "three loops in the order i, p, j",
                                        .run = &run_typed<MatmulArgs, &naive>,
                                        .priority = -1}};

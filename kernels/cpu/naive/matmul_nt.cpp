@@ -20,9 +20,7 @@ void naive(const MatmulNtArgs& args, Device&) {
     }
 }
 
-const KernelRegistration naive_kernel{{.op = "matmul_nt",
-                                       .id = "matmul_nt/cpu/naive",
-                                       .source = "kernels/cpu/naive/matmul_nt.cpp",
+const KernelRegistration naive_kernel{{.id = "matmul_nt/cpu/naive",
                                        .summary = "three loops in the order i, p, j",
                                        .run = &run_typed<MatmulNtArgs, &naive>,
                                        .priority = -1}};

@@ -20,9 +20,7 @@ void naive(const MatmulTnArgs& args, Device&) {
   }
 }
 
-const KernelRegistration naive_kernel{{.op = "matmul_tn",
-                                       .id = "matmul_tn/cpu/naive",
-                                       .source = "kernels/cpu/naive/matmul_tn.cpp",
+const KernelRegistration naive_kernel{{.id = "matmul_tn/cpu/naive",
                                        .summary = "three loops in the order i, p, j",
                                        .run = &run_typed<MatmulTnArgs, &naive>,
                                        .priority = -1}};

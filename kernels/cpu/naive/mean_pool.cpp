@@ -21,9 +21,7 @@ void naive(const MeanPoolArgs& args, Device&) {
     }
 }
 
-const KernelRegistration naive_kernel{{.op = "mean_pool",
-                                       .id = "mean_pool/cpu/naive",
-                                       .source = "kernels/cpu/naive/mean_pool.cpp",
+const KernelRegistration naive_kernel{{.id = "mean_pool/cpu/naive",
                                        .summary = "one sum per column",
                                        .run = &run_typed<MeanPoolArgs, &naive>}};
 

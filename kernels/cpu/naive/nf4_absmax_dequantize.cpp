@@ -20,9 +20,7 @@ void naive(const Nf4AbsmaxDequantizeArgs& args, Device&) {
     }
 }
 
-const KernelRegistration naive_kernel{{.op = "nf4_absmax_dequantize",
-                                       .id = "nf4_absmax_dequantize/cpu/naive",
-                                       .source = "kernels/cpu/naive/nf4_absmax_dequantize.cpp",
+const KernelRegistration naive_kernel{{.id = "nf4_absmax_dequantize/cpu/naive",
                                        .summary = "two loops, a table in memory",
                                        .run = &run_typed<Nf4AbsmaxDequantizeArgs, &naive>}};
 

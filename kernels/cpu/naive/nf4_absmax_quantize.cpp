@@ -16,7 +16,7 @@ using ops::Nf4AbsmaxQuantizeArgs;
 /// offset = mean of absmax, absmax2[g] = max |absmax - offset| over group g, q[i] = number of midpoints m with
 /// absmax[i] - offset > m absmax2[i/256]
 ///   absmax (n, b): row-major, any leading dimension; codes (256 g), absmax2 (g), offset (1), g = ceil(n b / 256):
-///   dense; they share no memory. Bits are the contract's. Cost 5 n b bytes read twice.
+///   dense; they share no memory. The contract fixes the bits. Cost 5 n b bytes read twice.
 void naive(const Nf4AbsmaxQuantizeArgs& args, Device&) {
   const Index count = args.n * args.b;
   const auto value = [&](Index i) { return absmax_value(args.absmax(i / args.b, i % args.b)); };
@@ -49,9 +49,7 @@ void naive(const Nf4AbsmaxQuantizeArgs& args, Device&) {
   }
 }
 
-const KernelRegistration naive_kernel{{.op = "nf4_absmax_quantize",
-                                       .id = "nf4_absmax_quantize/cpu/naive",
-                                       .source = "kernels/cpu/naive/nf4_absmax_quantize.cpp",
+const KernelRegistration naive_kernel{{.id = "nf4_absmax_quantize/cpu/naive",
                                        .summary = "loops over groups, 255 comparisons an element",
                                        .run = &run_typed<Nf4AbsmaxQuantizeArgs, &naive>}};
 

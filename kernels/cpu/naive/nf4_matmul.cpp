@@ -23,9 +23,7 @@ void naive(const Nf4MatmulArgs& args, Device&) {
     }
 }
 
-const KernelRegistration naive_kernel{{.op = "nf4_matmul",
-                                       .id = "nf4_matmul/cpu/naive",
-                                       .source = "kernels/cpu/naive/nf4_matmul.cpp",
+const KernelRegistration naive_kernel{{.id = "nf4_matmul/cpu/naive",
                                        .summary = "three loops, every weight decoded where it is used",
                                        .run = &run_typed<Nf4MatmulArgs, &naive>}};
 

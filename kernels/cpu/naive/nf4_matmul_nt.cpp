@@ -22,9 +22,7 @@ void naive(const Nf4MatmulNtArgs& args, Device&) {
     }
 }
 
-const KernelRegistration naive_kernel{{.op = "nf4_matmul_nt",
-                                       .id = "nf4_matmul_nt/cpu/naive",
-                                       .source = "kernels/cpu/naive/nf4_matmul_nt.cpp",
+const KernelRegistration naive_kernel{{.id = "nf4_matmul_nt/cpu/naive",
                                        .summary = "three loops, every weight decoded where it is used",
                                        .run = &run_typed<Nf4MatmulNtArgs, &naive>}};
 

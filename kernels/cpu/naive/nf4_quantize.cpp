@@ -15,7 +15,7 @@ using ops::Nf4QuantizeArgs;
 
 /// absmax[j,b] = max |x[j,p]| over block b, q[j,p] = number of midpoints m with x[j,p] > m absmax[j, p/64]
 ///   x (n, k), codes (n, 32 b), absmax (n, b), b = ceil(k/64): row-major, any leading dimension; they share no memory.
-/// Bits are the contract's. Cost 4.6 n k bytes.
+/// The contract fixes the bits. Cost 4.6 n k bytes.
 void naive(const Nf4QuantizeArgs& args, Device&) {
   for (Index j = 0; j < args.n; ++j)
     for (Index b = 0; b < nf4_blocks(args.k); ++b) {
@@ -39,9 +39,7 @@ void naive(const Nf4QuantizeArgs& args, Device&) {
     }
 }
 
-const KernelRegistration naive_kernel{{.op = "nf4_quantize",
-                                       .id = "nf4_quantize/cpu/naive",
-                                       .source = "kernels/cpu/naive/nf4_quantize.cpp",
+const KernelRegistration naive_kernel{{.id = "nf4_quantize/cpu/naive",
                                        .summary = "loops over blocks, 15 comparisons an element",
                                        .run = &run_typed<Nf4QuantizeArgs, &naive>}};
 

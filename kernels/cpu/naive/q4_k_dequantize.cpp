@@ -18,9 +18,7 @@ void naive(const Q4KDequantizeArgs& args, Device&) {
       args.y(i, p) = q4_k::value_at(&args.blocks(i, p / q4_k::kValues * q4_k::kBytes), p % q4_k::kValues);
 }
 
-const KernelRegistration naive_kernel{{.op = "q4_k_dequantize",
-                                       .id = "q4_k_dequantize/cpu/naive",
-                                       .source = "kernels/cpu/naive/q4_k_dequantize.cpp",
+const KernelRegistration naive_kernel{{.id = "q4_k_dequantize/cpu/naive",
                                        .summary = "two loops",
                                        .run = &run_typed<Q4KDequantizeArgs, &naive>}};
 

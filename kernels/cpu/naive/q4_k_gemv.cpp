@@ -21,9 +21,7 @@ void naive(const Q4KGemvArgs& args, Device&) {
   }
 }
 
-const KernelRegistration naive_kernel{{.op = "q4_k_gemv",
-                                       .id = "q4_k_gemv/cpu/naive",
-                                       .source = "kernels/cpu/naive/q4_k_gemv.cpp",
+const KernelRegistration naive_kernel{{.id = "q4_k_gemv/cpu/naive",
                                        .summary = "two loops, one sum per row",
                                        .run = &run_typed<Q4KGemvArgs, &naive>}};
 

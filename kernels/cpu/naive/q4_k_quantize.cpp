@@ -14,7 +14,7 @@ namespace {
 
 using ops::Q4KQuantizeArgs;
 
-/// One super-block of `count` values and, behind them, the last one again.
+/// One super-block of `count` values, padded with the last one.
 void encode_plainly(const float* from, Index count, std::uint8_t* block) {
   std::fill_n(block, q4_k::kBytes, std::uint8_t{0});
   const auto put = [block](Index at, Half h) { std::memcpy(block + at, &h.bits, 2); };
@@ -62,9 +62,7 @@ void naive(const Q4KQuantizeArgs& args, Device&) {
                      &args.blocks(i, first / q4_k::kValues * q4_k::kBytes));
 }
 
-const KernelRegistration naive_kernel{{.op = "q4_k_quantize",
-                                       .id = "q4_k_quantize/cpu/naive",
-                                       .source = "kernels/cpu/naive/q4_k_quantize.cpp",
+const KernelRegistration naive_kernel{{.id = "q4_k_quantize/cpu/naive",
                                        .summary = "a value at a time",
                                        .run = &run_typed<Q4KQuantizeArgs, &naive>}};
 

@@ -10,16 +10,14 @@ using ops::ResidualAddArgs;
 
 /// y[i,j] = x[i,j] + alpha r[i,j]
 ///   x, r, y (m,n): row-major float32, any leading dimension; y shares no memory with x or r.
-/// Two roundings an element, one where fused. Cost 12 m n bytes.
+/// Two roundings an element, or one if fused. Cost 12 m n bytes.
 void naive(const ResidualAddArgs& args, Device&) {
   const auto alpha = static_cast<float>(args.alpha);
   for (Index i = 0; i < args.m; ++i)
     for (Index j = 0; j < args.n; ++j) args.y(i, j) = args.x(i, j) + alpha * args.r(i, j);
 }
 
-const KernelRegistration naive_kernel{{.op = "residual_add",
-                                       .id = "residual_add/cpu/naive",
-                                       .source = "kernels/cpu/naive/residual_add.cpp",
+const KernelRegistration naive_kernel{{.id = "residual_add/cpu/naive",
                                        .summary = "two loops",
                                        .run = &run_typed<ResidualAddArgs, &naive>}};
 

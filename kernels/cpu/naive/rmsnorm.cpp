@@ -29,10 +29,8 @@ void naive(const RmsnormArgs& args, Device&) {
 
 template <class S>
 KernelRegistration add(DType storage, std::string_view id) {
-  return KernelRegistration({.op = "rmsnorm",
-                             .id = id,
+  return KernelRegistration({.id = id,
                              .storage = storage,
-                             .source = "kernels/cpu/naive/rmsnorm.cpp",
                              .summary = "two loops a row",
                              .run = &run_typed<RmsnormArgs, &naive<S>>});
 }

@@ -28,9 +28,7 @@ void naive(const RmsnormBackwardArgs& args, Device&) {
   }
 }
 
-const KernelRegistration naive_kernel{{.op = "rmsnorm_backward",
-                                       .id = "rmsnorm_backward/cpu/naive",
-                                       .source = "kernels/cpu/naive/rmsnorm_backward.cpp",
+const KernelRegistration naive_kernel{{.id = "rmsnorm_backward/cpu/naive",
                                        .summary = "two loops a row",
                                        .run = &run_typed<RmsnormBackwardArgs, &naive>}};
 

@@ -17,9 +17,7 @@ void naive(const ScaleArgs& args, Device&) {
     for (Index j = 0; j < args.n; ++j) args.y(i, j) = alpha * args.x(i, j);
 }
 
-const KernelRegistration naive_kernel{{.op = "scale",
-                                       .id = "scale/cpu/naive",
-                                       .source = "kernels/cpu/naive/scale.cpp",
+const KernelRegistration naive_kernel{{.id = "scale/cpu/naive",
                                        .summary = "two loops",
                                        .run = &run_typed<ScaleArgs, &naive>}};
 

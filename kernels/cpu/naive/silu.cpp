@@ -18,9 +18,7 @@ void naive(const SiluArgs& args, Device&) {
     for (Index j = 0; j < args.n; ++j) args.y(i, j) = args.x(i, j) / (1.0F + std::exp(-args.x(i, j)));
 }
 
-const KernelRegistration naive_kernel{{.op = "silu",
-                                       .id = "silu/cpu/naive",
-                                       .source = "kernels/cpu/naive/silu.cpp",
+const KernelRegistration naive_kernel{{.id = "silu/cpu/naive",
                                        .summary = "two loops",
                                        .run = &run_typed<SiluArgs, &naive>}};
 

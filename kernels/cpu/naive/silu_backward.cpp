@@ -1,4 +1,4 @@
-// dx = dy times the slope of x sigmoid(x) on the CPU, in plain loops.
+// dx = dy times the derivative of x sigmoid(x) on the CPU, in plain loops.
 #include "ops/silu_backward.hpp"
 
 #include <cmath>
@@ -21,9 +21,7 @@ void naive(const SiluBackwardArgs& args, Device&) {
     }
 }
 
-const KernelRegistration naive_kernel{{.op = "silu_backward",
-                                       .id = "silu_backward/cpu/naive",
-                                       .source = "kernels/cpu/naive/silu_backward.cpp",
+const KernelRegistration naive_kernel{{.id = "silu_backward/cpu/naive",
                                        .summary = "two loops",
                                        .run = &run_typed<SiluBackwardArgs, &naive>}};
 

@@ -26,10 +26,8 @@ void naive(const SiluMulArgs& args, Device&) {
 
 template <class S>
 KernelRegistration add(DType storage, std::string_view id) {
-  return KernelRegistration({.op = "silu_mul",
-                             .id = id,
+  return KernelRegistration({.id = id,
                              .storage = storage,
-                             .source = "kernels/cpu/naive/silu_mul.cpp",
                              .summary = "two loops",
                              .run = &run_typed<SiluMulArgs, &naive<S>>});
 }

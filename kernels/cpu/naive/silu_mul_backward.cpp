@@ -11,7 +11,7 @@ namespace {
 using ops::SiluMulBackwardArgs;
 
 /// dgate = dy up s (1 + gate (1 - s)), dup = dy gate s, s = 1 / (1 + exp(-gate))
-///   all of them (rows,n): float32, rows dense; dgate and dup share no memory with the inputs or each other.
+///   all tensors (rows,n): float32, rows dense; dgate and dup share no memory with the inputs or each other.
 void naive(const SiluMulBackwardArgs& args, Device&) {
   for (Index i = 0; i < args.rows; ++i)
     for (Index j = 0; j < args.n; ++j) {
@@ -21,9 +21,7 @@ void naive(const SiluMulBackwardArgs& args, Device&) {
     }
 }
 
-const KernelRegistration naive_kernel{{.op = "silu_mul_backward",
-                                       .id = "silu_mul_backward/cpu/naive",
-                                       .source = "kernels/cpu/naive/silu_mul_backward.cpp",
+const KernelRegistration naive_kernel{{.id = "silu_mul_backward/cpu/naive",
                                        .summary = "two loops",
                                        .run = &run_typed<SiluMulBackwardArgs, &naive>}};
 

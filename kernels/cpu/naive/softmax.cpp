@@ -10,8 +10,8 @@ namespace {
 
 using ops::SoftmaxArgs;
 
-/// y[i,j] = exp(x[i,j] - m) / sum_k exp(x[i,k] - m), m = max_k x[i,k]; zeros where all of a row is -inf
-///   x, y (rows,n): float32, rows dense; they share no memory. The maximum is known before the first exponential.
+/// y[i,j] = exp(x[i,j] - m) / sum_k exp(x[i,k] - m), m = max_k x[i,k]; zeros if all of a row is -inf
+///   x, y (rows,n): float32, rows dense; they share no memory. The maximum is found before the first exponential.
 void naive(const SoftmaxArgs& args, Device&) {
   for (Index i = 0; i < args.rows; ++i) {
     float shift = args.x(i, 0), sum = 0.0F;
@@ -22,9 +22,7 @@ void naive(const SoftmaxArgs& args, Device&) {
   }
 }
 
-const KernelRegistration naive_kernel{{.op = "softmax",
-                                       .id = "softmax/cpu/naive",
-                                       .source = "kernels/cpu/naive/softmax.cpp",
+const KernelRegistration naive_kernel{{.id = "softmax/cpu/naive",
                                        .summary = "four loops a row",
                                        .run = &run_typed<SoftmaxArgs, &naive>}};
 

@@ -18,9 +18,7 @@ void naive(const SoftmaxBackwardArgs& args, Device&) {
   }
 }
 
-const KernelRegistration naive_kernel{{.op = "softmax_backward",
-                                       .id = "softmax_backward/cpu/naive",
-                                       .source = "kernels/cpu/naive/softmax_backward.cpp",
+const KernelRegistration naive_kernel{{.id = "softmax_backward/cpu/naive",
                                        .summary = "two loops a row",
                                        .run = &run_typed<SoftmaxBackwardArgs, &naive>}};
 

@@ -12,7 +12,7 @@
 namespace assay::contract {
 namespace {
 
-/// For each count of keys 0 .. t, what the first that many values of one column span.
+/// Returns, for each t, the hull of the first t values of one column.
 std::vector<Hull> hulls(const StorageView& v, Index b, Index g, Index c) {
   std::vector<Hull> spans(1);
   for (Index j = 0; j < v.dim(1); ++j) {

@@ -39,7 +39,7 @@ Certified appended(const StorageView& row, View<const std::int32_t> lengths, con
 
 namespace {
 
-/// No score of the head is larger, nor any factor or product on the way to it; infinite where one is not finite.
+/// Returns an upper bound of the head's scores and of all factors and products in them; infinite if one is not finite.
 double largest_score(const StorageView& q, const StorageView& k_cache, Index b, Index h, Index g, Index keys, double scale) {
   Hull query, key;
   for (Index c = 0; c < q.dim(2); ++c) {

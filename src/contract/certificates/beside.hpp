@@ -1,4 +1,4 @@
-// Matrices side by side: the product of two such rows of matrices is the sum of their products.
+// Horizontal concatenation of matrices: the product of two concatenations is the sum of the products of their parts.
 #pragma once
 
 #include <initializer_list>
@@ -8,7 +8,7 @@
 
 namespace assay::contract {
 
-/// [parts...], each with this many rows, in memory of its own.
+/// Owns a copy of [parts...], each with `rows` rows.
 class SideBySide {
  public:
   SideBySide(Index rows, std::initializer_list<View<const float>> parts) : shape_{rows, 0} {
@@ -28,7 +28,8 @@ class SideBySide {
   std::vector<float> values_;
 };
 
-/// A column of so many ones for each row of `bias` [0 or 1, n]: what multiplies it as a term of a sum.
+/// Returns a [rows, 0 or 1] matrix of ones, a column if `bias` [0 or 1, n] has a row: its product with `bias` adds the
+/// bias to each sum.
 inline View<const float> ones_for(View<const float> bias, Index rows) {
   static constexpr float kOne = 1;
   return {&kOne, {rows, bias.dim(0)}, {0, 0}};

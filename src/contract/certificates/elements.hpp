@@ -15,7 +15,7 @@ double element(const StorageView& v, I... index) {
   }
 }
 
-/// What a store rounds: relative to values of at least `smallest`, by unit * smallest below.
+/// Rounding error of a store: relative for values of at least `smallest`, unit * smallest below.
 struct StorageRounding {
   double unit, smallest;
 };

@@ -10,8 +10,8 @@
 namespace assay::contract {
 namespace {
 
-/// |mean of n numbers up to 1, under computed weights - a point of their hull|: the numerator's products, the roundings of
-/// weights that the divisor does not share, both sums and the quotient (core/attention_forms.cpp).
+/// Returns the distance of a computed mean of n numbers up to 1 from their hull: the numerator's products, the
+/// roundings of weights that the divisor does not share, both sums and the quotient (core/attention_forms.cpp).
 double rounding_of_mean(double n) {
   const Roundings& r = Roundings::current();
   const double rescalings = Rescalings<Bounded>::most(static_cast<std::size_t>(n));
@@ -26,19 +26,20 @@ double rounding_of_mean(double n) {
 
 MeanBound::MeanBound(DType values, DType stored, Index most) : stored_(storage_rounding(stored)) {
   const Roundings& arithmetic = Roundings::current();
-  // A value below the smallest normal input loses an absolute part where the kernel takes it in a shorter format.
+  // A value below the smallest normal input loses an absolute amount if the kernel converts it to a shorter format.
   if (values == DType::f32 && arithmetic.of.inputs != Format::f32) shortened_ = arithmetic.input_unit * arithmetic.input_floor;
-  // A flush takes a subnormal value, or a subnormal mean, away whole.
+  // A flush turns a subnormal value, or a subnormal mean, into 0.
   if (arithmetic.of.flushes_subnormals) flushed_ = 2 * stored_.smallest;
   for (Index n = 0; n <= most; ++n) roundings_.push_back(rounding_of_mean(static_cast<double>(n)));
 }
 
-// In base 2, 2^(s c - m c), the largest score's own weight is no 1, as c and m c are rounded, and s c may be: three roundings of m,
-// which all weights have in common (core/attention_forms.cpp). exp of that makes them larger or smaller together, which cancels, but for
-// what underflow takes of them and of their products; with exp(60) they still are normal numbers. Where even that is passed, a sum of
-// weights may overflow, and products may be subnormal: rounding at most doubles such, or takes all of it.
-// Merged parts: weights w_j of a sum W >= 1 are x_j = -log w_j below the shift, and the mean of x_j under them is at most log W + the
-// entropy of w / W, together at most 2 log n.
+// In base 2, 2^(s c - m c), the weight of the largest score is not exactly 1, since c and m c are rounded, and s c may
+// be: three roundings of m, shared by all weights (core/attention_forms.cpp). Their exp scales all weights by one
+// factor, which cancels except for underflow in the weights and in their products; scaled by exp(60) these are still
+// normal numbers. Beyond exp(60) a sum of weights may overflow, and products may be subnormal: rounding at most doubles
+// such products or makes them 0.
+// Merged parts: weights w_j of a sum W >= 1 are x_j = -log w_j below the shift, and the mean of x_j under them is at
+// most log W + the entropy of w / W, together at most 2 log n.
 std::optional<double> MeanBound::violated(const Hull& hull, Index n, double mean, double scores) const {
   const Roundings& r = Roundings::current();
   const double size = std::max(std::fabs(hull.least), std::fabs(hull.largest)), count = static_cast<double>(n);

@@ -1,4 +1,4 @@
-// Where a mean of values may lie, for the certificates of attention.
+// Bounds of a mean of values, for the certificates of attention.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace assay::contract {
 
-/// What some values span.
+/// Interval spanned by the values added.
 struct Hull {
   double least = INFINITY, largest = -INFINITY;
   bool finite = true;
@@ -21,19 +21,19 @@ struct Hull {
   }
 };
 
-/// How far from the hull of up to `most` values of the format `values` their mean may lie, under any computed weights that are
-/// not negative, in the arithmetic in force, when it is stored as `stored`.
+/// Bound on the distance of a computed mean from the hull of up to `most` values of format `values`, stored as
+/// `stored`, for any non-negative weights under the current arithmetic.
 class MeanBound {
  public:
   MeanBound(DType values, DType stored, Index most);
-  /// That distance, where the mean of n values lies beyond it. `scores` bounds the magnitude of the largest score or of the logsumexp.
-  /// Nothing is said of values that are not finite, or whose sum may overflow.
+  /// Returns the bound if the mean of n values lies beyond it, otherwise nothing. `scores` bounds the magnitude of the
+  /// largest score or of the logsumexp. Values that are not finite, or whose sum may overflow, are not checked.
   std::optional<double> violated(const Hull& hull, Index n, double mean, double scores) const;
 
  private:
   StorageRounding stored_;
   double shortened_ = 0, flushed_ = 0;
-  std::vector<double> roundings_;  ///< of a mean of n numbers up to 1
+  std::vector<double> roundings_;  ///< error of a mean of n numbers up to 1
 };
 
 }  // namespace assay::contract

@@ -13,7 +13,8 @@ Certified freivalds_lora(View<const float> x, View<const float> weight, View<con
                          View<const float> b, double alpha, View<const float> y) {
   const Index s = x.dim(0), out = weight.dim(0), r = t.dim(1);
   const float scale = static_cast<float>(alpha) / static_cast<float>(r);
-  // What overflows with the scale alone need not where the scale comes last, and is infinite or NaN where it comes first.
+  // Values that overflow when scaled do not overflow in kernels that scale last, and give Inf or NaN in kernels that
+  // scale first.
   LeftOut left_out(s, out);
   const auto overflows = [scale](float v) { return std::isfinite(v) && !std::isfinite(scale * v); };
   std::vector<float> scaled(static_cast<std::size_t>(out * r));

@@ -5,11 +5,11 @@
 
 namespace assay::contract {
 
-/// freivalds([x, t, 1], [W, scale B, bias]ᵀ, y) of contract/certificates.hpp, scale = alpha / r. A term of the
-/// adapter costs the kernel a product more, with the scale, and scale B is rounded here, by u of itself or half of 2^-149. Before
-/// the scale results may be 1/scale times as large, and what is lost to underflow counts scale times. Rows whose scale t
-/// and columns whose scale B overflows are left out: correct kernels differ there. x [s, in],
-/// weight [out, in], bias [0 or 1, out], t [s, r], b [out, r], y [s, out]. O(s (in + r) + out (in + r)) memory beside.
+/// freivalds([x, t, 1], [W, scale B, bias]ᵀ, y) of contract/certificates.hpp, scale = alpha / r. A term of the adapter
+/// costs the kernel one more product, with the scale. scale B is rounded here, by u of itself or half of 2^-149. Before
+/// scaling, results may be 1/scale times as large, and underflow losses count scale times. Rows whose scale t overflows
+/// and columns whose scale B overflows are left out: correct kernels differ there. x [s, in], weight [out, in], bias [0
+/// or 1, out], t [s, r], b [out, r], y [s, out]. O(s (in + r) + out (in + r)) extra memory.
 Certified freivalds_lora(View<const float> x, View<const float> weight, View<const float> bias, View<const float> t,
                          View<const float> b, double alpha, View<const float> y);
 

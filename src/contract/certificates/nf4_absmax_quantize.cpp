@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kUnit = 0x1p-24;
 
-/// Levels of 256 terms each that a sum of `count` takes.
+/// Returns the number of levels of 256 terms each in a sum of `count` terms.
 int levels_of(Index count) {
   int levels = 0;
   for (; count > 1; count = absmax_groups(count)) ++levels;
@@ -33,10 +33,10 @@ Certified nf4_absmax_nearest(View<const float> absmax, View<const std::uint8_t> 
   const Index count = absmax.size(), width = absmax.dim(1);
   const auto value = [&](Index i) { return static_cast<double>(absmax_value(absmax(i / width, i % width))); };
   double sum = 0;
-  for (Index i = 0; i < count; ++i) sum += value(i);  // NaN and infinities stay
+  for (Index i = 0; i < count; ++i) sum += value(i);  // NaN and infinities propagate
   const double tree = (8 * levels_of(count) + 3) * kUnit, middle = offset(0);
   if (!(sum * (1 - tree) <= FLT_MAX)) return all_undefined(absmax2, offset);
-  if (std::isnan(middle) && sum * (1 + tree) > FLT_MAX) return {};  // roundings decide whether the sum overflows
+  if (std::isnan(middle) && sum * (1 + tree) > FLT_MAX) return {};  // rounding decides whether the sum overflows
   const double mean = count == 0 ? 0 : sum / static_cast<double>(count);
   if (!(std::fabs(middle - mean) <= tree * mean + static_cast<double>(kNf4Smallest)))
     return {false, fmt::format("offset = {} where the mean is {}", middle, mean)};

@@ -22,7 +22,7 @@ std::vector<float> decoded(View<const std::uint8_t> codes, View<const float> abs
   return weights;
 }
 
-/// Of the finite scales of row j.
+/// Returns the largest magnitude among the finite scales of row j.
 double largest_scale(View<const float> absmax, Index j) {
   double largest = 0;
   for (Index block = 0; block < absmax.dim(1); ++block)
@@ -30,7 +30,7 @@ double largest_scale(View<const float> absmax, Index j) {
   return largest;
 }
 
-/// Three factors in any order, where W holds products of two that are rounded once; a scale may come last.
+/// Three factors in any order; W holds products of two of them, rounded once. The scale may be the last factor.
 ProductTerms terms_of(View<const float> absmax) {
   ProductTerms terms{.operations = 3};
   for (Index j = 0; j < absmax.dim(0); ++j) terms.range = std::max(terms.range, largest_scale(absmax, j));
@@ -41,7 +41,7 @@ ProductTerms terms_of(View<const float> absmax) {
 
 Certified freivalds_nf4(View<const float> dy, View<const std::uint8_t> codes, View<const float> absmax, View<const float> dx) {
   const Index n = dy.dim(1), k = dx.dim(1);
-  // Where dy is scaled first it may overflow before an entry of the codebook makes it smaller.
+  // A kernel that scales dy first may overflow before an entry of the codebook reduces the product.
   LeftOut left_out(dy.dim(0), k);
   for (Index j = 0; j < n; ++j) {
     const double largest = largest_scale(absmax, j);
@@ -54,8 +54,8 @@ Certified freivalds_nf4(View<const float> dy, View<const std::uint8_t> codes, Vi
 
 Certified freivalds_nf4_nt(View<const float> x, View<const std::uint8_t> codes, View<const float> absmax, View<const float> y) {
   const Index n = y.dim(1), k = x.dim(1);
-  // Where the scale of a block multiplies the sum of its products, 0 times an infinite scale need not occur, and the sum may
-  // overflow before a small one.
+  // In a kernel that multiplies the sum of a block's products by the block's scale, 0 times an infinite scale need not
+  // occur, and the sum may overflow before a small scale is applied.
   LeftOut left_out(x.dim(0), n);
   for (Index j = 0; j < n; ++j)
     for (Index block = 0; block < absmax.dim(1); ++block)
@@ -64,7 +64,8 @@ Certified freivalds_nf4_nt(View<const float> x, View<const std::uint8_t> codes, 
     double sum = 0;
     for (Index p = 0; p < k; ++p)
       if (std::isfinite(x(i, p))) sum += std::fabs(x(i, p));
-    // A sum of magnitudes S reaches S (1 + g) in any order, g = (k - 1) u / (1 - (k - 1) u) < 1 for every k of the contract.
+    // A sum of magnitudes S is at most S (1 + g) in any order, g = (k - 1) u / (1 - (k - 1) u) < 1 for every k of the
+    // contract.
     constexpr double kRoundings = 2;
     if (kRoundings * sum > FLT_MAX) left_out.rows[static_cast<std::size_t>(i)] = true;
   }

@@ -7,9 +7,10 @@
 
 namespace assay::contract {
 
-/// freivalds(dy, W, dx) and freivalds(x, Wᵀ, y) of contract/certificates.hpp, W [n, k] decoded: the weights are exact floats, so
-/// that the bound is that of a product. The scale of a block may multiply the sum of its products with x instead: there, rows whose
-/// |x| may sum beyond the largest float and columns with an infinite scale are left out. O(n k) memory beside.
+/// freivalds(dy, W, dx) and freivalds(x, Wᵀ, y) of contract/certificates.hpp, W [n, k] decoded. The weights are exact
+/// floats, so the bound is that of a product. In freivalds_nf4_nt the scale of a block may instead multiply the sum of
+/// its products with x: rows whose |x| may sum beyond the largest float and columns with an infinite scale are left
+/// out. O(n k) extra memory.
 Certified freivalds_nf4(View<const float> dy, View<const std::uint8_t> codes, View<const float> absmax, View<const float> dx);
 Certified freivalds_nf4_nt(View<const float> x, View<const std::uint8_t> codes, View<const float> absmax, View<const float> y);
 

@@ -10,7 +10,7 @@
 namespace assay::contract {
 namespace {
 
-/// Some x is not finite, or 63 or 945 times the largest half does not reach what it has to.
+/// Returns whether some x is not finite, or 63 or 945 times the largest half is too small.
 bool beyond_range(View<const float> x, Index row, Index first, Index last) {
   double low = 0, high = 0;
   for (Index p = first; p < last; ++p) {
@@ -18,7 +18,7 @@ bool beyond_range(View<const float> x, Index row, Index first, Index last) {
     low = std::max(low, -static_cast<double>(x(row, p)));
     high = std::max(high, static_cast<double>(x(row, p)));
   }
-  // Rounding up adds up to one dmin to the minimum, which is low / 63 and one unit of a half at most.
+  // Rounding up adds at most one dmin to the minimum, which is at most low / 63 and one unit of a half.
   const double minimum = low + low / 63 * (1 + 0x1p-10) + 0x1p-24;
   return low > 63.0 * 65504 || (high + minimum) * (1 + 0x1p-23) > 945.0 * 65504;
 }

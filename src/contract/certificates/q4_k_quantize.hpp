@@ -5,10 +5,10 @@
 
 namespace assay::contract {
 
-/// Every x [rows, k] lies within half a step, and two roundings, of the value v that blocks [rows, ceil(k/256)*144] hold for
-/// it: the code nearest to the rounded x + m is at most step / 2 from it, that sum rounds by at most u |x + m|, v by at
-/// most u |v|, and a subnormal x counts as 0. A super-block with d = NaN is right where one of its x is not finite or no
-/// half reaches them. O(rows k) in double.
+/// Checks that every x [rows, k] lies within half a step, plus two roundings, of its value v in blocks [rows,
+/// ceil(k/256)*144]: the code nearest to the rounded x + m is at most step / 2 from it, that sum rounds by at most u |x
+/// + m|, v by at most u |v|, and a subnormal x counts as 0. A super-block with d = NaN is correct if one of its x is
+/// not finite or too large for any half. O(rows k) in double.
 Certified q4_k_round_trip(View<const float> x, View<const std::uint8_t> blocks);
 
 }  // namespace assay::contract

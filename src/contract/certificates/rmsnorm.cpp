@@ -10,7 +10,7 @@
 namespace assay::contract {
 namespace {
 
-/// Relative error of rrms for a row of this sum of squares.
+/// Returns the relative error of rrms for a row with this sum of squares.
 double error_of_rrms(double squares, double n, double eps) {
   const Roundings& r = Roundings::current();
   Terms terms;
@@ -22,7 +22,7 @@ double error_of_rrms(double squares, double n, double eps) {
   return rrms.error / rrms.value;
 }
 
-/// Why rrms may be 0 or not finite.
+/// Returns whether rrms may be 0 or not finite.
 bool excused(const StorageView& x, Index i) {
   double squares = 0;
   for (Index j = 0; j < x.dim(1); ++j) squares += element(x, i, j) * element(x, i, j);
@@ -47,7 +47,7 @@ Certified unit_mean_square(const StorageView& x, View<const float> weight, const
     bool finite = true;
     for (Index j = 0; j < y.dim(1); ++j) {
       const double result = element(y, i, j), factor = weight(j);
-      // Small enough to have lost digits on the way, or not to be divided: its x stands in.
+      // The result may have lost digits, or cannot be divided by the weight: use x instead.
       const bool lost = !(std::fabs(result) >= smallest) || !(std::fabs(factor) >= 0x1p-60) || std::isinf(result) ||
                         !std::isfinite(factor);
       const double normalized = lost ? element(x, i, j) * scale : result / factor;
@@ -56,7 +56,7 @@ Certified unit_mean_square(const StorageView& x, View<const float> weight, const
       finite &= std::isfinite(normalized);
       sum += normalized * normalized;
     }
-    if (!finite) continue;  // a NaN of x, told by the other obligations
+    if (!finite) continue;  // NaN in x: other obligations check it
     const double mean = sum / n, side = mean + eps * scale * scale;
     const double rho = error_of_rrms(sum / (scale * scale), n, eps);
     const double bound = (rho * (2 + rho) + delta * (2 + delta) * mean) * (1 + 0x1p-20) + n * 0x1p-50;

@@ -25,7 +25,7 @@ Certified pair_norms(const StorageView& x, const StorageView& y, double interlea
         const double x1 = element(x, row, head, first), x2 = element(x, row, head, second);
         const double y1 = element(y, row, head, first), y2 = element(y, row, head, second);
         const double magnitude = std::fabs(x1) + std::fabs(x2);
-        // Where results may pass the largest number, or x is not finite, classes are told by other obligations.
+        // Other obligations check the classes of results that may overflow or come from a non-finite x.
         if (!(magnitude * (1 + unit) < (y.dtype() == DType::f16 ? 65504 : FLT_MAX))) continue;
         const double before = std::hypot(x1, x2), after = std::hypot(y1, y2);
         const double bound = (1.4143 * (magnitude * unit + lost)) * (1 + 0x1p-20);

@@ -43,7 +43,7 @@ Certified distributions(View<const float> x, View<const float> y) {
                                         Rescalings<Bounded>::most(static_cast<std::size_t>(y.dim(1))));
       apart += 2 * term.error;
     }
-    // The sum of exact terms is at least 1, that of its maximum: errors of terms are relative to it.
+    // The sum of exact terms is at least 1, the term of the maximum, so errors of terms are relative to the sum.
     const double unit = r.division + r.unit;
     const double relative = (1 + r.growth(n)) * (1 + unit) * (1 + unit) - 1;
     const double bound = (relative * (1 + apart) + apart + n * (r.underflow + r.flush)) * (1 + 0x1p-10) + n * 0x1p-50;

@@ -16,7 +16,7 @@ std::vector<Index> kept(const std::vector<bool>& left_out) {
 
 std::vector<Index> all(Index n) { return kept(std::vector<bool>(static_cast<std::size_t>(n))); }
 
-/// These rows and columns of a matrix, in memory of its own.
+/// Owns a copy of the given rows and columns of a matrix.
 struct Part {
   std::vector<float> values;
   Shape shape;

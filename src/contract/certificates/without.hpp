@@ -1,4 +1,4 @@
-// Freivalds' check where some results are any kernel's own affair.
+// Freivalds' check that skips rows and columns on which correct kernels differ.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace assay::contract {
 
-/// Rows and columns of C that a certificate cannot judge, since correct kernels differ there.
+/// Rows and columns of C that a certificate cannot judge, because correct kernels differ there.
 struct LeftOut {
   std::vector<bool> rows, columns;
 
@@ -15,7 +15,7 @@ struct LeftOut {
   bool any() const;
 };
 
-/// freivalds() of everything else. O(m k + k n + m n) memory where something is left out, none otherwise.
+/// Runs freivalds() on all other rows and columns. O(m k + k n + m n) memory if any are left out, otherwise none.
 Certified freivalds_without(const LeftOut& left_out, View<const float> a, View<const float> b, View<const float> c,
                             const ProductTerms& terms = {});
 

@@ -34,7 +34,8 @@ CudaDevice::CudaDevice() {
 }
 
 CudaDevice::~CudaDevice() {
-  // Devices are destroyed at the end of the process, when the runtime may have gone already: it says so, harmlessly.
+  // Devices are destroyed at the end of the process, possibly after the runtime. The runtime then returns a harmless
+  // error.
   if (stream_ != nullptr && dead_.empty()) static_cast<void>(cudaStreamDestroy(stream_));
 }
 
@@ -51,7 +52,8 @@ MemoryInfo CudaDevice::memory() const {
 void CudaDevice::check(const char* call, cudaError_t status) {
   if (status == cudaSuccess) return;
   const DeviceError error(call, cudaGetErrorName(status), cudaGetErrorString(status));
-  // cudaGetLastError clears a failure that the context survives; one that ends it comes back on the next call.
+  // cudaGetLastError clears a failure that the context survives; a failure that ends the context recurs on the next
+  // call.
   static_cast<void>(cudaGetLastError());
   const cudaError_t after = cudaStreamQuery(stream_);
   if (after != cudaSuccess && after != cudaErrorNotReady && dead_.empty()) {
@@ -86,7 +88,7 @@ void* CudaDevice::allocate_fenced(std::size_t bytes, Fence fence) {
 void CudaDevice::release_bytes(void* address, std::size_t) noexcept {
   if (!dead_.empty()) return;
   if (!fenced_.holds(address)) return static_cast<void>(cudaFree(address));
-  static_cast<void>(cudaStreamSynchronize(stream_));  // a failure shows at the next call
+  static_cast<void>(cudaStreamSynchronize(stream_));  // the next call reports a failure
   fenced_.release(address);
 }
 
@@ -110,7 +112,7 @@ void CudaDevice::synchronize() {
 bool CudaDevice::owns(const void* address) const {
   cudaPointerAttributes attributes{};
   if (cudaPointerGetAttributes(&attributes, address) != cudaSuccess) {
-    static_cast<void>(cudaGetLastError());  // an address that it does not know
+    static_cast<void>(cudaGetLastError());  // the runtime does not know the address
     return false;
   }
   return attributes.type == cudaMemoryTypeDevice && attributes.device == ordinal_;
@@ -133,7 +135,7 @@ void CudaDevice::allow_shared_bytes(const void* kernel, std::size_t bytes) {
                                     " bytes of shared memory are needed; a block of this device has " +
                                     std::to_string(shared_bytes_));
   const void* const launched = filtered(kernel);
-  if (launched == kernel && allowed_[kernel] >= bytes) return;  // a filter's kernels come and go
+  if (launched == kernel && allowed_[kernel] >= bytes) return;  // not for kernels of a filter, which may be unloaded
   check("cudaFuncSetAttribute", cudaFuncSetAttribute(launched, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
   if (launched == kernel) allowed_[kernel] = bytes;
 }
@@ -161,7 +163,7 @@ const void* CudaDevice::filtered(const void* kernel) {
 void CudaDevice::launch(const cudaLaunchConfig_t& config, const void* kernel, void** arguments) {
   const void* const launched = filtered(kernel);
   if (preparing_) {
-    cudaFuncAttributes attributes{};  // asking for them loads the function
+    cudaFuncAttributes attributes{};  // querying attributes loads the function
     return check("cudaFuncGetAttributes", cudaFuncGetAttributes(&attributes, launched));
   }
   cudaLaunchConfig_t as_it_can = config;

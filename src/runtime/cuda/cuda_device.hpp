@@ -1,4 +1,4 @@
-// A CUDA device behind assay::Device.
+// A CUDA device as an assay::Device.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -13,48 +13,51 @@
 
 namespace assay {
 
-/// Sees a kernel before it is launched, prepared or allowed more memory, with its name in the PTX, and gives what runs
-/// instead: the kernel itself, or a cudaKernel_t.
+/// Receives a kernel and its name in the PTX before the kernel is launched, prepared or allowed more memory. Returns
+/// the kernel to run instead: the kernel itself, or a cudaKernel_t.
 using LaunchFilter = std::function<const void*(const void* kernel, std::string_view name)>;
 
-/// The first device that the runtime lists, with one stream of its own on which everything happens in order. After a
-/// failure that ends the context (a fault in a kernel) every call but description() throws the DeviceError of the first
-/// failure again: the process must end.
+/// The first device that the runtime lists, with one stream on which all work runs in order. After a failure that ends
+/// the context (a fault in a kernel), every call but description() rethrows the DeviceError of the first failure: the
+/// process must end.
 class CudaDevice final : public Device {
  public:
-  /// What a block may use without asking.
+  /// Shared memory that a block may use without an attribute.
   static constexpr std::size_t kPlainSharedBytes = 48 * 1024;
 
-  /// Throws Unavailable where there is no driver or no device, with the driver's own reason.
+  /// Throws Unavailable with the driver's reason if there is no driver or no device.
   CudaDevice();
   ~CudaDevice() override;
 
   Backend backend() const override { return Backend::cuda; }
   std::string description() const override;
-  /// From cudaMemGetInfo; what other processes hold is not available. Throws DeviceError where it fails.
+  /// Returns the result of cudaMemGetInfo; memory held by other processes is not available. Throws DeviceError on
+  /// failure.
   MemoryInfo memory() const override;
   bool host_visible() const override { return false; }
   bool on_processor() const override { return false; }
   void synchronize() override;
   bool owns(const void* address) const override;
   bool has_fences() const override { return true; }
-  /// Loads what the kernel launches (code is loaded lazily) and makes cuBLAS's handle where it uses it; runs nothing.
+  /// Loads the code that the kernel launches (loading is lazy) and creates the cuBLAS handle if needed; runs nothing.
   void prepare(const Kernel& kernel, const Call& call) override;
 
   cudaStream_t stream() const { return stream_; }
-  /// 10 * major + minor, such as 90.
+  /// Returns 10 * major + minor, such as 90.
   int compute_capability() const { return compute_capability_; }
   std::size_t most_shared_bytes() const { return shared_bytes_; }
-  /// Lets `kernel` be launched with this much dynamic shared memory; throws Unavailable if the device has less.
+  /// Lets `kernel` use this much dynamic shared memory. Throws Unavailable if the device has less.
   void allow_shared_bytes(const void* kernel, std::size_t bytes);
   /// Throws DeviceError{call, name of the code} unless `status` is cudaSuccess.
   void check(const char* call, cudaError_t status);
-  /// True inside prepare(): launchers stop short of the launch.
+  /// Returns whether prepare() is running: launchers then stop short of the launch.
   bool preparing() const { return preparing_; }
-  /// Enqueues a kernel with pointers to its arguments; inside prepare() only loads its code. An attribute of `config`, for a launch that overlaps
-  /// with the one ahead of it, counts only for code that waits for that: older virtual architectures cannot. Throws DeviceError where the launch fails.
+  /// Enqueues a kernel with pointers to its arguments; inside prepare() only loads its code. An attribute of `config`
+  /// for programmatic dependent launch is used only for code that waits for the previous launch: older virtual
+  /// architectures cannot. Throws DeviceError if the launch fails.
   void launch(const cudaLaunchConfig_t& config, const void* kernel, void** arguments);
-  /// Has every kernel pass the filter from now on (empty: none), and gives back the filter before. Use LaunchFilterScope.
+  /// Passes every kernel through `filter` from now on (empty: none), and returns the previous filter. Use
+  /// LaunchFilterScope.
   LaunchFilter exchange_filter(LaunchFilter filter);
 
  protected:
@@ -77,13 +80,13 @@ class CudaDevice final : public Device {
   bool preparing_ = false;
   LaunchFilter filter_;  ///< may be empty
   std::unordered_map<const void*, std::size_t> allowed_;  ///< bytes of dynamic shared memory, by kernel
-  std::unordered_map<const void*, bool> awaits_;          ///< compiled to wait for the launch ahead, by kernel
+  std::unordered_map<const void*, bool> awaits_;          ///< whether the code waits for the previous launch, by kernel
   std::string dead_;  ///< the failure that ended the context
   std::string dead_code_;
   FencedMemory fenced_;
 };
 
-/// While it lives, kernels of one device pass a filter: for experiments that record kernels or exchange one.
+/// While alive, passes the kernels of one device through a filter, for experiments that record or replace kernels.
 class LaunchFilterScope {
  public:
   LaunchFilterScope(CudaDevice& device, LaunchFilter filter) : device_(device), before_(device.exchange_filter(std::move(filter))) {}

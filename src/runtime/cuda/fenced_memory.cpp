@@ -6,9 +6,9 @@
 namespace assay {
 namespace {
 
-/// Addresses on either side of a piece that stay unmapped: as far as an index that is wrong by a few rows goes.
+/// Unmapped address space on either side of a piece: covers an index that is wrong by a few rows.
 constexpr std::size_t kFence = std::size_t{1} << 28;
-/// Larger pieces are not kept.
+/// Larger pieces are not kept for reuse.
 constexpr std::size_t kKept = std::size_t{1} << 26;
 
 template <class F>
@@ -35,7 +35,7 @@ void require(const char* call, CUresult result, const FencedMemory::Check& check
 }  // namespace
 
 void FencedMemory::load(int ordinal, const Check& check) {
-  constexpr unsigned kVersion = 10020;  // CUDA 10.2, which brought these calls
+  constexpr unsigned kVersion = 10020;  // CUDA 10.2 introduced these calls
   find(driver_.granularity, "cuMemGetAllocationGranularity", kVersion, check);
   find(driver_.reserve, "cuMemAddressReserve", kVersion, check);
   find(driver_.unreserve, "cuMemAddressFree", kVersion, check);
@@ -59,7 +59,7 @@ FencedMemory::Piece FencedMemory::mapped(std::size_t bytes, int ordinal, const C
   CUresult result = driver_.create(&memory, bytes, &properties, 0);
   if (result == CUDA_SUCCESS) {
     result = driver_.map(begin, bytes, 0, memory, 0);
-    driver_.release(memory);  // the mapping keeps it
+    driver_.release(memory);  // the mapping keeps the memory alive
     if (result == CUDA_SUCCESS) {
       const CUmemAccessDesc access{properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
       result = driver_.set_access(begin, bytes, &access, 1);

@@ -1,5 +1,5 @@
-// Memory of a CUDA device between addresses that nothing is mapped to: whoever reads or writes right before or behind it ends the context
-// with an illegal address.
+// CUDA device memory between unmapped addresses: an access right before or behind it ends the context with an illegal
+// address.
 #pragma once
 
 #include <cuda.h>
@@ -15,18 +15,19 @@
 
 namespace assay {
 
-/// The driver maps pieces of its granularity, 2 MiB; an allocation stands at the beginning or at the end of one, and the fence on that side
-/// of it. Mapping takes far longer than most kernels, so that pieces are kept for the next allocation of their size.
+/// The driver maps pieces of its granularity, 2 MiB. An allocation is placed at the beginning or end of a piece, next
+/// to unmapped addresses on that side. Mapping takes far longer than most kernels, so pieces are kept for the next
+/// allocation of their size.
 class FencedMemory {
  public:
-  /// The device's check(): the driver numbers its errors as the runtime does.
+  /// The device's check(). Driver and runtime share error numbers.
   using Check = std::function<void(const char* call, cudaError_t status)>;
 
-  /// Throws Unavailable where the device has no such memory or not enough of it. `bytes` is a multiple of the alignment that is needed where
-  /// the fence is behind.
+  /// Throws Unavailable if the device does not support such memory or lacks space. If the unmapped side is behind,
+  /// `bytes` must be a multiple of the required alignment.
   void* allocate(std::size_t bytes, Fence fence, int ordinal, const Check& check);
   bool holds(const void* address) const noexcept { return used_.contains(address); }
-  /// Of an address that it holds. Waits for nothing: the device must have finished with it.
+  /// Frees an allocation of this object. Does not wait: the device must have finished with it.
   void release(const void* address) noexcept;
 
  private:

@@ -1,6 +1,6 @@
-// What .cu files need to be compiled twice: by nvcc for a device, and by the C++ compiler for cuda-host. A file that
-// includes this and CUDA's own headers, and starts its kernels with assay::launch, runs on both. Inline PTX does not
-// compile on cuda-host: it stands behind __CUDACC__ beside a call of what does the same there (kernels/cuda/mma.cuh).
+// Lets one .cu file compile twice: by nvcc for a device, and by the C++ compiler for cuda-host. A file that includes
+// this and CUDA's own headers, and starts its kernels with assay::launch, runs on both. Inline PTX does not compile on
+// cuda-host: it needs an #if on __CUDACC__ with an equivalent call in the other branch (kernels/cuda/mma.cuh).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,12 +15,12 @@
 
 #if defined(__CUDACC__)
 #include "runtime/cuda/cuda_device.hpp"
-/// Back end in kernel ids, and namespaces of kernels and of what is here: one program may hold both sides.
+/// Back end in kernel ids, and namespaces of kernels and of this file: one program may contain both sides.
 #define ASSAY_CUDA_NAME "cuda"
 #define ASSAY_CUDA_NAMESPACE cuda_kernels
 #define ASSAY_CUDA_LAUNCH cuda_launch
-/// A shared array: ASSAY_SHARED(float, tile, [16][17]) is `__shared__ float tile[16][17]`. On cuda-host it is also
-/// filled with garbage at the start of every block, which plain `__shared__` is not.
+/// Declares a shared array: ASSAY_SHARED(float, tile, [16][17]) is `__shared__ float tile[16][17]`. On cuda-host this
+/// also fills the array with garbage at the start of every block, unlike plain `__shared__`.
 #define ASSAY_SHARED(type, name, extents) __shared__ type name extents
 #else
 #include "runtime/cuda_host/model.hpp"
@@ -33,7 +33,8 @@
   name##_poison.declare(name, sizeof(name))
 #endif
 
-namespace assay::inline ASSAY_CUDA_LAUNCH {
+namespace assay {
+inline namespace ASSAY_CUDA_LAUNCH {
 
 #if defined(__CUDACC__)
 inline constexpr Backend kCudaBackend = Backend::cuda;
@@ -43,13 +44,14 @@ inline constexpr Backend kCudaBackend = Backend::cuda_host;
 
 struct LaunchShape {
   dim3 grid, block;
-  std::size_t shared_bytes = 0;  ///< of dynamic shared memory
+  std::size_t shared_bytes = 0;  ///< dynamic shared memory
 };
 
-/// Blocks that cover n items, each of them `each`.
+/// Returns the number of blocks of `each` items that cover n items.
 inline unsigned blocks_for(Index n, Index each) { return static_cast<unsigned>((n + each - 1) / each); }
 
-/// Why a kernel that does not loop over blocks cannot take `extent` of something along y or z of its grid, `each` of them a block.
+/// Returns why a kernel that does not loop over blocks cannot cover `extent` items along y or z of its grid with `each`
+/// items per block.
 inline std::optional<std::string> refuse_grid(const std::string& of_what, Index extent, Index each) {
   if (extent <= 65535 * each) return std::nullopt;
   return of_what + " = " + std::to_string(extent) + " needs more than the 65535 blocks that a grid has along y and z";
@@ -57,7 +59,7 @@ inline std::optional<std::string> refuse_grid(const std::string& of_what, Index 
 
 #if defined(__CUDACC__)
 
-/// Dynamic shared memory of the block.
+/// Returns the dynamic shared memory of the block.
 template <class T>
 __device__ T* dynamic_shared() {
   extern __shared__ __align__(128) unsigned char assay_dynamic_shared[];
@@ -90,31 +92,34 @@ void enqueue(void (*kernel)(P...), const LaunchShape& shape, Device& device, boo
 
 }  // namespace launch_detail
 
-/// Enqueues kernel(args...) on the device's stream; inside Device::prepare only loads its code. Throws Unavailable where the device has too little shared memory,
-/// DeviceError where the launch fails; what fails while the kernel runs shows at Device::synchronize().
+/// Enqueues kernel(args...) on the device's stream; inside Device::prepare only loads its code. Throws Unavailable if
+/// the device has too little shared memory, DeviceError if the launch fails. Device::synchronize() reports failures of
+/// the running kernel.
 template <class... P, class... A>
 void launch(void (*kernel)(P...), const LaunchShape& shape, Device& device, A&&... args) {
   launch_detail::enqueue(kernel, shape, device, false, std::forward<A>(args)...);
 }
 
-/// The same for a kernel that calls let_next_begin() and await_previous(): it may begin before the one ahead of it on the stream has ended
-/// (programmatic dependent launch, from compute capability 9.0 on).
+/// Like launch(), for a kernel that calls let_next_begin() and await_previous(): it may begin before the previous
+/// kernel on the stream has ended (programmatic dependent launch, compute capability 9.0 and later).
 template <class... P, class... A>
 void launch_overlapping(void (*kernel)(P...), const LaunchShape& shape, Device& device, A&&... args) {
   launch_detail::enqueue(kernel, shape, device, true, std::forward<A>(args)...);
 }
 
-/// Shared memory that a block of the device may have.
+/// Returns the largest shared memory of a block on the device.
 inline std::size_t most_shared_bytes(Device& device) { return static_cast<CudaDevice&>(device).most_shared_bytes(); }
 
-/// Blocks of a kernel behind this one may begin where there is room; they do what needs no global memory until this one has ended.
+/// Allows blocks of the next kernel to start as resources permit. They may do work without global memory until this
+/// kernel has ended.
 __device__ inline void let_next_begin() {
 #if __CUDA_ARCH__ >= 900
   cudaTriggerProgrammaticLaunchCompletion();
 #endif
 }
 
-/// Returns when the kernel ahead has ended and its results are there: before the first access to global memory.
+/// Waits until the previous kernel has ended and its results are visible. Call before the first access to global
+/// memory.
 __device__ inline void await_previous() {
 #if __CUDA_ARCH__ >= 900
   cudaGridDependencySynchronize();
@@ -128,7 +133,7 @@ T* dynamic_shared() {
   return static_cast<T*>(::assay::cuda_host::dynamic_shared());
 }
 
-/// Runs kernel(args...) on the CPU, to its end.
+/// Runs kernel(args...) on the CPU to completion.
 template <class... P, class... A>
 void launch(void (*kernel)(P...), const LaunchShape& shape, Device&, A&&... args) {
   ::assay::cuda_host::run_kernel(kernel, shape.grid, shape.block, shape.shared_bytes, std::forward<A>(args)...);
@@ -146,4 +151,5 @@ inline void await_previous() {}
 
 #endif
 
-}  // namespace assay::inline ASSAY_CUDA_LAUNCH
+}  // namespace ASSAY_CUDA_LAUNCH
+}  // namespace assay

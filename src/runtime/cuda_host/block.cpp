@@ -39,7 +39,8 @@ std::string text(const std::source_location& site) {
 
 unsigned long long count(const dim3& size) { return 1ULL * size.x * size.y * size.z; }
 
-/// Limits of compute capability 9.0 (CUDA programming guide, table "Technical Specifications per Compute Capability").
+/// Throws if the grid exceeds the limits of compute capability 9.0 (CUDA programming guide, table "Technical
+/// Specifications per Compute Capability").
 void check_limits(const Grid& grid) {
   const auto refuse = [](const char* code, const std::string& why) { throw DeviceError("kernel launch", code, why); };
   const dim3 &b = grid.threads, &g = grid.blocks;
@@ -85,8 +86,8 @@ void Block::run(const Grid& grid, std::uint64_t seed) {
   while (pool_.size() < threads_)
     restart(*pool_.emplace_back(std::make_unique<Thread>(static_cast<unsigned>(pool_.size()))));
   for (unsigned t = 0; t < threads_; ++t) pool_[t]->index = unflatten(t, grid.threads);
-  // Its own allocation, of exactly this size: the address sanitizer sees its ends.
-  // Not aligned_alloc: it may refuse sizes that are no multiples, and rounded up they would hide an overrun.
+  // An allocation of exactly this size, so that the address sanitizer detects overruns. aligned_alloc may refuse sizes
+  // that are not multiples of the alignment, and rounding up would hide an overrun.
   void* memory = nullptr;
   if (grid.shared_bytes > 0 && posix_memalign(&memory, 128, grid.shared_bytes) != 0) throw std::bad_alloc();
   const std::unique_ptr<void, Free> shared(memory);
@@ -140,7 +141,7 @@ bool Block::all_are(Thread::State state) const {
   return std::ranges::all_of(threads(), [&](const Thread& t) { return t.state == state; });
 }
 
-/// Nobody can run: all threads must be at one barrier.
+/// No thread is ready: all threads must be at one barrier.
 void Block::release_barrier() {
   const Thread& first = *pool_[0];
   for (const Thread& thread : threads()) {
@@ -154,7 +155,7 @@ void Block::release_barrier() {
 }
 
 void Block::make_all_ready() {
-  leader_ = random_.below(2 * warps_.size());  // none half of the time
+  leader_ = random_.below(2 * warps_.size());  // no leading warp half of the time
   leading_.clear();
   ready_.clear();
   for (Thread& thread : threads()) make_ready(thread);

@@ -1,4 +1,4 @@
-// The block that runs now: its threads and the scheduler between them. Internal to the execution model.
+// The running block: its threads and their scheduler. Internal to the execution model.
 #pragma once
 
 #include <algorithm>
@@ -47,17 +47,17 @@ struct Thread {
   unsigned rank;  ///< x fastest
   uint3 index{};
   State state = State::ready;
-  std::source_location site;  ///< where it waits
-  unsigned mask = 0;          ///< of its warp operation
+  std::source_location site;  ///< location of the wait
+  unsigned mask = 0;          ///< lanes of its warp operation
   Complete complete = nullptr;
   void* operand = nullptr;
   std::vector<AsyncCopy> copies;
   std::uint64_t batch = 0;  ///< batches committed
 };
 
-/// Bits of lanes.
+/// Sets of lanes as bits.
 struct Warp {
-  unsigned lanes = 0;  ///< that the block has
+  unsigned lanes = 0;  ///< lanes that exist in the block
   unsigned exited = 0, waiting = 0;
 };
 
@@ -65,22 +65,22 @@ class Block {
  public:
   void run(const Grid& grid, std::uint64_t seed);
 
-  /// Hands the processor to a random thread that can run; returns when this one is chosen again.
+  /// Switches to a random ready thread; returns when this thread is chosen again.
   void wait(Thread::State state, std::source_location site) {
     Thread& self = *current_;
     self.state = state;
     self.site = site;
     self.fiber.switch_to(choose());
   }
-  /// Lets the threads of the running thread's warp that `mask` names run again.
+  /// Makes the threads in `mask` of the running thread's warp ready.
   void release(unsigned mask);
-  /// Called by the running thread, and never returns to it. Its stack is abandoned: it must own nothing.
+  /// Fails the kernel from the running thread, whose stack is abandoned without unwinding: it must own nothing.
   [[noreturn]] void fail(const char* code, const char* detail, std::source_location site);
 
   Thread& current() { return *current_; }
-  /// Of the running thread.
+  /// Returns the warp of the running thread.
   Warp& warp() { return warps_[current_->rank / warpSize]; }
-  /// The thread of a lane of the running thread's warp; null where the block has none.
+  /// Returns the thread of a lane of the running thread's warp; null if the block has none.
   Thread* lane(unsigned lane) {
     const unsigned rank = current_->rank / warpSize * warpSize + lane;
     return rank < threads_ ? pool_[rank].get() : nullptr;
@@ -89,8 +89,9 @@ class Block {
   void* shared() { return shared_; }
 
  private:
-  /// A thread that can run, taken off its list; the scheduler where there is none. A leading warp goes first as long as it can:
-  /// it comes to the next barrier before others have started, which threads in any order hardly ever do.
+  /// Removes and returns a ready thread, or the scheduler if none is ready. The threads of a leading warp go first
+  /// while ready, so this warp reaches the next barrier before others have started. A uniformly random order hardly
+  /// ever does that.
   Fiber& choose() {
     std::vector<Thread*>& from = leading_.empty() ? ready_ : leading_;
     if (from.empty()) return scheduler_;
@@ -104,18 +105,18 @@ class Block {
     thread.state = Thread::State::ready;
     (thread.rank / warpSize == leader_ ? leading_ : ready_).push_back(&thread);
   }
-  /// Those of the running block, x fastest.
+  /// Returns the threads of the running block, x fastest.
   auto threads() const {
     return std::views::transform(std::span(pool_).first(threads_), [](const auto& t) -> Thread& { return *t; });
   }
-  /// All threads can run; the leading warp, or none, is drawn anew.
+  /// Makes all threads ready, and draws a new leading warp or none.
   void make_all_ready();
   bool all_are(Thread::State state) const;
   void run_block(unsigned long long number);
   void release_barrier();
   [[noreturn]] void abandon(const char* code, const std::string& detail);
   void restart(Thread& thread);
-  /// "threads 0-15 wait at file:line; threads 16-31 have exited"
+  /// Returns a text such as "threads 0-15 wait at file:line; threads 16-31 have exited".
   std::string describe() const;
 
   Fiber scheduler_;
@@ -123,9 +124,9 @@ class Block {
   unsigned threads_ = 0;
   std::vector<std::unique_ptr<Thread>> pool_;
   std::vector<Warp> warps_;
-  std::vector<Thread*> leading_, ready_;  ///< those that can run: of the leading warp, and others
+  std::vector<Thread*> leading_, ready_;  ///< ready threads: of the leading warp, and others
   Thread* current_ = nullptr;
-  unsigned leader_ = 0;  ///< number of the leading warp; that of none is too large
+  unsigned leader_ = 0;  ///< number of the leading warp; out of range if there is none
   Random random_;
   void* shared_ = nullptr;
   struct Failure {

@@ -1,5 +1,5 @@
-// A thread of a block as a fiber: a stack of its own, entered and left by switching stacks. Internal to the execution
-// model. Inline, because a processor predicts no return that follows a switch: every one saved is 5 ns.
+// A thread of a block as a fiber with its own stack. Internal to the execution model. Inline, because a return after a
+// stack switch is mispredicted: each avoided return saves 5 ns.
 #pragma once
 
 #include <boost/context/detail/fcontext.hpp>
@@ -18,20 +18,20 @@ class Fiber {
  public:
   using Entry = void (*)();
 
-  /// The stack that runs now, to switch back to.
+  /// Represents the running stack, to switch back to.
   Fiber() = default;
-  /// A new stack. `number` staggers the tops of stacks, so that they do not share cache sets. Throws Unavailable where
-  /// there is no memory.
+  /// Allocates a stack. `number` staggers the tops of stacks, so that they do not share cache sets. Throws Unavailable
+  /// without memory.
   explicit Fiber(std::size_t number);
   ~Fiber();
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  /// The next switch to this fiber calls `entry`, which must not return. What its stack held is forgotten without
-  /// unwinding: the end of a failed block needs that, and objects of kernels have no destructors.
+  /// Makes the next switch to this fiber call `entry`, which must not return. The stack's old contents are dropped
+  /// without unwinding: the end of a failed block needs this, and objects of kernels have no destructors.
   void start(Entry entry);
 
-  /// Called on this fiber: runs `next`; returns when something switches back.
+  /// Switches from this fiber to `next`; returns when another fiber switches back.
   void switch_to(Fiber& next) {
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_start_switch_fiber(&fake_stack_, next.stack_, next.bytes_);
@@ -53,13 +53,13 @@ class Fiber {
 #endif
   }
 
-  inline static Fiber* running_ = nullptr;  ///< tells a fiber that starts which it is
+  inline static Fiber* running_ = nullptr;  ///< identifies a starting fiber
 
   std::byte* mapping_ = nullptr;  ///< a guard page, then the stack
-  std::size_t offset_ = 0;        ///< of the top, below the end of the mapping
+  std::size_t offset_ = 0;        ///< distance of the top from the end of the mapping
   Entry entry_ = nullptr;
-  void* here_ = nullptr;  ///< where to resume
-  // For the sanitizers.
+  void* here_ = nullptr;  ///< context to resume
+  // State for the sanitizers.
   const void* stack_ = nullptr;
   std::size_t bytes_ = 0;
   void* fake_stack_ = nullptr;

@@ -1,10 +1,10 @@
-// The order of threads on cuda-host, from outside the process that runs them.
+// Control of the thread order on cuda-host from outside its process.
 #pragma once
 
 namespace assay::cuda_host {
 
-/// Environment variable: the seed from which a process draws the order of its threads, unless set_seed() gives one. Read at the first launch;
-/// shared libraries that hold an execution model of their own read it too.
+/// Environment variable with the seed of a process's thread order, unless set_seed() gives one. Read at the first
+/// launch, also by shared libraries with their own execution model.
 inline constexpr const char* kThreadOrder = "ASSAY_THREAD_ORDER";
 
 }  // namespace assay::cuda_host

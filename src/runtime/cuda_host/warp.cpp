@@ -1,4 +1,4 @@
-// Barriers, warp operations, asynchronous copies and garbage.
+// Barriers, warp operations, asynchronous copies and poisoning.
 #include <bit>
 #include <cstring>
 

@@ -8,8 +8,8 @@
 #include "core/half.hpp"
 #include "runtime/cuda_host/model.hpp"
 
-// Products are compiled once for each instruction set and chosen at run time. (No target_clones: its resolvers run
-// before the sanitizers are ready.)
+// Products are compiled once per instruction set and selected at run time. (target_clones does not work: its resolvers
+// run before the sanitizers are initialized.)
 #define ASSAY_INLINE [[gnu::always_inline]] inline
 
 namespace assay::cuda_host {
@@ -19,16 +19,17 @@ constexpr int kBlock = 4, kRows = 16;
 
 float truncated(float x) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0xffffe000U); }
 
-/// d[j] + sum_q a[q] * b[q][j], everything truncated at the largest exponent, where a subnormal factor has that of
-/// `floor`, the smallest normal number. All numbers are finite. Double holds the products and whatever follows exactly;
-/// powers of two are made from the bits of the largest, without a branch, so that the loop is vectorized.
+/// Computes d[j] + sum_q a[q] * b[q][j], with all terms truncated at the largest exponent. A subnormal factor has the
+/// exponent of `floor`, the smallest normal number. All numbers are finite. Double represents the products and all
+/// further steps exactly. Powers of two are built from the bits of the largest term without a branch, so that the loop
+/// is vectorized.
 template <int columns>
 ASSAY_INLINE void add_block(float (&d)[columns], const float* a, const float (*b)[columns], double floor) {
   constexpr std::uint64_t kExponent = 0x7ffULL << 52, kFraction24 = (1ULL << 29) - 1;
   for (int j = 0; j < columns; ++j) {
     double terms[kBlock + 1] = {static_cast<double>(d[j])};
     for (int q = 0; q < kBlock; ++q) terms[q + 1] = static_cast<double>(a[q]) * static_cast<double>(b[q][j]);
-    double largest = 0x1p-126;  // the last bit of a subnormal is as far as alignment goes
+    double largest = 0x1p-126;  // alignment stops at the last bit of a subnormal
     for (double term : terms) largest = std::max(largest, std::fabs(term));
     for (int q = 0; q < kBlock; ++q) {
       const double at = std::max(std::fabs(static_cast<double>(a[q])), floor) *
@@ -36,7 +37,7 @@ ASSAY_INLINE void add_block(float (&d)[columns], const float* a, const float (*b
       largest = std::max(largest, terms[q + 1] != 0 ? at : 0);
     }
     const std::uint64_t exponent = std::bit_cast<std::uint64_t>(largest) & kExponent;
-    const double scale = std::bit_cast<double>((2069ULL << 52) - exponent);  // to units of its 24th bit
+    const double scale = std::bit_cast<double>((2069ULL << 52) - exponent);  // scales to units of its 24th bit
     int total = 0;
     for (double term : terms) total += static_cast<int>(term * scale);
     const auto sum = std::bit_cast<std::uint64_t>(static_cast<double>(total)) & ~kFraction24;
@@ -44,7 +45,7 @@ ASSAY_INLINE void add_block(float (&d)[columns], const float* a, const float (*b
   }
 }
 
-/// The same where nothing is aligned: all of a is zero, or something is infinite or NaN and its class is all that matters.
+/// Like add_block() without alignment: a is all zero, or some number is infinite or NaN and only its class matters.
 template <int columns>
 ASSAY_INLINE void add_unaligned(float (&d)[columns], const float* a, const float (*b)[columns]) {
   for (int j = 0; j < columns; ++j)
@@ -57,14 +58,14 @@ ASSAY_INLINE bool finite(const float* numbers, int count) {
   return all;
 }
 
-/// d += a b, `floor` being the smallest normal number of a's and b's format.
+/// Computes d += a b; `floor` is the smallest normal number of a's and b's format.
 template <int depth, int columns>
 ASSAY_INLINE void add_product(const float (&a)[kRows][depth], const float (&b)[depth][columns],
                               float (&d)[kRows][columns], double floor = 0x1p-126) {
   const bool inputs_finite = finite(a[0], kRows * depth) && finite(b[0], depth * columns);
   for (int i = 0; i < kRows; ++i)
     for (int k = 0; k < depth; k += kBlock) {
-      // Rows beyond the matrix are zeros; an earlier block may have overflowed.
+      // Rows beyond the matrix are zeros. An earlier block may have overflowed.
       const bool zeros = std::all_of(a[i] + k, a[i] + k + kBlock, [](float x) { return x == 0; });
       if (inputs_finite && !zeros && finite(d[i], columns)) add_block(d[i], a[i] + k, b + k, floor);
       else add_unaligned(d[i], a[i] + k, b + k);
@@ -93,7 +94,7 @@ struct MmaOperand {
   float* d;
 };
 
-/// Element n of the one or two that a register holds.
+/// Returns element n of the one or two elements in a register.
 template <MmaInputs inputs>
 float element(unsigned bits, int n) {
   const auto half = static_cast<std::uint16_t>(bits >> 16 * n);
@@ -158,8 +159,8 @@ struct MatrixRow {
   unsigned* to;
 };
 
-/// Row l % 8 of matrix l / 8 is given by lane l; of each matrix lane l gets two neighbours of row l / 4, or of column l
-/// / 4.
+/// Lane l gives the address of row l % 8 of matrix l / 8. From each matrix lane l receives two neighbours of row l / 4,
+/// or of column l / 4 if transposed.
 template <bool transposed>
 void distribute(void* const operands[warpSize], unsigned) {
   const auto lane = [&](int l) { return static_cast<const MatrixRow*>(operands[l]); };

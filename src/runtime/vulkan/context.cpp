@@ -11,7 +11,7 @@ namespace assay::vulkan {
 namespace {
 
 constexpr const char* kLayer = "VK_LAYER_KHRONOS_validation";
-// What the kernels' workgroups use: 256 invocations, at most 32 KiB shared.
+// Requirements of the kernels' workgroups: 256 invocations, at most 32 KiB of shared memory.
 constexpr std::uint32_t kInvocations = 256;
 constexpr std::uint32_t kSharedBytes = 32 * 1024;
 
@@ -23,7 +23,7 @@ VKAPI_ATTR VkBool32 VKAPI_CALL collect(VkDebugUtilsMessageSeverityFlagBitsEXT, V
   return VK_FALSE;
 }
 
-/// Loads libvulkan and its global entry points, once; it stays loaded, since its threads outlive any scope of ours.
+/// Loads libvulkan and its global entry points once. It stays loaded, because its threads may outlive any scope here.
 void load_loader() {
   static const vk::DynamicLoader* loader = nullptr;
   if (loader == nullptr) {
@@ -42,7 +42,7 @@ bool has_layer() {
   });
 }
 
-/// The queue family to use, or -1.
+/// Returns the queue family to use, or -1.
 int compute_family(vk::PhysicalDevice physical) {
   const auto families = physical.getQueueFamilyProperties();
   for (std::size_t i = 0; i < families.size(); ++i)
@@ -50,7 +50,7 @@ int compute_family(vk::PhysicalDevice physical) {
   return -1;
 }
 
-/// Why this device cannot run the kernels; empty if it can.
+/// Returns why this device cannot run the kernels; empty if it can.
 std::string lacks(vk::PhysicalDevice physical) {
   if (physical.getProperties().apiVersion < VK_API_VERSION_1_2) return "it offers less than Vulkan 1.2";
   const auto chain =

@@ -1,5 +1,4 @@
-// The Vulkan instance, device and queue behind VulkanDevice. Internal: the only headers of the project that
-// include vulkan.hpp are this one and those that include it.
+// The Vulkan instance, device and queue of VulkanDevice. Internal: vulkan.hpp is included only here and through here.
 #pragma once
 
 // Entry points are looked up at run time, so that a machine without the loader gets a reason, not a failed start.
@@ -13,7 +12,7 @@
 
 namespace assay::vulkan {
 
-/// Messages of the validation layer, from whichever thread it calls on.
+/// Messages of the validation layer, which may call from any thread.
 struct Messages {
   std::mutex mutex;
   std::vector<std::string> texts;
@@ -33,7 +32,7 @@ struct Context {
   vk::PhysicalDeviceLimits limits;
   vk::PhysicalDeviceMemoryProperties memory;
   vk::DeviceSize max_allocation = 0;
-  bool memory_budget = false;  ///< VK_EXT_memory_budget: the driver says what is free
+  bool memory_budget = false;  ///< VK_EXT_memory_budget: the driver reports free memory
   std::string description;
 
  private:
@@ -41,10 +40,10 @@ struct Context {
   void create_device();
 };
 
-/// "VK_ERROR_DEVICE_LOST"
+/// Returns a name such as "VK_ERROR_DEVICE_LOST".
 std::string code_name(vk::Result result);
 
-/// Runs f; a Vulkan error becomes a DeviceError that names the call.
+/// Runs f and converts a Vulkan error to a DeviceError that names the call.
 template <class F>
 auto checked(const char* call, F&& f) {
   try {

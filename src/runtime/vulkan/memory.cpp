@@ -12,7 +12,7 @@ constexpr vk::MemoryPropertyFlags kShared =
     Flag::eDeviceLocal | Flag::eHostVisible | Flag::eHostCoherent | Flag::eHostCached;
 constexpr vk::BufferUsageFlags kUsage = vk::BufferUsageFlagBits::eStorageBuffer |
                                         vk::BufferUsageFlagBits::eTransferSrc | vk::BufferUsageFlagBits::eTransferDst;
-// Not canonical on x86-64 and Arm: a host that dereferences one gets a fault at once.
+// Not canonical on x86-64 and Arm: dereferencing one on the host faults at once.
 constexpr std::uintptr_t kFirstAddress = 0x00a5'0000'0000'0000;
 constexpr std::uintptr_t kLastAddress = kFirstAddress | 0x0000'ffff'ffff'ffff;
 constexpr std::uintptr_t kSpacing = 64 * 1024;
@@ -22,14 +22,14 @@ constexpr std::uintptr_t round_up(std::uintptr_t value, std::uintptr_t multiple)
   return (value + multiple - 1) / multiple * multiple;
 }
 
-/// The first memory type among `bits` with these properties.
+/// Returns the first memory type among `bits` with these properties.
 std::optional<std::uint32_t> type_with(const Context& context, std::uint32_t bits, vk::MemoryPropertyFlags wanted) {
   for (std::uint32_t i = 0; i < context.memory.memoryTypeCount; ++i)
     if ((bits >> i & 1) != 0 && (context.memory.memoryTypes[i].propertyFlags & wanted) == wanted) return i;
   return std::nullopt;
 }
 
-/// Memory types that a buffer of this usage may take (the same for every size).
+/// Returns the memory types that a buffer of this usage may use (the same for every size).
 std::uint32_t types_for(const Context& context, vk::BufferUsageFlags usage) {
   const auto probe = context.device->createBufferUnique({{}, 4, usage});
   return context.device->getBufferMemoryRequirements(*probe).memoryTypeBits;
@@ -41,7 +41,7 @@ Memory::Memory(const Context& context, bool staging) : context_(context), next_(
   checked("vkCreateBuffer", [&] {
     const std::uint32_t bits = types_for(context, kUsage);
     const auto shared = staging ? std::nullopt : type_with(context, bits, kShared);
-    // The specification lists types with fewer properties first: plain device memory before what the host
+    // The specification lists types with fewer properties first: plain device memory comes before memory that the host
     // may write through a slow, uncached window.
     map_ = shared.has_value();
     type_ = shared ? *shared : type_with(context, bits, Flag::eDeviceLocal).value_or(0);
@@ -87,7 +87,7 @@ Allocation Memory::staging_buffer(std::size_t bytes) const {
     const vk::BufferUsageFlags usage = vk::BufferUsageFlagBits::eTransferSrc | vk::BufferUsageFlagBits::eTransferDst;
     const std::uint32_t bits = types_for(context_, usage);
     const vk::MemoryPropertyFlags coherent = Flag::eHostVisible | Flag::eHostCoherent;
-    // Cached, where there is such a type: downloads read it. A coherent type is promised by the specification.
+    // Prefer cached memory, because downloads read it. The specification guarantees a coherent type.
     const auto cached = type_with(context_, bits, coherent | Flag::eHostCached);
     Allocation made = make(bytes, usage, cached ? *cached : type_with(context_, bits, coherent).value());
     made.mapped = static_cast<std::byte*>(context_.device->mapMemory(*made.memory, 0, VK_WHOLE_SIZE));
@@ -129,9 +129,17 @@ const Allocation& Memory::allocate(std::size_t bytes) {
     made.mapped = static_cast<std::byte*>(
         checked("vkMapMemory", [&] { return context_.device->mapMemory(*made.memory, 0, VK_WHOLE_SIZE); }));
   made.address = next_;
-  next_ += round_up(bytes, kSpacing) + kSpacing;  // a gap, so that one past the end is nobody's first byte
+  next_ += round_up(bytes, kSpacing) + kSpacing;  // a gap, so that one past the end is in no other allocation
   allocated_ += bytes;
   return allocations_.emplace(made.address, std::move(made)).first->second;
+}
+
+Allocation Memory::take(const void* address) noexcept {
+  const auto found = allocations_.find(reinterpret_cast<std::uintptr_t>(address));
+  if (found == allocations_.end()) return {};
+  Allocation taken = std::move(found->second);
+  allocations_.erase(found);
+  return taken;
 }
 
 void Memory::free(const void* address) noexcept {

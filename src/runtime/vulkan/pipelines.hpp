@@ -8,8 +8,8 @@
 
 namespace assay::vulkan {
 
-/// Everything a pipeline is made of, by value. A key of anything less (a name, a pointer, a shape) one day
-/// gives one kernel another's code.
+/// All inputs of a pipeline, by value. A smaller key (a name, a pointer, a shape) could give one kernel the code of
+/// another.
 struct PipelineKey {
   std::vector<std::uint32_t> module;
   std::vector<std::uint32_t> specialization;
@@ -29,10 +29,10 @@ class Pipelines {
  public:
   explicit Pipelines(const Context& context) : context_(context) {}
 
-  /// Throws DeviceError where the driver does not take the module.
+  /// Throws DeviceError if the driver rejects the module.
   const Pipeline& get(const SpirvDispatch& work);
   void clear() { pipelines_.clear(); }
-  /// How many were compiled, cleared ones included.
+  /// Returns the number of pipelines compiled, including cleared ones.
   std::uint64_t compiled() const { return compiled_; }
 
  private:

@@ -13,12 +13,12 @@ namespace assay {
 namespace {
 
 constexpr std::size_t kStagingBytes = 16 << 20;
-// Dispatches recorded before they are submitted without being asked for.
+// Number of recorded dispatches that triggers a submission.
 constexpr std::uint32_t kBatch = 64;
 constexpr std::uint32_t kMaxBindings = 8;
 
-// Set when exit() begins. A device with static storage dies after the driver's and the layers' own statics, which
-// were made after it: their calls would then crash.
+// Set when exit() begins. A device with static storage is destroyed after the statics of the driver and the layers,
+// which were created later: calls to them would then crash.
 bool exiting = false;
 
 bool flag(const char* variable) {
@@ -39,7 +39,22 @@ VulkanOptions VulkanOptions::from_environment() {
           .staging = flag("ASSAY_VULKAN_STAGING")};
 }
 
-/// Commands are recorded into one command buffer and run as a batch, in order: a barrier stands before each.
+/// What one recording holds: its commands, the descriptor sets that they name, and memory that kernels freed meanwhile.
+struct VulkanDevice::Recorded final : RecordedWork {
+  explicit Recorded(Impl& device);
+  ~Recorded() override;
+  void run() override;
+  vk::DescriptorSet descriptor_set(vk::DescriptorSetLayout layout);
+
+  Impl& impl;
+  vk::UniqueCommandBuffer commands;
+  std::vector<vk::UniqueDescriptorPool> descriptor_pools;
+  std::uint32_t sets_left = 0;  ///< in the last pool
+  std::vector<vulkan::Allocation> kept;
+  std::vector<std::uintptr_t> fresh;  ///< addresses of what was allocated while recording
+};
+
+/// Commands are recorded into one command buffer and run as a batch, in order, with a barrier before each.
 struct VulkanDevice::Impl {
   explicit Impl(const VulkanOptions& options);
 
@@ -47,23 +62,27 @@ struct VulkanDevice::Impl {
   void copy(vk::Buffer from, std::size_t from_byte, vk::Buffer to, std::size_t to_byte, std::size_t bytes);
   void begin();
   void finish();
-  void submit();
+  void submit(vk::CommandBuffer filled);
+  vk::CommandBuffer target() const { return recording != nullptr ? *recording->commands : *commands; }
+  vk::UniqueCommandBuffer command_buffer() const;
+  vk::UniqueDescriptorPool new_descriptor_pool() const;
   void require_alive() const;
 
   std::uint64_t work_limit_seconds;
   vulkan::Context context;
   vulkan::Memory memory;
   vulkan::Pipelines pipelines;
-  vulkan::Allocation empty;    ///< bound for views of no elements
-  vulkan::Allocation staging;  ///< made by the first copy that needs it
+  vulkan::Allocation empty;    ///< bound for empty views
+  vulkan::Allocation staging;  ///< created by the first copy that needs it
   vk::UniqueCommandPool command_pool;
   vk::UniqueCommandBuffer commands;
   vk::UniqueDescriptorPool descriptor_pool;
   vk::UniqueFence fence;
   std::uint32_t recorded = 0;  ///< commands in the batch
-  std::string dead;            ///< why nothing can run any more
+  std::string dead;            ///< why no work can run any more
   DispatchFilter filter;       ///< may be empty
-  bool preparing = false;      ///< bind and dispatch stop once the pipeline is there
+  bool preparing = false;      ///< bind and dispatch stop after creating the pipeline
+  Recorded* recording = nullptr;  ///< where dispatches go instead of the batch
   Impl* next_abandoned = nullptr;
 };
 
@@ -81,15 +100,15 @@ VulkanDevice::Impl::Impl(const VulkanOptions& options)
       memory(context, options.staging),
       pipelines(context),
       empty(memory.empty_buffer()) {
-  // Processors have others to serve: unless a limit was asked for, that of the call decides (falsify/engine/worker.cpp).
+  // CPUs serve other processes too: unless the caller sets a limit, the time limit of the call decides
+  // (falsify/engine/worker.cpp).
   constexpr unsigned kTimesOnProcessors = 20;
   if (is_processor(context) && work_limit_seconds == VulkanOptions{}.work_limit_seconds) work_limit_seconds *= kTimesOnProcessors;
   vulkan::checked("vkCreateCommandPool", [&] {
     const vk::Device device = *context.device;
     command_pool = device.createCommandPoolUnique({vk::CommandPoolCreateFlagBits::eResetCommandBuffer, context.family});
-    commands = std::move(device.allocateCommandBuffersUnique({*command_pool, vk::CommandBufferLevel::ePrimary, 1})[0]);
-    const vk::DescriptorPoolSize sizes(vk::DescriptorType::eStorageBuffer, kBatch * kMaxBindings);
-    descriptor_pool = device.createDescriptorPoolUnique({{}, kBatch, sizes});
+    commands = command_buffer();
+    descriptor_pool = new_descriptor_pool();
     fence = device.createFenceUnique({});
   });
 }
@@ -98,41 +117,87 @@ void VulkanDevice::Impl::require_alive() const {
   if (!dead.empty()) throw DeviceError("vulkan", "device switched off", dead);
 }
 
-void VulkanDevice::Impl::begin() {
-  if (recorded == kBatch) finish();
-  if (recorded++ == 0) commands->begin(vk::CommandBufferBeginInfo{vk::CommandBufferUsageFlagBits::eOneTimeSubmit});
-  using Access = vk::AccessFlagBits;
-  const vk::MemoryBarrier barrier(Access::eMemoryWrite, Access::eMemoryRead | Access::eMemoryWrite);
-  commands->pipelineBarrier(vk::PipelineStageFlagBits::eAllCommands, vk::PipelineStageFlagBits::eAllCommands, {},
-                            barrier, {}, {});
+vk::UniqueCommandBuffer VulkanDevice::Impl::command_buffer() const {
+  return std::move(context.device->allocateCommandBuffersUnique({*command_pool, vk::CommandBufferLevel::ePrimary, 1})[0]);
 }
 
-/// Runs what is recorded, and waits. Whatever goes wrong here leaves the device in an unknown state: it is
-/// switched off, with the reason.
+vk::UniqueDescriptorPool VulkanDevice::Impl::new_descriptor_pool() const {
+  const vk::DescriptorPoolSize sizes(vk::DescriptorType::eStorageBuffer, kBatch * kMaxBindings);
+  return context.device->createDescriptorPoolUnique({{}, kBatch, sizes});
+}
+
+void VulkanDevice::Impl::begin() {
+  if (recording == nullptr) {
+    if (recorded == kBatch) finish();
+    if (recorded++ == 0) commands->begin(vk::CommandBufferBeginInfo{vk::CommandBufferUsageFlagBits::eOneTimeSubmit});
+  }
+  using Access = vk::AccessFlagBits;
+  const vk::MemoryBarrier barrier(Access::eMemoryWrite, Access::eMemoryRead | Access::eMemoryWrite);
+  target().pipelineBarrier(vk::PipelineStageFlagBits::eAllCommands, vk::PipelineStageFlagBits::eAllCommands, {}, barrier, {}, {});
+}
+
+/// Runs the recorded work and waits. Any failure leaves the device in an unknown state, so it is switched off, with the
+/// reason.
 void VulkanDevice::Impl::finish() {
   if (recorded == 0) return;
   recorded = 0;
   try {
-    vulkan::checked("vkQueueSubmit", [&] { submit(); });
+    vulkan::checked("vkQueueSubmit", [&] {
+      const vk::MemoryBarrier to_host(vk::AccessFlagBits::eMemoryWrite, vk::AccessFlagBits::eHostRead);
+      commands->pipelineBarrier(vk::PipelineStageFlagBits::eAllCommands, vk::PipelineStageFlagBits::eHost, {}, to_host, {}, {});
+      commands->end();
+      submit(*commands);
+      context.device->resetDescriptorPool(*descriptor_pool);
+    });
   } catch (const DeviceError& e) {
     dead = e.what();
     throw;
   }
 }
 
-void VulkanDevice::Impl::submit() {
-  const vk::MemoryBarrier to_host(vk::AccessFlagBits::eMemoryWrite, vk::AccessFlagBits::eHostRead);
-  commands->pipelineBarrier(vk::PipelineStageFlagBits::eAllCommands, vk::PipelineStageFlagBits::eHost, {}, to_host, {},
-                            {});
-  commands->end();
-  const vk::SubmitInfo batch({}, {}, *commands);
+void VulkanDevice::Impl::submit(vk::CommandBuffer filled) {
+  const vk::SubmitInfo batch({}, {}, filled);
   context.queue.submit(batch, *fence);
   const std::uint64_t nanoseconds = work_limit_seconds * 1'000'000'000;
   if (context.device->waitForFences(*fence, VK_TRUE, nanoseconds) == vk::Result::eTimeout)
     throw DeviceError("vkWaitForFences", "VK_TIMEOUT",
                       "the shader did not end within " + std::to_string(work_limit_seconds) + " seconds");
   context.device->resetFences(*fence);
-  context.device->resetDescriptorPool(*descriptor_pool);
+}
+
+VulkanDevice::Recorded::Recorded(Impl& device) : impl(device) {
+  vulkan::checked("vkAllocateCommandBuffers", [&] {
+    commands = impl.command_buffer();
+    commands->begin(vk::CommandBufferBeginInfo{});
+  });
+}
+
+VulkanDevice::Recorded::~Recorded() {
+  if (impl.dead.empty()) return;
+  // The device may still be running it.
+  static_cast<void>(commands.release());
+  for (auto& pool : descriptor_pools) static_cast<void>(pool.release());
+  for (vulkan::Allocation& allocation : kept) static_cast<void>(allocation.buffer.release()), static_cast<void>(allocation.memory.release());
+}
+
+vk::DescriptorSet VulkanDevice::Recorded::descriptor_set(vk::DescriptorSetLayout layout) {
+  if (sets_left == 0) {
+    descriptor_pools.push_back(impl.new_descriptor_pool());
+    sets_left = kBatch;
+  }
+  --sets_left;
+  return impl.context.device->allocateDescriptorSets({*descriptor_pools.back(), layout})[0];
+}
+
+void VulkanDevice::Recorded::run() {
+  impl.require_alive();
+  impl.finish();
+  try {
+    vulkan::checked("vkQueueSubmit", [&] { impl.submit(*commands); });
+  } catch (const DeviceError& e) {
+    impl.dead = e.what();
+    throw;
+  }
 }
 
 void VulkanDevice::Impl::record(const vulkan::Pipeline& pipeline, const SpirvDispatch& work) {
@@ -143,16 +208,17 @@ void VulkanDevice::Impl::record(const vulkan::Pipeline& pipeline, const SpirvDis
   }
   begin();
   if (!buffers.empty()) {
-    const auto set = context.device->allocateDescriptorSets({*descriptor_pool, *pipeline.set_layout})[0];
+    const vk::DescriptorSet set = recording != nullptr ? recording->descriptor_set(*pipeline.set_layout)
+                                                       : context.device->allocateDescriptorSets({*descriptor_pool, *pipeline.set_layout})[0];
     const vk::WriteDescriptorSet write(set, 0, 0, vk::DescriptorType::eStorageBuffer, {}, buffers);
     context.device->updateDescriptorSets(write, {});
-    commands->bindDescriptorSets(vk::PipelineBindPoint::eCompute, *pipeline.layout, 0, set, {});
+    target().bindDescriptorSets(vk::PipelineBindPoint::eCompute, *pipeline.layout, 0, set, {});
   }
-  commands->bindPipeline(vk::PipelineBindPoint::eCompute, *pipeline.pipeline);
+  target().bindPipeline(vk::PipelineBindPoint::eCompute, *pipeline.pipeline);
   if (!work.push.empty())
-    commands->pushConstants(*pipeline.layout, vk::ShaderStageFlagBits::eCompute, 0,
+    target().pushConstants(*pipeline.layout, vk::ShaderStageFlagBits::eCompute, 0,
                             static_cast<std::uint32_t>(work.push.size()), work.push.data());
-  commands->dispatch(work.groups[0], work.groups[1], work.groups[2]);
+  target().dispatch(work.groups[0], work.groups[1], work.groups[2]);
 }
 
 void VulkanDevice::Impl::copy(vk::Buffer from, std::size_t from_byte, vk::Buffer to, std::size_t to_byte,
@@ -168,8 +234,8 @@ VulkanDevice::VulkanDevice(const VulkanOptions& options) : impl_(std::make_uniqu
 
 VulkanDevice::~VulkanDevice() {
   if (!exiting && impl_->dead.empty()) return;
-  // Destroying a device whose work never ends would wait for it: leave it to the end of the process, in a list
-  // that leak checkers can follow.
+  // Destroying a device with endless work would block: keep it until the process ends, in a list that leak checkers can
+  // follow.
   static Impl* abandoned = nullptr;
   impl_->next_abandoned = abandoned;
   abandoned = impl_.release();
@@ -187,22 +253,38 @@ MemoryInfo VulkanDevice::memory() const { return impl_->memory.info(); }
 
 void* VulkanDevice::allocate_bytes(std::size_t bytes) {
   impl_->require_alive();
-  return reinterpret_cast<void*>(impl_->memory.allocate(bytes).address);
+  const std::uintptr_t address = impl_->memory.allocate(bytes).address;
+  if (impl_->recording != nullptr) impl_->recording->fresh.push_back(address);
+  return reinterpret_cast<void*>(address);
 }
 
 void VulkanDevice::release_bytes(void* address, std::size_t) noexcept {
   if (!impl_->dead.empty()) return;  // the device may still be writing there
+  if (impl_->recording != nullptr) {
+    impl_->recording->kept.push_back(impl_->memory.take(address));
+    return;
+  }
   try {
     impl_->finish();
   } catch (const DeviceError&) {
-    return;  // kept in `dead`, and thrown by the next call
+    return;  // kept in `dead`; the next call throws it
   }
   impl_->memory.free(address);
 }
 
 void VulkanDevice::upload_bytes(void* destination, const void* source, std::size_t bytes) {
+  // While recording, the copy is made now, once: into memory that no recorded work before this can have read.
+  Recorded* const recording = std::exchange(impl_->recording, nullptr);
+  struct Resume {
+    Impl& impl;
+    Recorded* recording;
+    ~Resume() { impl.recording = recording; }
+  };
+  const Resume resume{*impl_, recording};
   synchronize();
   const vulkan::Allocation& target = impl_->memory.find(destination, bytes);
+  if (recording != nullptr && std::ranges::find(recording->fresh, target.address) == recording->fresh.end())
+    throw Unavailable("a recording", "the kernel uploads into a tensor, which a recorded run would not do again");
   if (target.mapped != nullptr) {
     std::memcpy(at(target.mapped, target, destination), source, bytes);
     return;
@@ -234,6 +316,7 @@ void VulkanDevice::download_bytes(void* destination, const void* source, std::si
 
 void VulkanDevice::synchronize() {
   impl_->require_alive();
+  if (impl_->recording != nullptr) throw Unavailable("a recording", "the kernel waits for its own results, which are not there before the recording runs");
   impl_->finish();
 }
 
@@ -291,6 +374,26 @@ void VulkanDevice::prepare(const Kernel& kernel, const Call& call) {
   impl_->require_alive();
   const Scope preparing(impl_->preparing);
   kernel.run(call, *this);
+}
+
+std::unique_ptr<RecordedWork> VulkanDevice::record(const std::function<void()>& work) {
+  synchronize();
+  auto made = std::make_unique<Recorded>(*impl_);
+  struct Scope {
+    Impl& impl;
+    Scope(Impl& device, Recorded* recording) : impl(device) { impl.recording = recording; }
+    ~Scope() { impl.recording = nullptr; }
+  };
+  {
+    const Scope recording(*impl_, made.get());
+    work();
+  }
+  vulkan::checked("vkEndCommandBuffer", [&] {
+    const vk::MemoryBarrier to_host(vk::AccessFlagBits::eMemoryWrite, vk::AccessFlagBits::eHostRead);
+    made->commands->pipelineBarrier(vk::PipelineStageFlagBits::eAllCommands, vk::PipelineStageFlagBits::eHost, {}, to_host, {}, {});
+    made->commands->end();
+  });
+  return made;
 }
 
 std::uint64_t VulkanDevice::pipelines_compiled() const { return impl_->pipelines.compiled(); }

@@ -1,4 +1,4 @@
-// Vulkan compute behind the Device interface. No Vulkan header is needed to use it.
+// Vulkan compute as a Device. Its users need no Vulkan header.
 #pragma once
 
 #include <array>
@@ -18,21 +18,21 @@ namespace assay {
 struct VulkanOptions {
   std::string device;       ///< index or part of the name; empty: discrete GPU, then integrated, then the processor
   bool validation = false;  ///< run under VK_LAYER_KHRONOS_validation, synchronization validation included
-  bool staging = false;     ///< copy through a staging buffer even where the memory is shared with the host
-  /// Longest that submitted work may take before it counts as endless. The slowest kernel takes 0.8 s for a
-  /// product of 512³ on two busy cores; a GPU, a hundredth. An endless shader cannot be stopped: the device
-  /// stays off for the process.
+  bool staging = false;     ///< copy through a staging buffer even if the memory is shared with the host
+  /// Longest time of submitted work before it counts as endless. The slowest kernel takes 0.8 s for a product of 512³
+  /// on two busy cores; a GPU takes a hundredth of that. An endless shader cannot be stopped: the device stays off for
+  /// the process.
   unsigned work_limit_seconds = 30;
 
   /// ASSAY_VULKAN_DEVICE, ASSAY_VULKAN_VALIDATION=1 and ASSAY_VULKAN_STAGING=1.
   static VulkanOptions from_environment();
 };
 
-/// A storage buffer of a dispatch: a whole allocation, and the element (of 4 bytes) where the tensor's view
-/// starts in it. Shaders get all of the allocation, so that a store outside the view lands in the sentinels
-/// around it instead of being dropped by the driver.
+/// A storage buffer of a dispatch: a whole allocation, and the 4-byte element at which the tensor's view starts.
+/// Shaders get the whole allocation, so that the driver does not drop a store outside the view, and the store reaches
+/// the surrounding sentinels.
 struct StorageBinding {
-  void* allocation = nullptr;  ///< null (a view of no elements): a small buffer of the device's own
+  void* allocation = nullptr;  ///< null (an empty view): a small buffer of the device's own
   std::uint32_t first = 0;
   std::uint32_t elements = 0;  ///< capacity of the whole allocation
 };
@@ -48,22 +48,23 @@ struct SpirvDispatch {
   std::array<std::uint32_t, 3> groups{1, 1, 1};
 };
 
-/// Sees a dispatch before a pipeline is looked up for it, and may exchange its module. False leaves the dispatch out.
+/// Receives a dispatch before its pipeline is looked up, and may replace its module. Returns false to skip the
+/// dispatch.
 using DispatchFilter = std::function<bool(SpirvDispatch& work)>;
 
-/// One Vulkan device and one queue of it; to be used by one thread at a time. Addresses are names for bytes
-/// of device memory: arithmetic on them works, and dereferencing one on the host traps (they are not
-/// canonical). They are never used twice, so that one kept past its buffer's end is reported.
+/// One Vulkan device with one queue, for one thread at a time. Addresses are names of bytes of device memory:
+/// arithmetic on them works, and dereferencing one on the host traps (they are not canonical). Addresses are never
+/// reused, so that use of an address after its buffer's end is reported.
 class VulkanDevice final : public Device {
  public:
-  /// Throws Unavailable, with the remedy, where there is no loader, no driver, no device with a compute
-  /// queue, or a feature the kernels rest on is missing; DeviceError where the driver fails.
+  /// Throws Unavailable, with the remedy, if there is no loader, no driver, no device with a compute queue, or a
+  /// feature that the kernels need is missing; DeviceError if the driver fails.
   explicit VulkanDevice(const VulkanOptions& options);
   ~VulkanDevice() override;
 
   Backend backend() const override { return Backend::vulkan; }
   std::string description() const override;
-  /// True where it is no GPU but a driver that runs shaders on the processor, such as lavapipe.
+  /// Returns whether the driver runs shaders on the processor, such as lavapipe, instead of on a GPU.
   bool on_processor() const override;
   std::size_t largest_buffer() const override;
   MemoryInfo memory() const override;
@@ -71,24 +72,28 @@ class VulkanDevice final : public Device {
   void synchronize() override;
   std::vector<std::string> take_messages() override;
   bool owns(const void* address) const override;
-  /// Compiles the pipelines that the kernel dispatches for dense tensors as allocate() gives them; runs nothing.
+  /// Compiles the pipelines that the kernel dispatches for dense tensors from allocate(); runs nothing.
   void prepare(const Kernel& kernel, const Call& call) override;
+  /// Into one command buffer, which one submission runs. Memory that is freed meanwhile stays with the recording, and so must the
+  /// pipelines: do not forget them while it lives.
+  std::unique_ptr<RecordedWork> record(const std::function<void()>& work) override;
 
-  /// The allocation that holds [address, address + bytes). Throws DeviceError where none does, and Unavailable
-  /// where the allocation is larger than a shader of this device can be given. Zero bytes: a null binding.
+  /// Returns the allocation that contains [address, address + bytes). Throws DeviceError if there is none, and
+  /// Unavailable if the allocation is too large for a shader of this device. Zero bytes give a null binding.
   StorageBinding bind(const void* address, std::size_t bytes) const;
 
-  /// Records a dispatch; it sees the results of those before it, and runs at the latest in synchronize().
-  /// No group at all records nothing. Throws Unavailable where the device's limits refuse it, DeviceError
-  /// where the driver does or where earlier work failed or outran its time limit.
+  /// Records a dispatch, which sees the results of earlier ones and runs in synchronize() at the latest. A dispatch of
+  /// no groups records nothing. Throws Unavailable if it exceeds the device's limits, DeviceError if the driver fails
+  /// or earlier work failed or exceeded its time limit.
   void dispatch(const SpirvDispatch& work);
 
-  /// Has every dispatch pass the filter from now on (empty: none), and gives back the filter before. Use FilterScope.
+  /// Passes every dispatch through `filter` from now on (empty: none), and returns the previous filter. Use
+  /// FilterScope.
   DispatchFilter exchange_filter(DispatchFilter filter);
 
-  /// Forgets the compiled pipelines: for campaigns over thousands of modules.
+  /// Drops the compiled pipelines, for campaigns over thousands of modules.
   void forget_pipelines();
-  /// Pipelines compiled so far, forgotten ones included.
+  /// Returns the number of pipelines compiled, including dropped ones.
   std::uint64_t pipelines_compiled() const;
 
  protected:
@@ -99,10 +104,11 @@ class VulkanDevice final : public Device {
 
  private:
   struct Impl;
+  struct Recorded;
   std::unique_ptr<Impl> impl_;
 };
 
-/// While it lives, dispatches on one device pass a filter: for experiments that record shaders or exchange one.
+/// While alive, passes the dispatches of one device through a filter, for experiments that record or replace shaders.
 class FilterScope {
  public:
   FilterScope(VulkanDevice& device, DispatchFilter filter)

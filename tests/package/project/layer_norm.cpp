@@ -22,9 +22,7 @@ void two_pass(const LayerNormArgs& args, assay::Device&) {
   }
 }
 
-const assay::KernelRegistration registration({.op = "layer_norm",
-                                              .id = "layer_norm/cpu/two_pass",
-                                              .source = "layer_norm.cpp",
+const assay::KernelRegistration registration({.id = "layer_norm/cpu/two_pass",
                                               .summary = "mean, then variance, then elements",
                                               .run = &assay::run_typed<LayerNormArgs, &two_pass>});
 

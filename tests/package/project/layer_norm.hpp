@@ -1,5 +1,5 @@
-// y = (x - mean(x)) / sqrt(var(x) + eps) · weight + bias: the equation and nothing else. Assay runs it in double for
-// the oracle, in `Bounded` for the largest error of any correct kernel, and in dual numbers for gradients.
+// y = (x - mean(x)) / sqrt(var(x) + eps) · weight + bias: the bare equation. Assay runs it in double for the oracle, in
+// `Bounded` for the largest error of any correct kernel, and in dual numbers for gradients.
 #pragma once
 
 #include "core/forms.hpp"
@@ -34,7 +34,7 @@ void layer_norm(View<const T> x, View<const T> weight, View<const T> bias, View<
 }
 
 /// With z = (x - m) rstd and a = dy weight: dx = rstd (a - mean(a) - z mean(a z)), dweight = sum of dy z and dbias =
-/// sum of dy over the rows, all overwritten; a gradient with null data is not wanted.
+/// sum of dy over the rows, all overwritten; a gradient with null data is skipped.
 template <class T>
 void layer_norm_backward(View<const T> x, View<const T> weight, View<const T> /*bias*/, View<const T> dy, View<T> dx,
                          View<T> dweight, View<T> dbias, double eps) {

@@ -1,12 +1,12 @@
-// What layer_norm.yaml names beyond the engine's own checks (optional: a contract can do without).
+// Input generators that layer_norm.yaml names beyond the engine's own checks (optional).
 #include <cmath>
 
-#include "falsify/rows.hpp"
+#include "falsify/properties/shared/rows.hpp"
 #include "layer_norm_obligations.hpp"
 
 namespace assay::falsify {
 
-/// Rows whose variance is near eps, where eps matters most, around 0 or beside a mean that is large against it.
+/// Draws rows whose variance is near eps, where eps matters most, around 0 or around a relatively large mean.
 void layer_norm::sensitive(Problem& problem, Strategy strategy, Random& random) {
   if (strategy != Strategy::directed) return;
   const Index rows = problem.dims[0], n = problem.dims[1];

@@ -1,7 +1,7 @@
-/* Two softmax functions, as they come in a library: `rows` rows of n floats, y_stride and x_stride apart. */
+/* Two softmax functions as in a library: `rows` rows of n floats with strides y_stride and x_stride. */
 #include <math.h>
 
-/* exp(x) / sum(exp(x)), as the formula stands. */
+/* exp(x) / sum(exp(x)), evaluated literally. */
 void softmax_by_formula(float* y, int y_stride, const float* x, int x_stride, int rows, int n) {
   for (int i = 0; i < rows; ++i, x += x_stride, y += y_stride) {
     float sum = 0;
@@ -10,7 +10,7 @@ void softmax_by_formula(float* y, int y_stride, const float* x, int x_stride, in
   }
 }
 
-/* The same shifted by the row's maximum, so that nothing overflows; a row of nothing but -inf gives zeros. */
+/* The same, shifted by the row's maximum, so that nothing overflows; a row of -inf gives zeros. */
 void softmax_shifted(float* y, int y_stride, const float* x, int x_stride, int rows, int n) {
   for (int i = 0; i < rows; ++i, x += x_stride, y += y_stride) {
     float maximum = x[0], sum = 0;

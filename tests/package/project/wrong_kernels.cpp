@@ -1,4 +1,4 @@
-// Kernels that are wrong on purpose: `myassay mutants` must falsify every one.
+// Kernels that are wrong on purpose: `myassay mutants` must falsify each of them.
 #include <cmath>
 
 #include "ops/layer_norm.hpp"
@@ -32,11 +32,8 @@ void wrong(const LayerNormArgs& args, assay::Device&) {
 
 template <Fault fault>
 assay::KernelRegistration add(std::string_view id, std::string_view says) {
-  return assay::KernelRegistration({.op = "layer_norm",
-                                    .id = id,
-                                    .source = "wrong_kernels.cpp",
+  return assay::KernelRegistration({.id = id,
                                     .summary = "wrong on purpose",
-                                    .role = assay::KernelRole::mutant,
                                     .fault = says,
                                     .run = &assay::run_typed<LayerNormArgs, &wrong<fault>>});
 }

@@ -1,4 +1,4 @@
-// Stands in for CUDA's cuda_pipeline.h: the primitives (CUDA programming guide, "Pipeline Primitives Interface").
+// Replaces CUDA's cuda_pipeline.h: the primitives (CUDA programming guide, "Pipeline Primitives Interface").
 #pragma once
 
 #include "cuda_runtime.h"

@@ -1,5 +1,5 @@
-// Stands in for CUDA's cuda_runtime.h where .cu files are compiled for the CPU (runtime/cuda_host/model.hpp): the
-// device side of the language. What is missing here does not compile for cuda-host.
+// Replaces CUDA's cuda_runtime.h for .cu files compiled for the CPU (runtime/cuda_host/model.hpp): the device side of
+// the language. Code that uses anything missing here does not compile for cuda-host.
 #pragma once
 
 #include <bit>
@@ -10,8 +10,8 @@
 #include "cuda_runtime_api.h"
 #include "runtime/cuda_host/model.hpp"
 
-// Kernels are static, so that their shared arrays are: the address sanitizer fences no variable that the linker may
-// merge with that of another file, as it may in templates.
+// Kernels are static to make their shared arrays static: the address sanitizer does not guard variables that the linker
+// may merge with those of another file, as in templates.
 #define __global__ static
 #define __device__
 #define __host__
@@ -38,7 +38,7 @@ inline float2 make_float2(float x, float y) { return {x, y}; }
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 
 inline void __syncthreads(Site site = Site::current()) { barrier(site); }
-/// A barrier, and whether any thread of the block gave something other than 0.
+/// Waits at a barrier. Returns whether any thread of the block gave a nonzero predicate.
 inline int __syncthreads_or(int predicate, Site site = Site::current()) {
   static struct {
     std::uint64_t block = 0;
@@ -50,7 +50,7 @@ inline int __syncthreads_or(int predicate, Site site = Site::current()) {
   const bool any = gathered.any;
   barrier(site);
   gathered.any = false;
-  barrier(site);  // before the next one gathers
+  barrier(site);  // before the next call gathers
   return any ? 1 : 0;
 }
 inline void __syncwarp(unsigned mask = 0xffffffffU, Site site = Site::current()) {
@@ -58,7 +58,7 @@ inline void __syncwarp(unsigned mask = 0xffffffffU, Site site = Site::current())
       mask, [](void* const*, unsigned) {}, nullptr, site);
 }
 
-/// The value that lane `source` gives. Undefined, so garbage, where the mask does not name `source`.
+/// Returns the value of lane `source`. Undefined, hence garbage, if the mask does not name `source`.
 template <class T>
 T shuffle(unsigned mask, T value, unsigned source, Site site) {
   static_assert(sizeof(T) <= 8);
@@ -98,7 +98,7 @@ T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = warpSize, Site 
   const unsigned source = lane() ^ static_cast<unsigned>(lanes), w = static_cast<unsigned>(width);
   return shuffle(mask, value, source / w <= lane() / w ? source % warpSize : lane(), site);
 }
-/// Bit l is set where lane l, named by the mask, gives true.
+/// Returns a word with bit l set if lane l, named by the mask, gives true.
 inline unsigned __ballot_sync(unsigned mask, bool predicate, Site site = Site::current()) {
   struct Operand {
     bool predicate;
@@ -119,7 +119,7 @@ inline bool __all_sync(unsigned mask, bool p, Site site = Site::current()) {
   return __ballot_sync(mask, p, site) == mask;
 }
 
-/// Threads of all blocks share one OS thread: every access is atomic.
+/// Every access is atomic, because threads of all blocks share one OS thread.
 template <class T>
 T atomicAdd(T* address, T value) {
   const T old = *address;
@@ -131,9 +131,9 @@ template <class T>
 T __ldg(const T* address) {
   return *address;
 }
-/// Position of the lowest set bit, counted from 1; 0 where none is set.
+/// Returns the position of the lowest set bit, counted from 1; 0 for x = 0.
 inline int __ffs(int x) { return x == 0 ? 0 : std::countr_zero(static_cast<unsigned>(x)) + 1; }
-/// Byte n of the result is the one of the eight bytes y:x that nibble n of the selector counts from the lowest.
+/// Returns a word whose byte n is the byte of y:x (eight bytes, lowest first) selected by nibble n of the selector.
 inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
   const std::uint64_t bytes = std::uint64_t{y} << 32 | x;
   unsigned result = 0;
@@ -160,4 +160,4 @@ constexpr T max(T x, T y) {
 
 }  // namespace assay::cuda_host
 
-using namespace assay::cuda_host;  // NOLINT(google-global-names-in-headers): CUDA's names are global
+using namespace assay::cuda_host;  // CUDA's names are global

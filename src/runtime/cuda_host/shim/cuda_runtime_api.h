@@ -1,5 +1,5 @@
-// Stands in for the host side of CUDA's runtime where .cu files are compiled for the CPU: launches, memory and errors, as
-// far as kernels of others need them (ci/cmake/AssayCudaHost.cmake). Streams do nothing: a launch has ended when it returns.
+// Replaces the host side of CUDA's runtime for .cu files compiled for the CPU: launches, memory and errors, as far as
+// foreign kernels need them (ci/cmake/AssayCudaHost.cmake). Streams do nothing: a launch has ended when it returns.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct cudaLaunchConfig_t {
   unsigned numAttrs = 0;
 };
 
-/// Runs kernel(args...) on the CPU, to its end. Throws as run() does.
+/// Runs kernel(args...) on the CPU to completion. Throws as run() does.
 template <class... P, class... A>
 void run_kernel(void (*kernel)(P...), dim3 grid, dim3 block, std::size_t shared_bytes, A&&... args) {
   auto bound = [&] { kernel(static_cast<P>(args)...); };
@@ -35,7 +35,7 @@ void run_kernel(void (*kernel)(P...), dim3 grid, dim3 block, std::size_t shared_
        .kernel = &bound});
 }
 
-/// What kernel<<<grid, block, shared_bytes, stream>>>(args...) becomes: chevrons(...)(kernel)(args...).
+/// Implements kernel<<<grid, block, shared_bytes, stream>>>(args...), rewritten as chevrons(...)(kernel)(args...).
 inline auto chevrons(dim3 grid, dim3 block, std::size_t shared_bytes = 0, cudaStream_t = nullptr) {
   return [=]<class... P>(void (*kernel)(P...)) {
     return [=](P... args) { run_kernel(kernel, grid, block, shared_bytes, args...); };
@@ -48,7 +48,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
   return cudaSuccess;
 }
 
-// What goes wrong is thrown: there is no error left to ask for.
+// Errors are thrown, so these never report one.
 inline cudaError_t cudaGetLastError() { return cudaSuccess; }
 inline cudaError_t cudaPeekAtLastError() { return cudaSuccess; }
 inline const char* cudaGetErrorString(cudaError_t error) { return error == cudaSuccess ? "no error" : "out of memory"; }
@@ -60,7 +60,7 @@ cudaError_t cudaFuncSetAttribute(F*, cudaFuncAttribute, int) {
   return cudaSuccess;
 }
 
-/// Device memory is the host's, and holds garbage at first.
+/// Device memory is host memory, filled with garbage.
 template <class T>
 cudaError_t cudaMalloc(T** memory, std::size_t bytes) {
   *memory = static_cast<T*>(std::malloc(bytes));

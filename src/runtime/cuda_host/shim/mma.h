@@ -1,4 +1,4 @@
-// Stands in for CUDA's mma.h: the WMMA API in software, for TF32 (CUDA programming guide, "Warp Matrix Functions").
+// Replaces CUDA's mma.h: the WMMA API in software, for TF32 (CUDA programming guide, "Warp Matrix Functions").
 #pragma once
 
 #include "cuda_runtime.h"
@@ -35,7 +35,7 @@ struct fragment<accumulator, 16, 16, 8, float, void> {
   float x[num_elements];
 };
 
-/// Offset of element e of this lane in memory.
+/// Returns the memory offset of element e of this lane.
 template <class Fragment>
 std::size_t offset(int e, unsigned leading_dimension, bool by_rows) {
   const unsigned at = 32 * static_cast<unsigned>(e) + lane();

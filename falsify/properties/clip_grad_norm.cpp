@@ -1,0 +1,62 @@
+// Properties of clipping (obligations of contracts/clip_grad_norm.yaml).
+#include <cmath>
+
+#include "clip_grad_norm_obligations.hpp"
+#include "falsify/engine/trial.hpp"
+
+namespace assay::falsify {
+namespace clip_grad_norm {
+namespace {
+
+/// Scales g so that its norm is `share` times the limit. All zeros stay zeros.
+void scale_to(Problem& problem, double share) {
+  double squares = 0;
+  for (float x : problem.values[0]) squares += static_cast<double>(x) * x;
+  if (!(squares > 0)) return;
+  const double factor = share * problem.params[0] / std::sqrt(squares);
+  for (float& x : problem.values[0]) x = static_cast<float>(x * factor);
+}
+
+}  // namespace
+}  // namespace clip_grad_norm
+
+/// Directed: norms far below, at, just beyond and far beyond the limit.
+void clip_grad_norm::inputs(Problem& problem, Strategy strategy, Random& random) {
+  if (strategy != Strategy::directed) return;
+  static constexpr double kShares[] = {1e-3, 0.5, 0.999999, 1, 1.000001, 1.001, 2, 1e6};
+  scale_to(problem, kShares[random.below(std::size(kShares))]);
+}
+
+Outcome clip_grad_norm::below_limit(Trial& trial) {
+  Problem problem = trial.problem(Strategy::gaussian);
+  Random random = trial.random("share");
+  scale_to(problem, 0.9 * random.uniform());
+  const Run run = trial.run(problem);
+  return compare_bits("g", problem.shape(0), run.outputs[0], problem.values[0],
+                      "a gradient within the limit, against itself");
+}
+
+Outcome clip_grad_norm::at_limit(Trial& trial) {
+  Problem problem = trial.problem(Strategy::gaussian);
+  if (problem.values[0].empty()) problem = trial.problem({1});
+  for (float& x : problem.values[0]) x = x == 0 || !std::isfinite(x) ? 1.0F : x;
+  Random random = trial.random("share");
+  scale_to(problem, 1.5 + 100 * random.uniform());
+  const Run run = trial.run(problem);
+  const auto oracle = trial.oracle(problem);
+  double squares = 0, errors = 0;
+  for (std::size_t i = 0; i < run.outputs[0].size(); ++i) {
+    squares += std::pow(static_cast<double>(run.outputs[0][i]), 2);
+    errors += std::pow(oracle[0][i].error, 2);
+  }
+  const double got[] = {std::sqrt(squares)}, want[] = {static_cast<double>(static_cast<float>(problem.params[0]))};
+  const double bound[] = {std::sqrt(errors) * (1 + 0x1p-40) + 0x1p-40 * want[0]};
+  return compare_within("g, its norm", Shape{1}, got, want, bound);
+}
+
+audit::Subject clip_grad_norm::audited() {
+  return {.sums = {{.says = "the squares of norm over n", .terms = audit::Terms::squares, .dims = {32}, .count = 32, .left = {0}, .result = {1}}},
+          .no_rows = "the norm is of all elements"};
+}
+
+}  // namespace assay::falsify

@@ -1,0 +1,252 @@
+#include "falsify/properties/shared/products.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "contract/certificates.hpp"
+#include "falsify/engine/draw.hpp"
+#include "falsify/properties/shared/matrices.hpp"
+
+namespace assay::falsify {
+namespace {
+
+/// The factors of a problem as A [m, k] and B [k, n], for any storage of the operation.
+struct Factors {
+  Matrix a, b;
+};
+
+Matrix factor(const Problem& problem, int tensor, bool stored_transposed) {
+  const Shape shape = problem.shape(tensor);
+  Matrix stored(shape[0], shape.rank() == 1 ? 1 : shape[1]);  // a vector is a column
+  stored.values = problem.values[static_cast<std::size_t>(tensor)];
+  return stored_transposed ? transposed(stored) : stored;
+}
+
+Factors factors_of(const Problem& problem, ProductForm form) {
+  return {factor(problem, 0, form.a_transposed), factor(problem, 1, form.b_transposed)};
+}
+
+Problem product_of(const OpDescriptor& op, const Matrix& a, const Matrix& b, ProductForm form) {
+  Problem problem{&op, {a.rows, a.columns}, {}, std::vector<std::vector<float>>(3)};
+  if (op.dims.size() == 3) problem.dims.push_back(b.columns);
+  problem.values[0] = form.a_transposed ? transposed(a).values : a.values;
+  problem.values[1] = form.b_transposed ? transposed(b).values : b.values;
+  return problem;
+}
+
+Shape product_shape(const Problem& problem) { return problem.shape(2); }
+std::string_view product_name(const Trial& trial) { return trial.op().tensors[2].name; }
+
+}  // namespace
+
+std::vector<double> result_bounds(const Trial& trial, const Problem& problem) { return bounds_of(trial.oracle(problem)[0]); }
+
+Outcome product_identity(Trial& trial, ProductForm form) {
+  Problem problem = trial.problem();
+  if (!trial.holds_floats()) problem = trial.problem(Strategy::exact_integers);
+  const Matrix whole = factors_of(problem, form).a, a = columns_of(whole, 0, std::min(whole.columns, kMostOfIdentity));
+  const Problem identity = product_of(trial.op(), a, identity_matrix(a.columns), form);
+  const Run run = trial.run(identity);
+  std::vector<Bounded> want(a.values.size());
+  for (std::size_t i = 0; i < want.size(); ++i) want[i] = Bounded::input(a.values[i]);
+  return compare(Tier::exact, product_name(trial), product_shape(identity), run.outputs[0], want);
+}
+
+Outcome product_identity_of_vector(Trial& trial) {
+  Problem problem = trial.problem();
+  if (!trial.holds_floats()) problem = trial.problem(Strategy::exact_integers);
+  const Matrix whole = factors_of(problem, {}).b, x = rows_of(whole, 0, std::min(whole.rows, kMostOfIdentity));
+  const Problem identity = product_of(trial.op(), identity_matrix(x.rows), x, {});
+  const Run run = trial.run(identity);
+  std::vector<Bounded> want(x.values.size());
+  for (std::size_t i = 0; i < want.size(); ++i) want[i] = Bounded::input(x.values[i]);
+  return compare(Tier::exact, product_name(trial), product_shape(identity), run.outputs[0], want);
+}
+
+Outcome product_scaling(Trial& trial, ProductForm form) {
+  const Problem problem = trial.problem();
+  Factors f = factors_of(problem, form);
+  Random random = trial.random("scaling");
+  const int s = static_cast<int>(random.between(-4, 4)), t = static_cast<int>(random.between(-4, 4));
+  for (float& x : f.a.values) x = std::ldexp(x, s);
+  for (float& x : f.b.values) x = std::ldexp(x, t);
+  return trial.scales(problem, product_of(trial.op(), f.a, f.b, form), {s + t});
+}
+
+// Bits only on exact inputs: correct kernels evaluate edge rows in another order than inner rows (OpenBLAS does).
+Outcome product_row_permutation(Trial& trial, ProductForm form) {
+  const Problem problem = trial.problem();
+  const Factors f = factors_of(problem, form);
+  std::vector<Index> to(static_cast<std::size_t>(f.a.rows));
+  std::iota(to.begin(), to.end(), Index{0});
+  Random random = trial.random("permutation");
+  for (std::size_t i = to.size(); i > 1; --i) std::swap(to[i - 1], to[random.below(i)]);
+  Matrix moved(f.a.rows, f.a.columns);
+  for (Index i = 0; i < f.a.rows; ++i)
+    for (Index p = 0; p < f.a.columns; ++p) moved(to[static_cast<std::size_t>(i)], p) = f.a(i, p);
+  const Run plain = trial.run(problem);
+  const Problem permuted = product_of(trial.op(), moved, f.b, form);
+  const Run run = trial.run(permuted);
+  Matrix want(f.a.rows, f.b.columns);
+  for (Index i = 0; i < want.rows; ++i)
+    for (Index j = 0; j < want.columns; ++j)
+      want(to[static_cast<std::size_t>(i)], j) = plain.outputs[0][static_cast<std::size_t>(i * want.columns + j)];
+  std::vector<double> bound = result_bounds(trial, permuted);
+  if (drawn_exact(trial)) std::ranges::fill(bound, 0.0);
+  else for (double& b : bound) b *= 2;
+  return compare_within(product_name(trial), product_shape(permuted), widened(run.outputs[0]), widened(want.values), bound);
+}
+
+Outcome product_linearity(Trial& trial, ProductForm form) {
+  Factors f = factors_of(trial.problem(), form);
+  Random random = trial.random("linearity");
+  Matrix other(f.b.rows, f.b.columns), both = other;
+  // Multiples of 2^-10 below 2^12: any two of them add exactly.
+  const auto on_grid = [](double x) { return static_cast<float>(std::ldexp(std::round(std::ldexp(std::fmod(x, 4096.0), 10)), -10)); };
+  for (std::size_t i = 0; i < other.values.size(); ++i) {
+    f.b.values[i] = on_grid(f.b.values[i]);
+    other.values[i] = on_grid(random.gaussian());
+    both.values[i] = f.b.values[i] + other.values[i];
+  }
+  const Problem first = product_of(trial.op(), f.a, f.b, form), second = product_of(trial.op(), f.a, other, form),
+                sum = product_of(trial.op(), f.a, both, form);
+  std::vector<double> parts = widened(trial.run(first).outputs[0]);
+  add(parts, widened(trial.run(second).outputs[0]));
+  const std::vector<double> whole = widened(trial.run(sum).outputs[0]);
+  std::vector<double> bound = result_bounds(trial, first);
+  add(bound, result_bounds(trial, second));
+  add(bound, result_bounds(trial, sum));
+  return compare_within(product_name(trial), product_shape(sum), whole, parts, bound);
+}
+
+Outcome product_transposition(Trial& trial, ProductForm form) {
+  const Problem problem = trial.problem();
+  const Factors f = factors_of(problem, form);
+  const Run plain = trial.run(problem);
+  const Problem mirrored = product_of(trial.op(), transposed(f.b), transposed(f.a), form);
+  const Run run = trial.run(mirrored);
+  Matrix c(f.a.rows, f.b.columns);
+  c.values = plain.outputs[0];
+  std::vector<double> bound = result_bounds(trial, mirrored);
+  for (double& b : bound) b *= 2;
+  return compare_within(product_name(trial), product_shape(mirrored), widened(run.outputs[0]), widened(transposed(c).values), bound);
+}
+
+Outcome product_block_additivity(Trial& trial, ProductForm form) {
+  const Problem problem = trial.problem();
+  const Factors f = factors_of(problem, form);
+  const Index k = f.a.columns;
+  if (k == 0) return trial.against_oracle(Tier::worst_case, problem, trial.run(problem));
+  Random random = trial.random("split");
+  const Index cut = random.between(0, k);
+  const auto part = [&](Index from, Index to) {
+    Matrix a(f.a.rows, to - from), b(to - from, f.b.columns);
+    for (Index p = from; p < to; ++p) {
+      for (Index i = 0; i < a.rows; ++i) a(i, p - from) = f.a(i, p);
+      for (Index j = 0; j < b.columns; ++j) b(p - from, j) = f.b(p, j);
+    }
+    return product_of(trial.op(), a, b, form);
+  };
+  const Problem head = part(0, cut), tail = part(cut, k);
+  std::vector<double> parts = widened(trial.run(head).outputs[0]);
+  add(parts, widened(trial.run(tail).outputs[0]));
+  const Run whole = trial.run(problem);
+  std::vector<double> bound = result_bounds(trial, problem);
+  add(bound, result_bounds(trial, head));
+  add(bound, result_bounds(trial, tail));
+  return compare_within(product_name(trial), product_shape(problem), widened(whole.outputs[0]), parts, bound);
+}
+
+namespace {
+
+/// C = A · B, or a block of it with its rows of A and columns of B.
+struct Block {
+  View<const float> a, b, c;
+  Index row = 0, column = 0;  ///< first row and column of the block in the whole
+
+  contract::Certified check() const { return contract::freivalds_exact(a, b, c); }
+  Block rows(Index from, Index count) const {
+    return {{a.data() + from * a.stride(0), {count, a.dim(1)}, a.strides()}, b,
+            {c.data() + from * c.stride(0), {count, c.dim(1)}, c.strides()}, row + from, column};
+  }
+  Block columns(Index from, Index count) const {
+    return {a, {b.data() + from * b.stride(1), {b.dim(0), count}, b.strides()},
+            {c.data() + from * c.stride(1), {c.dim(0), count}, c.strides()}, row, column + from};
+  }
+};
+
+/// Returns the problem's values as a matrix of its own shape (a vector is a column), or its transpose.
+View<const float> matrix(const Shape& shape, const std::vector<float>& values, bool stored_transposed) {
+  const View<const float> stored(values.data(), {shape[0], shape.rank() == 1 ? 1 : shape[1]});
+  return stored_transposed ? stored.transposed() : stored;
+}
+
+/// True if the integers are so small that every sum of their products is a float, the premise of Freivalds' check
+/// modulo a prime.
+bool sums_are_exact(const Block& whole) {
+  const auto largest = [](const View<const float>& v) {
+    float most = 0;
+    for (Index i = 0; i < v.dim(0); ++i)
+      for (Index j = 0; j < v.dim(1); ++j) most = v(i, j) == std::trunc(v(i, j)) ? std::max(most, std::fabs(v(i, j))) : INFINITY;
+    return static_cast<double>(most);
+  };
+  return largest(whole.a) * largest(whole.b) * static_cast<double>(whole.a.dim(1)) < 0x1p24;
+}
+
+/// Finds the first wrong element of a block that fails its check.
+Finding wrong_element(Block block, std::string_view tensor, int rank, const std::string& says) {
+  while (block.c.dim(0) > 1) {
+    const Index half = block.c.dim(0) / 2;
+    const Block upper = block.rows(0, half);
+    block = upper.check().holds ? block.rows(half, block.c.dim(0) - half) : upper;
+  }
+  while (block.c.dim(1) > 1) {
+    const Index half = block.c.dim(1) / 2;
+    const Block left = block.columns(0, half);
+    block = left.check().holds ? block.columns(half, block.c.dim(1) - half) : left;
+  }
+  double want = 0;  // exact: integers below 2^53
+  for (Index p = 0; p < block.a.dim(1); ++p) want += static_cast<double>(block.a(0, p)) * block.b(p, 0);
+  const double got = block.c(0, 0);
+  return {Finding::Kind::value, "got " + std::to_string(got) + ", want " + std::to_string(want) + " (" + says + ")", std::string(tensor),
+          rank == 1 ? Shape{block.row} : Shape{block.row, block.column}, got, want, 0};
+}
+
+/// Extents beyond what an oracle affords; integers keep products exact.
+const CheckDraws kLarge("large", {.strategies = {Strategy::exact_integers}, .volume = 1 << 21, .large = true, .every = 10, .oracle_use = OracleUse::none});
+
+}  // namespace
+
+Outcome product_large(Trial& trial, ProductForm form) {
+  const Problem problem = trial.problem();
+  const Run run = trial.run(problem);
+  const Block whole{matrix(problem.shape(0), problem.values[0], form.a_transposed),
+                    matrix(problem.shape(1), problem.values[1], form.b_transposed),
+                    matrix(product_shape(problem), run.outputs[0], false)};
+  // Drawn values are exact by their strategy; the values of a replay file need not be.
+  if (!drawn_exact(trial) && (trial.kernel().arithmetic.accumulator != Format::f32 || !sums_are_exact(whole)))
+    return Outcome::not_applicable("the inputs are not integers whose sums of products are exact");
+  return exact_product(product_name(trial), product_shape(problem).rank(), whole.a, whole.b, whole.c);
+}
+
+Outcome exact_product(std::string_view tensor, int rank, View<const float> a, View<const float> b, View<const float> c) {
+  const Block whole{a, b, c};
+  const contract::Certified certified = whole.check();
+  if (!certified.holds) return Outcome::falsify(wrong_element(whole, tensor, rank, certified.values));
+  Outcome outcome;
+  for (Index i = 0; i < c.dim(0); ++i)
+    for (Index j = 0; j < c.dim(1); ++j) ++outcome.elements, outcome.nonzero += c(i, j) != 0;
+  return outcome;
+}
+
+Outcome product_equals_matmul(Trial& trial, ProductForm form) {
+  const Problem problem = trial.problem();
+  const Factors f = factors_of(problem, form);
+  const Run run = trial.run(problem);
+  const std::vector<std::vector<Bounded>> want =
+      trial.oracle(product_of(operation("matmul"), f.a, f.b, ProductForm{}));
+  return compare(Tier::worst_case, product_name(trial), product_shape(problem), run.outputs[0], want[0]);
+}
+
+}  // namespace assay::falsify

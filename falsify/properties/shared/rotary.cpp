@@ -1,0 +1,75 @@
+#include "falsify/properties/shared/rotary.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/half.hpp"
+
+namespace assay::falsify {
+
+Problem rotary_problem(const Trial& trial) {
+  Problem problem = trial.problem();
+  if (problem.dims[0] == 0) problem = trial.problem({1, problem.dims[1], problem.dims[2]});
+  if (problem.storage == DType::f16)
+    for (float& x : problem.values[0])
+      if (!(std::fabs(x) <= 8192)) x = std::copysign(1.0F, x);
+  return problem;
+}
+
+Problem rotary_row_at(const Trial& trial, double position) {
+  Problem problem = rotary_problem(trial);
+  const auto width = static_cast<std::size_t>(problem.dims[1] * problem.dims[2]);
+  problem.dims[0] = 1;
+  problem.values[0].resize(width);
+  problem.params[kFloat32Angle] = 0;
+  problem.params[kPosition] = position;
+  return problem;
+}
+
+Outcome rotary_identity(Trial& trial) {
+  Problem problem = rotary_row_at(trial, 0);
+  problem.params[kFloat32Angle] = trial.the_case().params[kFloat32Angle];
+  const Run run = trial.run(problem);
+  std::vector<Bounded> want;
+  for (float x : problem.values[0]) want.push_back(Bounded(x, 0, 0, false));
+  return compare(Tier::exact, trial.op().tensors[1].name, problem.shape(1), run.outputs[0], want, problem.dtype(1));
+}
+
+Outcome rotary_scaling(Trial& trial) {
+  const int a = static_cast<int>(trial.random("scaling").between(1, 3));
+  Problem problem = rotary_problem(trial);
+  if (problem.storage != DType::f32) {
+    // Between 256 and 768: only a pair that almost cancels gives a result below the range where storage keeps 11 bits.
+    for (float& x : problem.values[0]) x = stored(problem.storage, std::copysign(256 * (1 + std::fmin(std::fabs(x), 2.0F)), x));
+  }
+  if (!scales_exactly(problem, 0, a)) problem = trial.problem(Strategy::gaussian);
+  Problem scaled = problem;
+  for (float& x : scaled.values[0]) x = std::ldexp(x, a);
+  return trial.scales(problem, scaled, {a});
+}
+
+Outcome rotary_composition(Trial& trial) {
+  Random random = trial.random("positions");
+  const auto a = static_cast<double>(random.below(65536)), b = static_cast<double>(random.below(65536));
+  const Problem first = rotary_row_at(trial, a), whole = rotary_row_at(trial, a + b);
+  const Run once = trial.run(first), at_once = trial.run(whole);
+  Problem second = first;
+  second.values[0] = once.outputs[0];
+  second.params[kPosition] = b;
+  const Run twice = trial.run(second);
+  const std::vector<double> of_first = bounds_of(trial.oracle(first)[0]), of_second = bounds_of(trial.oracle(second)[0]),
+                            of_whole = bounds_of(trial.oracle(whole)[0]);
+  const Index half = first.dims[2] / 2;
+  std::vector<double> got, want, bound;
+  for (std::size_t e = 0; e < twice.outputs[0].size(); ++e) {
+    // A rotation carries the error of either element of a pair into both.
+    const auto d = static_cast<std::size_t>(2 * half), h = static_cast<std::size_t>(half), in_head = e % d;
+    const std::size_t other = first.params[kInterleaved] != 0 ? e ^ 1U : in_head < h ? e + h : e - h;
+    got.push_back(twice.outputs[0][e]);
+    want.push_back(at_once.outputs[0][e]);
+    bound.push_back((of_first[e] + of_first[other] + of_second[e] + of_whole[e]) * (1 + 0x1p-20));
+  }
+  return compare_within(trial.op().tensors[1].name, first.shape(1), got, want, bound);
+}
+
+}  // namespace assay::falsify

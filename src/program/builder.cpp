@@ -1,0 +1,205 @@
+#include "program/builder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "contract/composition.hpp"
+#include "core/errors.hpp"
+
+namespace assay::program {
+namespace {
+
+/// Parameters begin at multiples of so many elements: 256 bytes, which vector loads of every back end ask for at most.
+constexpr Index kAlignment = 64;
+
+bool dense(const ValueInfo& v) { return View<const float>(nullptr, v.shape, v.strides).contiguous(); }
+
+}  // namespace
+
+std::string describe(const Step& step) { return fmt::format("{} ({})", step.label, step.op->name); }
+
+Builder::Builder(Program program) : program_(std::move(program)) {
+  writes_.resize(program_.storages.size());
+  for (const Step& step : program_.steps) {
+    ++labels_[step.label];
+    for (std::size_t t = 0; t < step.tensors.size(); ++t)
+      if (step.op->tensors[t].role != Role::in) write(program_[step.tensors[t]]);
+  }
+  for (const Parameter& p : program_.parameters) flat_[p.trainable] = program_[p.value].storage;
+}
+
+Builder::Scope::Scope(Builder& builder, std::string_view name) : builder_(builder), length_(builder.prefix_.size()) {
+  builder_.prefix_.append(name).push_back('.');
+}
+
+Value Builder::add(ValueInfo info) {
+  const Value v{static_cast<std::int32_t>(program_.values.size())};
+  if (!info.base) info.base = v;
+  program_.values.push_back(std::move(info));
+  return v;
+}
+
+std::int32_t Builder::add(Storage storage) {
+  program_.storages.push_back(std::move(storage));
+  writes_.emplace_back();
+  return static_cast<std::int32_t>(program_.storages.size()) - 1;
+}
+
+Value Builder::whole(Storage storage, const Shape& shape) {
+  std::string name = storage.name;
+  storage.elements = shape.size();
+  return add({std::move(name), add(std::move(storage)), 0, shape, row_major_strides(shape), 0, {}});
+}
+
+Value Builder::input(std::string name, const Shape& shape, DType dtype) { return whole({prefix_ + name, Kind::input, dtype, 0}, shape); }
+
+Value Builder::state(std::string name, const Shape& shape, DType dtype) { return whole({prefix_ + name, Kind::state, dtype, 0}, shape); }
+
+Value Builder::gradient(std::string name, const Shape& shape) { return whole({prefix_ + name, Kind::gradient, DType::f32, 0}, shape); }
+
+Value Builder::zeros(const Shape& shape) {
+  for (std::size_t i = 0; i < program_.values.size(); ++i) {
+    const Value v{static_cast<std::int32_t>(i)};
+    if (program_.storage_of(v).kind == Kind::constant && program_[v].shape == shape) return v;
+  }
+  return whole({fmt::format("zeros {}", to_string(shape)), Kind::constant, DType::f32, 0}, shape);
+}
+
+Value Builder::parameter(std::string name, const Shape& shape, bool trainable) {
+  name.insert(0, prefix_);
+  if (std::ranges::any_of(program_.parameters, [&](const Parameter& p) { return p.name == name; }))
+    throw InputError(name, "there is a parameter of this name already", "give every parameter a name of its own");
+  std::int32_t& flat = flat_[trainable];
+  if (flat < 0) flat = add({trainable ? "parameters" : "frozen parameters", Kind::parameter, DType::f32, 0});
+  Storage& storage = program_.storages[static_cast<std::size_t>(flat)];
+  const Index offset = (storage.elements + kAlignment - 1) / kAlignment * kAlignment;
+  storage.elements = offset + shape.size();
+  const Value v = add({name, flat, offset, shape, row_major_strides(shape), 0, {}});
+  program_.parameters.push_back({std::move(name), v, trainable});
+  return v;
+}
+
+Value Builder::reshape(Value v, const Shape& shape) {
+  ValueInfo info = program_[v];
+  if (info.shape == shape) return v;
+  if (shape.size() != info.shape.size() || !dense(info))
+    throw InputError(info.name, fmt::format("{} of shape {} cannot be seen as {}", dense(info) ? "a value" : "a value with gaps", to_string(info.shape), to_string(shape)),
+                     "keep the number of elements, and copy what has gaps with tensor_layout first");
+  info.shape = shape;
+  info.strides = row_major_strides(shape);
+  info.base = v;
+  return add(std::move(info));
+}
+
+Value Builder::rows(Value v, Index begin, Index end) {
+  ValueInfo info = program_[v];
+  if (info.shape.rank() == 0 || begin < 0 || begin > end || end > info.shape[0])
+    throw InputError(info.name, fmt::format("rows {} to {} of shape {} do not exist", begin, end, to_string(info.shape)), "name rows that it has");
+  info.offset += begin * info.strides[0];
+  info.shape[0] = end - begin;
+  info.base = v;
+  return add(std::move(info));
+}
+
+Value Builder::latest(Value v) {
+  ValueInfo info = program_[v];
+  if (is_current(info)) return v;
+  info.version = static_cast<std::int32_t>(writes_[static_cast<std::size_t>(info.storage)].size());
+  info.base = {};
+  return add(std::move(info));
+}
+
+std::int32_t Builder::write(const ValueInfo& v) {
+  std::vector<Write>& writes = writes_[static_cast<std::size_t>(v.storage)];
+  writes.push_back({v.offset, v.offset + View<const float>(nullptr, v.shape, v.strides).extent()});
+  return static_cast<std::int32_t>(writes.size());
+}
+
+bool Builder::is_current(const ValueInfo& v) const {
+  const std::vector<Write>& writes = writes_[static_cast<std::size_t>(v.storage)];
+  const Index end = v.offset + View<const float>(nullptr, v.shape, v.strides).extent();
+  for (std::size_t n = writes.size(); n > static_cast<std::size_t>(v.version); --n)
+    if (writes[n - 1].begin < end && v.offset < writes[n - 1].end) return false;
+  return true;
+}
+
+void Builder::expect_current(Value v, const std::string& reader) const {
+  if (!v || static_cast<std::size_t>(v.id) >= program_.values.size())
+    throw InputError(reader, "an operand is no value of this program", "pass values that this builder made");
+  const ValueInfo& info = program_[v];
+  if (!is_current(info))
+    throw InputError(reader, fmt::format("it reads {} as it was before a later step changed it in place", info.name),
+                     "read the value that the later step returned, or move this step before it");
+}
+
+std::vector<Value> Builder::call(std::string_view name, std::span<const Value> reads, std::span<const NamedNumber> params,
+                                 std::span<const NamedDim> dims) {
+  const OpDescriptor& op = operation(name);
+  Step step{&op, {}, {}, {}, prefix_ + std::string(name)};
+  if (const int n = labels_[step.label]++; n > 0) step.label += fmt::format(".{}", n);
+  const std::string where = describe(step);
+
+  std::vector<int> read, written;
+  for (int t = 0; t < static_cast<int>(op.tensors.size()); ++t) {
+    const Role role = op.tensors[static_cast<std::size_t>(t)].role;
+    if (role != Role::out) read.push_back(t);
+    if (role != Role::in) written.push_back(t);
+  }
+  if (read.size() != reads.size())
+    throw InputError(where, fmt::format("it reads {} tensors and was given {}", read.size(), reads.size()), fmt::format("see assay explain {}", name));
+
+  contract::DimBinding binding(op, where);
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    expect_current(reads[i], where);
+    const TensorInfo& info = op.tensors[static_cast<std::size_t>(read[i])];
+    const Storage& storage = program_.storage_of(reads[i]);
+    if (storage.dtype != info.dtype && !(info.storage && is_floating(storage.dtype)))
+      throw InputError(where, fmt::format("{} is {}, and the contract wants {} in {}", program_[reads[i]].name, assay::name(storage.dtype), info.name, assay::name(info.dtype)),
+                       "pass a value of that type");
+    binding.shape(read[i], program_[reads[i]].shape);
+  }
+  for (const NamedDim& d : dims) binding.dim(d.name, d.extent);
+  step.dims = binding.dims();
+
+  for (const ParamInfo& info : op.params) {
+    const auto given = std::ranges::find(params, info.name, &NamedNumber::name);
+    if (given == params.end()) throw InputError(where, fmt::format("the parameter {} is not given", info.name), fmt::format("see assay explain {}", name));
+    step.params.push_back(given->value);
+  }
+  for (const NamedNumber& p : params)
+    if (std::ranges::find(op.params, p.name, &ParamInfo::name) == op.params.end())
+      throw InputError(where, fmt::format("there is no parameter {}", p.name), fmt::format("see assay explain {}", name));
+
+  step.tensors.resize(op.tensors.size());
+  for (std::size_t i = 0; i < read.size(); ++i) step.tensors[static_cast<std::size_t>(read[i])] = reads[i];
+  std::vector<Value> results;
+  for (const int t : written) {
+    const TensorInfo& info = op.tensors[static_cast<std::size_t>(t)];
+    Value& tensor = step.tensors[static_cast<std::size_t>(t)];
+    const std::string result_name = fmt::format("{}.{}", step.label, info.name);
+    if (info.role == Role::out) {
+      tensor = whole({result_name, Kind::temporary, info.dtype, 0}, info.shape(step.dims));
+      program_.values.back().version = write(program_.values.back());
+    } else {
+      ValueInfo after = program_[tensor];
+      const Kind kind = program_.storage_of(tensor).kind;
+      if (kind == Kind::input || kind == Kind::constant)
+        throw InputError(where, fmt::format("it would overwrite {}, which is {}", after.name, kind == Kind::input ? "an input" : "constant"),
+                         "copy it with tensor_layout first");
+      after.version = write(after);
+      after.base = {};
+      tensor = add(std::move(after));
+    }
+    results.push_back(tensor);
+  }
+  program_.steps.push_back(std::move(step));
+  return results;
+}
+
+void Builder::output(Value v) {
+  expect_current(v, "output");
+  program_.outputs.push_back(v);
+}
+
+}  // namespace assay::program

@@ -1,0 +1,93 @@
+// Builds programs. Every operation that has a contract is a function of the values it reads (program/operations.hpp, generated).
+#pragma once
+
+#include <map>
+#include <span>
+#include <string_view>
+
+#include "program/program.hpp"
+
+namespace assay::program {
+
+/// Something of a name: a parameter of an operation, or a dim that no operand's shape gives.
+struct NamedNumber {
+  std::string_view name;
+  double value;
+};
+struct NamedDim {
+  std::string_view name;
+  Index extent;
+};
+
+/// Appends steps to a program. Every function throws InputError, with the step's label, where its arguments do not fit: a shape that
+/// the contract does not name, extents that contradict each other, a read of a version that a later step has overwritten.
+class Builder {
+ public:
+  Builder() = default;
+  /// Goes on with a program.
+  explicit Builder(Program program);
+
+  /// Elements that the host sets before each run.
+  Value input(std::string name, const Shape& shape, DType dtype = DType::f32);
+  /// A parameter. Those that train are ranges of one storage, the frozen ones of another. Names are unique.
+  Value parameter(std::string name, const Shape& shape, bool trainable = true);
+  /// Elements that outlive runs, set by the host or by steps in place.
+  Value state(std::string name, const Shape& shape, DType dtype = DType::f32);
+  /// Zeros, which no step may overwrite.
+  Value zeros(const Shape& shape);
+  /// A storage that adds up over runs, as gradients of leaves do.
+  Value gradient(std::string name, const Shape& shape);
+
+  /// The same elements of a dense value in another shape.
+  Value reshape(Value v, const Shape& shape);
+  /// Rows [begin, end) of the outermost axis.
+  Value rows(Value v, Index begin, Index end);
+  /// The same elements as the steps so far leave them.
+  Value latest(Value v);
+
+  /// Appends a call. `reads` holds the tensors that the operation reads, those that it changes in place among them, in the contract's
+  /// order; `dims` those dims that no shape of them gives. Params that are not named take the contract's typical value only where
+  /// the contract has one. Returns the tensors that the operation writes, in the contract's order.
+  std::vector<Value> call(std::string_view op, std::span<const Value> reads, std::span<const NamedNumber> params = {},
+                          std::span<const NamedDim> dims = {});
+
+  /// Keeps a value until the end of a run.
+  void output(Value v);
+
+  /// While it lives, labels of steps and names of parameters begin with "NAME.".
+  class Scope {
+   public:
+    Scope(Builder& builder, std::string_view name);
+    ~Scope() { builder_.prefix_.resize(length_); }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    Builder& builder_;
+    std::size_t length_;
+  };
+
+  const Program& program() const { return program_; }
+  const Shape& shape(Value v) const { return program_[v].shape; }
+  Program take() { return std::move(program_); }
+
+ private:
+  friend class Scope;
+  Value add(ValueInfo info);
+  std::int32_t add(Storage storage);
+  Value whole(Storage storage, const Shape& shape);
+  bool is_current(const ValueInfo& v) const;
+  void expect_current(Value v, const std::string& reader) const;
+  std::int32_t write(const ValueInfo& v);
+
+  Program program_;
+  std::string prefix_;
+  struct Write {
+    Index begin, end;  ///< elements of the storage
+  };
+  std::vector<std::vector<Write>> writes_;  ///< of each storage; the n-th one made version n
+  std::map<std::string, int> labels_;      ///< how often each label was given
+  std::int32_t flat_[2] = {-1, -1};        ///< storages of frozen and of trainable parameters
+};
+
+}  // namespace assay::program

@@ -1,0 +1,257 @@
+#include "program/differentiate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "contract/composition.hpp"
+#include "core/errors.hpp"
+#include "program/builder.hpp"
+
+namespace assay::program {
+namespace {
+
+/// A gradient that is known so far.
+struct Partial {
+  Value value;
+  bool owned = false;  ///< no other value looks at its memory, so that more may be added in place
+};
+
+Shape as_matrix(const Shape& shape) {
+  const Index columns = shape.rank() == 0 ? 1 : shape[shape.rank() - 1];
+  return {columns == 0 ? 0 : shape.size() / columns, columns};
+}
+
+class Backward {
+ public:
+  Backward(const Program& forward, std::span<const Value> outputs, std::vector<Value> wanted)
+      : forward_(forward), builder_(forward), wanted_(std::move(wanted)), last_reader_(wanted_.size(), -1) {
+    find_paths();
+    make_leaf_gradients();
+    for (const Value output : outputs) {
+      const ValueInfo& info = forward_[output];
+      upstream_.push_back(builder_.input("d " + info.name, info.shape));
+      contribute(output, {upstream_.back(), false});
+    }
+  }
+
+  Differentiated run() {
+    for (std::size_t s = forward_.steps.size(); s-- > 0;) step(forward_.steps[s]);
+    for (std::size_t w = 0; w < wanted_.size(); ++w)
+      if (!reached_[w]) refuse(w);
+    std::vector<Value> gradients;
+    for (const Value w : wanted_) gradients.push_back(builder_.latest(leaf_gradient_.at(w.id)));
+    Differentiated result{builder_.take(), std::move(upstream_), std::move(gradients)};
+    return result;
+  }
+
+ private:
+  bool on_path(Value v) const { return on_path_[static_cast<std::size_t>(forward_.base_of(v).id)]; }
+
+  /// Marks values that depend on a wanted leaf, and notes the last step that each leaf reaches.
+  void find_paths() {
+    on_path_.resize(forward_.values.size());
+    leaves_.resize(forward_.values.size());
+    for (std::size_t w = 0; w < wanted_.size(); ++w) {
+      on_path_[static_cast<std::size_t>(wanted_[w].id)] = true;
+      leaves_[static_cast<std::size_t>(wanted_[w].id)].push_back(w);
+    }
+    for (std::size_t s = 0; s < forward_.steps.size(); ++s) {
+      const Step& step = forward_.steps[s];
+      std::vector<std::size_t> reaching;
+      for (std::size_t t = 0; t < step.tensors.size(); ++t) {
+        const TensorInfo& info = step.op->tensors[t];
+        if (info.role == Role::out || !is_floating(info.dtype)) continue;
+        for (const std::size_t w : leaves_[static_cast<std::size_t>(forward_.base_of(step.tensors[t]).id)])
+          if (std::ranges::find(reaching, w) == reaching.end()) reaching.push_back(w);
+      }
+      for (const std::size_t w : reaching) last_reader_[w] = static_cast<int>(s);
+      if (reaching.empty()) continue;
+      for (std::size_t t = 0; t < step.tensors.size(); ++t) {
+        if (step.op->tensors[t].role == Role::in || step.op->tensors[t].saved) continue;
+        const auto base = static_cast<std::size_t>(forward_.base_of(step.tensors[t]).id);
+        on_path_[base] = true;
+        for (const std::size_t w : reaching)
+          if (std::ranges::find(leaves_[base], w) == leaves_[base].end()) leaves_[base].push_back(w);
+      }
+    }
+  }
+
+  /// One storage for all trainable parameters, laid out like theirs; one for each wanted input.
+  void make_leaf_gradients() {
+    reached_.resize(wanted_.size());
+    ends_.resize(wanted_.size());
+    for (const Value leaf : wanted_) {
+      const ValueInfo& info = forward_[leaf];
+      const Storage& storage = forward_.storage_of(leaf);
+      if (storage.kind == Kind::parameter) {
+        Value& all = flat_gradients_[info.storage];
+        if (!all) all = builder_.gradient("gradients of " + storage.name, {storage.elements});
+        leaf_gradient_[leaf.id] = builder_.reshape(builder_.rows(all, info.offset, info.offset + info.shape.size()), info.shape);
+      } else {
+        leaf_gradient_[leaf.id] = builder_.gradient("gradient of " + info.name, info.shape);
+      }
+    }
+  }
+
+  /// Adds in place. `into` names the storage's newest version afterwards.
+  void accumulate(Value& into, Value more) {
+    const Shape shape = builder_.shape(into), matrix = as_matrix(shape);
+    const NamedNumber alpha[] = {{"alpha", 1}};
+    const Value reads[] = {builder_.reshape(into, matrix), builder_.reshape(more, matrix)};
+    into = builder_.reshape(builder_.call("accumulate", reads, alpha)[0], shape);
+  }
+
+  Value copy(Value v) {
+    const Shape shape = builder_.shape(v);
+    const Value reads[] = {builder_.reshape(v, as_matrix(shape))};
+    return builder_.reshape(builder_.call("tensor_layout", reads)[0], shape);
+  }
+
+  Value sum(Value x, Value y) {
+    const Shape shape = builder_.shape(x), matrix = as_matrix(shape);
+    const NamedNumber alpha[] = {{"alpha", 1}};
+    const Value reads[] = {builder_.reshape(x, matrix), builder_.reshape(y, matrix)};
+    return builder_.reshape(builder_.call("residual_add", reads, alpha)[0], shape);
+  }
+
+  /// Part of the gradient of a value arrives.
+  void contribute(Value v, Partial part) {
+    const Value base = forward_.base_of(v);
+    if (const auto leaf = std::ranges::find(wanted_, base); leaf != wanted_.end()) {
+      reached_[static_cast<std::size_t>(leaf - wanted_.begin())] = true;
+      Value& gradient = leaf_gradient_.at(base.id);
+      if (is_part(v, base)) {
+        Value place = same_place(gradient, v, base);
+        accumulate(place, part.value);
+        gradient = builder_.latest(gradient);
+      } else {
+        accumulate(gradient, builder_.reshape(part.value, builder_.shape(gradient)));
+      }
+      return;
+    }
+    Partial& sum_so_far = partials_[base.id];
+    const Shape& shape = forward_[base].shape;
+    if (is_part(v, base)) {
+      if (!sum_so_far.value) sum_so_far = {copy(builder_.zeros(shape)), true};
+      else if (!sum_so_far.owned) sum_so_far = {copy(sum_so_far.value), true};
+      Value place = same_place(sum_so_far.value, v, base);
+      accumulate(place, part.value);
+      sum_so_far.value = builder_.latest(sum_so_far.value);
+      return;
+    }
+    part.value = builder_.reshape(part.value, shape);
+    if (!sum_so_far.value) sum_so_far = part;
+    else if (sum_so_far.owned) accumulate(sum_so_far.value, part.value);
+    else if (part.owned) accumulate(part.value, sum_so_far.value), sum_so_far = part;
+    else sum_so_far = {sum(sum_so_far.value, part.value), true};
+  }
+
+  bool is_part(Value v, Value base) const { return forward_[v].shape.size() != forward_[base].shape.size(); }
+
+  /// The rows of `gradient`, which is dense like `base`, that `v` is of `base`.
+  Value same_place(Value gradient, Value v, Value base) {
+    const Index offset = forward_[v].offset - forward_[base].offset, size = forward_[v].shape.size();
+    const Value flat = builder_.reshape(gradient, {builder_.shape(gradient).size()});
+    return builder_.reshape(builder_.rows(flat, offset, offset + size), forward_[v].shape);
+  }
+
+  void step(const Step& s) {
+    std::vector<Value> upstream(s.tensors.size());
+    bool any = false;
+    for (std::size_t t = 0; t < s.tensors.size(); ++t) {
+      const TensorInfo& info = s.op->tensors[t];
+      if (info.role == Role::in) continue;
+      const auto known = partials_.find(forward_.base_of(s.tensors[t]).id);
+      if (known != partials_.end()) upstream[t] = builder_.reshape(known->second.value, forward_[s.tensors[t]].shape), any = true;
+    }
+    if (!any) return;
+    std::map<std::string_view, std::pair<const OpDescriptor*, std::vector<Value>>> composed;  // by the call's text
+    for (std::size_t t = 0; t < s.tensors.size(); ++t) {
+      const TensorInfo& info = s.op->tensors[t];
+      if (info.role == Role::out || !is_floating(info.dtype) || !on_path(s.tensors[t])) continue;
+      const auto gradient = std::ranges::find(s.op->gradients, static_cast<int>(t), &GradientInfo::input);
+      if (gradient == s.op->gradients.end() || gradient->by.empty()) {  // an error only for leaves that no other path reaches
+        for (const std::size_t w : leaves_[static_cast<std::size_t>(forward_.base_of(s.tensors[t]).id)]) ends_[w] = {&s, info.no_gradient};
+        continue;
+      }
+      const contract::Composition composition(gradient->by);
+      if (composition.op == "tensor_layout") {  // the gradient as it is: no copy is needed
+        contribute(s.tensors[t], {argument(s, upstream, composition.arguments.at(0)), false});
+        continue;
+      }
+      auto found = composed.find(gradient->by);
+      if (found == composed.end()) found = composed.emplace(gradient->by, compose(s, composition, t, upstream)).first;
+      const auto& [op, results] = found->second;
+      std::size_t position = 0;
+      for (std::size_t o = 0; o < contract::gradient_output(*op, info.name); ++o) position += op->tensors[o].role != Role::in;
+      contribute(s.tensors[t], {results.at(position), true});
+    }
+  }
+
+  /// The value that a composition calls by this name: a tensor of the step, or d<output>.
+  Value argument(const Step& s, const std::vector<Value>& upstream, std::string_view name) {
+    for (std::size_t t = 0; t < s.tensors.size(); ++t) {
+      const TensorInfo& info = s.op->tensors[t];
+      if (info.name == name) return s.tensors[t];
+      if (info.role != Role::in && fmt::format("d{}", info.name) == name) return upstream[t] ? upstream[t] : builder_.zeros(forward_[s.tensors[t]].shape);
+    }
+    throw InputError(std::string(s.op->file), fmt::format("a gradient's call names {}, which is no tensor and no d<output>", name), "use the contract's own names");
+  }
+
+  std::pair<const OpDescriptor*, std::vector<Value>> compose(const Step& s, const contract::Composition& composition, std::size_t input,
+                                                             const std::vector<Value>& upstream) {
+    const OpDescriptor& op = operation(composition.op);
+    std::vector<Value> reads;
+    for (const std::string_view name : composition.arguments) reads.push_back(argument(s, upstream, name));
+    std::vector<NamedNumber> params;
+    for (std::size_t p = 0; p < s.op->params.size(); ++p)
+      if (std::ranges::find(op.params, s.op->params[p].name, &ParamInfo::name) != op.params.end()) params.push_back({s.op->params[p].name, s.params[p]});
+    std::vector<NamedDim> dims;
+    for (const auto& [d, extent] : contract::free_dims(op, *s.op, s.dims, input)) dims.push_back({op.dims[d].name, extent});
+    const Builder::Scope scope(builder_, "backward." + s.label);
+    return {&op, builder_.call(composition.op, reads, params, dims)};
+  }
+
+  [[noreturn]] void refuse(std::size_t w) const {
+    const ValueInfo& leaf = forward_[wanted_[w]];
+    if (const auto& [step, reason] = ends_[w]; step != nullptr) {
+      const std::string_view why = !reason.empty() ? reason : !step->op->no_gradients.empty() ? step->op->no_gradients : "the contract names no call for it";
+      throw InputError(leaf.name, fmt::format("it has no gradient: its path ends at {}, which has none: {}", describe(*step), why),
+                       "use an operation that has gradients, or do not want this one");
+    }
+    if (last_reader_[w] < 0)
+      throw InputError(leaf.name, "it has no gradient: no step reads it", "want gradients of values that the outputs depend on");
+    throw InputError(leaf.name, fmt::format("it has no gradient: its path ends at {}, and no differentiated output depends on that step's results",
+                                            describe(forward_.steps[static_cast<std::size_t>(last_reader_[w])])),
+                     "differentiate an output that depends on it");
+  }
+
+  const Program& forward_;
+  Builder builder_;
+  std::vector<Value> wanted_, upstream_;
+  std::vector<bool> on_path_;                      ///< of each value that is no view: it depends on a wanted leaf
+  std::vector<int> last_reader_;                   ///< of each wanted leaf: the last step that it reaches
+  std::vector<std::vector<std::size_t>> leaves_;   ///< of each value that is no view: the wanted leaves that it depends on
+  std::vector<std::pair<const Step*, std::string_view>> ends_;  ///< of each wanted leaf: a step through which no gradient passes, and why
+  std::vector<bool> reached_;                      ///< of each wanted leaf: its gradient has arrived
+  std::map<std::int32_t, Value> flat_gradients_;   ///< by the parameters' storage
+  std::map<std::int32_t, Value> leaf_gradient_;    ///< by leaf
+  std::map<std::int32_t, Partial> partials_;       ///< by value
+};
+
+}  // namespace
+
+Differentiated differentiate(const Program& program, std::span<const Value> outputs, std::span<const Value> wanted) {
+  std::vector<Value> leaves(wanted.begin(), wanted.end());
+  if (leaves.empty())
+    for (const Parameter& p : program.parameters)
+      if (p.trainable) leaves.push_back(p.value);
+  for (const Value v : leaves)
+    if (const Kind kind = program.storage_of(v).kind; program.base_of(v) != v || (kind != Kind::input && kind != Kind::parameter))
+      throw InputError(program[v].name, "it is no leaf", "want gradients of inputs and parameters");
+  return Backward(program, outputs, std::move(leaves)).run();
+}
+
+}  // namespace assay::program

@@ -1,0 +1,21 @@
+// Where the storages of a program lie: known before anything is allocated.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "program/program.hpp"
+
+namespace assay::program {
+
+/// Temporaries whose lives do not meet share slots: whole buffers, since a binding of Vulkan is a whole allocation.
+struct Plan {
+  std::vector<std::int32_t> slot_of;     ///< of each storage
+  std::vector<std::size_t> slot_bytes;
+  std::size_t bytes = 0;                 ///< of all slots
+};
+
+/// With `reuse` false every storage has a slot of its own. O(storages x slots).
+Plan plan(const Program& program, bool reuse = true);
+
+}  // namespace assay::program

@@ -1,0 +1,83 @@
+// Programs: straight lists of steps, each one call of an operation that has a contract, over named values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "contract/descriptor.hpp"
+
+namespace assay::program {
+
+/// Names a view of a storage at a version. Values of one program mean nothing in another one.
+struct Value {
+  std::int32_t id = -1;
+
+  explicit operator bool() const { return id >= 0; }
+  friend bool operator==(Value, Value) = default;
+};
+
+enum class Kind {
+  input,      ///< set by the host before a run
+  parameter,  ///< a range of one flat storage of all parameters that train, or of all frozen ones
+  state,      ///< outlives runs: caches, moments
+  gradient,   ///< outlives runs, zero at first; backward steps add to it
+  constant,   ///< zeros
+  temporary,  ///< written by one step; its memory serves others after its last use
+};
+
+/// One stretch of memory.
+struct Storage {
+  std::string name;
+  Kind kind = Kind::temporary;
+  DType dtype = DType::f32;
+  Index elements = 0;
+};
+
+/// What a Value names.
+struct ValueInfo {
+  std::string name;          ///< "layers.3.q_proj.weight"; of a result, its step's label and the contract's name of the tensor
+  std::int32_t storage = 0;
+  Index offset = 0;          ///< elements from the beginning of the storage
+  Shape shape, strides;      ///< strides in elements
+  std::int32_t version = 0;  ///< how many steps have written to the storage
+  Value base{};              ///< the value that this is a view of; itself where it is none
+};
+
+/// One call. Dims, params and tensors are in the contract's order. A tensor that the operation writes is the value after the step; of
+/// one that it changes in place, the step reads the version before.
+struct Step {
+  const OpDescriptor* op = nullptr;
+  std::vector<Index> dims;
+  std::vector<double> params;
+  std::vector<Value> tensors;
+  std::string label;  ///< "layers.3.q_proj"
+};
+
+/// A parameter in the table of names.
+struct Parameter {
+  std::string name;
+  Value value;
+  bool trainable = true;
+};
+
+struct Program {
+  std::vector<Storage> storages;
+  std::vector<ValueInfo> values;
+  std::vector<Step> steps;
+  std::vector<Parameter> parameters;
+  std::vector<Value> outputs;  ///< kept until the end of a run
+
+  const ValueInfo& operator[](Value v) const { return values.at(static_cast<std::size_t>(v.id)); }
+  const Storage& storage_of(Value v) const { return storages.at(static_cast<std::size_t>((*this)[v].storage)); }
+  /// The value that a view, or a view of a view, looks at.
+  Value base_of(Value v) const {
+    while ((*this)[v].base != v) v = (*this)[v].base;
+    return v;
+  }
+};
+
+/// "layers.3.q_proj (linear)"
+std::string describe(const Step& step);
+
+}  // namespace assay::program

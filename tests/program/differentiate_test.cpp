@@ -1,0 +1,199 @@
+// Derivatives of programs: against finite differences and dual numbers of the equations, in double.
+#include "program/differentiate.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "core/errors.hpp"
+#include "falsify/engine/random.hpp"
+#include "falsify/program/execute.hpp"
+#include "feed_forward.hpp"
+
+namespace assay::program::differentiate_test {
+namespace {
+
+using falsify::Execution;
+
+std::vector<double> gaussians(std::size_t n, std::uint64_t seed, double deviation = 1) {
+  falsify::Random random(seed);
+  std::vector<double> values(n);
+  for (double& v : values) v = static_cast<float>(deviation * random.gaussian());
+  return values;
+}
+
+template <class T>
+void write(View<T> view, const std::vector<double>& values) {
+  for (std::size_t i = 0; i < values.size(); ++i) view.data()[i] = T(values[i]);
+}
+
+template <class T>
+std::vector<T> read(View<T> view) {
+  return {view.data(), view.data() + view.size()};
+}
+
+constexpr Index kRows = 3, kHidden = 5, kInner = 7;
+
+TEST(Derivatives, OfAFeedForwardBlockAreThoseOfItsEquations) {
+  Block block(kRows, kHidden, kInner);
+  const Value leaves[] = {block.x, block.weights.norm, block.weights.gate, block.weights.up, block.weights.down};
+  const Differentiated d = differentiate(block.builder.program(), std::vector{block.y}, leaves);
+  const Plan where = plan(d.program);
+  Execution<double> run(d.program, where, std::nan(""));
+  std::vector<std::vector<double>> at;
+  for (std::size_t i = 0; i < std::size(leaves); ++i) {
+    at.push_back(gaussians(static_cast<std::size_t>(d.program[leaves[i]].shape.size()), 10 + i, i == 0 ? 1 : 0.3));
+    write(run[leaves[i]], at.back());
+  }
+  const std::vector<double> upstream = gaussians(kRows * kHidden, 3);
+  write(run[d.upstream[0]], upstream);
+  run.run();
+
+  const std::vector<double> y = read(run[block.y]), wanted = feed_forward<double>(at[0], at[1], at[2], at[3], at[4], kRows, kHidden, kInner);
+  for (std::size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y[i], wanted[i], 1e-14 * (1 + std::fabs(wanted[i])));
+  // One element of one leaf at a time, by dual numbers through the equations.
+  for (std::size_t leaf = 0; leaf < std::size(leaves); ++leaf) {
+    const std::vector<double> gradient = read(run[d.gradients[leaf]]);
+    double largest = 0;
+    for (std::size_t e = 0; e < gradient.size(); ++e) {
+      std::vector<std::vector<Dual<double>>> lifted;
+      for (const auto& values : at) lifted.emplace_back(values.begin(), values.end());
+      lifted[leaf][e].derivative = 1;
+      const auto out = feed_forward<Dual<double>>(lifted[0], lifted[1], lifted[2], lifted[3], lifted[4], kRows, kHidden, kInner);
+      double sum = 0, magnitude = 0;
+      for (std::size_t i = 0; i < out.size(); ++i) sum += upstream[i] * out[i].derivative, magnitude += std::fabs(upstream[i] * out[i].derivative);
+      EXPECT_NEAR(gradient[e], sum, 1e-13 * (1 + magnitude)) << d.program[leaves[leaf]].name << " " << e;
+      largest = std::max(largest, std::fabs(gradient[e]));
+    }
+    EXPECT_GT(largest, 1e-3) << "a gradient of zeros throughout";
+  }
+}
+
+TEST(Derivatives, AddUpOverRunsAndTemporariesDoNot) {
+  Block block(kRows, kHidden, kInner);
+  const Differentiated d = differentiate(block.builder.program(), std::vector{block.y});
+  const Plan where = plan(d.program);
+  Execution<double> run(d.program, where, std::nan(""));
+  for (const Parameter& p : d.program.parameters) write(run[p.value], gaussians(static_cast<std::size_t>(d.program[p.value].shape.size()), 4, 0.3));
+  write(run[block.x], gaussians(kRows * kHidden, 5));
+  write(run[d.upstream[0]], gaussians(kRows * kHidden, 6));
+  run.run();
+  std::vector<std::vector<double>> once;
+  for (const Value g : d.gradients) once.push_back(read(run[g]));
+  run.run();
+  for (std::size_t i = 0; i < once.size(); ++i) {
+    const std::vector<double> twice = read(run[d.gradients[i]]);
+    for (std::size_t e = 0; e < twice.size(); ++e) EXPECT_EQ(twice[e], 2 * once[i][e]) << i;
+  }
+}
+
+/// The derivative of y by x where y = f(x), upstream ones.
+std::vector<double> derivative(const std::function<Value(Builder&, Value)>& f, const Shape& shape, const std::vector<double>& at) {
+  Builder b;
+  const Value x = b.input("x", shape), y = f(b, x);
+  b.output(y);
+  const Value wanted[] = {x};
+  const Differentiated d = differentiate(b.program(), std::vector{y}, wanted);
+  const Plan where = plan(d.program);
+  Execution<double> run(d.program, where, std::nan(""));
+  write(run[x], at);
+  write(run[d.upstream[0]], std::vector<double>(static_cast<std::size_t>(d.program[y].shape.size()), 1));
+  run.run();
+  return read(run[d.gradients[0]]);
+}
+
+TEST(Derivatives, AValueThatIsUsedSeveralTimesGetsTheSum) {
+  // y = 2x + 3x + x: a node reached by three paths is propagated once.
+  const auto f = [](Builder& b, Value x) {
+    const Value h = scale(b, x, 1);
+    return residual_add(b, residual_add(b, scale(b, h, 2), scale(b, h, 3), 1), h, 1);
+  };
+  EXPECT_EQ(derivative(f, {2, 2}, {1, 2, 3, 4}), std::vector<double>(4, 6));
+  const auto chain = [](Builder& b, Value x) {  // 2^4 paths
+    for (int i = 0; i < 4; ++i) x = residual_add(b, x, x, 1);
+    return x;
+  };
+  EXPECT_EQ(derivative(chain, {1, 1}, {1}), std::vector<double>{16});
+}
+
+TEST(Derivatives, PassThroughViews) {
+  const auto parts = [](Builder& b, Value x) {  // rows 0..1 times 2, rows 1..3 times 5: row 1 gets both
+    const Value upper = scale(b, b.rows(x, 0, 2), 2), lower = scale(b, b.rows(x, 1, 3), 5);
+    return residual_add(b, upper, lower, 1);
+  };
+  EXPECT_EQ(derivative(parts, {3, 1}, {1, 2, 3}), (std::vector<double>{2, 7, 5}));
+  const auto inner = [&](Builder& b, Value x) { return parts(b, b.reshape(scale(b, x, 3), {3, 1})); };
+  EXPECT_EQ(derivative(inner, {1, 3}, {1, 2, 3}), (std::vector<double>{6, 21, 15}));
+}
+
+TEST(Derivatives, ReachTheOriginalBehindATranspose) {
+  Builder b;
+  const Value a = b.parameter("a", {2, 3}), x = b.input("x", {1, 3});
+  const Value y = matmul(b, x, transpose(b, a));
+  b.output(y);
+  const Differentiated d = differentiate(b.program(), std::vector{y});
+  const Plan where = plan(d.program);
+  Execution<double> run(d.program, where, std::nan(""));
+  write(run[a], {.1, .2, .3, .4, .5, .6});
+  write(run[x], {1, 2, 3});
+  write(run[d.upstream[0]], {1, 1});
+  run.run();
+  EXPECT_EQ(read(run[d.gradients[0]]), (std::vector<double>{1, 2, 3, 1, 2, 3}));
+}
+
+TEST(Derivatives, SeveralOutputsOfAStep) {
+  // cross_entropy gives losses and their total: where one alone has an upstream gradient, the other's is zero.
+  Builder b;
+  const Value logits = b.parameter("logits", {2, 3}), targets = b.input("targets", {2}, DType::i32), weights = b.input("weights", {3});
+  const auto out = cross_entropy(b, logits, targets, weights, 0);
+  b.output(out.total);
+  const Differentiated d = differentiate(b.program(), std::vector{out.total});
+  const Plan where = plan(d.program);
+  Execution<double> run(d.program, where, std::nan(""));
+  write(run[logits], {0, 0, 0, 0, 0, 0});
+  write(run[targets], {0, 2});
+  write(run[weights], {1, 1, 1});
+  write(run[d.upstream[0]], {1});
+  run.run();
+  const std::vector<double> gradient = read(run[d.gradients[0]]);
+  EXPECT_LT(gradient[0], 0);
+  EXPECT_GT(gradient[1], 0);
+  EXPECT_NEAR(gradient[0] + gradient[1] + gradient[2], 0, 1e-15);
+}
+
+std::string refusal(const Builder& b, Value output, Value wanted) {
+  try {
+    differentiate(b.program(), std::vector{output}, std::vector{wanted});
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "not refused";
+}
+
+TEST(Derivatives, RefuseALeafWithoutAPath) {
+  Builder b;
+  const Value x = b.input("x", {2, 2}), w = b.parameter("w", {2, 2}), other = b.parameter("other", {2, 2}), unused = b.parameter("unused", {2, 2});
+  const Value sum = b.state("sum", {2, 2});
+  const Value y = scale(b, matmul_nt(b, x, w), 2), dead = scale(b, other, 2), in_place = scale(b, accumulate(b, sum, other, 1), 3);
+  EXPECT_NE(refusal(b, y, unused).find("unused: it has no gradient: no step reads it"), std::string::npos);
+  EXPECT_NE(refusal(b, y, other).find("other: it has no gradient: its path ends at scale.2 (scale), and no differentiated output"), std::string::npos) << refusal(b, y, other);
+  EXPECT_NE(refusal(b, in_place, other).find("its path ends at accumulate (accumulate), which has none: it overwrites"), std::string::npos) << refusal(b, in_place, other);
+  EXPECT_NE(refusal(b, y, dead).find("it is no leaf"), std::string::npos);
+  EXPECT_EQ(refusal(b, y, w), "not refused");
+}
+
+TEST(Derivatives, AreNotTakenWhereNoneIsWanted) {
+  Builder b;
+  const Value x = b.input("x", {4, 3}), frozen = b.parameter("frozen", {2, 3}, false), trained = b.parameter("trained", {5, 2});
+  const Value y = matmul_nt(b, matmul_nt(b, x, frozen), trained);
+  b.output(y);
+  const Differentiated d = differentiate(b.program(), std::vector{y});
+  const auto backward = std::span(d.program.steps).subspan(b.program().steps.size());
+  ASSERT_EQ(backward.size(), 2u) << "one product for the trained matrix, and its sum";
+  EXPECT_EQ(backward[0].op->name, "matmul_tn");
+  EXPECT_EQ(backward[1].op->name, "accumulate");
+}
+
+}  // namespace
+}  // namespace assay::program::differentiate_test
