@@ -14,7 +14,7 @@ assay, top = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(__file__).resolve
 folder = tempfile.TemporaryDirectory(prefix="assay-commands-")
 made = pathlib.Path(folder.name)
 failures = []
-for name in ("contracts", "kernels", "ci"):  # what --lock takes for a checkout, since it writes there
+for name in ("contracts", "kernels", "ci"):  # the least that is a checkout: --lock writes there
     (made / "checkout" / name).mkdir(parents=True)
 subprocess.run(["git", "init", "-q", made / "checkout"], check=True)
 

@@ -3,8 +3,8 @@
 
 readme.py ASSAY PAGE [MOST_LINES]
 
-Of what a page shows, a line of three dots stands for any lines. Times, and how far a shrink got in its time, are not compared: they are
-the machine's. The page's links must lead somewhere, the scripts that it names must run, and it has at most MOST_LINES lines.
+A line `...` of the page stands for any lines. Times, and the runs that a shrink made in its time, depend on the machine and are not
+compared. Links must lead to files, scripts must be executable, and the page has at most MOST_LINES lines.
 """
 import pathlib
 import re
@@ -31,7 +31,7 @@ def commands():
 
 
 def comparable(lines):
-    """The lines without what differs from run to run, in columns (`seconds`, `ms/case`) and in words."""
+    """The lines without times (columns `seconds` and `ms/case`, and words) and without counts of shrinking runs."""
     out, ends = [], []
     for line in lines:
         headers = [m.end() for m in re.finditer(r"(?<!\S)(seconds|ms/case)(?!\S)", line)]
