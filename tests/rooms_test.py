@@ -138,10 +138,23 @@ def main(source, generated):
     for what, arrows in (("folders", seen), ("libraries", libraries(generated))):
         if found := circle(arrows):
             faults.append(f"a circle of {what}: {' -> '.join(found)}")
+    with open(os.path.join(source, "README.md"), encoding="utf-8") as f:
+        faults += map_faults(f.read())
     for fault in faults:
         print("FAILED:", fault)
     print(f"{len(files)} files, {count} includes, {sum(map(len, seen.values()))} arrows between {len(ARROWS)} rooms, {len(faults)} failed")
     return 1 if faults or count < 1000 else 0
+
+
+def map_faults(page):
+    """Arrows of the table that point upwards in README.md's map (a row of folders a line), and folders that the page does not name."""
+    picture = page.split("## Map", 1)[1].split("```")[1]
+    row = {name: number for number, line in enumerate(picture.splitlines()) for name in re.findall(r"(?:src|falsify)/\w+", line) if "kernels use" not in line}
+    outer = {room: "/".join(room.split("/")[:2]) for room in ARROWS}
+    faults = [f"README.md's map has {outer[room]} below {outer[other]}, which it includes" for room, arrows in ARROWS.items()
+              for other in arrows.replace("*", "").split() if row.get(outer[other], 99) < row.get(outer[room], -1)]
+    return faults + [f"README.md does not name {room}" for room in sorted({r for r in outer.values() if r.startswith(("src/", "falsify/"))})
+                     if not re.search(rf"\b{room}\b", page)]
 
 
 def libraries(generated):

@@ -162,7 +162,8 @@ Outcome determinism(Trial& trial) {
   return outcome;
 }
 
-// An obligation of its own: evaluated under every obligation, certificates would answer first and hide which obligation catches what.
+// An obligation of its own: evaluated under every obligation, certificates would answer first and hide which obligation
+// catches what.
 Outcome postconditions(Trial& trial) {
   const Problem problem = trial.problem();
   const Run run = trial.run(problem, Poison::finite, contract::Level::full);

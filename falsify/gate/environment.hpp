@@ -14,6 +14,7 @@ namespace assay::falsify {
 inline constexpr std::string_view kLockFile = "ci/environment.lock";
 inline constexpr std::string_view kSetupFile = "ci/setup";
 
+/// Versions are upstream's, without the distribution's revision: a rebuilt package changes no verdict.
 /// Values by entry: {"blas", "OpenBLAS 0.3.21"}.
 using Environment = std::map<std::string, std::string>;
 

@@ -167,7 +167,7 @@ NormalRangeScope::~NormalRangeScope() {
 }
 
 const Roundings& Roundings::work_out() {
-  // The default is worked out like any other: a second set of constants would make a bound depend on what had run before.
+  // The default is worked out like any other: constants of its own would make a bound depend on what had run before.
   thread_local Roundings cached{Arithmetic{}};
   const Arithmetic& now = current_arithmetic();
   if (!(cached.of == now) || (cached.least > 0) != normal_range) [[unlikely]]

@@ -33,7 +33,8 @@ std::mutex& turn(Backend backend) {
   return mutexes[static_cast<std::size_t>(backend)];
 }
 
-/// For a device that is missing or throws DeviceError. Unavailable from a device that is there (memory, a limit) passes over one call only.
+/// For a device that is missing or throws DeviceError. Unavailable from a device that is there (memory, a limit) passes
+/// over one call only.
 void switch_off(Backend backend, const std::string& why) {
   std::function<void(const std::string&)> sink;
   {

@@ -14,13 +14,16 @@ assay, top = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(__file__).resolve
 folder = tempfile.TemporaryDirectory(prefix="assay-commands-")
 made = pathlib.Path(folder.name)
 failures = []
+for name in ("contracts", "kernels", "ci"):  # the least that is a checkout: --lock writes there
+    (made / "checkout" / name).mkdir(parents=True)
+subprocess.run(["git", "init", "-q", made / "checkout"], check=True)
 
 # command: (exit code, arguments) of runs that end soon. A command without a row fails below.
 RUNS = {
     "doctor": [(0, [])],
     "list": [(0, [])],
     "explain": [(0, ["scale"])],
-    "falsify": [(4, ["--kernel", "scale/cpu/naive", "--cases", 2, "--report", made / "thin"]),
+    "falsify": [(4, ["--kernel", "scale/cpu/naive", "--cases", 2, "--shard", "1/1", "--report", made / "thin"]),
                 (1, ["--kernel", "mutant/cpu/matmul/dropped_last_k", "--first", "--report", made / "wrong"])],
     "replay": [(1, [made / "wrong.json"])],
     "merge": [(4, [made / "thin/report.json"])],
@@ -28,7 +31,7 @@ RUNS = {
     "gradcheck": [(0, ["transpose", "--backend", "cpu", "--cases", 1])],
     "import": [(0, [top / "tests/import/published/squared-relu-kernel-v1.yaml", "--output", made / "squared_relu.yaml"])],
     "audit": [(0, ["--kernel", "matmul/cpu/naive"])],
-    "gate": [(0, ["--all", "--plan", "--root", top])],
+    "gate": [(0, ["--all", "--plan", "--root", top]), (0, ["--lock", "--root", made / "checkout"])],
     "attest": [(0, ["--kernel", "scale/vulkan/vectors", "--out", made / "evidence", "--root", top])],
     "odds": [(0, ["--record", top / "ci/clean-runs.jsonl"])],
 }

@@ -3,9 +3,11 @@
 
 readme.py ASSAY PAGE [MOST_LINES]
 
-Of what a page shows, a line of three dots stands for any lines. Times, and how far a shrink got in its time, are not compared: they are
-the machine's. The page's links must lead somewhere, the scripts that it names must run, and it has at most MOST_LINES lines.
+A line `...` of the page stands for any lines. Times, and the runs that a shrink made in its time, depend on the machine and are not
+compared. Links must lead to files, scripts must be executable, and the page has at most MOST_LINES lines. With ASSAY_RECORD=1 the page is
+made to show what the commands print, as many lines as before where `...` ends them.
 """
+import os
 import pathlib
 import re
 import subprocess
@@ -31,7 +33,7 @@ def commands():
 
 
 def comparable(lines):
-    """The lines without what differs from run to run, in columns (`seconds`, `ms/case`) and in words."""
+    """The lines without times (columns `seconds` and `ms/case`, and words) and without counts of shrinking runs."""
     out, ends = [], []
     for line in lines:
         headers = [m.end() for m in re.finditer(r"(?<!\S)(seconds|ms/case)(?!\S)", line)]
@@ -57,7 +59,11 @@ for command, shown in commands():
         fail(f"{command}\nended with {done.returncode}:\n{done.stdout}{done.stderr}")
     elif shown:
         compared += 1
-        if not shows(shown, printed):
+        if not shows(shown, printed) and "ASSAY_RECORD" in os.environ and "..." not in shown[:-1]:
+            new = printed[:len(shown) - 1] + ["..."] if shown[-1] == "..." else printed
+            text = text.replace("\n".join(["$ " + command, *shown]), "\n".join(["$ " + command, *new]))
+            page.write_text(text)
+        elif not shows(shown, printed):
             fail(f"{command}\nprinted:\n" + "\n".join(printed) + "\nand the page shows:\n" + "\n".join(shown))
 if ran == 0:
     fail("the page runs no command")

@@ -201,6 +201,7 @@ bool Analysis::available(Id id, std::size_t index) const {
   return false;
 }
 
+// glslc leaves thousands of stores that nothing reads. Their mutants equal the shader, and would distort every score.
 void Analysis::find_live() {
   live_.assign(size(), false);
   const auto of_function = [&](Id variable) {

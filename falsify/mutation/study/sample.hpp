@@ -30,8 +30,7 @@ Sample draw_mutants(const Survey& survey, std::size_t count, std::uint64_t seed,
 std::set<std::string> ended_in(const nlohmann::json& report, const std::string& file);
 
 /// Removes mutants whose hash is not in the list; returns the number removed.
-/// For GPUs: a mutant that never ends costs the process its device, and everyone the GPU until the driver resets it. lavapipe leaves every
-/// loop after 65,535 iterations without a word, so such a loop passes this screen and meets the GPU's limits.
+/// For GPUs, which a mutant that never ends blocks until the driver resets them (study.hpp).
 std::size_t screen(MutantList& mutants, const std::set<std::string>& ended);
 
 }  // namespace assay::falsify
