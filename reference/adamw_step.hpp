@@ -32,14 +32,14 @@ void adamw_step(View<T> p, View<T> m, View<T> v, View<const T> g, double lr, dou
     squares += keep2 * v(i);
     squares += product(take2, g(i), g(i));
     m(i) = weighted_mean(keep1, m(i), take1, g(i));
-    v(i) = either_order(squares.value(), weighted_mean(keep2, v(i), take2, T(g(i) * g(i))));
-    const T rms = sqrt(v(i)), corrected = either_order(T(rms * scale), T(rms / root));
-    const T mean = either_order(T(m(i) * inverse1), T(m(i) / correction1)), square = either_order(T(v(i) * inverse2), T(v(i) / correction2));
+    v(i) = any_order(squares.value(), weighted_mean(keep2, v(i), take2, T(g(i) * g(i))));
+    const T rms = sqrt(v(i)), corrected = any_order(T(rms * scale), T(rms / root));
+    const T mean = any_order(T(m(i) * inverse1), T(m(i) / correction1)), square = any_order(T(v(i) * inverse2), T(v(i) / correction2));
     const T spread = sqrt(square) + small;
-    const T update = either_order(scaled_quotient(size, m(i), T(corrected + small)),
-                                  either_order(scaled_quotient(rate, mean, spread), scaled_quotient(whole, m(i), T(rms + small_root))));
+    const T update = any_order(scaled_quotient(size, m(i), T(corrected + small)),
+                                  any_order(scaled_quotient(rate, mean, spread), scaled_quotient(whole, m(i), T(rms + small_root))));
     const T together = T(rate * T(quotient(mean, spread) + of_weights * p(i)));
-    p(i) = either_order(T(decay * p(i) - update), either_order(T(T(p(i) - T(decayed * p(i))) - update), T(p(i) - together)));
+    p(i) = any_order(T(decay * p(i) - update), any_order(T(T(p(i) - T(decayed * p(i))) - update), T(p(i) - together)));
   }
 }
 

@@ -1,7 +1,7 @@
 // Binary cross-entropy of logits.
 #pragma once
 
-#include "core/either.hpp"
+#include "core/any_formula.hpp"
 #include "core/forms.hpp"
 #include "core/sum.hpp"
 #include "core/view.hpp"
@@ -25,7 +25,7 @@ void bce_with_logits(View<const T> logits, View<const T> targets, View<const T> 
       cancelling += (T(1) - t) * x;
       cancelling += T(T((pos_weight(j) - T(1)) * t) + T(1)) * (maximum(-x, T(0)) + beside);
     }
-    const T losses = lost<T>(Loss::stable) ? either(sum.value(), cancelling.value()) : sum.value();
+    const T losses = lost<T>(Loss::stable) ? any_formula(sum.value(), cancelling.value()) : sum.value();
     loss(i) = quotient(losses, T(static_cast<double>(classes)));
   }
 }

@@ -1,7 +1,7 @@
 // Weighted cross-entropy of logits against class indices.
 #pragma once
 
-#include "core/either.hpp"
+#include "core/any_formula.hpp"
 #include "core/forms.hpp"
 #include "core/sum.hpp"
 #include "core/view.hpp"
@@ -28,7 +28,7 @@ void cross_entropy(View<const T> logits, View<const T> targets, View<const T> we
     const Index y = whole(targets(i));
     logsumexp(i) = m + log_sum;
     T over = (m - logits(i, y)) + log_sum;
-    if (lost<T>(Loss::confident)) over = either(over, T(logsumexp(i) - logits(i, y)));
+    if (lost<T>(Loss::confident)) over = any_formula(over, T(logsumexp(i) - logits(i, y)));
     loss(i) = weights(y) * over;
     losses += loss(i);
     weight += weights(y);

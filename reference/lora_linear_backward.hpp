@@ -35,7 +35,7 @@ void lora_linear_backward(View<const T> x, View<const T> weight, View<const T> a
         Sum<T> before;
         for (Index o = 0; o < out; ++o) later += dy(i, o) * weight(o, p), before += dy(i, o) * weight(o, p);
         for (Index q = 0; q < r; ++q) later.scaled(g(i, q), a(q, p)), before += scaled_g(i, q) * a(q, p);
-        dx(i, p) = in_both_orders(later.value(), before.value());
+        dx(i, p) = any_sum_order(later.value(), before.value());
       }
   if (da.data() != nullptr)
     for (Index q = 0; q < r; ++q)
@@ -43,7 +43,7 @@ void lora_linear_backward(View<const T> x, View<const T> weight, View<const T> a
         ScaledSum<T> later(scale);
         Sum<T> before;
         for (Index i = 0; i < s; ++i) later.scaled(g(i, q), x(i, p)), before += scaled_g(i, q) * x(i, p);
-        da(q, p) = in_both_orders(later.value(), before.value());
+        da(q, p) = any_sum_order(later.value(), before.value());
       }
   if (db.data() != nullptr)
     for (Index o = 0; o < out; ++o)

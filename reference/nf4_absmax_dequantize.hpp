@@ -14,7 +14,7 @@ void nf4_absmax_dequantize(View<const T> codes, View<const T> absmax2, View<cons
   for (Index j = 0; j < absmax.dim(0); ++j)
     for (Index c = 0; c < absmax.dim(1); ++c) {
       const Index i = j * absmax.dim(1) + c;
-      const T entry = Given<T>::value(kAbsmaxCode[static_cast<std::size_t>(whole(codes(i)))]);
+      const T entry = AsInput<T>::value(kAbsmaxCode[static_cast<std::size_t>(whole(codes(i)))]);
       absmax(j, c) = T(entry * absmax2(i / kAbsmaxGroup)) + offset(0);
     }
 }

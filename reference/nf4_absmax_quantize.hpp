@@ -38,7 +38,7 @@ template <class T>
 void nf4_absmax_quantize(View<const T> absmax, View<T> codes, View<T> absmax2, View<T> offset) {
   std::vector<float> values;
   for (Index j = 0; j < absmax.dim(0); ++j)
-    for (Index b = 0; b < absmax.dim(1); ++b) values.push_back(absmax_value(held(absmax(j, b))));
+    for (Index b = 0; b < absmax.dim(1); ++b) values.push_back(absmax_value(value_of(absmax(j, b))));
   const auto count = static_cast<Index>(values.size());
   const float mean = count == 0 ? 0.0F : absmax_offset(nf4_absmax_sum(values), absmax_reciprocal(count));
   offset(0) = T(mean);

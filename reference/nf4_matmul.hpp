@@ -16,9 +16,9 @@ void nf4_matmul(View<const T> dy, View<const T> codes, View<const T> absmax, Vie
       Sum<T> sum, scaled;
       for (Index j = 0; j < dy.dim(1); ++j) {
         sum += dy(i, j) * nf4_weight(codes, absmax, j, p);
-        scaled += product(nf4_block_scale(absmax, j, p), Given<T>::value(nf4_entry(codes, j, p)), dy(i, j));
+        scaled += product(nf4_block_scale(absmax, j, p), AsInput<T>::value(nf4_entry(codes, j, p)), dy(i, j));
       }
-      dx(i, p) = either(sum.value(), scaled.value());
+      dx(i, p) = any_formula(sum.value(), scaled.value());
     }
 }
 

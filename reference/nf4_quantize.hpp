@@ -20,7 +20,7 @@ void nf4_quantize(View<const T> x, View<T> codes, View<T> absmax) {
     for (Index b = 0; b < absmax.dim(1); ++b) {
       float most = 0;
       for (Index p = b * kNf4Block; p < std::min(x.dim(1), (b + 1) * kNf4Block); ++p) {
-        const float magnitude = std::fabs(held(x(j, p)));
+        const float magnitude = std::fabs(value_of(x(j, p)));
         if (!(magnitude <= FLT_MAX)) most = std::numeric_limits<float>::quiet_NaN();
         else if (magnitude > most) most = magnitude;
       }
@@ -30,7 +30,7 @@ void nf4_quantize(View<const T> x, View<T> codes, View<T> absmax) {
         if (p >= x.dim(1) || !(scale > 0)) return int{kNf4Zero};
         int above = 0;
         for (const float midpoint : kNf4Midpoints)
-          if (held(x(j, p)) > midpoint * scale) ++above;
+          if (value_of(x(j, p)) > midpoint * scale) ++above;
         return above;
       };
       for (Index i = 0; i < kNf4Bytes; ++i) {

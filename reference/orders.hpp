@@ -14,11 +14,11 @@ namespace assay::reference {
 /// Returns x; y is the same number evaluated in another order. For Bounded, the bound holds for both. Infinite inputs
 /// may give an infinity in one order and NaN in the other (inf - inf): any non-finite value is then correct.
 template <class T>
-T either_order(const T& x, const T& /*y*/) {
+T any_order(const T& x, const T& /*y*/) {
   return x;
 }
-inline Bounded either_order(const Bounded& x, const Bounded& y) {
-  Bounded both = in_both_orders(x, y);
+inline Bounded any_order(const Bounded& x, const Bounded& y) {
+  Bounded both = any_sum_order(x, y);
   both.may_overflow |= std::isnan(x.value) != std::isnan(y.value);
   return both;
 }
@@ -78,15 +78,15 @@ inline Bounded weighted_mean(const Bounded& keep, const Bounded& a, const Bounde
     const auto with = [&](double of_a, double of_b) { return std::fabs(keep.value) * of_a + std::fabs(take.value) * of_b + own; };
     return Bounded(other.value, with(a.error, b.error), with(a.statistical, b.statistical), other.may_overflow);
   };
-  Bounded all = either_order(first, with_errors(below));
+  Bounded all = any_order(first, with_errors(below));
   all.may_overflow |= std::isinf(b.value);  // b minus itself
-  return from_above ? either_order(all, with_errors(above)) : all;
+  return from_above ? any_order(all, with_errors(above)) : all;
 }
 
 /// Returns a x / y: the product first, or the quotient.
 template <class T>
 T scaled_quotient(const T& a, const T& x, const T& y) {
-  return either_order(T(a * quotient(x, y)), quotient(T(a * x), y));
+  return any_order(T(a * quotient(x, y)), quotient(T(a * x), y));
 }
 
 }  // namespace assay::reference

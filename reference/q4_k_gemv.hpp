@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/either.hpp"
+#include "core/any_formula.hpp"
 #include "core/forms.hpp"
 #include "core/sum.hpp"
 #include "reference/q4_k_dequantize.hpp"
@@ -37,7 +37,7 @@ void q4_k_gemv(View<const T> blocks, View<const T> x, View<T> y) {
       by_super_blocks += T(T(whole.d) * scaled.value());
       by_super_blocks += T(T(-whole.dmin) * minima.value());
     }
-    y(i) = either(sum.value(), either(apart.value(), by_super_blocks.value()));
+    y(i) = any_formula(sum.value(), any_formula(apart.value(), by_super_blocks.value()));
   }
 }
 

@@ -1,10 +1,10 @@
-// Rotary position embedding and its gradient: rotations are orthogonal, so it is the rotation back.
+// RopeCall position embedding and its gradient: rotations are orthogonal, so it is the rotation back.
 #pragma once
 
 #include <vector>
 
-#include "core/rotary.hpp"
-#include "core/rotation.hpp"
+#include "core/rope.hpp"
+#include "core/rope_rotation.hpp"
 #include "core/view.hpp"
 
 namespace assay::reference {
@@ -35,7 +35,7 @@ void rotate_pairs(View<const T> x, View<T> y, double theta, double interleaved, 
   for (Index row = 0; row < x.dim(0); ++row)
     for (Index i = 0; i < d / 2; ++i) {
       const Digits50 angle = rope_angle(position + static_cast<double>(row), theta, i, d, float32_angle != 0);
-      const double error = std::is_same_v<T, Bounded> ? rotary_error(position + static_cast<double>(row), theta, i, d, float32_angle != 0) : 0;
+      const double error = std::is_same_v<T, Bounded> ? rope_error(position + static_cast<double>(row), theta, i, d, float32_angle != 0) : 0;
       const Rotation<T> r = rotation<T>(Digits50(direction) * angle, error);
       const Index first = interleaved != 0 ? 2 * i : i, second = interleaved != 0 ? 2 * i + 1 : i + d / 2;
       for (Index head = 0; head < x.dim(1); ++head) {

@@ -17,7 +17,7 @@ void silu_backward(View<const T> x, View<const T> dy, View<T> dx) {
     for (Index j = 0; j < dx.dim(1); ++j) {
       const T s = sigmoid(x(i, j)), rest = sigmoid_complement(x(i, j));
       const T slope = s + product(x(i, j), s, rest);
-      dx(i, j) = either_order(T(dy(i, j) * slope), product(dy(i, j), s, T(T(1) + T(x(i, j) * rest))));
+      dx(i, j) = any_order(T(dy(i, j) * slope), product(dy(i, j), s, T(T(1) + T(x(i, j) * rest))));
     }
 }
 

@@ -17,7 +17,7 @@ void silu_mul_backward(View<const T> gate, View<const T> up, View<const T> dy, V
       const T g = gate(i, j), s = sigmoid(g);
       if (dgate.data() != nullptr) {
         const T rest = sigmoid_complement(g), slope = s + product(g, s, rest), factor = T(1) + T(g * rest);
-        dgate(i, j) = either_order(product(dy(i, j), up(i, j), slope), product_of_four(dy(i, j), up(i, j), s, factor));
+        dgate(i, j) = any_order(product(dy(i, j), up(i, j), slope), product_of_four(dy(i, j), up(i, j), s, factor));
       }
       if (dup.data() != nullptr) dup(i, j) = product(dy(i, j), g, s);
     }

@@ -48,8 +48,8 @@ if(ASSAY_COVERAGE)
   add_link_options(--coverage)
 endif()
 
-# assay_compile_quickly(TARGET [LEVEL]): lower optimization for targets whose build time exceeds their run time.
-function(assay_compile_quickly target)
+# assay_favor_build_time(TARGET [LEVEL]): lower optimization for targets whose build time exceeds their run time.
+function(assay_favor_build_time target)
   set(level -O1)
   if(ARGN)
     set(level ${ARGN})

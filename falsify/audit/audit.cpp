@@ -159,7 +159,7 @@ class Audit {
         attempt([&] { batch = batch_invariant(op_, kernel_, dims, worker_); }, "rows alone and within a batch");
       if (runs.value != false) attempt([&] { runs = deterministic(op_, kernel_, dims, worker_); }, "the same call again");
     }
-    none_where_refused(batch), none_where_refused(runs);
+    clear_if_refused(batch), clear_if_refused(runs);
     report_["batch_invariant"] = property(batch);
     report_["deterministic"] = property(runs);
     const bool pinned = std::ranges::any_of(op_.pins, [](const PinInfo& pin) { return pin.name == "batch_invariance"; });
@@ -174,7 +174,7 @@ class Audit {
       if (!as_declared_.contains(d.property)) disagree(d.property, d.says);
   }
 
-  static void none_where_refused(Property<bool>& p) {
+  static void clear_if_refused(Property<bool>& p) {
     if (!p.value && p.why_not.empty()) p.why_not = "the kernel refused the call";
   }
 

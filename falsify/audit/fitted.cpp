@@ -12,7 +12,7 @@ namespace assay::falsify::audit {
 namespace {
 
 /// Limit on terms: measuring an order takes a call for every two terms.
-constexpr Index kMostTerms = 512;
+constexpr Index kMaxTerms = 512;
 
 Index stride_of(const Shape& shape, int axis) {
   Index stride = 1;
@@ -28,7 +28,7 @@ struct Extents {
 
 /// Moves a place to the same index at other dims; the end of an axis stays its end. Returns empty if the terms lie
 /// along no axis of the tensor, or if the index does not exist at the other dims.
-std::optional<Extents> move(Place& place, Index count, const OpDescriptor& op, const std::vector<Index>& from, const std::vector<Index>& to) {
+std::optional<Extents> move(StridedFactor& place, Index count, const OpDescriptor& op, const std::vector<Index>& from, const std::vector<Index>& to) {
   const TensorInfo& tensor = op.tensors[static_cast<std::size_t>(place.tensor)];
   const Shape before = tensor.shape(from), after = tensor.shape(to);
   const Shape at = index_of(before, static_cast<std::size_t>(place.first));
@@ -97,15 +97,15 @@ std::optional<Sum> fitted(const OpDescriptor& op, const Kernel& kernel, const Su
   moved.dims = admitted_dims(op, kernel, sum.dims);
   if (moved.dims.empty()) return std::nullopt;
   if (moved.dims == sum.dims) return sum;
-  const auto moves = [&](Place& place, Index count) { return move(place, count, op, sum.dims, moved.dims); };
+  const auto moves = [&](StridedFactor& place, Index count) { return move(place, count, op, sum.dims, moved.dims); };
   const Index along = sum.second.tensor >= 0 ? 1 : sum.count;  // with two tensors, one element of each
   const std::optional<Extents> terms = moves(moved.left, along);
   if (!terms || !moves(moved.result, 1)) return std::nullopt;
   if (sum.right.tensor >= 0 && moves(moved.right, along) != terms) return std::nullopt;
   if (sum.second.tensor >= 0 && !moves(moved.second, 1)) return std::nullopt;
   moved.count = sum.count + terms->after - terms->before;
-  if (moved.count > kMostTerms && sum.terms == Terms::exponentials) return std::nullopt;  // an omitted exponential is not zero
-  moved.count = std::min(moved.count, kMostTerms);
+  if (moved.count > kMaxTerms && sum.terms == Terms::exponentials) return std::nullopt;  // an omitted exponential is not zero
+  moved.count = std::min(moved.count, kMaxTerms);
   if (moved.count < std::min<Index>(sum.count, 2)) return std::nullopt;
   return is_shown(op, kernel, moved) ? std::optional(moved) : std::nullopt;
 }

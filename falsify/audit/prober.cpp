@@ -9,7 +9,7 @@ namespace {
 /// A logit with a negligible exponential compared to exp(0).
 constexpr float kNoExponential = -1e4F;
 
-float& element(Problem& problem, const Place& place, Index term) {
+float& element(Problem& problem, const StridedFactor& place, Index term) {
   return problem.values[static_cast<std::size_t>(place.tensor)].at(static_cast<std::size_t>(place.first + term * place.step));
 }
 
@@ -52,7 +52,7 @@ Prober::Prober(const OpDescriptor& op, const Kernel& kernel, const Sum& sum, Wor
         return Trial(op, kernel, c, worker).run(problem, Poison::finite);
       }) {}
 
-DType Prober::stored_as(const Place& place) const { return base_.dtype(place.tensor); }
+DType Prober::stored_as(const StridedFactor& place) const { return base_.dtype(place.tensor); }
 
 float Prober::encoded(float term) const {
   switch (sum_.terms) {

@@ -28,7 +28,7 @@ class Prober {
 
   const Sum& sum() const { return sum_; }
   /// Returns the format of the tensor's elements.
-  DType stored_as(const Place& place) const;
+  DType stored_as(const StridedFactor& place) const;
 
   /// Returns the kernel's sum of these terms, all others being `others` (times 1).
   double operator()(std::span<const Term> terms, float others = 0);

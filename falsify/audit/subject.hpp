@@ -24,7 +24,7 @@ enum class Terms {
 };
 
 /// Position of term p's factor: element first + p * step of a tensor, dense and in contract order.
-struct Place {
+struct StridedFactor {
   int tensor = -1;
   Index first = 0, step = 1;
 };
@@ -35,10 +35,10 @@ struct Sum {
   Terms terms = Terms::values;
   std::vector<Index> dims;             ///< of the call
   Index count = 0;                     ///< of terms; 1: no sum, but inputs and results are measured
-  Place left{}, right{};
-  Place second{};                      ///< of term 1, if it lies in another tensor than term 0
+  StridedFactor left{}, right{};
+  StridedFactor second{};                      ///< of term 1, if it lies in another tensor than term 0
   int param = -1;                      ///< multiplies term 1 if there is no right tensor
-  Place result{};                      ///< `first` is the element
+  StridedFactor result{};                      ///< `first` is the element
   double scale = 1;                    ///< the result is this times the sum, exactly: plus or minus a power of two
   int lift = 0;                        ///< if the formula is linear, single elements are at least 2^lift
   std::string_view no_subnormals{};    ///< reason why flushing cannot be measured, if it cannot

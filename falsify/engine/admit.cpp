@@ -90,7 +90,7 @@ rc::Shrinkable<Case> admitted(const OpDescriptor& op, const Kernel& kernel, rc::
   return rc::shrinkable::map(std::move(c), [&op, &kernel](Case&& x) { return admitted(op, kernel, std::move(x)); });
 }
 
-Problem keep_to(const OpDescriptor& op, const Kernel& kernel, Problem problem) {
+Problem restrict_integers(const OpDescriptor& op, const Kernel& kernel, Problem problem) {
   if (kernel.limits == nullptr) return problem;
   for (const Limits::Fixed& fixed : kernel.limits->fixed) {
     const auto t = static_cast<std::size_t>(fixed.tensor);

@@ -22,7 +22,7 @@ Case admitted(const OpDescriptor& op, const Kernel& kernel, Case c, std::span<co
 rc::Shrinkable<Case> admitted(const OpDescriptor& op, const Kernel& kernel, rc::Shrinkable<Case> c);
 
 /// Returns the problem with the integers that the kernel requires.
-Problem keep_to(const OpDescriptor& op, const Kernel& kernel, Problem problem);
+Problem restrict_integers(const OpDescriptor& op, const Kernel& kernel, Problem problem);
 
 /// Returns the reason why the kernel's limits exclude this call; empty if they admit the call.
 std::optional<std::string> outside(const Kernel& kernel, const Problem& problem);

@@ -17,7 +17,7 @@ constexpr std::size_t kWord = sizeof(float);
 constexpr std::size_t kAlignment = 64;
 
 /// Largest number of row groups of one tensor with far rows: each group is a mapping of its own in the worker.
-constexpr Index kMostPieces = 64;
+constexpr Index kMaxPieces = 64;
 
 constexpr std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
 
@@ -219,7 +219,7 @@ Stage::Stage(Arena& arena, const Problem& problem, const Case& c, Poison poison,
     placed.dtype = problem.dtype(static_cast<int>(t));
     placed.output = info.role != Role::in && (preset_.frozen.empty() || !preset_.frozen[t]);
     const bool far = c.layout == Layout::far_rows && (!only_far || *only_far == t);
-    if (!far || !place_far(placed, most_bytes, random, cursor)) place(placed, info, c, random, cursor);
+    if (!far || !place_far_rows(placed, most_bytes, random, cursor)) place(placed, info, c, random, cursor);
     placed_.push_back(placed);
     for (std::size_t i = 0; i < placed.pieces; ++i) {
       const Placed::Piece piece = placed.piece(i);
@@ -239,15 +239,15 @@ Stage::~Stage() {
     }
 }
 
-bool Stage::place_far(Placed& placed, std::size_t most_bytes, Random& random, std::size_t& cursor) const {
+bool Stage::place_far_rows(Placed& placed, std::size_t most_bytes, Random& random, std::size_t& cursor) const {
   const Shape& shape = placed.shape;
   const std::size_t size = size_of(placed.dtype);
   const auto unit = static_cast<Index>(unit_of(placed.dtype) / size);
-  std::vector<int> axes;  // candidates: two or more groups of rows, and at most kMostPieces
+  std::vector<int> axes;  // candidates: two or more groups of rows, and at most kMaxPieces
   Index groups = 1;
   for (int axis = 0; axis + 1 < shape.rank() && shape.size() > 0; ++axis) {
     groups *= shape[axis];
-    if (groups > kMostPieces) break;
+    if (groups > kMaxPieces) break;
     if (shape[axis] > 1) axes.push_back(axis);
   }
   if (axes.empty()) return false;
@@ -307,8 +307,8 @@ void Stage::place(Placed& placed, const TensorInfo& info, const Case& c, Random&
   const std::size_t extent = static_cast<std::size_t>(view.extent()) * size;
   const bool offset = layout == Layout::offset || layout == Layout::mixed;
   const std::size_t shift = offset ? static_cast<std::size_t>(random.between(1, 15)) * unit : 0;
-  placed.fence_before = c.placement == Placement::page_start;
-  placed.fence_after = c.placement == Placement::page_end;
+  placed.guard_before = c.placement == Placement::page_start;
+  placed.guard_after = c.placement == Placement::page_end;
   placed.region = cursor + kPage;  // keep the preceding page free as a guard page
   if (c.placement == Placement::page_end) {
     placed.region_bytes = round_up(extent + kPage, kPage);

@@ -41,8 +41,8 @@ struct Placed {
   Shape shape;
   Shape strides;
   bool output = false;           ///< its elements may change
-  bool fence_before = false;     ///< the page before the region is inaccessible while the kernel runs
-  bool fence_after = false;
+  bool guard_before = false;     ///< the page before the region is inaccessible while the kernel runs
+  bool guard_after = false;
   std::size_t pieces = 1;        ///< above 1: the tensor owns only the pages around this number of row groups (far_rows)
   std::size_t piece_step = 0;    ///< bytes from one group of rows to the next
   std::size_t piece_bytes = 0;   ///< from the first to the last byte of a group's elements
@@ -100,7 +100,7 @@ class Stage {
   void place(Placed& placed, const TensorInfo& info, const Case& c, Random& random, std::size_t& cursor);
   /// Lays the tensor out behind `cursor` with rows far apart. Returns false if it has too few or too many rows, or if
   /// the arena has no room.
-  bool place_far(Placed& placed, std::size_t most_bytes, Random& random, std::size_t& cursor) const;
+  bool place_far_rows(Placed& placed, std::size_t most_bytes, Random& random, std::size_t& cursor) const;
 
   /// An element, by its offset from element 0, whose bits differ from those before the call.
   struct Changed {

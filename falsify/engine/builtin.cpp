@@ -154,7 +154,7 @@ Outcome determinism(Trial& trial) {
   const int more = further_runs(trial, problem);
   for (int run = 0; run < more && outcome.kind == Outcome::Kind::passed; ++run) {
     const bool loaded = run < kLoadedRuns;
-    const Run again = trial.run(problem, loaded ? Beside::load : Beside::nothing);
+    const Run again = trial.run(problem, loaded ? BackgroundLoad::load : BackgroundLoad::nothing);
     Outcome same = same_bits(trial, problem, again, first,
                              loaded ? "two runs on the same input differ, one of them beside other work" : "two runs on the same input differ");
     if (same.kind == Outcome::Kind::falsified) outcome &= same;  // do not count the same elements again

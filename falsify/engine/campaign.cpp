@@ -22,9 +22,9 @@ using Clock = std::chrono::steady_clock;
 /// Minimum number of expected values that a zero would fail: a kernel that is wrong in a quarter of all values passes
 /// 16 of them by chance once in a hundred times (0.75^16). A number, not a share: a call may write few rows of a large
 /// table.
-constexpr double kLeastEvidence = 16;
+constexpr double kMinEvidence = 16;
 /// Minimum share instead, for campaigns that compare fewer elements.
-constexpr double kLeastShare = 0.25;
+constexpr double kMinShare = 0.25;
 
 /// Rounds within which an obligation must find a case with evidence, regardless of the time limit.
 constexpr int kRoundsForEvidence = 20;
@@ -37,7 +37,7 @@ constexpr int kFurtherRuns = 5;
 
 /// Limit on hangs: each costs several times the limit of a call, and a kernel that hangs under one obligation hangs
 /// under most.
-constexpr int kMostHangs = 2;
+constexpr int kMaxHangs = 2;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
@@ -54,7 +54,7 @@ class Campaign {
       result_.obligations.emplace_back().info = obligation.info;
     }
     ratios_.resize(obligations_.size());
-    if (continuation.from) take_up(*continuation.from);
+    if (continuation.from) resume_from(*continuation.from);
   }
 
   KernelResult run() {
@@ -62,20 +62,20 @@ class Campaign {
     if (options_.time.count() > 0) deadline_ = begin_ + options_.time;
     const auto count = static_cast<std::int64_t>(obligations_.size()), planned = options_.cases * count;
     const auto open = [](const ObligationResult& o) { return o.verdict == Verdict::passed; };
-    rounds_ = stretch_.rounds;
-    for (int number = stretch_.rounds; number < options_.cases && !stop_ && std::ranges::any_of(result_.obligations, open); ++number) {
-      if (total_ - stretch_.total >= kStretch) end_stretch(number);
+    rounds_ = worker_start_.rounds;
+    for (int number = worker_start_.rounds; number < options_.cases && !stop_ && std::ranges::any_of(result_.obligations, open); ++number) {
+      if (total_ - worker_start_.total >= kCasesPerWorker) restart_worker(number);
       for (std::size_t o = 0; o < obligations_.size() && !stop_; ++o) {
         const int every = draw_spec(obligations_[o]->info->by).every;
         ObligationResult& record = result_.obligations[o];
-        const bool enough = number > 0 && time_is_up() && !lacks_evidence(record) && !reaches_for_floor(o, number);
+        const bool enough = number > 0 && deadline_reached() && !lacks_evidence(record) && !needed_for_floor(o, number);
         skipped_ = skipped_ || enough;
         if (record.verdict == Verdict::passed && number % every == 0 && !enough) one_case(o, number);
         end_in_time(number);
         if (progress_) progress_(kernel_, number * count + static_cast<std::int64_t>(o) + 1, planned);
       }
       if (!stop_) rounds_ = number + 1;
-      if (deadline_ && !floor_reached_ && floor().lacks(towards_floor(), applicable()).empty()) {
+      if (deadline_ && !floor_reached_ && floor().lacks(coverage_towards_floor(), applicable()).empty()) {
         floor_reached_ = true;
         result_.floor_seconds = seconds_since(begin_);
       }
@@ -89,8 +89,8 @@ class Campaign {
   }
 
  private:
-  void take_up(const Checkpoint& from) {
-    stretch_ = {.rounds = from.rounds, .total = from.total};
+  void resume_from(const Checkpoint& from) {
+    worker_start_ = {.rounds = from.rounds, .total = from.total};
     total_ = from.total, hangs_ = from.hangs;
     result_ = from.so_far;
     floor_reached_ = result_.floor_seconds > 0;
@@ -113,10 +113,10 @@ class Campaign {
   }
 
   /// Starts a fresh worker process with no state but the checkpoint's.
-  void end_stretch(int number) {
+  void restart_worker(int number) {
     worker_.restart();
     previous_.clear();
-    const Stretch ended = std::exchange(stretch_, {.rounds = number, .total = total_});
+    const WorkerStart ended = std::exchange(worker_start_, {.rounds = number, .total = total_});
     if (!save_) return;
     Checkpoint checkpoint{.rounds = number, .after = ended.rounds, .total = total_, .hangs = hangs_, .so_far = so_far(), .ratios = {}};
     saved_.resize(ratios_.size());
@@ -129,18 +129,18 @@ class Campaign {
 
   /// True once the time for drawing cases is over. After a failure, half of the remaining time is reserved for its
   /// explanation.
-  bool time_is_up() const { return deadline_ && Clock::now() > cases_until_.value_or(*deadline_); }
-  bool time_is_over() const { return time_is_up() && (!options_.to_floor || floor_reached_ || result_.falsified()); }
+  bool deadline_reached() const { return deadline_ && Clock::now() > cases_until_.value_or(*deadline_); }
+  bool time_is_over() const { return deadline_reached() && (!options_.to_floor || floor_reached_ || result_.falsified()); }
   /// True if the case adds to the floor: the only cases drawn after the time limit.
-  bool reaches_for_floor(std::size_t o, int number) {
-    return !time_is_over() && number < kDefaultCases && floor().adds(o, drawn(o, number), towards_floor(), applicable());
+  bool needed_for_floor(std::size_t o, int number) {
+    return !time_is_over() && number < kDefaultCases && floor().adds(o, drawn(o, number), coverage_towards_floor(), applicable());
   }
   /// True if the obligation compared nothing, or almost only zeros.
   static bool lacks_evidence(const ObligationResult& record) {
     return record.verdict == Verdict::passed && record.cases > record.refused && (record.elements == 0 || mostly_zeros(record));
   }
   static bool mostly_zeros(const ObligationResult& record) {
-    return record.evidence < std::min(kLeastEvidence, kLeastShare * static_cast<double>(record.elements));
+    return record.evidence < std::min(kMinEvidence, kMinShare * static_cast<double>(record.elements));
   }
 
   /// Stops once the time has passed, but not before every obligation has been tried or one has failed; obligations
@@ -149,8 +149,8 @@ class Campaign {
   void end_in_time(int number) {
     if (!deadline_) return;
     const bool early = number == 0 || (options_.to_floor && !floor_reached_) || (number < kRoundsForEvidence && std::ranges::any_of(result_.obligations, lacks_evidence));
-    if (early && !result_.falsified()) return worker_.give_up_at(Clock::time_point::max());
-    worker_.give_up_at(*deadline_ + std::chrono::seconds(1));
+    if (early && !result_.falsified()) return worker_.set_deadline(Clock::time_point::max());
+    worker_.set_deadline(*deadline_ + std::chrono::seconds(1));
     if (!cases_until_ && result_.falsified())
       cases_until_ = *deadline_ - std::min<Clock::duration>((*deadline_ - Clock::now()) / 2, options_.shrink_budget);
     stop_ = stop_ || time_is_over();
@@ -167,7 +167,7 @@ class Campaign {
   }
   /// Returns the coverage toward the floor. A refused case counts for its strategy, but not for elements, since nothing
   /// was compared.
-  std::vector<Coverage> towards_floor() const {
+  std::vector<Coverage> coverage_towards_floor() const {
     std::vector<Coverage> list = covered(&ObligationResult::tried);
     for (std::size_t o = 0; o < list.size(); ++o) list[o].elements = result_.obligations[o].accepted.elements;
     return list;
@@ -193,7 +193,7 @@ class Campaign {
     }
     const auto refusing = std::ranges::find(result_.obligations, Verdict::refused, &ObligationResult::verdict);
     const auto some = std::ranges::find_if(result_.obligations, [](const ObligationResult& o) { return o.refused > 0; });
-    if (accepted < kLeastDepth)
+    if (accepted < kMinDepth)
       result_.shortfall = {refused, fmt::format("without the refused cases {:.0f}% of the elements of a default campaign are left, and a third is the least: {}",
                                                 100 * accepted, some->reason)};
     else if (refusing != result_.obligations.end())
@@ -225,7 +225,7 @@ class Campaign {
       return give_up(e.why);
     } catch (const std::bad_alloc&) {  // in the oracle or its inputs: not the kernel's fault
       return give_up(fmt::format("there is no memory to judge the case {}", describe_extents(op_, c.dims, c.params)));
-    } catch (const TimeIsUp&) {
+    } catch (const DeadlineReached&) {
       stop_ = true;
       return;
     }
@@ -251,7 +251,7 @@ class Campaign {
         record.worst = std::max(record.worst, outcome.worst);
         hangs_ += outcome.finding->kind == Finding::Kind::hang;
         record.counterexample = confirm(obligation, c, *outcome.finding);
-        stop_ = stop_ || options_.stop_at_first || hangs_ == kMostHangs;
+        stop_ = stop_ || options_.stop_at_first || hangs_ == kMaxHangs;
         break;
     }
     previous_ = c.dims;
@@ -263,7 +263,7 @@ class Campaign {
     const std::optional<Outcome> outcome = outcome_of(obligation, c, explain);
     return outcome && outcome->kind == Outcome::Kind::falsified ? outcome->finding : std::nullopt;
   }
-  std::optional<Finding> failure_afresh(const Obligation& obligation, const Case& c, Explain explain = Explain::no) {
+  std::optional<Finding> rerun_failure(const Obligation& obligation, const Case& c, Explain explain = Explain::no) {
     worker_.restart();
     return failure(obligation, c, explain);
   }
@@ -274,7 +274,7 @@ class Campaign {
       return try_obligation(obligation.check, op_, kernel_, c, worker_, explain);
     } catch (const InvalidCase&) {
     } catch (const Unavailable&) {
-    } catch (const TimeIsUp&) {
+    } catch (const DeadlineReached&) {
       stop_ = true;
     }
     return std::nullopt;
@@ -287,7 +287,7 @@ class Campaign {
     end_in_time(0);
     const auto fails = [&](const Case& c, const std::string& how) {
       if (stop_) return false;
-      const std::optional<Finding> again = failure_afresh(obligation, c, Explain::yes);
+      const std::optional<Finding> again = rerun_failure(obligation, c, Explain::yes);
       if (!again) return false;
       example.smallest = c;
       example.finding = *again;
@@ -345,7 +345,7 @@ class Campaign {
     std::optional<Counterexample>& example = result_.obligations[number].counterexample;
     if (!example || !example->fails_again || !example->finding.call || example->finding.call->of < 2) return;
     stop_ = false;
-    const std::optional<Finding> check = failure_afresh(*obligations_[number], example->smallest);
+    const std::optional<Finding> check = rerun_failure(*obligations_[number], example->smallest);
     example->of_bits = check && (check->kind == Finding::Kind::bits || (check->kind == Finding::Kind::value && check->bound == 0));
   }
 
@@ -358,7 +358,7 @@ class Campaign {
     const bool fresh_each = other || example.smallest.order != 0 || !example.smallest.prelude.empty();
     const Fails fails = [&](const Case& c) {
       if (stop_) return false;
-      const auto found = fresh_each ? failure_afresh(obligation, c, other ? Explain::yes : Explain::no) : failure(obligation, c);
+      const auto found = fresh_each ? rerun_failure(obligation, c, other ? Explain::yes : Explain::no) : failure(obligation, c);
       return found && (!other || differs_under(obligation, c, *found, *other));
     };
     const DrawSpec spec = draw_spec(obligation.info->by);
@@ -367,7 +367,7 @@ class Campaign {
     }));
     const Shrunk shrunk = shrink(op_, *obligation.info, failing, kernel_, fails, shrink_budget(), options_.dims);
     // The reported case must fail on its own: shrinking in a used worker could have followed another failure.
-    if (const auto confirmed = failure_afresh(obligation, shrunk.smallest, Explain::yes)) {
+    if (const auto confirmed = rerun_failure(obligation, shrunk.smallest, Explain::yes)) {
       example.smallest = shrunk.smallest;
       example.finding = *confirmed;
       if (example.race) example.race = race(obligation, example.smallest, example.finding);
@@ -422,7 +422,7 @@ class Campaign {
       record.reason = record.inapplicable;
     } else if (record.cases == 0 && stop_) {
       record.verdict = Verdict::not_run;
-      record.reason = hangs_ == kMostHangs ? fmt::format("the kernel hung {} times and was not tried further", hangs_)
+      record.reason = hangs_ == kMaxHangs ? fmt::format("the kernel hung {} times and was not tried further", hangs_)
                                            : "the campaign ended before its first case";
     } else if (record.cases > 0 && record.refused == record.cases) {
       record.verdict = Verdict::refused;
@@ -457,9 +457,9 @@ class Campaign {
   const std::function<void(const Checkpoint&)>& save_;
   Worker worker_;
   Clock::time_point begin_;
-  struct Stretch {
+  struct WorkerStart {
     int rounds = 0, total = 0;       ///< at its start
-  } stretch_;
+  } worker_start_;
   std::vector<std::size_t> saved_;   ///< by obligation: number of `ratios_` that are in checkpoints
   std::vector<const Obligation*> obligations_;
   KernelResult result_;

@@ -111,7 +111,7 @@ using Progress = std::function<void(const Kernel&, std::int64_t done, std::int64
 /// Cases per worker process, rounded up to a complete round of obligations. Restarting at fixed points makes a resumed
 /// campaign identical to an uninterrupted one. Larger than a default campaign, and large enough for a kernel to fail on
 /// state that earlier calls left.
-inline constexpr int kStretch = 2000;
+inline constexpr int kCasesPerWorker = 2000;
 
 /// State of a campaign after a stretch of cases in one worker process.
 struct Checkpoint {

@@ -83,7 +83,7 @@ struct Case {
 };
 
 /// Largest number of input values that are written out.
-inline constexpr std::size_t kMostValues = 64;
+inline constexpr std::size_t kMaxValues = 64;
 
 /// Lowers each dim to the nearest multiple that the operation requires, within its limits.
 void make_valid(const OpDescriptor& op, std::vector<Index>& dims);

@@ -57,8 +57,8 @@ double Floor::depth(std::span<const Coverage> covered, const std::vector<bool>& 
   return all > 0 ? there / all : 1;
 }
 
-Floor::Lack Floor::lack_of(int region, std::span<const Coverage> covered, const std::vector<bool>& counts) const {
-  Lack lack;
+Floor::Shortage Floor::shortage_of(int region, std::span<const Coverage> covered, const std::vector<bool>& counts) const {
+  Shortage lack;
   bool oracle_had = false;
   const auto holds = [region](const Coverage& c) { return (c.regions >> region & 1) != 0; };
   for (std::size_t o = 0; o < whole_.size(); ++o) {
@@ -76,9 +76,9 @@ bool Floor::adds(std::size_t o, const Case& c, std::span<const Coverage> covered
   Coverage with = covered[o];
   with.add(op_, c);
   const auto grows = [&](auto part) { return (whole_[o].*part & with.*part & ~(covered[o].*part)) != 0; };
-  if (grows(&Coverage::strategies) || grows(&Coverage::placements) || depth(covered, counts) < kLeastDepth) return true;
+  if (grows(&Coverage::strategies) || grows(&Coverage::placements) || depth(covered, counts) < kMinDepth) return true;
   if (c.region < 0) return false;
-  const Lack lack = lack_of(c.region, covered, counts);
+  const Shortage lack = shortage_of(c.region, covered, counts);
   return lack.few() || (lack.oracle && judges_by_oracle(obligations_[o]->info->by));
 }
 
@@ -92,13 +92,13 @@ std::string Floor::lacks(std::span<const Coverage> covered, const std::vector<bo
       return fmt::format("{} had no case with {}", id, names_of<Placement>(missing));
   }
   for (int region = 0; region < static_cast<int>(op_.shapes.size()); ++region) {
-    const Lack lack = lack_of(region, covered, counts);
+    const Shortage lack = shortage_of(region, covered, counts);
     const std::string_view shapes = op_.shapes[static_cast<std::size_t>(region)].name;
     if (lack.few())
       return fmt::format("{} of {} obligations had a case of the shapes '{}'", lack.had, std::min(lack.drawn, 2), shapes);
     if (lack.oracle) return fmt::format("no obligation with an oracle had a case of the shapes '{}'", shapes);
   }
-  if (const double reached = depth(covered, counts); reached < kLeastDepth)
+  if (const double reached = depth(covered, counts); reached < kMinDepth)
     return fmt::format("{:.0f}% of the elements of a default campaign, of which a third is the least", 100 * reached);
   return {};
 }

@@ -16,7 +16,7 @@ namespace assay::falsify {
 /// Default number of cases per obligation.
 inline constexpr int kDefaultCases = 100;
 /// Fraction of the default campaign's elements below which a verdict is thin.
-inline constexpr double kLeastDepth = 1.0 / 3;
+inline constexpr double kMinDepth = 1.0 / 3;
 
 /// Coverage of the cases of one obligation: a pure function of the drawn cases, independent of kernels and checks.
 struct Coverage {
@@ -50,13 +50,13 @@ class Floor {
 
  private:
   /// Missing coverage of a region: obligations, or an obligation with an oracle.
-  struct Lack {
+  struct Shortage {
     int drawn = 0, had = 0;  ///< obligations with a case in the region: in the default campaign, and in this one
     bool oracle = false;
 
     bool few() const { return had < std::min(drawn, 2); }
   };
-  Lack lack_of(int region, std::span<const Coverage> covered, const std::vector<bool>& counts) const;
+  Shortage shortage_of(int region, std::span<const Coverage> covered, const std::vector<bool>& counts) const;
 
   const OpDescriptor& op_;
   std::vector<const Obligation*> obligations_;

@@ -16,11 +16,11 @@ namespace {
 constexpr Index kSmall[] = {1, 2, 3, 4, 5, 7, 8, 9};
 constexpr Index kMedium[] = {15, 16, 17, 31, 32, 33, 47, 61};
 constexpr Index kLarge[] = {63, 64, 65, 100, 127, 128, 129, 130};
-constexpr Index kHuge[] = {kLeastLarge, 516, 577, 640, 769, 1000, 1021, 1024, 1025};
+constexpr Index kHuge[] = {kMinLarge, 516, 577, 640, 769, 1000, 1021, 1024, 1025};
 constexpr Index kLong[] = {191, 255, 256, 257, 300, 509, 512, 513, 1021, 1024, 1025};
 
-/// Each problem of a batch costs a tile or more per head. Above kMany problems, all other dims are at most kOfMany.
-constexpr Index kMany = 300, kOfMany = 2;
+/// Each problem of a batch costs a tile or more per head. Above kMaxBatch problems, all other dims are at most kSmallDim.
+constexpr Index kMaxBatch = 300, kSmallDim = 2;
 
 template <std::size_t N>
 Index pick(const Index (&list)[N], Random& random) {
@@ -133,29 +133,29 @@ std::vector<Index> draw_dims(const OpDescriptor& op, const DrawSpec& spec, Rando
     const Index drawn = random.chance(0.5) ? pick(kSmall, random) : pick(kMedium, random);
     dims[largest] = std::min(dims[largest], std::clamp(drawn, op.dims[largest].min, op.dims[largest].max));
   }
-  if (has_heads(op) && batch && dims[*batch] > kMany)
+  if (has_heads(op) && batch && dims[*batch] > kMaxBatch)
     for (std::size_t d = 0; d < dims.size(); ++d)
-      if (d != *batch) dims[d] = std::max(op.dims[d].min, std::min(dims[d], kOfMany));
+      if (d != *batch) dims[d] = std::max(op.dims[d].min, std::min(dims[d], kSmallDim));
   make_valid(op, dims);
   return dims;
 }
 
 /// Limits in seconds on a case in a joint shape: usual; usual with heads, whose other cases cost as much. If a region
-/// has no shape within the limit, its cheapest may cost more: kMostOfWhole with a whole oracle (only with heads or in
-/// blocks), else kMostOfSampled. One case in ten without a whole oracle takes any shape within kMostOfSampled.
-constexpr double kUsualJoint = 0.015, kUsualHeads = 0.04, kMostOfWhole = 0.04, kMostOfSampled = 0.2, kSampledShare = 0.1;
+/// has no shape within the limit, its cheapest may cost more: kMaxOfWhole with a whole oracle (only with heads or in
+/// blocks), else kMaxOfSampled. One case in ten without a whole oracle takes any shape within kMaxOfSampled.
+constexpr double kUsualJoint = 0.015, kUsualHeads = 0.04, kMaxOfWhole = 0.04, kMaxOfSampled = 0.2, kSampledShare = 0.1;
 
 bool whole_tiles(const std::vector<Index>& dims) {
   return std::ranges::all_of(dims, [](Index n) { return n < 4 || n % (n < 16 ? 4 : 16) == 0; });
 }
 
 /// Limit in seconds on a case of an operation with heads when kernels run in blocks: larger numbers of batches and
-/// heads are left to reach_any_extent().
-constexpr double kMostOfHeads = 0.1;
+/// heads are left to draw_any_extent().
+constexpr double kMaxOfHeads = 0.1;
 
-/// Halves the largest dim until the case costs at most kMostOfHeads.
+/// Halves the largest dim until the case costs at most kMaxOfHeads.
 void keep_few_tiles(const OpDescriptor& op, const DrawSpec& spec, std::vector<Index>& dims) {
-  while (case_cost(op, dims, true, spec.oracle_use) > kMostOfHeads) {
+  while (case_cost(op, dims, true, spec.oracle_use) > kMaxOfHeads) {
     const std::size_t largest = static_cast<std::size_t>(std::ranges::max_element(dims) - dims.begin());
     std::vector<Index> fewer = dims;
     fewer[largest] = std::max(dims[largest] / 2, op.dims[largest].min);
@@ -170,8 +170,8 @@ constexpr Index kFarDims[] = {1030, 4160, 2049, 8200};
 /// Sets one dim beyond the range of other cases, just above a possible kernel limit of 1024, 2048, 4096 or 8192, and
 /// keeps all others small, so that the case costs no more than average. Uses at most half of a dim's maximum, since an
 /// obligation may concatenate two inputs. The turn selects the dim and the extent.
-void reach_far(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
-  const FarTurn& turn = *spec.far;
+void stretch_one_dim(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
+  const OversizedDim& turn = *spec.far;
   std::vector<std::size_t> long_dims;
   for (std::size_t d = 0; d < op.dims.size(); ++d)
     if (op.dims[d].max / 2 > kFarDims[0]) long_dims.push_back(d);
@@ -184,18 +184,18 @@ void reach_far(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
   const bool bounded = spec.in_blocks && has_heads(op);
   const std::optional<std::size_t> batch = batch_of(op);
   double least = INFINITY;
-  for (std::size_t next = 0; next < n && least > kMostOfHeads; ++next) {
+  for (std::size_t next = 0; next < n && least > kMaxOfHeads; ++next) {
     const std::size_t chosen = long_dims[(turn.obligation + turn.round + next) % n];
     const bool of_batch = chosen == batch;  // a thousand problems are enough
     const Index far = of_batch ? kFarDims[0] : wanted, extent = whole ? (far + 255) / 256 * 256 : far;
-    for (const Index most : {!batch ? Index{5} : of_batch && has_heads(op) ? kOfMany : Index{3}, Index{1}}) {
+    for (const Index most : {!batch ? Index{5} : of_batch && has_heads(op) ? kSmallDim : Index{3}, Index{1}}) {
       std::vector<Index> dims;
       for (std::size_t d = 0; d < op.dims.size(); ++d)
         dims.push_back(d == chosen ? std::clamp(extent, op.dims[d].min, op.dims[d].max / 2) : few_of(op.dims[d], most, random));
       make_valid(op, dims);
       const double seconds = bounded ? case_cost(op, dims, true, spec.oracle_use) : 0;
       if (seconds < least) least = seconds, c.dims = std::move(dims);
-      if (least <= kMostOfHeads) break;
+      if (least <= kMaxOfHeads) break;
     }
   }
 }
@@ -219,7 +219,7 @@ Index any_extent(Index least, Index most, Random& random) {
 /// Limits of a filled case: its seconds; the seconds of a whole oracle, since a plain kernel may take a fifth of a
 /// microsecond per term; the smallest fraction of the seconds that a case is drawn for; octaves of the product of its
 /// large dims, and of the largest dim.
-constexpr double kMostFilled = 0.15, kMostFilledInBlocks = 0.1, kMostTermsFilled = 0.25, kLeastFilled = 0.4, kOctavesFilled = 40, kLongestFilled = 18;
+constexpr double kMaxFilled = 0.15, kMaxFilledInBlocks = 0.1, kMaxTermsFilled = 0.25, kMinFilled = 0.4, kOctavesFilled = 40, kLongestFilled = 18;
 /// Three of five are slender: one dim is long, the others have up to so many of its octaves, and they cost a part of that. One in sixteen
 /// has few lines, together more than 2^20 elements, of more than 2^16 each: counters of tiles wrap there.
 constexpr double kSlender = 0.6, kSlenderCost = 0.3, kSlenderOctaves = 0.45, kLines = 1.0 / 16;
@@ -228,7 +228,7 @@ constexpr Index kLongLine = 1 << 16, kManyElements = 1 << 20;
 /// Returns the order of the dims of a filled case: the longest first, then the second longest, each pair of dims in
 /// turn; the others in random order. Batches and heads are independent: few of them are enough, so they are rarely
 /// among the large dims.
-std::vector<std::size_t> in_order_of_turn(const OpDescriptor& op, const FarTurn& turn, Random& random) {
+std::vector<std::size_t> dims_in_turn_order(const OpDescriptor& op, const OversizedDim& turn, Random& random) {
   const auto alone = [&](std::size_t d) {
     const auto counts = [&](const DimInfo& other) { return other.multiple_of == static_cast<int>(d); };
     return has_heads(op) && (op.dims[d].independent || op.dims[d].multiple_of >= 0 || std::ranges::any_of(op.dims, counts));
@@ -256,7 +256,7 @@ bool fill_with_lines(const OpDescriptor& op, const DrawSpec& spec, const std::ve
   dims[order[0]] = kLongLine + random.between(1, 1024);
   dims[order[1]] = std::max<Index>(kManyElements / dims[order[0]] + 1 + random.between(0, 8), op.dims[order[1]].min);
   make_valid(op, dims);
-  if (case_cost(op, dims, spec.in_blocks, spec.oracle_use) > 2 * (spec.in_blocks ? kMostFilledInBlocks : kMostFilled)) return false;
+  if (case_cost(op, dims, spec.in_blocks, spec.oracle_use) > 2 * (spec.in_blocks ? kMaxFilledInBlocks : kMaxFilled)) return false;
   c.dims = std::move(dims);
   return true;
 }
@@ -266,7 +266,7 @@ bool fill_with_lines(const OpDescriptor& op, const DrawSpec& spec, const std::ve
 void fill(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
   Random random(derive(c.seed, "filled"));
   const std::size_t n = op.dims.size();
-  const std::vector<std::size_t> order = in_order_of_turn(op, *spec.filled, random);
+  const std::vector<std::size_t> order = dims_in_turn_order(op, *spec.filled, random);
   Random shape(derive(c.seed, "slender"));
   if (shape.chance(kLines) && fill_with_lines(op, spec, order, shape, c)) return;
   const bool slender = shape.chance(kSlender);
@@ -284,7 +284,7 @@ void fill(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
   }
   for (std::size_t d = 0; d < n; ++d)
     if (op.dims[d].multiple_of >= 0) few[d] = small[d] = small[static_cast<std::size_t>(op.dims[d].multiple_of)] * random.between(1, 4);
-  const double most = (spec.in_blocks ? kMostFilledInBlocks : kMostFilled) * (slender ? kSlenderCost : 1) * std::pow(kLeastFilled, random.uniform());
+  const double most = (spec.in_blocks ? kMaxFilledInBlocks : kMaxFilled) * (slender ? kSlenderCost : 1) * std::pow(kMinFilled, random.uniform());
   const auto scaled = [&](double scale) {
     std::vector<Index> dims = few;
     for (std::size_t d = 0; d < n; ++d)
@@ -294,12 +294,12 @@ void fill(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
   };
   const auto affordable = [&](double scale, double part) {
     const std::vector<Index> dims = scaled(scale);
-    return case_cost(op, dims, spec.in_blocks, spec.oracle_use) <= part * most && oracle_cost(op, dims) <= part * kMostTermsFilled;
+    return case_cost(op, dims, spec.in_blocks, spec.oracle_use) <= part * most && oracle_cost(op, dims) <= part * kMaxTermsFilled;
   };
-  constexpr double kLeastScale = 0.2;
-  if (!affordable(kLeastScale, 0.5)) few = small;  // a vocabulary uses the whole budget
+  constexpr double kMinScale = 0.2;
+  if (!affordable(kMinScale, 0.5)) few = small;  // a vocabulary uses the whole budget
   double scale = kOctavesFilled / std::accumulate(octaves.begin(), octaves.end(), 0.05);
-  while (scale > kLeastScale && !affordable(scale, 1)) scale *= 0.95;
+  while (scale > kMinScale && !affordable(scale, 1)) scale *= 0.95;
   c.dims = scaled(scale);
   for (std::size_t d = 0; d < n; ++d)
     if (octaves[d] > 0 && c.dims[d] > 64) c.dims[d] = beside_edge(c.dims[d], std::max<Index>(op.dims[d].min, 1), op.dims[d].max, random);
@@ -307,7 +307,7 @@ void fill(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
   if (spec.directed && random.chance(1.0 / 3)) c.strategy = Strategy::runs;
 }
 
-constexpr double kMostBlocks = 16384;
+constexpr double kMaxBlocks = 16384;
 /// Limits in seconds on a case with one extent of any size: usual; in half of the cases if integers are positions along
 /// a dim; and, for a check with a sampled oracle, in one turn out of kSeldomEvery, which is one case in 64, or in 384
 /// for kernels in blocks, whose usual cases cost more too.
@@ -336,8 +336,8 @@ bool decides_by_tail(const DrawSpec& spec) {
 /// requires it. Rarely, the dim goes beyond one of kLimits; half of these dims are indexed by ids or lengths. In half
 /// of the other turns, ids or lengths index a dim beyond a limit if the case can afford it. Checks with a whole oracle
 /// use half of a dim's maximum, since an operation's own obligations may concatenate two inputs.
-void reach_any_extent(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
-  const FarTurn& turn = *spec.extent;
+void draw_any_extent(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
+  const OversizedDim& turn = *spec.extent;
   std::vector<std::size_t> long_dims;
   for (std::size_t d = 0; d < op.dims.size(); ++d)
     if (op.dims[d].max > 128) long_dims.push_back(d);
@@ -353,7 +353,7 @@ void reach_any_extent(const OpDescriptor& op, const DrawSpec& spec, Case& c) {
     for (std::size_t d = 0; d < c.dims.size(); ++d)
       c.dims[d] = d == dim ? extent : few_of(op.dims[d], has_integers_along(op, d) ? integers : few, random);
     make_valid(op, c.dims);
-    const bool few_blocks = seldom || !spec.in_blocks || blocks_of(op, c.dims) <= kMostBlocks;
+    const bool few_blocks = seldom || !spec.in_blocks || blocks_of(op, c.dims) <= kMaxBlocks;
     return few_blocks && case_cost(op, c.dims, spec.in_blocks, spec.oracle_use) <= most_seconds;
   };
   const auto most_of = [&](std::size_t dim) { return spec.oracle_use != OracleUse::whole ? op.dims[dim].max : op.dims[dim].max / 2; };
@@ -417,9 +417,9 @@ Case draw_case(const OpDescriptor& op, const DrawSpec& spec, Random& random) {
   c.seed = random.bits();
   if (random.chance(1.0 / 6)) keep_whole_tiles(op, c);
   if (spec.in_blocks && has_heads(op) && !spec.large) keep_few_tiles(op, spec, c.dims);
-  if (spec.far) reach_far(op, spec, c);
+  if (spec.far) stretch_one_dim(op, spec, c);
   if (spec.joint) make_joint(op, spec, *spec.joint, c);
-  if (spec.extent) reach_any_extent(op, spec, c);
+  if (spec.extent) draw_any_extent(op, spec, c);
   if (spec.filled) fill(op, spec, c);
   // A single dominant element in each row, the last one included, shows a dropped tail of a long row.
   const bool long_rows = spec.far || spec.joint || spec.extent || spec.filled;
@@ -471,11 +471,11 @@ void simplify_values(const OpDescriptor& op, const Case& c, std::vector<Case>& o
 
 }  // namespace
 
-void make_joint(const OpDescriptor& op, const DrawSpec& spec, const FarTurn& turn, Case& c) {
+void make_joint(const OpDescriptor& op, const DrawSpec& spec, const OversizedDim& turn, Case& c) {
   Random random(derive(c.seed, "joint"));
   const std::size_t regions = op.shapes.size();
   const bool sampled = spec.oracle_use != OracleUse::whole, any = sampled && Random(derive(c.seed, "sampled")).chance(kSampledShare);
-  const double most = sampled ? kMostOfSampled : has_heads(op) || spec.in_blocks ? kMostOfWhole : kUsualJoint, usual = any ? most : has_heads(op) ? kUsualHeads : kUsualJoint;
+  const double most = sampled ? kMaxOfSampled : has_heads(op) || spec.in_blocks ? kMaxOfWhole : kUsualJoint, usual = any ? most : has_heads(op) ? kUsualHeads : kUsualJoint;
   for (std::size_t next = 0; next < regions; ++next) {
     const std::size_t region = (turn.round + turn.obligation + next) % regions;
     const std::size_t shapes = shapes_in(op, op.shapes[region]), first = random.below(shapes);
@@ -594,14 +594,14 @@ namespace {
 ///   `statistical` and `nonfinite`;
 ///   24 rounds, one has far rows.
 /// Each obligation uses other rounds for these; modulo 4 they never coincide.
-void take_turns(const OpDescriptor& op, const ObligationInfo& obligation, std::uint64_t seed, std::uint64_t number, DrawSpec& spec) {
+void choose_special_case(const OpDescriptor& op, const ObligationInfo& obligation, std::uint64_t seed, std::uint64_t number, DrawSpec& spec) {
   const std::uint64_t own = derive(seed, obligation.id), strategies = spec.strategies.size();
   const auto same = [&](const ObligationInfo& o) { return o.id == obligation.id; };
   const auto which = static_cast<std::uint64_t>(std::ranges::find_if(op.obligations, same) - op.obligations.begin());
   spec.turn = number + own % strategies;
   const std::uint64_t round = number / static_cast<std::uint64_t>(spec.every);  // counts only rounds in which the obligation is tried
   const auto turn_of = [&](std::uint64_t every, std::uint64_t at) {
-    return (round + 5 * which) % every == at ? std::optional(FarTurn{round / every, which}) : std::nullopt;
+    return (round + 5 * which) % every == at ? std::optional(OversizedDim{round / every, which}) : std::nullopt;
   };
   if (!spec.large) spec.far = turn_of(spec.far_every, spec.far_every - 1);
   if (!spec.large) spec.extent = turn_of(spec.oracle_use == OracleUse::whole ? 32 : 16, 10);
@@ -628,7 +628,7 @@ rc::Shrinkable<Case> draw(const OpDescriptor& op, const ObligationInfo& obligati
   if (spec.large) spec.largest = drawn_for.largest;
   spec.in_blocks = drawn_for.in_blocks;
   spec.dims = drawn_for.dims;
-  take_turns(op, obligation, seed, number, spec);
+  choose_special_case(op, obligation, seed, number, spec);
   return case_gen(op, spec)(rc::Random(own), 0);
 }
 

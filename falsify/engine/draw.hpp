@@ -15,10 +15,10 @@
 namespace assay::falsify {
 
 /// Least extent that `by: large` draws deliberately.
-inline constexpr Index kLeastLarge = 513;
+inline constexpr Index kMinLarge = 513;
 
 /// Turn of an obligation: each obligation goes through the dims, or the regions, in another order.
-struct FarTurn {
+struct OversizedDim {
   std::uint64_t round = 0, obligation = 0;
 };
 
@@ -49,10 +49,10 @@ struct DrawSpec {
   Index largest = 0;                 ///< of large cases, if not 0: every dim is between half of this and this
   int every = 1;                     ///< one case in this number of rounds of a campaign
   std::optional<std::uint64_t> turn{};  ///< number of the strategy, modulo their count; empty: drawn
-  std::optional<FarTurn> far{};         ///< one dim is beyond 1024
-  std::optional<FarTurn> joint{};       ///< the dims are a shape of the contract
-  std::optional<FarTurn> extent{};      ///< one dim has any extent up to its maximum
-  std::optional<FarTurn> filled{};      ///< several dims are as large as a case affords
+  std::optional<OversizedDim> far{};         ///< one dim is beyond 1024
+  std::optional<OversizedDim> joint{};       ///< the dims are a shape of the contract
+  std::optional<OversizedDim> extent{};      ///< one dim has any extent up to its maximum
+  std::optional<OversizedDim> filled{};      ///< several dims are as large as a case affords
   bool in_blocks = false;               ///< as in DrawnFor
   std::vector<Index> dims{};            ///< as in DrawnFor
   OracleUse oracle_use = OracleUse::whole;       ///< how the check compares large shapes with the oracle
@@ -78,7 +78,7 @@ rc::Shrinkable<Case> draw(const OpDescriptor& op, const ObligationInfo& obligati
 
 /// Sets the case's dims to a shape of the contract's region whose turn it is, or of the next region with an affordable
 /// shape.
-void make_joint(const OpDescriptor& op, const DrawSpec& spec, const FarTurn& turn, Case& c);
+void make_joint(const OpDescriptor& op, const DrawSpec& spec, const OversizedDim& turn, Case& c);
 
 /// Returns simpler cases than this one, simplest first. Explicit values shrink toward 0, 1 and small integers with the
 /// dims fixed; otherwise dims, strategy and layout shrink.

@@ -9,16 +9,16 @@ namespace assay::falsify {
 namespace {
 
 /// Kinds of checks: the engine's own, whose ids differ between contracts, and the operation's relations.
-enum class Sort { relation, exact, differential, special, whole };
-Sort sort_of(std::string_view by) {
-  if (by == "exact" || by == "large") return Sort::exact;
-  if (by == "differential") return Sort::differential;
-  if (by == "nonfinite" || by == "statistical") return Sort::special;
-  return by == "frame" || by == "determinism" || by == "postconditions" ? Sort::whole : Sort::relation;
+enum class CheckKind { relation, exact, differential, special, whole };
+CheckKind check_kind(std::string_view by) {
+  if (by == "exact" || by == "large") return CheckKind::exact;
+  if (by == "differential") return CheckKind::differential;
+  if (by == "nonfinite" || by == "statistical") return CheckKind::special;
+  return by == "frame" || by == "determinism" || by == "postconditions" ? CheckKind::whole : CheckKind::relation;
 }
 
 /// True if the call itself failed (process, memory), independent of the check that made it.
-bool of_the_call(const Finding& f) {
+bool is_call_failure(const Finding& f) {
   return f.tensor.empty() && f.kind != Finding::Kind::contract && f.kind != Finding::Kind::rounding;
 }
 
@@ -30,16 +30,16 @@ bool is_of_the_relation(const Counterexample& x) {
 }
 
 /// Other failures of the campaign, which decide how much an obligation's failure says.
-struct FailsBeside {
+struct OtherFailures {
   bool oracle = false;    ///< a comparison with an oracle
   bool usual = false;     ///< such a comparison at usual sizes
   bool unsteady = false;  ///< repeating a call gives other bits, so calls related in bits may differ too
 
-  explicit FailsBeside(const std::vector<ObligationResult>& obligations) {
+  explicit OtherFailures(const std::vector<ObligationResult>& obligations) {
     for (const ObligationResult& o : obligations) {
       if (!o.counterexample) continue;
-      const Sort sort = sort_of(o.info->by);
-      oracle = oracle || sort == Sort::exact || sort == Sort::differential;
+      const CheckKind sort = check_kind(o.info->by);
+      oracle = oracle || sort == CheckKind::exact || sort == CheckKind::differential;
       usual = usual || o.info->by == "exact" || o.info->by == "differential";
       unsteady = unsteady || o.counterexample->race || (o.info->by == "determinism" && o.counterexample->of_bits);
     }
@@ -56,18 +56,18 @@ struct FailsBeside {
 ///  5  special inputs and tiers, if the general ones pass;
 ///  6  a relation within bounds, or of a single call: any wrong value fails it;
 ///  7  the same value in special inputs, in a check of everything, or at large sizes if usual ones fail too.
-int rank(const ObligationResult& o, const FailsBeside& fails) {
+int rank(const ObligationResult& o, const OtherFailures& fails) {
   const Finding& f = o.counterexample->finding;
-  const Sort sort = sort_of(o.info->by);
-  if (of_the_call(f) || f.kind == Finding::Kind::not_written) return 0;
-  const bool each_is_right = f.call && f.call->of > 1 && !f.call->alone && sort != Sort::special;
+  const CheckKind sort = check_kind(o.info->by);
+  if (is_call_failure(f) || f.kind == Finding::Kind::not_written) return 0;
+  const bool each_is_right = f.call && f.call->of > 1 && !f.call->alone && sort != CheckKind::special;
   if (each_is_right && (!fails.oracle || o.info->by == "determinism")) return 1;
-  if (sort == Sort::relation && !fails.unsteady && is_of_the_relation(*o.counterexample)) return 2;
+  if (sort == CheckKind::relation && !fails.unsteady && is_of_the_relation(*o.counterexample)) return 2;
   if (o.info->by == "large" && fails.usual) return 7;
-  if (sort == Sort::exact) return 3;
-  if (sort == Sort::differential) return 4;
-  if (sort == Sort::special && !fails.oracle) return 5;
-  return sort == Sort::relation ? 6 : 7;
+  if (sort == CheckKind::exact) return 3;
+  if (sort == CheckKind::differential) return 4;
+  if (sort == CheckKind::special && !fails.oracle) return 5;
+  return sort == CheckKind::relation ? 6 : 7;
 }
 
 /// Breaks ties: `frame`, the check of the call as such, comes first, and `postconditions` last.
@@ -76,7 +76,7 @@ int order(const ObligationResult& o) { return o.info->by == "frame" ? 0 : o.info
 }  // namespace
 
 const ObligationResult* KernelResult::explanation() const {
-  const FailsBeside fails(obligations);
+  const OtherFailures fails(obligations);
   const auto place = [&](const ObligationResult& o) { return std::pair(rank(o, fails), order(o)); };
   const ObligationResult* best = nullptr;
   for (const ObligationResult& o : obligations)

@@ -13,7 +13,7 @@ namespace assay::falsify {
 namespace {
 
 /// Number of other calls whose difference is reported.
-constexpr std::size_t kMostTold = 3;
+constexpr std::size_t kMaxTold = 3;
 
 /// Returns the bits with a fixed NaN: the payload of a computed NaN is unspecified.
 std::uint32_t plain_bits(float x) { return std::isnan(x) ? 0x7fc00000U : std::bit_cast<std::uint32_t>(x); }
@@ -35,7 +35,7 @@ int power_between(const std::vector<float>& values, const std::vector<float>& ot
   return std::ranges::equal(values, other, {}, [power](float x) { return plain_bits(std::ldexp(x, power)); }, plain_bits) ? power : 0;
 }
 
-bool in_another_order(std::vector<float> a, std::vector<float> b) {
+bool is_reordering(std::vector<float> a, std::vector<float> b) {
   const auto by_bits = [](std::vector<float>& v) { std::ranges::sort(v, {}, plain_bits); };
   by_bits(a), by_bits(b);
   return same(a, b);
@@ -54,7 +54,7 @@ std::string difference(const OpDescriptor& op, const Problem& other, const Probl
     if (there.size() != here.size() || same(there, here)) continue;  // different sizes were reported with the dims
     const std::string_view name = op.tensors[t].name;
     if (const int power = power_between(here, there); power != 0) add(fmt::format("2^{} times {}", power, name));
-    else if (in_another_order(there, here)) add(fmt::format("{} in another order", name));
+    else if (is_reordering(there, here)) add(fmt::format("{} in another order", name));
     else add(fmt::format("other values of {}", name));
   }
   return text;
@@ -102,7 +102,7 @@ bool poisoned(const Kernel& kernel, int output) {
 }
 
 /// True if comparing that call with the oracle gives the same finding.
-bool is_the_oracles(const Finding& finding, const Outcome& compared) {
+bool matches_oracle_finding(const Finding& finding, const Outcome& compared) {
   return compared.finding && compared.finding->tensor == finding.tensor && compared.finding->index == finding.index && compared.finding->kind == finding.kind;
 }
 
@@ -113,10 +113,10 @@ std::size_t Trial::find_failed(Finding& finding, bool& alone) const {
   const std::size_t output = output_named(op_, finding.tensor);
   alone = last == 0 || finding.tensor.empty() || !calls_[last].run;  // memory, crashes: the last call, during which the failure occurred
   if (alone || output == outputs_of(op_).size()) return last;
-  const auto holds = [&](const Made& made) {
+  const auto holds = [&](const MadeCall& made) {
     return within(finding.index, made.problem.shape(outputs_of(op_)[output]));
   };
-  const auto gave = [&](const Made& made) {
+  const auto gave = [&](const MadeCall& made) {
     if (!made.run || !holds(made)) return false;
     const float x = made.run->outputs[output][position_of(made.problem.shape(outputs_of(op_)[output]), finding.index)];
     return plain_bits(x) == plain_bits(static_cast<float>(finding.got));
@@ -142,7 +142,7 @@ std::size_t Trial::find_failed(Finding& finding, bool& alone) const {
   return last;
 }
 
-bool Trial::not_written(Made made, const Finding& finding) {
+bool Trial::not_written(MadeCall made, const Finding& finding) {
   const std::size_t output = output_named(op_, finding.tensor);
   if (output == outputs_of(op_).size() || !made.run) return false;
   const int tensor = outputs_of(op_)[output];
@@ -162,13 +162,13 @@ bool Trial::not_written(Made made, const Finding& finding) {
     return held(other, again.outputs[output][at]);
   } catch (const Interrupted&) {
   } catch (const Unavailable&) {
-  } catch (const TimeIsUp&) {
+  } catch (const DeadlineReached&) {
   }
   return false;
 }
 
 void Trial::explain(Finding& finding) {
-  for (const Made& made : calls_)
+  for (const MadeCall& made : calls_)
     for (const auto& values : made.run ? made.run->outputs : std::vector<std::vector<float>>{})
       for (const float x : values) finding.outputs = scramble(finding.outputs ^ plain_bits(x));
   if (calls_.empty()) return;
@@ -180,19 +180,19 @@ void Trial::explain(Finding& finding) {
     finding.message = fmt::format("still holds what it held before the call, want {}", finding.want);
   }
   calls_.resize(of);
-  const Made& made = calls_[failed];
+  const MadeCall& made = calls_[failed];
   finding.integers = integers_of(made.problem);
   if (of == 1 && same(made.problem, problem())) return;
-  if (of == 1 && made.run) alone = is_the_oracles(finding, against_oracle(tier(made.problem), made.problem, *made.run));
+  if (of == 1 && made.run) alone = matches_oracle_finding(finding, against_oracle(tier(made.problem), made.problem, *made.run));
   FailedCall& call = finding.call.emplace(FailedCall{.number = static_cast<int>(failed) + 1, .of = static_cast<int>(of), .call = case_, .relation = {}, .differs = false, .alone = alone});
   call.call.dims = made.problem.dims;
   call.call.params = made.problem.params;
   call.call.region = -1;
   std::size_t count = 0;
   for (const auto& values : made.problem.values) count += values.size();
-  call.call.values = count > 0 && count <= kMostValues ? made.problem.values : std::vector<std::vector<float>>{};
+  call.call.values = count > 0 && count <= kMaxValues ? made.problem.values : std::vector<std::vector<float>>{};
   std::vector<std::pair<std::string, std::vector<std::size_t>>> told;  // descriptions, with the calls each applies to
-  for (std::size_t i = 0, count = 0; i < of && count < kMostTold; ++i) {
+  for (std::size_t i = 0, count = 0; i < of && count < kMaxTold; ++i) {
     if (i == failed) continue;
     ++count;
     const std::string differs = difference(op_, calls_[i].problem, made.problem);

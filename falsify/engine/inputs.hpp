@@ -19,7 +19,7 @@ struct Problem {
   std::vector<std::vector<float>> values;
   DType storage = DType::f32;  ///< of the tensors whose format the contract leaves open
   bool exact = false;          ///< drawn so that every order of evaluation gives the same bits
-  bool integers_kept = false;  ///< a kernel's limits chose its integers (keep_to, admit.hpp): evaluation orders may differ in bits
+  bool integers_kept = false;  ///< a kernel's limits chose its integers (restrict_integers, admit.hpp): evaluation orders may differ in bits
 
   Shape shape(int tensor) const { return op->tensors[static_cast<std::size_t>(tensor)].shape(dims); }
   DType dtype(int tensor) const {

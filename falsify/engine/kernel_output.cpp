@@ -33,7 +33,7 @@ KernelOutput::KernelOutput() {
 }
 
 KernelOutput::~KernelOutput() {
-  pass_on();
+  forward_output();
   if (!line_.empty()) print(line_);
   close_theirs();
   if (ours_ >= 0) close(ours_);
@@ -44,7 +44,7 @@ void KernelOutput::close_theirs() {
   theirs_ = -1;
 }
 
-void KernelOutput::pass_on() {
+void KernelOutput::forward_output() {
   char buffer[65536];
   if (ours_ < 0) return;
   const ssize_t n = read(ours_, buffer, sizeof buffer);  // read once: do not wait for endless output

@@ -24,7 +24,7 @@ class KernelOutput {
   /// Closes the child's end, after the fork.
   void close_theirs();
   /// Forwards available lines to standard error, marked as the kernel's and without control characters.
-  void pass_on();
+  void forward_output();
 
  private:
   void print(std::string_view line);

@@ -11,7 +11,7 @@
 namespace assay::falsify {
 namespace {
 
-constexpr int kMostThreads = 4;
+constexpr int kMaxThreads = 4;
 /// Largest number of loop iterations in one piece of work: about 50 microseconds.
 constexpr std::uint32_t kPiece = 1 << 15;
 
@@ -31,7 +31,7 @@ void* work(void* argument) {
   return nullptr;
 }
 
-/// Starts one thread per usable processor, at most kMostThreads. They block all signals, which are the kernel's.
+/// Starts one thread per usable processor, at most kMaxThreads. They block all signals, which are the kernel's.
 void start_threads() {
   cpu_set_t usable;
   const int processors = sched_getaffinity(0, sizeof usable, &usable) == 0 ? CPU_COUNT(&usable) : 1;
@@ -42,7 +42,7 @@ void start_threads() {
   pthread_attr_init(&small);
   pthread_attr_setstacksize(&small, 128 << 10);
   pthread_attr_setdetachstate(&small, PTHREAD_CREATE_DETACHED);
-  for (std::uintptr_t n = 1; n <= static_cast<std::uintptr_t>(std::min(processors, kMostThreads)); ++n) {
+  for (std::uintptr_t n = 1; n <= static_cast<std::uintptr_t>(std::min(processors, kMaxThreads)); ++n) {
     pthread_t thread;
     pthread_create(&thread, &small, &work, reinterpret_cast<void*>(n));
   }

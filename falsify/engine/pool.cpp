@@ -91,7 +91,7 @@ Job start(const Task& task) {
 }
 
 /// Takes all documents that end with a newline; the result does not.
-void pass_on(Job& job, const Sent& sent) {
+void forward_output(Job& job, const Sent& sent) {
   for (std::size_t end; (end = job.text.find('\n')) != std::string::npos; job.text.erase(0, end + 1))
     if (sent) sent(*job.task, nlohmann::json::parse(job.text.substr(0, end)));
 }
@@ -102,7 +102,7 @@ std::optional<nlohmann::json> collect(Job& job, const Sent& sent) {
   const ssize_t n = read(job.pipe, buffer, sizeof buffer);
   if (n > 0) {
     job.text.append(buffer, static_cast<std::size_t>(n));
-    pass_on(job, sent);
+    forward_output(job, sent);
     return std::nullopt;
   }
   close(job.pipe);

@@ -13,7 +13,7 @@
 #include "falsify/engine/arena.hpp"
 #include "falsify/engine/reports/fields.hpp"
 #include "falsify/engine/reports/formats.hpp"
-#include "falsify/engine/reports/source_place.hpp"
+#include "falsify/engine/reports/source_location.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -166,7 +166,7 @@ std::set<std::string> judged_by_clause(const std::vector<json>& kernels) {
 
 json to_json(const OpDescriptor& op, const KernelResult& result) {
   const Kernel& kernel = *result.kernel;
-  const SourcePlace place = source_place(kernel.source, kernel.id);
+  const SourceLocation place = find_source_location(kernel.source, kernel.id);
   json j{{"op", op.name},
          {"kernel", kernel.id},
          {"backend", name(kernel.backend)},

@@ -141,11 +141,11 @@ Shrunk shrink(const OpDescriptor& op, const ObligationInfo& obligation, const rc
   if (exhausted != c) c = search.descend(shrinkable(op, spec, exhausted));
   // Fix the values last: an explicit case no longer depends on its strategy.
   Case fixed = c;
-  const auto values_of = [&](const Case& x) { return keep_to(op, kernel, make_problem(op, x, kernel.arithmetic, kernel.storage)).values; };
+  const auto values_of = [&](const Case& x) { return restrict_integers(op, kernel, make_problem(op, x, kernel.arithmetic, kernel.storage)).values; };
   fixed.values = values_of(c);
   std::size_t count = 0;
   for (const auto& list : fixed.values) count += list.size();
-  if (count > 0 && count <= kMostValues && search.fails(fixed)) {
+  if (count > 0 && count <= kMaxValues && search.fails(fixed)) {
     c = search.descend(shrinkable(op, spec, fixed));
     c.values = values_of(c);  // integers fixed by the kernel cannot be simplified further
   }

@@ -65,7 +65,7 @@ Problem Trial::problem(Strategy strategy) const {
   Case c = case_;
   c.strategy = strategy;
   c.values.clear();
-  return keep_to(op_, kernel_, make_problem(op_, c, kernel_.arithmetic, kernel_.storage));
+  return restrict_integers(op_, kernel_, make_problem(op_, c, kernel_.arithmetic, kernel_.storage));
 }
 
 Problem Trial::problem(std::vector<Index> dims) const {
@@ -73,7 +73,7 @@ Problem Trial::problem(std::vector<Index> dims) const {
   c.dims = std::move(dims);
   c.values.clear();
   c = admitted(op_, kernel_, std::move(c));
-  return keep_to(op_, kernel_, make_problem(op_, c, kernel_.arithmetic, kernel_.storage));
+  return restrict_integers(op_, kernel_, make_problem(op_, c, kernel_.arithmetic, kernel_.storage));
 }
 
 Preset Trial::preset(const Problem& problem) const {
@@ -303,7 +303,7 @@ Outcome try_obligation(Check check, const OpDescriptor& op, const Kernel& kernel
   Outcome outcome;
   try {
     if (!c.prelude.empty())
-      trial.run(keep_to(op, kernel, make_problem(op, admitted(op, kernel, prelude_of(op, c)), kernel.arithmetic, kernel.storage)));
+      trial.run(restrict_integers(op, kernel, make_problem(op, admitted(op, kernel, prelude_of(op, c)), kernel.arithmetic, kernel.storage)));
     trial.forget_calls();
     outcome = check(trial);
     trial.expect_quiet();

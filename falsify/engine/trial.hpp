@@ -56,7 +56,7 @@ class Trial {
   Random random(std::string_view purpose) const { return Random(derive(case_.seed, purpose)); }
 
   /// Returns the call of the case.
-  Problem problem() const { return keep_to(op_, kernel_, make_problem(op_, case_, kernel_.arithmetic, kernel_.storage)); }
+  Problem problem() const { return restrict_integers(op_, kernel_, make_problem(op_, case_, kernel_.arithmetic, kernel_.storage)); }
   /// Returns a call with the same dims and values by another strategy.
   Problem problem(Strategy strategy) const;
   /// Returns a call with other dims and values by the case's strategy.
@@ -68,7 +68,7 @@ class Trial {
   Run run(const Problem& problem, Poison poison, contract::Level level = contract::Level::pre);
   Run run(const Problem& problem) { return run(problem, case_.seed & 1 ? Poison::nan : Poison::finite); }
   /// The same, under load from other threads.
-  Run run(const Problem& problem, Beside beside) {
+  Run run(const Problem& problem, BackgroundLoad beside) {
     worker_.beside(beside);
     return run(problem);
   }
@@ -128,7 +128,7 @@ class Trial {
   Outcome within_bounds(std::initializer_list<Done> calls) const;
 
   /// A call, with its outputs if it returned.
-  struct Made {
+  struct MadeCall {
     Problem problem;
     Poison poison;
     std::optional<Run> run;
@@ -141,14 +141,14 @@ class Trial {
   /// Returns the number of the failed call in `calls_`; reduces `finding` to that call if it is wrong by itself.
   std::size_t find_failed(Finding& finding, bool& alone) const;
   /// True if the finding's element still holds its value from before the call.
-  bool not_written(Made made, const Finding& finding);
+  bool not_written(MadeCall made, const Finding& finding);
 
   const OpDescriptor& op_;
   const Kernel& kernel_;
   const Case& case_;
   Worker& worker_;
   std::optional<Stage> last_;  ///< of the last run that returned normally
-  std::vector<Made> calls_;
+  std::vector<MadeCall> calls_;
   /// Oracle of the last call with preset outputs.
   mutable std::optional<std::pair<Problem, std::vector<std::vector<Bounded>>>> whole_;
 };

@@ -59,7 +59,7 @@ void keep_freed_memory() {
 
 /// Maps large blocks with mmap so that free() unmaps them and a use-after-free faults. On a device the driver
 /// allocates, lavapipe for each workgroup: a higher threshold there.
-void give_freed_memory_back(Backend backend) {
+void return_freed_memory(Backend backend) {
   const bool host = traits(backend).host;
   mallopt(M_MMAP_MAX, 65536);
   mallopt(M_MMAP_THRESHOLD, host ? 128 << 10 : 32 << 20);
@@ -75,9 +75,9 @@ void protect(const Arena& arena, std::size_t begin, std::size_t end, int access)
 
 /// Makes all but the tensors' regions inaccessible, in this process's mapping only. Guard pages persist between calls
 /// because mprotect can cost more than the kernel, the more so the more pages larger cases have touched.
-class Fences {
+class GuardPages {
  public:
-  explicit Fences(const Arena& arena) : arena_(arena), reach_(arena.bytes()) {}
+  explicit GuardPages(const Arena& arena) : arena_(arena), reach_(arena.bytes()) {}
 
   void set(std::span<const Placed> tensors) {
     std::vector<Placed::Piece> gaps;
@@ -107,17 +107,17 @@ struct Refused {
 };
 
 /// Runs on tensors in place (host) or on copies of their whole regions, sentinels included (devices).
-void run_on(Device& device, const Kernel& kernel, Call call, const Arena& arena, Fences& fences,
+void run_on(Device& device, const Kernel& kernel, Call call, const Arena& arena, GuardPages& guard_pages,
             std::span<const Placed> placed) {
-  fences.set(placed);
+  guard_pages.set(placed);
   std::byte* const base = arena.base();
   std::vector<Buffer> buffers;
   for (std::size_t t = 0; t < placed.size(); ++t) {
     const Placed& p = placed[t];
     void* address = base + p.data;
     if (!device.host_visible()) {
-      const Fence fence = !device.has_fences() ? Fence::none : p.fence_before ? Fence::before : p.fence_after ? Fence::behind : Fence::none;
-      buffers.push_back(device.allocate(p.region_bytes, fence));
+      const GuardPage guard_page = !device.has_guard_pages() ? GuardPage::none : p.guard_before ? GuardPage::before : p.guard_after ? GuardPage::behind : GuardPage::none;
+      buffers.push_back(device.allocate(p.region_bytes, guard_page));
       for (std::size_t i = 0; i < p.pieces; ++i) {
         const Placed::Piece piece = p.piece(i);
         device.upload(static_cast<std::byte*>(buffers.back().address()) + (piece.begin - p.region), base + piece.begin, piece.size());
@@ -142,7 +142,7 @@ void run_on(Device& device, const Kernel& kernel, Call call, const Arena& arena,
 }
 
 /// Describes the end of the process. `kept`: memory that earlier calls added, reported if it is most of the allowance.
-std::string how_it_ended(int status, std::size_t kept) {
+std::string exit_description(int status, std::size_t kept) {
   std::string how = WIFSIGNALED(status) ? fmt::format("signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
                                         : fmt::format("the process exited with status {} inside the call", WEXITSTATUS(status));
   constexpr double kGiB = 1 << 30;
@@ -157,7 +157,7 @@ std::string how_it_ended(int status, std::size_t kept) {
 struct Worker::Mailbox {
   bool only_device;  ///< request for the device only, no call
   const Kernel* kernel;
-  Beside beside;
+  BackgroundLoad beside;
   std::size_t dims, params, tensors;
   Index dim[kMaxExtents];
   double param[kMaxExtents];
@@ -220,12 +220,12 @@ void Worker::serve(int channel) {
   const pid_t self = getpid();
   const std::size_t at_first = data_bytes();
   constexpr std::uint64_t kSeldom = 16;  // interval after the first calls, since data_bytes() costs as much as a small call
-  Fences fences(arena_);
+  GuardPages guard_pages(arena_);
   char byte;
   for (std::uint64_t calls = 0; read(channel, &byte, 1) == 1; ++calls) {
     Mailbox& m = *mailbox_;
     const Kernel& kernel = *m.kernel;
-    if (calls == 0) give_freed_memory_back(kernel.backend);
+    if (calls == 0) return_freed_memory(kernel.backend);
     const std::vector<Placed> placed(m.placed, m.placed + m.tensors);
     const Call call{{m.dim, m.dim + m.dims}, {m.param, m.param + m.params}, std::vector<Tensor>(m.tensors)};
     bool device_is_here = false;
@@ -236,8 +236,8 @@ void Worker::serve(int channel) {
         set_text(m.device, d.description());
         m.largest_buffer = d.largest_buffer();
       } else {
-        const LoadScope load(m.beside == Beside::load && d.host_visible());
-        run_on(d, kernel, call, arena_, fences, placed);
+        const LoadScope load(m.beside == BackgroundLoad::load && d.host_visible());
+        run_on(d, kernel, call, arena_, guard_pages, placed);
       }
       m.status = Reply::Status::done;
     } catch (const Refused& e) {
@@ -261,7 +261,7 @@ void Worker::serve(int channel) {
 namespace {
 /// Returns the longest time that any thread of a process has waited for a CPU so far; 0 if the system does not count
 /// it.
-std::chrono::nanoseconds starved(pid_t process) {
+std::chrono::nanoseconds processor_wait(pid_t process) {
   std::chrono::nanoseconds most{0};
   std::error_code gone;
   for (const auto& thread : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", process), gone)) {
@@ -282,7 +282,7 @@ Reply Worker::wait(std::chrono::milliseconds limit) {
     const auto until = steady_clock::now() + time;
     do {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now()).count();
-      if (poll(fds, 3, static_cast<int>(std::max<std::int64_t>(left, 0))) > 0 && fds[2].revents != 0) output_->pass_on(), fds[2].fd = output_->ours();
+      if (poll(fds, 3, static_cast<int>(std::max<std::int64_t>(left, 0))) > 0 && fds[2].revents != 0) output_->forward_output(), fds[2].fd = output_->ours();
       ready = fds[0].revents != 0 || fds[1].revents != 0;
     } while (!ready && steady_clock::now() < until);
   };
@@ -291,11 +291,11 @@ Reply Worker::wait(std::chrono::milliseconds limit) {
   constexpr int kPatience = 5;
   const auto begin = steady_clock::now();
   wait_for(limit / 4);
-  const std::chrono::nanoseconds before = !ready ? starved(pid_) : std::chrono::nanoseconds(0);
+  const std::chrono::nanoseconds before = !ready ? processor_wait(pid_) : std::chrono::nanoseconds(0);
   for (std::chrono::nanoseconds left = limit - limit / 4; !ready && left.count() > 0;) {
     wait_for(left);
     const auto elapsed = steady_clock::now() - begin;
-    left = std::min<std::chrono::nanoseconds>(limit - (elapsed - (starved(pid_) - before)), kPatience * limit - elapsed);
+    left = std::min<std::chrono::nanoseconds>(limit - (elapsed - (processor_wait(pid_) - before)), kPatience * limit - elapsed);
   }
   if (!ready) {
     restart();
@@ -312,7 +312,7 @@ Reply Worker::wait(std::chrono::milliseconds limit) {
 Reply Worker::ended() {
   constexpr int kExit = 1000;  // milliseconds from the closing of the channel at exit to the exit itself
   const bool closed = !has_ended(pid_, kExit);
-  const std::string how = how_it_ended(end_process(pid_), mailbox_->kept);
+  const std::string how = exit_description(end_process(pid_), mailbox_->kept);
   close_ends();
   output_.reset();
   pid_ = -1;
@@ -376,7 +376,7 @@ Reply Worker::run(const OpDescriptor& op, const Kernel& kernel, std::span<const 
                   std::span<const double> params, std::span<const Placed> tensors, contract::Level level) {
   if (dims.size() > kMaxExtents || params.size() > kMaxExtents || tensors.size() > kMaxExtents)
     throw std::logic_error("worker mailbox: more dims, params or tensors than it holds");
-  const Beside beside = std::exchange(beside_, Beside::nothing);
+  const BackgroundLoad beside = std::exchange(beside_, BackgroundLoad::nothing);
   const Call call = call_in(arena_, dims, params, tensors);
   if (const auto why = refuses_storage(kernel, call)) return {Reply::Status::refused, *why};
   if (level == contract::Level::off) return run_there(kernel, dims, params, tensors, beside);
@@ -401,11 +401,11 @@ Reply Worker::run(const OpDescriptor& op, const Kernel& kernel, std::span<const 
 }
 
 Reply Worker::run_there(const Kernel& kernel, std::span<const Index> dims, std::span<const double> params, std::span<const Placed> tensors,
-                        Beside beside) {
+                        BackgroundLoad beside) {
   const std::chrono::milliseconds allowed = traits(kernel.backend).time_factor * limit_;
   std::chrono::milliseconds limit = allowed;
-  if (give_up_at_) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(*give_up_at_ - std::chrono::steady_clock::now());
+  if (deadline_) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(*deadline_ - std::chrono::steady_clock::now());
     limit = std::clamp(left, std::chrono::milliseconds(1), allowed);
   }
   if (pid_ < 0)
@@ -420,7 +420,7 @@ Reply Worker::run_there(const Kernel& kernel, std::span<const Index> dims, std::
   std::ranges::copy(params, m.param);
   std::ranges::copy(tensors, m.placed);
   const Reply reply = ask(limit);
-  if (reply.status == Reply::Status::hung && limit < allowed) throw TimeIsUp{};
+  if (reply.status == Reply::Status::hung && limit < allowed) throw DeadlineReached{};
   has_returned_ = has_returned_ || reply.status == Reply::Status::done || reply.status == Reply::Status::refused;
   // A failed device may fail every later call too: do not blame the later cases.
   if (reply.status == Reply::Status::failed) restart();

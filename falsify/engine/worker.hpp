@@ -38,10 +38,10 @@ struct Reply {
 
 /// Activity in the process during a call of a host back end: `load` runs threads that keep its processors busy
 /// intermittently.
-enum class Beside { nothing, load };
+enum class BackgroundLoad { nothing, load };
 
-/// Thrown if give_up_at() cut a call short: its result is unknown.
-struct TimeIsUp {};
+/// Thrown if set_deadline() cut a call short: its result is unknown.
+struct DeadlineReached {};
 
 class Worker {
  public:
@@ -58,18 +58,18 @@ class Worker {
 
   /// Runs the kernel on tensors placed in the arena. Checks the contract around the call, in this process, at the given
   /// level; level off skips the check, for calls that the contract forbids. The kernel must have existed when the
-  /// process started, as registered ones have: call restart() before using another kernel. Throws TimeIsUp.
+  /// process started, as registered ones have: call restart() before using another kernel. Throws DeadlineReached.
   Reply run(const OpDescriptor& op, const Kernel& kernel, std::span<const Index> dims, std::span<const double> params,
             std::span<const Placed> tensors, contract::Level level = contract::Level::full);
   /// Returns the violation of a requires clause by a call, evaluated in this process; empty if there is none.
   std::optional<std::string> forbids(const OpDescriptor& op, const Kernel& kernel, std::span<const Index> dims,
                                      std::span<const double> params, std::span<const Placed> tensors) const;
   /// Applies to the next call only.
-  void beside(Beside what) { beside_ = what; }
+  void beside(BackgroundLoad what) { beside_ = what; }
   /// True if a call of a kernel under test has returned normally.
   bool has_returned() const { return has_returned_; }
   /// Sets the time at which a running call is abandoned even if its limit is later.
-  void give_up_at(std::chrono::steady_clock::time_point time) { give_up_at_ = time; }
+  void set_deadline(std::chrono::steady_clock::time_point time) { deadline_ = time; }
   /// Sets the thread order on cuda-host, from the next process on (Case::order).
   void set_order(std::uint64_t seed) { order_ = seed; }
   /// Ends the process, so that the next call starts a fresh one.
@@ -85,7 +85,7 @@ class Worker {
  private:
   struct Mailbox;
   Reply run_there(const Kernel& kernel, std::span<const Index> dims, std::span<const double> params, std::span<const Placed> tensors,
-                  Beside beside);
+                  BackgroundLoad beside);
   void start(Backend backend);
   /// Reads the worker's reply. The reply is untrusted: every field is read within its bounds, and none of them can make
   /// a wrong result pass.
@@ -103,13 +103,13 @@ class Worker {
   Arena post_;  ///< of the mailbox, between two inaccessible pages
   Mailbox* mailbox_;
   std::chrono::milliseconds limit_;
-  std::optional<std::chrono::steady_clock::time_point> give_up_at_;
+  std::optional<std::chrono::steady_clock::time_point> deadline_;
   std::string device_;
   std::size_t largest_buffer_ = 0;
   std::map<const OpDescriptor*, std::vector<std::uint64_t>> evaluated_;
   std::uint64_t order_ = 0;
   bool has_returned_ = false;
-  Beside beside_ = Beside::nothing;
+  BackgroundLoad beside_ = BackgroundLoad::nothing;
   pid_t pid_ = -1;
   std::unique_ptr<KernelOutput> output_;
   int channel_ = -1, process_ = -1;  ///< descriptors: of the other end, and of the process itself

@@ -48,7 +48,7 @@ std::string receive(int pipe, KernelOutput& output, std::chrono::milliseconds li
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
     pollfd fds[] = {{pipe, POLLIN, 0}, {output.ours(), POLLIN, 0}};
     if (left.count() <= 0 || poll(fds, 2, static_cast<int>(left.count())) == 0) break;
-    if (fds[1].revents != 0) output.pass_on();
+    if (fds[1].revents != 0) output.forward_output();
     if (fds[0].revents == 0) continue;
     char buffer[kLongest];
     const ssize_t n = read(pipe, buffer, sizeof buffer);

@@ -18,7 +18,7 @@ inline constexpr std::string_view kBystanders[] = {
     "falsify/engine/reports/html.cpp", "falsify/engine/reports/junit.cpp", "falsify/engine/reports/merge.cpp",
     "falsify/engine/reports/merge.hpp", "falsify/engine/reports/page.css", "falsify/engine/reports/page.html",
     "falsify/engine/reports/page.js", "falsify/engine/reports/read.cpp", "falsify/engine/reports/sarif.cpp",
-    "falsify/engine/reports/source_place.cpp", "falsify/engine/reports/source_place.hpp",
+    "falsify/engine/reports/source_location.cpp", "falsify/engine/reports/source_location.hpp",
     "falsify/engine/reports/table.cpp",
     // Trace spans.
     "src/runtime/span.cpp",

@@ -130,9 +130,9 @@ void expect_evidence(const json& e, std::string_view kernel) {
     throw Flaw{
         fmt::format("it is of the build '{}', and what is shipped is a Release build", e["build"].get<std::string>())};
   if (e["verdict"] != "passed") throw Flaw{fmt::format("its verdict is '{}'", e["verdict"].get<std::string>())};
-  if (e["draws"].get<std::int64_t>() < kLeastDraws)
+  if (e["draws"].get<std::int64_t>() < kMinDraws)
     throw Flaw{
-        fmt::format("{} cases of each obligation are too few: {} are the least", e["draws"].dump(), kLeastDraws)};
+        fmt::format("{} cases of each obligation are too few: {} are the least", e["draws"].dump(), kMinDraws)};
   if (!e["obligations"].is_array()) throw Flaw{"the key 'obligations' is not of its type"};
   for (const json& o : e["obligations"]) expect_obligation(o);
   const Totals totals(e["obligations"]);
@@ -208,7 +208,7 @@ std::string signed_text(json evidence) {
   return evidence_text(evidence);
 }
 
-json make_evidence(const json& result, const Fingerprint& fingerprint, const Circumstances& c) {
+json make_evidence(const json& result, const Fingerprint& fingerprint, const RunConditions& c) {
   const auto [device, driver] = name_and_driver(result["device"].get<std::string>());
   json e{{"schema", kEvidenceSchema},
          {"kernel", result["kernel"]},

@@ -37,13 +37,13 @@ struct EvidenceLines {
 EvidenceLines evidence_lines(const std::string& text);
 
 /// Minimum number of cases drawn for each obligation of a campaign that is evidence: the depth of `assay falsify`.
-inline constexpr int kLeastDraws = 100;
+inline constexpr int kMinDraws = 100;
 
 /// True if a build ("Release, GNU 12.2.0") has the shipped kind: optimized, without sanitizers.
 bool is_shipped(std::string_view build);
 
 /// Facts that are not in the result of a campaign.
-struct Circumstances {
+struct RunConditions {
   std::uint64_t seed = 1;
   int draws = 0;              ///< cases drawn for each obligation
   bool on_processor = false;  ///< the device runs on the host's processor
@@ -58,7 +58,7 @@ std::pair<std::string, std::string> name_and_driver(const std::string& descripti
 
 /// Makes evidence, including its digest, from the result of a passed campaign (report.hpp, to_json).
 nlohmann::json make_evidence(const nlohmann::json& result, const Fingerprint& fingerprint,
-                             const Circumstances& circumstances);
+                             const RunConditions& circumstances);
 
 /// Returns the canonical text of evidence: its line, with keys in order.
 std::string evidence_text(const nlohmann::json& evidence);

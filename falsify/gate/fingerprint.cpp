@@ -14,10 +14,10 @@ namespace assay::falsify {
 namespace {
 
 /// Folder and suffix of the files that register a back end's kernels, and its folder in src/runtime.
-struct Place {
+struct BackendFolders {
   std::string_view kernels, suffix, runtime;
 };
-Place place(Backend backend) {
+BackendFolders backend_folders(Backend backend) {
   switch (backend) {
     case Backend::cpu:
       return {"kernels/cpu/", ".cpp", ""};
@@ -44,7 +44,7 @@ bool is_engine(std::string_view path, Backend backend) {
   for (const std::string_view folder :
        {"falsify/engine/", "falsify/audit/", "src/core/", "src/contract/", "src/contractgen/", "src/system/"})
     if (path.starts_with(folder)) return true;
-  const auto belongs_to = [path](Backend b) { return !place(b).runtime.empty() && path.starts_with(place(b).runtime); };
+  const auto belongs_to = [path](Backend b) { return !backend_folders(b).runtime.empty() && path.starts_with(backend_folders(b).runtime); };
   return path.starts_with("src/runtime/") && (belongs_to(backend) || std::ranges::none_of(kBackends, belongs_to));
 }
 
@@ -143,7 +143,7 @@ const std::shared_ptr<const Files>& Fingerprints::flags(Backend backend) {
   Files files;
   add(files, "CMakePresets.json");
   for (const std::string& path : tree_.below("ci/cmake/")) add(files, path);
-  const std::string own(place(backend).kernels), runtime(place(backend).runtime);
+  const std::string own(backend_folders(backend).kernels), runtime(backend_folders(backend).runtime);
   for (const auto& [path, text] : tree_.files) {
     if (!is_build_file(path) && path != "kernels/vulkan/shaders.cmake") continue;
     const std::string folder = path.substr(0, path.rfind('/') + 1);
@@ -156,7 +156,7 @@ const std::shared_ptr<const Files>& Fingerprints::flags(Backend backend) {
 }
 
 Fingerprint Fingerprints::of(const Subject& s) {
-  const Place where = place(s.backend);
+  const BackendFolders where = backend_folders(s.backend);
   // A gradient may stand in the file of its operation.
   const auto file_of = [&](std::string_view folder, std::string_view suffix) {
     const std::string own = fmt::format("{}{}{}", folder, s.op, suffix);

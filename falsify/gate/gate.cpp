@@ -119,7 +119,7 @@ bool same_sources(const Tree& one, const Tree& other) {
 
 }  // namespace
 
-std::vector<Touched> touched(const std::vector<Subject>& all, const Tree& base, const Tree& now,
+std::vector<ChangedKernel> touched(const std::vector<Subject>& all, const Tree& base, const Tree& now,
                              const Environment& machine) {
   Fingerprints current(now);
   // Even if no source differs, an unresolved include is not proven unchanged.
@@ -131,7 +131,7 @@ std::vector<Touched> touched(const std::vector<Subject>& all, const Tree& base, 
   for (const auto& names : {changed_entries(lock_of(base), lock), changed_packages(base, now),
                             lock.empty() ? std::vector<std::string>() : differing(lock, machine)})
     entries.insert(names.begin(), names.end());
-  std::vector<Touched> list;
+  std::vector<ChangedKernel> list;
   for (const Subject& subject : all) {
     Fingerprint fingerprint = current.of(subject);
     Difference why = difference(then.of(subject), fingerprint);
@@ -163,7 +163,7 @@ const std::string* agreed(const Agreements& agreements, const std::string& kerne
   return at == agreements.end() ? nullptr : &at->second;
 }
 
-std::vector<Checked> check_evidence(const std::vector<Subject>& all, const std::vector<Touched>& touched,
+std::vector<Checked> check_evidence(const std::vector<Subject>& all, const std::vector<ChangedKernel>& touched,
                                     const Tree& base, const Tree& now, const EvidenceRules& rules) {
   std::vector<Checked> list;
   const Lines before = carried(base), after = carried(now, &list);
@@ -171,7 +171,7 @@ std::vector<Checked> check_evidence(const std::vector<Subject>& all, const std::
   std::set<std::string> known, changed;
   for (const Subject& s : all)
     if (needs_evidence(s.backend)) known.insert(s.id);
-  for (const Touched& t : touched) changed.insert(t.subject.id);
+  for (const ChangedKernel& t : touched) changed.insert(t.subject.id);
   Fingerprints fingerprints(now), then(base);
   std::vector<Subject> subjects = all;
   for (const auto& [kernel, line] : after) {

@@ -18,7 +18,7 @@ namespace assay::falsify {
 inline constexpr int kGateDraws = 1000;
 
 /// A kernel whose fingerprint differs between the two trees.
-struct Touched {
+struct ChangedKernel {
   Subject subject;
   Fingerprint fingerprint;  ///< current
   Difference why;
@@ -27,7 +27,7 @@ struct Touched {
 /// Returns the kernels of `now` that differ from `base` in their sources or in the environment of ci/environment.lock
 /// and ci/setup, or that run on a machine that differs from the lock. For a kernel that `base` lacks, every part
 /// differs.
-std::vector<Touched> touched(const std::vector<Subject>& all, const Tree& base, const Tree& now,
+std::vector<ChangedKernel> touched(const std::vector<Subject>& all, const Tree& base, const Tree& now,
                              const Environment& machine);
 
 /// Result of checking the evidence of one kernel.
@@ -63,7 +63,7 @@ struct EvidenceRules {
 ///   on the processor);
 /// - for kernels that are proven here, checked only against forgery: its figures feed the ledger.
 /// Refuses evidence for kernels that do not exist or that CI runs itself, and lines that are no evidence.
-std::vector<Checked> check_evidence(const std::vector<Subject>& all, const std::vector<Touched>& touched,
+std::vector<Checked> check_evidence(const std::vector<Subject>& all, const std::vector<ChangedKernel>& touched,
                                     const Tree& base, const Tree& now, const EvidenceRules& rules);
 
 /// Returns the readable evidence of a tree, by kernel.

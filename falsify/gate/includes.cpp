@@ -221,7 +221,7 @@ void Includes::parse_code(const std::string& path, const std::string& text, Pars
     own.edges.files.insert(file);
     if (included) own.edges.included.insert(file);
   };
-  if (const std::string why = misleading(text); !why.empty()) unknown(tokens.size(), why);
+  if (const std::string why = token_ambiguity(text); !why.empty()) unknown(tokens.size(), why);
   std::size_t strings_end = 0;  // string literals before this index are done
   bool defines = false;         // within a #define directive
   std::set<std::string> parameters;

@@ -26,7 +26,7 @@ bool more_refusals(double cases, double refused, double share) {
   return refused > cases * share + 3 * std::sqrt(cases * share * (1 - share));
 }
 
-void compare_refusals(const std::string& kernel, const json& then, const json& now, std::vector<Worse>& list) {
+void compare_refusals(const std::string& kernel, const json& then, const json& now, std::vector<WorseFigure>& list) {
   const double cases = now.value("cases", 0), before = then.value("cases", 0);
   if (cases == 0 || before == 0) return;
   const double share = then.value("refused", 0) / before, refused = now.value("refused", 0);
@@ -35,8 +35,8 @@ void compare_refusals(const std::string& kernel, const json& then, const json& n
 
 }  // namespace
 
-std::vector<Worse> grown(const std::string& kernel, const json& before, const json& now) {
-  std::vector<Worse> list;
+std::vector<WorseFigure> grown(const std::string& kernel, const json& before, const json& now) {
+  std::vector<WorseFigure> list;
   for (const json& o : now) {
     const json* then = obligation(before, o["id"]);
     if (then == nullptr) continue;
@@ -45,17 +45,17 @@ std::vector<Worse> grown(const std::string& kernel, const json& before, const js
     for (const char* figure : {"worst", "typical"}) {
       if (!o[figure].is_number() || !then->contains(figure) || !(*then)[figure].is_number()) continue;
       const double was = (*then)[figure].get<double>(), is = o[figure].get<double>();
-      // A median needs kLeastDraws cases. A median of 0 means that most cases were exact: fewer exact cases are no
+      // A median needs kMinDraws cases. A median of 0 means that most cases were exact: fewer exact cases are no
       // growth, and the worst error covers a new error.
-      if (figure == "typical"sv && (was == 0 || std::min(o.value("cases", 0), then->value("cases", 0)) < kLeastDraws))
+      if (figure == "typical"sv && (was == 0 || std::min(o.value("cases", 0), then->value("cases", 0)) < kMinDraws))
         continue;
-      if (is > 0 && is >= kWorse * was) list.push_back({kernel, o["id"].get<std::string>(), figure, was, is});
+      if (is > 0 && is >= kWorseFactor * was) list.push_back({kernel, o["id"].get<std::string>(), figure, was, is});
     }
   }
   return list;
 }
 
-std::string to_string(const Worse& w) {
+std::string to_string(const WorseFigure& w) {
   if (w.figure == "refused")
     return fmt::format("{}  {}: {:.0f}% of the cases refused, were {:.0f}%: --agree {} agrees to it", w.kernel, w.obligation, 100 * w.now,
                        100 * w.before, w.kernel);

@@ -28,9 +28,9 @@ constexpr std::array kOperators = {"%:%:"sv, "->*"sv, "..."sv, "<<<"sv, "<<="sv,
                                    "<<"sv,   "<="sv,  "=="sv,  ">="sv,  ">>"sv,  "^="sv,  "|="sv,  "||"sv};
 
 /// The text with continued lines joined, and the original position of each character.
-class Joined {
+class SplicedText {
  public:
-  explicit Joined(std::string_view raw) : raw_(raw) {
+  explicit SplicedText(std::string_view raw) : raw_(raw) {
     constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
     for (std::size_t i = raw.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0; i < raw.size(); ++i) {
       if (raw[i] == '\\') {
@@ -203,7 +203,7 @@ class Lexer {
     return length;
   }
 
-  Joined joined_;
+  SplicedText joined_;
   const std::string& text_;
   std::vector<Token> tokens_;
   std::size_t at_ = 0, begin_ = 0;
@@ -283,7 +283,7 @@ std::string loaded(const YAML::Node& node, std::string_view under, bool named = 
 
 std::vector<Token> code_tokens(std::string_view text) { return Lexer(text).run(); }
 
-std::string misleading(std::string_view text) {
+std::string token_ambiguity(std::string_view text) {
   for (const std::string_view trigraph : {"\?\?="sv, "\?\?/"sv})
     if (text.find(trigraph) != std::string_view::npos) return fmt::format("the trigraph {}", trigraph);
   for (std::size_t at = text.find('\r'); at != std::string_view::npos; at = text.find('\r', at + 1))

@@ -26,7 +26,7 @@ struct Token {
 std::vector<Token> code_tokens(std::string_view text);
 
 /// Returns the reason why a compiler may see other tokens in this text than code_tokens() does; empty if it cannot.
-std::string misleading(std::string_view text);
+std::string token_ambiguity(std::string_view text);
 
 /// Returns the value of adjacent string literals from `at` on, and moves `at` behind the last.
 std::string joined_value(const std::vector<Token>& tokens, std::size_t& at);

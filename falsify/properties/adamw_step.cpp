@@ -26,7 +26,7 @@ void fill(std::vector<float>& values, double scale, Random& random) {
 /// Makes v, a mean of squares, nonnegative, except for a few values if results need not be finite. Directed: gradients
 /// and roots of v near eps, parameters at or near 0 (next to a p of 1 the update is below a last place), states of the
 /// first step and of later ones, no gradient.
-void adamw_step::inputs(Problem& problem, Strategy strategy, Random& random) {
+void adamw_step::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   auto &p = problem.values[kP], &m = problem.values[kM], &v = problem.values[kV], &g = problem.values[kG];
   for (float& x : v) x = std::fabs(x);
   if (strategy == Strategy::nonfinite)  // a negative v is reported, not repaired

@@ -30,9 +30,9 @@ float amplitude(int exponent) { return std::ldexp(1.0F, exponent); }
 }  // namespace
 }  // namespace attention
 
-void attention::sensible(Problem& problem, Strategy strategy, Random& random) { sensible_heads(problem, strategy, random); }
+void attention::make_inputs(Problem& problem, Strategy strategy, Random& random) { sensible_heads(problem, strategy, random); }
 
-Outcome attention::batch_slicing(Trial& trial) { return rows_stand_alone(trial); }
+Outcome attention::batch_slicing(Trial& trial) { return rows_are_independent(trial); }
 
 Outcome attention::repeated_heads(Trial& trial) {
   const Problem shared = trial.problem();
@@ -46,7 +46,7 @@ Outcome attention::causality(Trial& trial) {
   const Heads a(plain);
   if (a.s == 0) return Outcome::not_applicable("no queries");
   const auto seen_by = static_cast<Index>(random.below(static_cast<std::uint64_t>(a.s)));
-  const Problem changed = unseen_changed(plain, seen_by, random);
+  const Problem changed = with_unseen_keys_changed(plain, seen_by, random);
   const Run run = trial.run(plain), other = trial.run(changed);
   // Rows up to that query see no later key.
   std::vector<float> before, after;

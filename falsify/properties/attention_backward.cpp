@@ -41,7 +41,7 @@ void keep_few_columns(Problem& problem, Random& random) {
 }  // namespace attention_backward
 
 /// Sets y and logsumexp to the values that the forward pass saves; planted values in them stay.
-void attention_backward::consistent(Problem& problem, Strategy strategy, Random& random) {
+void attention_backward::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   sensible_heads(problem, strategy, random, false);
   if (strategy != Strategy::directed && strategy != Strategy::runs && random.chance(0.8)) bring_scores_together(problem);
   if (strategy == Strategy::directed && random.chance(0.3)) keep_few_columns(problem, random);
@@ -64,7 +64,7 @@ void attention_backward::consistent(Problem& problem, Strategy strategy, Random&
   take(logsumexp, problem.values[6]);
 }
 
-Outcome attention_backward::batch_slicing(Trial& trial) { return rows_stand_alone(trial); }
+Outcome attention_backward::batch_slicing(Trial& trial) { return rows_are_independent(trial); }
 
 Outcome attention_backward::repeated_heads(Trial& trial) {
   Problem shared = trial.problem();
@@ -107,7 +107,7 @@ Outcome attention_backward::causality(Trial& trial) {
   Random random = trial.random("unseen");
   const Heads a(plain);
   if (a.s == 0) return Outcome::not_applicable("no queries");
-  const Problem changed = unseen_changed(plain, a.s - 1, random);
+  const Problem changed = with_unseen_keys_changed(plain, a.s - 1, random);
   const Run run = trial.run(plain), other = trial.run(changed);
   Outcome outcome;
   for (std::size_t o = 0; o < 3; ++o) {

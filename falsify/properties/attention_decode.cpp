@@ -83,7 +83,7 @@ void draw(std::vector<float>& values, const Problem& problem, Random& random) {
 }  // namespace attention_decode
 
 /// Makes lengths at both ends, or all equal. Directed: scores at which online kernels are most sensitive.
-void attention_decode::sensible(Problem& problem, Strategy strategy, Random& random) {
+void attention_decode::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   const Decode a(problem);
   const bool full = random.chance(0.2);
   for (float& length : a.lengths) {
@@ -101,7 +101,7 @@ void attention_decode::sensible(Problem& problem, Strategy strategy, Random& ran
   }
 }
 
-Outcome attention_decode::batch_slicing(Trial& trial) { return rows_stand_alone(trial); }
+Outcome attention_decode::batch_slicing(Trial& trial) { return rows_are_independent(trial); }
 
 Outcome attention_decode::repeated_heads(Trial& trial) {
   const Problem shared = trial.problem();

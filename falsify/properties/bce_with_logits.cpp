@@ -23,7 +23,7 @@ std::vector<double> bounds(const Trial& trial, const Problem& problem) {
 }  // namespace
 }  // namespace bce_with_logits
 
-void bce_with_logits::inputs(Problem& problem, Strategy strategy, Random& random) {
+void bce_with_logits::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   direct_labels(problem, strategy, random);
 }
 

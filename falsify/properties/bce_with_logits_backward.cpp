@@ -15,7 +15,7 @@ enum Tensor { kLogits, kTargets, kWeights, kDloss, kDlogits };
 }  // namespace
 }  // namespace bce_with_logits_backward
 
-void bce_with_logits_backward::inputs(Problem& problem, Strategy strategy, Random& random) {
+void bce_with_logits_backward::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   direct_labels(problem, strategy, random);
 }
 

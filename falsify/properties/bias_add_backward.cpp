@@ -5,7 +5,7 @@
 
 namespace assay::falsify {
 
-void bias_add_backward::exact_sums(Problem& problem, Strategy strategy, Random&) {
+void bias_add_backward::make_inputs(Problem& problem, Strategy strategy, Random&) {
   if (strategy == Strategy::distinct_index) keep_sums_exact(problem.values[0], problem.dims[0]);
 }
 

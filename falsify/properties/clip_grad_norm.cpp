@@ -21,7 +21,7 @@ void scale_to(Problem& problem, double share) {
 }  // namespace clip_grad_norm
 
 /// Directed: norms far below, at, just beyond and far beyond the limit.
-void clip_grad_norm::inputs(Problem& problem, Strategy strategy, Random& random) {
+void clip_grad_norm::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   if (strategy != Strategy::directed) return;
   static constexpr double kShares[] = {1e-3, 0.5, 0.999999, 1, 1.000001, 1.001, 2, 1e6};
   scale_to(problem, kShares[random.below(std::size(kShares))]);

@@ -18,7 +18,7 @@ double bound_of(const Bounded& b) { return b.may_overflow ? INFINITY : b.error; 
 }  // namespace
 }  // namespace cross_entropy
 
-void cross_entropy::inputs(Problem& problem, Strategy strategy, Random& random) {
+void cross_entropy::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   make_class_weights(problem.values[kWeights], random);
   if (strategy == Strategy::directed)
     direct_logits(problem.values[kLogits], problem.values[kTargets], problem.dims[0], problem.dims[1], random);

@@ -17,7 +17,7 @@ enum Tensor { kLogits, kTargets, kWeights, kLogsumexp, kNormalizer, kDloss, kDto
 
 /// Sets logsumexp and normalizer to the values that a forward pass saves; in half the cases with NaN and infinities
 /// these tensors have some, too.
-void cross_entropy_backward::inputs(Problem& problem, Strategy strategy, Random& random) {
+void cross_entropy_backward::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   const Index rows = problem.dims[0], classes = problem.dims[1];
   make_class_weights(problem.values[kWeights], random);
   if (strategy == Strategy::directed)

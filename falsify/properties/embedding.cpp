@@ -8,7 +8,7 @@
 
 namespace assay::falsify {
 
-void embedding::chosen_ids(Problem& problem, Strategy strategy, Random& random) {
+void embedding::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   if (strategy == Strategy::directed) make_repeated(problem.values[0], problem.dims[1], random);
 }
 

@@ -10,7 +10,7 @@
 
 namespace assay::falsify {
 
-void embedding_backward::chosen_ids(Problem& problem, Strategy strategy, Random& random) {
+void embedding_backward::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   if (strategy == Strategy::directed) make_repeated(problem.values[0], problem.dims[1], random);
   if (strategy == Strategy::distinct_index) keep_sums_exact(problem.values[1], problem.dims[0]);
 }

@@ -25,7 +25,7 @@ Matrix with_bias(const Matrix& weight, const Matrix& bias) { return beside(weigh
 
 Outcome linear::identity(Trial& trial) {
   const Problem problem = trial.problem();
-  const Matrix whole(problem, 0), x = columns_of(whole, 0, std::min(whole.columns, kMostOfIdentity));
+  const Matrix whole(problem, 0), x = columns_of(whole, 0, std::min(whole.columns, kMaxOfIdentity));
   Matrix bias(problem.dims[3], x.columns);
   Random random = trial.random("bias");
   for (float& b : bias.values) b = static_cast<float>(random.gaussian());

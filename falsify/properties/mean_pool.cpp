@@ -12,7 +12,7 @@ namespace mean_pool {
 namespace {
 
 /// Puts NaNs, infinities and large numbers into the padding, which no kernel may read.
-void spoil_padding(Problem& problem, Random& random) {
+void corrupt_padding(Problem& problem, Random& random) {
   for_padding(problem.values[0], problem.values[1], problem.dims[1], problem.dims[2], [&](float& x) {
     const float spoiled[] = {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), -3e38F,
                              1e20F};
@@ -23,18 +23,18 @@ void spoil_padding(Problem& problem, Random& random) {
 }  // namespace
 }  // namespace mean_pool
 
-void mean_pool::padding(Problem& problem, Strategy strategy, Random& random) {
+void mean_pool::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   if (strategy == Strategy::directed) make_extreme(problem.values[1], problem.dims[1], random);
   if (is_exact(strategy)) make_powers_of_two(problem.values[1]);
   if (strategy == Strategy::distinct_index) keep_sums_exact(problem.values[0], problem.dims[1]);
-  if (strategy == Strategy::directed || strategy == Strategy::nonfinite) spoil_padding(problem, random);
+  if (strategy == Strategy::directed || strategy == Strategy::nonfinite) corrupt_padding(problem, random);
 }
 
 Outcome mean_pool::padding_ignored(Trial& trial) {
   const Problem problem = trial.problem();
   Problem other = problem;
   Random random = trial.random("padding");
-  spoil_padding(other, random);
+  corrupt_padding(other, random);
   const Run plain = trial.run(problem), spoiled = trial.run(other);
   return trial.related(compare_bits("y", problem.shape(2), spoiled.outputs[0], plain.outputs[0],
                                     "with spoiled padding, against the same tokens"),

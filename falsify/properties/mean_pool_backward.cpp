@@ -9,7 +9,7 @@
 
 namespace assay::falsify {
 
-void mean_pool_backward::chosen_lengths(Problem& problem, Strategy strategy, Random& random) {
+void mean_pool_backward::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   if (strategy == Strategy::directed) make_extreme(problem.values[0], problem.dims[1], random);
   if (is_exact(strategy)) make_powers_of_two(problem.values[0]);
 }

@@ -16,7 +16,7 @@ enum Tensor { kCodes, kScalesOfScales, kOffset, kScales };
 }  // namespace nf4_absmax_dequantize
 
 /// Makes codes 0 and 1 for exact sums; every entry, and offsets that cancel products, for directed values.
-void nf4_absmax_dequantize::chosen_codes(Problem& problem, Strategy strategy, Random& random) {
+void nf4_absmax_dequantize::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   std::vector<float>& codes = problem.values[kCodes];
   if (is_exact(strategy))
     for (float& code : codes) code = random.chance(0.5) ? 255.0F : static_cast<float>(kAbsmaxZero);

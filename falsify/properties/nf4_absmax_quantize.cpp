@@ -126,7 +126,7 @@ Outcome compare_all(const Problem& problem, const Run& got, const Run& want, std
 }  // namespace nf4_absmax_quantize
 
 /// Makes scales nonnegative, except for a few deliberately invalid ones.
-void nf4_absmax_quantize::scales_of_blocks(Problem& problem, Strategy strategy, Random& random) {
+void nf4_absmax_quantize::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   std::vector<float>& values = problem.values[kScales];
   const int shift = strategy == Strategy::huge && random.chance(0.5) ? -16 : 0;  // sums that do not overflow
   for (float& x : values)

@@ -9,7 +9,7 @@
 
 namespace assay::falsify {
 
-void nf4_dequantize::chosen_codes(Problem& problem, Strategy strategy, Random& random) {
+void nf4_dequantize::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   if (strategy != Strategy::directed) return;
   count_through_codes(problem, 0);
   // Scales adjacent to the largest one that is treated as 0.

@@ -13,7 +13,7 @@ constexpr Nf4Product kForm = Nf4Product::plain;
 }  // namespace
 }  // namespace nf4_matmul
 
-void nf4_matmul::exact_codes(Problem& problem, Strategy strategy, Random& random) {
+void nf4_matmul::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   nf4_exact_codes(problem, kForm, strategy, random);
 }
 

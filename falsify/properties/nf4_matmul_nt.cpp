@@ -13,7 +13,7 @@ constexpr Nf4Product kForm = Nf4Product::nt;
 }  // namespace
 }  // namespace nf4_matmul_nt
 
-void nf4_matmul_nt::exact_codes(Problem& problem, Strategy strategy, Random& random) {
+void nf4_matmul_nt::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   nf4_exact_codes(problem, kForm, strategy, random);
 }
 

@@ -50,7 +50,7 @@ float any_scale(Random& random) {
 }  // namespace
 }  // namespace nf4_quantize
 
-void nf4_quantize::near_midpoints(Problem& problem, Strategy strategy, Random& random) {
+void nf4_quantize::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   if (strategy != Strategy::directed) return;
   const bool smallest = random.chance(0.25);
   problem.values[0] = around_midpoints(problem.dims[0], problem.dims[1], random, [&] {

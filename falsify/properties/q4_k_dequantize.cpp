@@ -42,7 +42,7 @@ Half doubled(Half x) {
 }  // namespace
 }  // namespace q4_k_dequantize
 
-void q4_k_dequantize::super_blocks(Problem& problem, Strategy strategy, Random& random) {
+void q4_k_dequantize::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   q4_k::make_blocks(problem.values[0], problem.dims[0], problem.dims[1], strategy, random);
 }
 

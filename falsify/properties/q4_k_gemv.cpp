@@ -64,7 +64,7 @@ Problem with_elements(const Trial& trial) {
 
 /// For exact strategies: 12-bit integers selected by weights, integer weights selected by x, or one weight of full
 /// precision.
-void q4_k_gemv::super_blocks(Problem& problem, Strategy strategy, Random& random) {
+void q4_k_gemv::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   const Parts p = parts_of(problem);
   const auto kind = random.below(3);
   q4_k::make_blocks(p.blocks, p.rows, p.k, is_exact(strategy) && kind == 2 ? Strategy::directed : strategy, random);

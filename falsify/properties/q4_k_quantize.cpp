@@ -50,7 +50,7 @@ void make_edges(float* x, Index count, Random& random) {
 }  // namespace
 }  // namespace q4_k_quantize
 
-void q4_k_quantize::at_edges(Problem& problem, Strategy strategy, Random& random) {
+void q4_k_quantize::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   if (strategy == Strategy::huge)  // across the overflow limit of halves
     for (float& x : problem.values[0]) x = std::ldexp(x, -101);
   if (strategy != Strategy::directed) return;

@@ -10,7 +10,7 @@ namespace assay::falsify {
 
 /// Makes rows of several kinds: a mean square near eps, where eps matters most; x so small that eps dominates; a single
 /// nonzero element; zeros; and equal elements, whose n-th part shows the divisor.
-void rmsnorm::sensitive(Problem& problem, Strategy strategy, Random& random) {
+void rmsnorm::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   if (strategy != Strategy::directed) return;
   const Index rows = problem.dims[0], n = problem.dims[1];
   const double root = std::sqrt(problem.params[0]);
@@ -32,7 +32,7 @@ void rmsnorm::sensitive(Problem& problem, Strategy strategy, Random& random) {
   }
 }
 
-Outcome rmsnorm::slicing(Trial& trial) { return rows_stand_alone(trial); }
+Outcome rmsnorm::slicing(Trial& trial) { return rows_are_independent(trial); }
 
 Outcome rmsnorm::scaling(Trial& trial) {
   Problem problem = trial.problem();

@@ -10,7 +10,7 @@ namespace assay::falsify {
 
 /// Sets rrms to the value that the forward pass saves, for one of its eps. Directed: rows with a mean square of about
 /// eps, and upstream gradients near x itself, which the projection almost cancels.
-void rmsnorm_backward::consistent(Problem& problem, Strategy strategy, Random& random) {
+void rmsnorm_backward::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   const Index rows = problem.dims[0], n = problem.dims[1];
   const double eps = random.chance(0.5) ? 1e-6 : random.chance(0.5) ? 1e-5 : 1e-2;
   std::vector<float>&x = problem.values[0], &weight = problem.values[1], &rrms = problem.values[2], &dy = problem.values[3];
@@ -29,7 +29,7 @@ void rmsnorm_backward::consistent(Problem& problem, Strategy strategy, Random& r
   }
 }
 
-Outcome rmsnorm_backward::slicing(Trial& trial) { return rows_stand_alone(trial); }
+Outcome rmsnorm_backward::slicing(Trial& trial) { return rows_are_independent(trial); }
 
 Outcome rmsnorm_backward::scaling(Trial& trial) {
   const Problem problem = trial.problem();

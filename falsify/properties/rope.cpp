@@ -7,17 +7,17 @@
 
 namespace assay::falsify {
 
-Outcome rope::slicing(Trial& trial) { return rows_stand_alone(trial, kPosition); }
-Outcome rope::identity(Trial& trial) { return rotary_identity(trial); }
-Outcome rope::scaling(Trial& trial) { return rotary_scaling(trial); }
-Outcome rope::composition(Trial& trial) { return rotary_composition(trial); }
+Outcome rope::slicing(Trial& trial) { return rows_are_independent(trial, kPosition); }
+Outcome rope::identity(Trial& trial) { return rope_identity(trial); }
+Outcome rope::scaling(Trial& trial) { return rope_scaling(trial); }
+Outcome rope::composition(Trial& trial) { return rope_composition(trial); }
 
 Outcome rope::relative_position(Trial& trial) {
   // Compare <rotated(q, m + shift), rotated(k, n + shift)> with <rotated(q, m), rotated(k, n)>, head by head.
   Random random = trial.random("positions");
   const auto m = static_cast<double>(random.below(65536)), n = static_cast<double>(random.below(65536)),
              shift = static_cast<double>(random.below(65536));
-  Problem q = rotary_row_at(trial, m), k = rotary_row_at(trial, n);
+  Problem q = rope_row_at(trial, m), k = rope_row_at(trial, n);
   for (float& x : k.values[0]) x = static_cast<float>(static_cast<int>(random.between(-128, 127)));
   const Index heads = q.dims[1], d = q.dims[2];
   std::vector<double> dots[2], bound(static_cast<std::size_t>(heads));

@@ -8,13 +8,13 @@
 
 namespace assay::falsify {
 
-Outcome rope_backward::slicing(Trial& trial) { return rows_stand_alone(trial, kPosition); }
-Outcome rope_backward::identity(Trial& trial) { return rotary_identity(trial); }
-Outcome rope_backward::scaling(Trial& trial) { return rotary_scaling(trial); }
-Outcome rope_backward::composition(Trial& trial) { return rotary_composition(trial); }
+Outcome rope_backward::slicing(Trial& trial) { return rows_are_independent(trial, kPosition); }
+Outcome rope_backward::identity(Trial& trial) { return rope_identity(trial); }
+Outcome rope_backward::scaling(Trial& trial) { return rope_scaling(trial); }
+Outcome rope_backward::composition(Trial& trial) { return rope_composition(trial); }
 
 Outcome rope_backward::undoes(Trial& trial) {
-  const Problem plain = rotary_problem(trial);
+  const Problem plain = rope_problem(trial);
   Problem forward = plain, back = plain;
   forward.op = &operation("rope");
   const std::vector<Bounded> rotated = trial.oracle(forward)[0];

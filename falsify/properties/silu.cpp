@@ -6,7 +6,7 @@
 
 namespace assay::falsify {
 
-void silu::sensitive(Problem& problem, Strategy strategy, Random& random) {
+void silu::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   if (strategy == Strategy::directed) sensitive_arguments(problem.values[0], random);
 }
 

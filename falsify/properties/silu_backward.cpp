@@ -8,7 +8,7 @@
 
 namespace assay::falsify {
 
-void silu_backward::sensitive(Problem& problem, Strategy strategy, Random& random) {
+void silu_backward::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   if (strategy == Strategy::directed) sensitive_arguments(problem.values[0], random);
 }
 

@@ -9,11 +9,11 @@
 
 namespace assay::falsify {
 
-void silu_mul::sensitive(Problem& problem, Strategy strategy, Random& random) {
+void silu_mul::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   if (strategy == Strategy::directed) draw_gates(problem.values[0], random);
 }
 
-Outcome silu_mul::slicing(Trial& trial) { return rows_stand_alone(trial); }
+Outcome silu_mul::slicing(Trial& trial) { return rows_are_independent(trial); }
 
 Outcome silu_mul::scaling(Trial& trial) {
   Problem problem = trial.problem();

@@ -8,11 +8,11 @@
 
 namespace assay::falsify {
 
-void silu_mul_backward::sensitive(Problem& problem, Strategy strategy, Random& random) {
+void silu_mul_backward::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   if (strategy == Strategy::directed) draw_gates(problem.values[0], random);
 }
 
-Outcome silu_mul_backward::slicing(Trial& trial) { return rows_stand_alone(trial); }
+Outcome silu_mul_backward::slicing(Trial& trial) { return rows_are_independent(trial); }
 
 Outcome silu_mul_backward::scaling(Trial& trial) {
   const Problem problem = trial.problem(Strategy::gaussian);

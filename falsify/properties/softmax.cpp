@@ -13,7 +13,7 @@ namespace assay::falsify {
 /// overflows; the maximum last, or growing along the row, so that online kernels rescale at every tile; ties; logits of
 /// the largest magnitude; wide logits; masked entries; few dominant entries far apart, so that an error of each shows
 /// in a row of any length.
-void softmax::extreme(Problem& problem, Strategy strategy, Random& random) {
+void softmax::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   if (strategy == Strategy::runs) tile_rows(problem.values[0], problem.dims[0], problem.dims[1], random);
   if (strategy != Strategy::directed) return;
   const Index rows = problem.dims[0], n = problem.dims[1];
@@ -35,7 +35,7 @@ void softmax::extreme(Problem& problem, Strategy strategy, Random& random) {
         for (Index j = 0; j < n; ++j) x[j] *= 30;
         break;
       case 6: {
-        const FewMatter few(n, random);
+        const SparseLogits few(n, random);
         for (Index j = 0; j < n; ++j) x[j] = static_cast<float>(few(random));
         break;
       }
@@ -70,7 +70,7 @@ Outcome softmax::masking(Trial& trial) {
   return trial.against_oracle(Tier::worst_case, problem, trial.run(problem));
 }
 
-Outcome softmax::slicing(Trial& trial) { return rows_stand_alone(trial); }
+Outcome softmax::slicing(Trial& trial) { return rows_are_independent(trial); }
 Outcome softmax::permutation(Trial& trial) { return columns_permute(trial, "n"); }
 
 Outcome softmax::shift(Trial& trial) {

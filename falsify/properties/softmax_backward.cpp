@@ -10,7 +10,7 @@ namespace assay::falsify {
 
 /// Makes y a distribution in every row for Gaussian and directed inputs: the softmax of the drawn values, a sharp one
 /// for directed inputs, with a nearly constant dy, whose mean the gradient subtracts.
-void softmax_backward::consistent(Problem& problem, Strategy strategy, Random& random) {
+void softmax_backward::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   if (strategy != Strategy::gaussian && strategy != Strategy::directed && strategy != Strategy::runs) return;
   const Index rows = problem.dims[0], n = problem.dims[1];
   const bool directed = strategy == Strategy::directed;
@@ -32,7 +32,7 @@ void softmax_backward::consistent(Problem& problem, Strategy strategy, Random& r
   }
 }
 
-Outcome softmax_backward::slicing(Trial& trial) { return rows_stand_alone(trial); }
+Outcome softmax_backward::slicing(Trial& trial) { return rows_are_independent(trial); }
 Outcome softmax_backward::permutation(Trial& trial) { return columns_permute(trial, "n"); }
 
 Outcome softmax_backward::scaling(Trial& trial) {

@@ -1,9 +1,9 @@
-// Rotary position embedding and its gradient, the rotation back, on the CPU.
+// RopeCall position embedding and its gradient, the rotation back, on the CPU.
 #include "ops/rope.hpp"
 
 #include <vector>
 
-#include "kernels/rotary.hpp"
+#include "kernels/rope.hpp"
 #include "ops/rope_backward.hpp"
 #include "runtime/registry.hpp"
 
@@ -46,15 +46,15 @@ void rotate_neighbours(const S* x, S* y, Index n, const float* cosine, const flo
 }
 
 template <class S>
-void rotate_all(const Rotary& call) {
+void rotate_all(const RopeCall& call) {
   const Index half = call.d / 2;
-  const std::vector<RotaryFrequency>& frequencies = rotary_frequencies(call.theta, call.d, call.float32_angle);
+  const std::vector<RopeFrequency>& frequencies = rope_frequencies(call.theta, call.d, call.float32_angle);
   const View<const S> x = call.from.as<const S>();
   const View<S> y = call.to.as<S>();
   float cosine[256], sine[256];
   for (Index row = 0; row < call.rows; ++row) {
     for (Index i = 0; i < half; ++i) {
-      const CosSin r = rotary_cos_sin(frequencies[static_cast<std::size_t>(i)], call.position + row, call.float32_angle);
+      const CosSin r = rope_cos_sin(frequencies[static_cast<std::size_t>(i)], call.position + row, call.float32_angle);
       const float s = call.inverse ? -r.sin : r.sin;
       if (call.interleaved) {
         cosine[2 * i] = cosine[2 * i + 1] = r.cos;
@@ -70,7 +70,7 @@ void rotate_all(const Rotary& call) {
   }
 }
 
-void rotate_rows(const Rotary& call) {
+void rotate_rows(const RopeCall& call) {
   with_storage(call.from.dtype(), [&]<class S>(S) { rotate_all<S>(call); });
 }
 
@@ -84,12 +84,12 @@ namespace {
 
 HWY_EXPORT(rotate_rows);
 
-/// Rotates every pair of every head by the angles of core/rotary.hpp; kernels/rotary.hpp computes their cosines and
+/// Rotates every pair of every head by the angles of core/rope.hpp; kernels/rope.hpp computes their cosines and
 /// sines.
 ///   (rows,heads,d) twice: float32, binary16 or bfloat16, heads dense; they share no memory.
 template <class Args>
 void highway(const Args& args, Device&) {
-  HWY_DYNAMIC_DISPATCH(rotate_rows)(rotary_of(args));
+  HWY_DYNAMIC_DISPATCH(rotate_rows)(rope_call(args));
 }
 
 template <class Args>

@@ -247,18 +247,18 @@ __global__ void __launch_bounds__(MmaPlan<S, kD, 1>::kThreads) attention_mma(Att
   __pipeline_wait_prior(0);
 #pragma unroll
   for (int half = 0; half < 2; ++half) total[half] = across_row<Plus>(total[half]);
-  const std::uint64_t spoilt = spoilt_rows(sums, total);
+  const std::uint64_t nonfinite_mask = nonfinite_rows(sums, total);
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int r = output_row(2 * half), row = first_row + 16 * warp + r;
-    if (row >= rows || is_spoilt(spoilt, r)) continue;
+    if (row >= rows || is_nonfinite_row(nonfinite_mask, r)) continue;
     const bool nothing = total[half] == 0.0f;
     store_outputs(a.y.at(b, row / group, head(row)), sums, half, nothing ? 0.0f : 1.0f / total[half], a.d);
     if (threadIdx.x % 4 == 0)
       *a.logsumexp.at(b, row / group, head(row)) = nothing ? -INFINITY : (largest[half] + log2f(total[half])) * kLn2;
   }
   for (int r = 0; r < 16; ++r)
-    if (const int row = first_row + 16 * warp + r; is_spoilt(spoilt, r) && row < rows) attend_query(a, b, head(row), row / group);
+    if (const int row = first_row + 16 * warp + r; is_nonfinite_row(nonfinite_mask, r) && row < rows) attend_query(a, b, head(row), row / group);
 }
 
 template <class S, int kD>

@@ -105,13 +105,13 @@ __device__ inline void rows_by_rows(const float* x, const float* y, int ty, int 
   }
 }
 
-struct AllTakePart {
+struct KeepAll {
   __device__ bool operator()(int, int) const { return true; }
 };
 
 /// sums[i][4 m + e] += sum_j weights[4 ty + i][j] rows[j][4 tx + 64 m + e] over the j < 64 with takes_part(i, j); other
 /// rows may hold NaN.
-template <int kD, class TakesPart = AllTakePart>
+template <int kD, class TakesPart = KeepAll>
 __device__ inline void weights_by_rows(const float* weights, const float* rows, int ty, int tx, float (&sums)[4][kD / 16],
                                        TakesPart takes_part = {}) {
   constexpr int kPitch = AttentionTiles<kD>::kPitch, kWeightPitch = AttentionTiles<kD>::kWeightPitch;

@@ -402,14 +402,14 @@ __global__ void __launch_bounds__(MmaPlan<S, kD, 2>::kThreads) attention_backwar
     if constexpr (Plan::kStages == 1) fetch(tile + 1);
   }
   __pipeline_wait_prior(0);
-  const std::uint64_t spoilt = spoilt_rows(sums, {0.0f, 0.0f});
+  const std::uint64_t nonfinite_mask = nonfinite_rows(sums, {0.0f, 0.0f});
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int r = output_row(2 * half), row = first_row + own_rows + r;
-    if (row < rows && !is_spoilt(spoilt, r)) store_outputs(p.dq.at(b, row / group, head(row)), sums, half, a.scale, a.d);
+    if (row < rows && !is_nonfinite_row(nonfinite_mask, r)) store_outputs(p.dq.at(b, row / group, head(row)), sums, half, a.scale, a.d);
   }
   for (int r = 0; r < 16; ++r)
-    if (const int row = first_row + own_rows + r; is_spoilt(spoilt, r) && row < rows) query_gradient(p, b, g, row);
+    if (const int row = first_row + own_rows + r; is_nonfinite_row(nonfinite_mask, r) && row < rows) query_gradient(p, b, g, row);
 }
 
 /// Columns of dk and dv per block of attention_backward_mma_keys: as many as fit into registers.
@@ -482,17 +482,17 @@ __global__ void __launch_bounds__(MmaPlan<S, kD, 2, 3>::kThreads) attention_back
   }
   __pipeline_wait_prior(0);
   const float none[2] = {0.0f, 0.0f};
-  const std::uint64_t spoilt = spoilt_rows(of_keys, none) | spoilt_rows(of_values, none);
+  const std::uint64_t nonfinite_mask = nonfinite_rows(of_keys, none) | nonfinite_rows(of_values, none);
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int r = output_row(2 * half);
     const Index j = first_key + own_rows + r;
-    if (j >= a.t || is_spoilt(spoilt, r)) continue;
+    if (j >= a.t || is_nonfinite_row(nonfinite_mask, r)) continue;
     store_outputs(p.dk.at(b, j, g) + part, of_keys, half, a.scale, columns);
     store_outputs(p.dv.at(b, j, g) + part, of_values, half, 1.0f, columns);
   }
   for (int r = 0; r < 16; ++r)
-    if (const Index j = first_key + own_rows + r; is_spoilt(spoilt, r) && j < a.t) key_gradients(p, b, g, j, part, columns);
+    if (const Index j = first_key + own_rows + r; is_nonfinite_row(nonfinite_mask, r) && j < a.t) key_gradients(p, b, g, j, part, columns);
 }
 
 template <class S, int kD>

@@ -17,13 +17,13 @@ constexpr Index kWarpPlaces = 32, kWarpHead = 128;
 constexpr int kPlaces = 64;        ///< per tile
 constexpr int kLanesOfKey = 8;     ///< threads that share a dot product
 constexpr int kHeadVectors = 64;   ///< groups of four elements in the widest head
-constexpr Index kMaxSplits = 64, kLeastSplit = 2 * kPlaces;
+constexpr Index kMaxSplits = 64, kMinSplit = 2 * kPlaces;
 
 /// Returns the number of places per block, in whole tiles. The capacity alone determines it, and so the order of every
 /// sum.
 Index split_of(Index capacity) {
   const Index even = (capacity + kMaxSplits - 1) / kMaxSplits;
-  return std::max(kLeastSplit, (even + kPlaces - 1) / kPlaces * kPlaces);
+  return std::max(kMinSplit, (even + kPlaces - 1) / kPlaces * kPlaces);
 }
 
 /// Appends k and v [batch, kv_heads, d] at place lengths[b] of the caches [batch, capacity, kv_heads, d]; then y[b,h] =

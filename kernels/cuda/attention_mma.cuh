@@ -46,16 +46,16 @@ constexpr Arithmetic mma_arithmetic() {
 /// rows[r] = row(r) for r < count, zeros for other rows and past d; copies asynchronously if 16 bytes are aligned.
 template <class Plan, int kD, class S, class Row>
 __device__ void fetch_rows(S* rows, int height, int count, Index d, Row row) {
-  constexpr int kLot = 16 / sizeof(S), kLots = kD / kLot;
-  const int c = static_cast<int>(threadIdx.x) % kLots * kLot;
-  for (int r = static_cast<int>(threadIdx.x) / kLots; r < height; r += Plan::kThreads / kLots) {
+  constexpr int kVectorElements = 16 / sizeof(S), kRowVectors = kD / kVectorElements;
+  const int c = static_cast<int>(threadIdx.x) % kRowVectors * kVectorElements;
+  for (int r = static_cast<int>(threadIdx.x) / kRowVectors; r < height; r += Plan::kThreads / kRowVectors) {
     S* const to = rows + r * Plan::kPitch + c;
     const S* const from = r < count ? row(r) + c : nullptr;
-    if (r < count && c + kLot <= d && reinterpret_cast<std::uintptr_t>(from) % 16 == 0) {
+    if (r < count && c + kVectorElements <= d && reinterpret_cast<std::uintptr_t>(from) % 16 == 0) {
       __pipeline_memcpy_async(to, from, 16);
     } else {
 #pragma unroll
-      for (int n = 0; n < kLot; ++n) to[n] = r < count && c + n < d ? from[n] : S{};
+      for (int n = 0; n < kVectorElements; ++n) to[n] = r < count && c + n < d ? from[n] : S{};
     }
   }
 }
@@ -87,19 +87,19 @@ __device__ inline float across_row(float x) {
 /// a NaN or Inf that the row does not see gives NaN, and so does Inf in three products of TF32: such rows are
 /// recomputed one by one.
 template <int columns>
-__device__ inline std::uint64_t spoilt_rows(const float (&sums)[columns][4], const float (&beside)[2]) {
-  std::uint64_t spoilt = 0;
+__device__ inline std::uint64_t nonfinite_rows(const float (&sums)[columns][4], const float (&beside)[2]) {
+  std::uint64_t nonfinite_mask = 0;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     float sum = beside[half] * FLT_MIN;  // each term is less than 4 if finite, so that the sum is finite
 #pragma unroll
     for (int n = 0; n < columns; ++n) sum = fmaf(sums[n][2 * half + 1], FLT_MIN, fmaf(sums[n][2 * half], FLT_MIN, sum));
     sum = across_row<Plus>(sum);
-    spoilt |= std::uint64_t{__ballot_sync(0xffffffffU, !(fabsf(sum) <= FLT_MAX))} << 32 * half;
+    nonfinite_mask |= std::uint64_t{__ballot_sync(0xffffffffU, !(fabsf(sum) <= FLT_MAX))} << 32 * half;
   }
-  return spoilt;
+  return nonfinite_mask;
 }
-__device__ inline bool is_spoilt(std::uint64_t spoilt, int row) { return spoilt >> 4 * row & 1U; }
+__device__ inline bool is_nonfinite_row(std::uint64_t nonfinite_mask, int row) { return nonfinite_mask >> 4 * row & 1U; }
 
 /// Stores factor · outputs 2 half and 2 half + 1 of each eight columns to a row of d elements.
 template <class S, int columns>

@@ -1,5 +1,5 @@
 // Clipping of gradients by their global norm with CUDA: the norm, then one pass to scale.
-#include "kernels/cuda/grad_norm.cuh"
+#include "kernels/cuda/global_grad_norm.cuh"
 #include "ops/clip_grad_norm.hpp"
 #include "runtime/registry.hpp"
 

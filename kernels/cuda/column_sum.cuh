@@ -24,14 +24,14 @@ struct ColumnSums {
   Index copy_ld;
 };
 
-inline constexpr int kMostSummingThreads = 1024;
+inline constexpr int kMaxSummingThreads = 1024;
 
 namespace {  // nvcc has no inline kernels
 
 /// A block owns blockDim.x columns. Each of its blockDim.y stripes takes every blockDim.y-th row; stripe sums are added
 /// in order. No order depends on the device or on other batches.
-__global__ void __launch_bounds__(kMostSummingThreads) column_sum_kernel(ColumnSums a) {
-  ASSAY_SHARED(float, sums, [kMostSummingThreads]);
+__global__ void __launch_bounds__(kMaxSummingThreads) column_sum_kernel(ColumnSums a) {
+  ASSAY_SHARED(float, sums, [kMaxSummingThreads]);
   const int width = static_cast<int>(blockDim.x), stripes = static_cast<int>(blockDim.y);
   const int lane = static_cast<int>(threadIdx.x), stripe = static_cast<int>(threadIdx.y);
   const Index column = Index{blockIdx.x} * width + lane;
@@ -66,7 +66,7 @@ inline void column_sums(const ColumnSums& a, Device& device) {
   if (a.batches == 0 || a.columns == 0) return;
   const unsigned width = a.columns >= 4096 ? 32 : 8;
   unsigned stripes = 64 / width;
-  while (stripes < kMostSummingThreads / width && Index{stripes} * 8 < a.rows) stripes *= 2;
+  while (stripes < kMaxSummingThreads / width && Index{stripes} * 8 < a.rows) stripes *= 2;
   const dim3 grid(blocks_for(a.columns, width), static_cast<unsigned>(std::min<Index>(a.batches, 65535)));
   launch(&column_sum_kernel, {grid, dim3(width, stripes)}, device, a);
 }

@@ -23,24 +23,24 @@ struct CrossEntropy {
 __global__ void __launch_bounds__(256) cross_entropy_row_kernel(CrossEntropy c) {
   ASSAY_SHARED(float, tops, [8]);
   ASSAY_SHARED(float, sums, [8]);
-  constexpr int kAtOnce = 4;  // 16-byte loads in flight together
+  constexpr int kLoadsInFlight = 4;  // 16-byte loads in flight together
   const Index row = blockIdx.x;
   const float* const x = c.logits + row * c.ld;
   const bool aligned = aligned16(x);
   const Index n = c.classes, step = Index{blockDim.x} * 4;
   float top = -INFINITY, sum = 0.0f;
-  for (Index j = Index{threadIdx.x} * 4; j < n; j += kAtOnce * step) {
-    float4 v[kAtOnce];
+  for (Index j = Index{threadIdx.x} * 4; j < n; j += kLoadsInFlight * step) {
+    float4 v[kLoadsInFlight];
     float grown = top;
 #pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) v[i] = load4(x, n, j + i * step, aligned, -INFINITY);
+    for (int i = 0; i < kLoadsInFlight; ++i) v[i] = load4(x, n, j + i * step, aligned, -INFINITY);
 #pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) grown = fmaxf(fmaxf(grown, fmaxf(v[i].x, v[i].y)), fmaxf(v[i].z, v[i].w));
+    for (int i = 0; i < kLoadsInFlight; ++i) grown = fmaxf(fmaxf(grown, fmaxf(v[i].x, v[i].y)), fmaxf(v[i].z, v[i].w));
     if (top < grown) sum *= expf(top - grown);
     top = grown;
     const float shift = top == -INFINITY ? 0.0f : top;  // -inf only so far: the sum stays 0, or NaN after a NaN
 #pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) sum += expf(v[i].x - shift) + expf(v[i].y - shift) + (expf(v[i].z - shift) + expf(v[i].w - shift));
+    for (int i = 0; i < kLoadsInFlight; ++i) sum += expf(v[i].x - shift) + expf(v[i].y - shift) + (expf(v[i].z - shift) + expf(v[i].w - shift));
   }
   const float m = block_reduce(top, Max{}, tops);
   sum *= expf(top - m);  // NaN if the whole row is -inf or the row holds +inf

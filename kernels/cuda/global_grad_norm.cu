@@ -1,5 +1,5 @@
 // Euclidean norm of a gradient with CUDA.
-#include "kernels/cuda/grad_norm.cuh"
+#include "kernels/cuda/global_grad_norm.cuh"
 #include "ops/global_grad_norm.hpp"
 #include "runtime/registry.hpp"
 

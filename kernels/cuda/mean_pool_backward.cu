@@ -7,7 +7,7 @@ namespace {
 
 /// dx[b,i,j] = dy[b,j] / lengths[b] where i < lengths[b], else 0. Elements are at b * dy_ld + j and b * dx_batch + i *
 /// dx_ld + j; offsets take 64 bits.
-struct Spread {
+struct Broadcast {
   Index batches, rows, columns;
   const std::int32_t* lengths;
   const float* dy;
@@ -18,7 +18,7 @@ struct Spread {
 
 /// A thread owns one column, or four if rows are aligned; it divides once and writes every row_step-th row.
 template <bool vectors>
-__global__ void __launch_bounds__(256) spread_kernel(Spread a) {
+__global__ void __launch_bounds__(256) spread_kernel(Broadcast a) {
   constexpr int kWidth = vectors ? 4 : 1;
   const Index row_step = Index{gridDim.y} * blockDim.y;
   const Index column = (Index{blockIdx.x} * blockDim.x + threadIdx.x) * kWidth;
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(256) spread_kernel(Spread a) {
 /// dy (b,h), dx (b,s,h) float32, row-major, any outer strides; lengths (b) from 1 to s; dx apart. One pass, 4 b s h
 /// bytes.
 void run(const ops::MeanPoolBackwardArgs& args, Device& device) {
-  const Spread a{args.b,           args.s,           args.h,         args.lengths.data(),
+  const Broadcast a{args.b,           args.s,           args.h,         args.lengths.data(),
                  args.dy.data(),   leading(args.dy), args.dx.data(), args.dx.stride(0),
                  args.dx.stride(1)};
   if (a.batches == 0 || a.columns == 0) return;

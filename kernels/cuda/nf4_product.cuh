@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(256) nf4_naive_kernel(Product p, Nf4Matrix w) 
 
 /// Elements of x, and of a row of W, per thread: half a block, whose codes are 16 bytes.
 constexpr int kHalf = 32;
-constexpr int kGemvRows = 32, kAtOnce = 4, kGemvThreads = 448;
+constexpr int kGemvRows = 32, kLoadsInFlight = 4, kGemvThreads = 448;
 
 /// The two codebook entries of a byte, the earlier element's first.
 struct alignas(8) EntryPair {
@@ -158,14 +158,14 @@ inline bool has_short_offsets(const Nf4Matrix& w) {
 
 /// Half a block of each of a few rows.
 struct Halves {
-  uint4 codes[kAtOnce];
-  float absmax[kAtOnce];
+  uint4 codes[kLoadsInFlight];
+  float absmax[kLoadsInFlight];
 
   /// Loads rows from `row` on; the last row of W replaces rows past the end.
   template <bool aligned>
   __device__ void load(const Nf4Matrix& w, int row, int from) {
 #pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
+    for (int i = 0; i < kLoadsInFlight; ++i) {
       const unsigned j = static_cast<unsigned>(min(row + i, static_cast<int>(w.n) - 1)), at = static_cast<unsigned>(from);
       codes[i] = load_codes<aligned>(w.codes + (j * static_cast<unsigned>(w.codes_ld) + at / 2));
       absmax[i] = w.absmax[j * static_cast<unsigned>(w.absmax_ld) + at / static_cast<unsigned>(kNf4Block)];
@@ -214,7 +214,7 @@ __global__ void __launch_bounds__(kGemvThreads, 1) nf4_gemv_kernel(Product p, Nf
     const int first = within ? from : 0;
     Halves even, odd;
     even.load<aligned>(w, row0, first);
-    odd.load<aligned>(w, row0 + kAtOnce, first);
+    odd.load<aligned>(w, row0 + kLoadsInFlight, first);
     float x[kHalf];
     load_x<aligned>(x_row, from - lane * kHalf, p.k, stage, lane, x);
     if (pass == 0) __syncthreads();  // the pairs are ready
@@ -222,21 +222,21 @@ __global__ void __launch_bounds__(kGemvThreads, 1) nf4_gemv_kernel(Product p, Nf
     // elements.
     const auto multiply = [&](const Halves& halves, float* own) {
 #pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) {
+      for (int i = 0; i < kLoadsInFlight; ++i) {
         const float scale = nf4_scale(halves.absmax[i]);
         const float dot = dot_half(halves.codes[i], scale, reinterpret_cast<const char*>(pairs), static_cast<unsigned>(8 * lane), x);
         own[i] = within ? dot : 0.0f;
       }
     };
-    constexpr int kRows = 2 * kAtOnce;  // per iteration
+    constexpr int kRows = 2 * kLoadsInFlight;  // per iteration
 #pragma unroll 1
     for (int r = 0; r < kGemvRows; r += kRows) {
       const bool more = r + kRows < kGemvRows;
       float own[kRows];
       multiply(even, own);
       if (more) even.load<aligned>(w, row0 + r + kRows, first);
-      multiply(odd, own + kAtOnce);
-      if (more) odd.load<aligned>(w, row0 + r + kRows + kAtOnce, first);
+      multiply(odd, own + kLoadsInFlight);
+      if (more) odd.load<aligned>(w, row0 + r + kRows + kLoadsInFlight, first);
       const float sum = warp_sums(own, lane);
       constexpr int kLanesOfRow = 32 / kRows;
       float& to = sums[t / 32][r + lane / kLanesOfRow];

@@ -74,11 +74,11 @@ __device__ inline bool stage(const Q4kGemv& a, Index first, const Tile& tile) {
 }
 
 /// A lane's part of a super-block: the header, and the 32 bytes of one group of 64 codes.
-struct Lot {
+struct LanePart {
   Q4kHeader header;
   unsigned word[8];
 };
-__device__ inline Lot load_lot(const std::uint8_t* block, int group, bool aligned) {
+__device__ inline LanePart load_lot(const std::uint8_t* block, int group, bool aligned) {
   const std::uint8_t* const codes = block + q4_k::kCodes + 32 * group;
   // Reads four words each.
   const Q4kHeader first = q4k_header(codes, aligned), second = q4k_header(codes + 16, aligned);
@@ -110,7 +110,7 @@ __device__ inline float take_some(float sum, const Q4kLine& line, unsigned codes
 /// `owned` rows. For usual x: codes times x first, then the step, and the minimum times the sum of x. Otherwise, and
 /// where the row ends in the block: value by value.
 template <int owned>
-__device__ inline void take_lots(float (&sum)[owned][2], const Lot (&lot)[owned], const Tile& tile, bool usual, int n, int group, int key,
+__device__ inline void take_lots(float (&sum)[owned][2], const LanePart (&lot)[owned], const Tile& tile, bool usual, int n, int group, int key,
                                 Index left) {
   const float4* const x = tile.x + n * 64 + 16 * group;
   Q4kLine lines[owned][2];
@@ -169,7 +169,7 @@ __global__ void __launch_bounds__(kThreads) q4k_gemv_kernel(Q4kGemv a) {
     __syncthreads();
     const int here = static_cast<int>(min(Index{kTileBlocks}, count - first));
     for (int n = share * kBlocksOfWarp + lane / 4; n < here; n += kShares * kBlocksOfWarp) {
-      Lot lot[owned];
+      LanePart lot[owned];
 #pragma unroll
       for (int r = 0; r < owned; ++r)
         lot[r] = load_lot(q4k_block(a.blocks, min(first_row + r, a.rows - 1), first + n), group, a.aligned_blocks);

@@ -1,7 +1,7 @@
-// Rotary position embedding and its gradient, the rotation back, with CUDA: a block takes every 2^k-th position, its cosines and sines once
+// RopeCall position embedding and its gradient, the rotation back, with CUDA: a block takes every 2^k-th position, its cosines and sines once
 // for all heads.
 #include "kernels/cuda/rows.cuh"
-#include "kernels/rotary.hpp"
+#include "kernels/rope.hpp"
 #include "ops/rope.hpp"
 #include "ops/rope_backward.hpp"
 
@@ -11,14 +11,14 @@ namespace {
 constexpr int kMaxPairs = 128;
 
 /// Frequencies travel with the launch, in constant memory: no upload, nothing kept between calls.
-struct RotaryTable {
-  RotaryFrequency at[kMaxPairs];
+struct RopeTable {
+  RopeFrequency at[kMaxPairs];
 };
 
 /// y1 = x1 cos a - x2 sin a, y2 = x2 cos a + x1 sin a for x, y [rows, heads, d]: S, heads dense; they share no memory. Pairs
-/// and angles: kernels/rotary.hpp. Offsets take 64 bits.
+/// and angles: kernels/rope.hpp. Offsets take 64 bits.
 template <class S>
-struct RotaryCall {
+struct RopeDeviceCall {
   Index rows, heads, half;
   const S* x;
   Index x_row, x_head;
@@ -29,7 +29,7 @@ struct RotaryCall {
 };
 
 template <class S>
-__global__ void __launch_bounds__(kRowThreads) rotary_kernel(RotaryCall<S> a, RotaryTable table) {
+__global__ void __launch_bounds__(kRowThreads) rope_kernel(RopeDeviceCall<S> a, RopeTable table) {
   ASSAY_SHARED(float, cosine, [kMaxPairs + 4]);
   ASSAY_SHARED(float, sine, [kMaxPairs + 4]);
   const int own = static_cast<int>(threadIdx.x);
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kRowThreads) rotary_kernel(RotaryCall<S> a, Ro
   for (Index row = blockIdx.x; row < a.rows; row += gridDim.x) {
     if (own < kMaxPairs + 4) {
       CosSin r{1.0f, 0.0f};
-      if (own < half) r = rotary_cos_sin(table.at[own], a.position + row, a.float32_angle);
+      if (own < half) r = rope_cos_sin(table.at[own], a.position + row, a.float32_angle);
       cosine[own] = r.cos;
       sine[own] = a.inverse ? -r.sin : r.sin;
     }
@@ -68,26 +68,26 @@ __global__ void __launch_bounds__(kRowThreads) rotary_kernel(RotaryCall<S> a, Ro
 }
 
 template <class S>
-void run_rotary(const Rotary& call, Device& device) {
+void run_rope(const RopeCall& call, Device& device) {
   if (call.rows == 0) return;
   const View<const S> x = call.from.as<const S>();
   const View<S> y = call.to.as<S>();
-  RotaryTable table{};
-  const std::vector<RotaryFrequency>& frequencies = rotary_frequencies(call.theta, call.d, call.float32_angle);
+  RopeTable table{};
+  const std::vector<RopeFrequency>& frequencies = rope_frequencies(call.theta, call.d, call.float32_angle);
   std::copy(frequencies.begin(), frequencies.end(), table.at);
   const auto step = [](const auto& v, int axis) { return v.dim(axis) > 1 ? v.stride(axis) : Index{0}; };
-  RotaryCall<S> a{call.rows,   call.heads, call.d / 2,    x.data(),         step(x, 0),         step(x, 1),   y.data(),
+  RopeDeviceCall<S> a{call.rows,   call.heads, call.d / 2,    x.data(),         step(x, 0),         step(x, 1),   y.data(),
                   step(y, 0), step(y, 1), call.position, call.interleaved, call.float32_angle, call.inverse, false};
   // Heads, and where pairs lie half a head apart their second halves too, start at multiples of 4 elements.
   a.aligned = (a.half % 4 == 0 || call.interleaved) && rows_aligned(x.data(), a.x_row) && rows_aligned(x.data(), a.x_head) &&
               rows_aligned(y.data(), a.y_row) && rows_aligned(y.data(), a.y_head);
   const auto blocks = static_cast<unsigned>(std::min<Index>(call.rows, 4096));
-  launch(&rotary_kernel<S>, {dim3(blocks), dim3(kRowThreads)}, device, a, table);
+  launch(&rope_kernel<S>, {dim3(blocks), dim3(kRowThreads)}, device, a, table);
 }
 
 template <class Args, class S>
 void run(const Args& args, Device& device) {
-  run_rotary<S>(rotary_of(args), device);
+  run_rope<S>(rope_call(args), device);
 }
 
 template <class Args>

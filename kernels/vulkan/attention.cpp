@@ -71,7 +71,7 @@ std::optional<std::string> refuse_large_tensors(const AttentionArgs& args) {
 
 std::optional<std::string> refuse_tiled(const AttentionArgs& args) {
   if (auto why = refuse_blocks(args.s * (args.heads / args.kv_heads))) return why;
-  if (auto why = refuse_long(tiles_of(args.t) * (1 + product_turns(args.d) + sum_turns(args.d)))) return why;
+  if (auto why = refuse_long(tiles_of(args.t) * (1 + product_iterations(args.d) + sum_iterations(args.d)))) return why;
   return refuse_large_tensors(args);
 }
 

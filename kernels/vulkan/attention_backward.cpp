@@ -110,7 +110,7 @@ void run(const ops::AttentionBackwardArgs& args, Device& device) {
 
 std::optional<std::string> refuse(const ops::AttentionBackwardArgs& args) {
   const Index rows = args.s * (args.heads / args.kv_heads),
-              of_tile = 1 + 2 * product_turns(args.d) + 2 * sum_turns(args.d);
+              of_tile = 1 + 2 * product_iterations(args.d) + 2 * sum_iterations(args.d);
   if (auto why = refuse_blocks(rows)) return why;
   if (auto why = refuse_batch(args.batch)) return why;
   if (auto why = refuse_long(std::max(tiles_of(rows), tiles_of(args.t)) * of_tile)) return why;

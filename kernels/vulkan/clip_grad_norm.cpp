@@ -1,5 +1,5 @@
 // Clipping of gradients by their global norm: launches the shaders of global_grad_norm, then clip_grad_norm.comp.
-#include "kernels/vulkan/grad_norm.hpp"
+#include "kernels/vulkan/global_grad_norm.hpp"
 #include "ops/clip_grad_norm.hpp"
 #include "shaders/clip_grad_norm.hpp"
 

@@ -1,5 +1,5 @@
 // Euclidean norm of a gradient: launches global_grad_norm.comp and global_grad_norm_total.comp.
-#include "kernels/vulkan/grad_norm.hpp"
+#include "kernels/vulkan/global_grad_norm.hpp"
 #include "ops/global_grad_norm.hpp"
 
 namespace assay::vulkan::of_global_grad_norm {

@@ -23,8 +23,8 @@ inline constexpr Index kTileRows = 64, kTileDepth = 16, kTileStep = 4;
 
 /// Return the iterations of a product over d elements, and of a sum over a tile's rows, in shaders of
 /// attention_tile.glsl.
-inline Index product_turns(Index d) { return (d + kTileDepth - 1) / kTileDepth * (1 + kTileDepth / kTileStep); }
-inline Index sum_turns(Index d) { return kTileRows / kTileStep + (d <= 64 ? 2 : d <= 128 ? 4 : 8); }
+inline Index product_iterations(Index d) { return (d + kTileDepth - 1) / kTileDepth * (1 + kTileDepth / kTileStep); }
+inline Index sum_iterations(Index d) { return kTileRows / kTileStep + (d <= 64 ? 2 : d <= 128 ? 4 : 8); }
 inline Index tiles_of(Index rows) { return (rows + kTileRows - 1) / kTileRows; }
 
 /// Returns the refusal if a grid cannot hold the blocks of `rows` rows along an axis: shaders of attention do not loop

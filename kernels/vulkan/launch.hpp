@@ -19,7 +19,7 @@ inline constexpr Index kMaxExtent = Index{1} << 30;
 inline constexpr Index kMaxGroups = 65535;
 /// Limit on the iterations of all loops of one invocation together. llvmpipe silently ends loops after 65535
 /// (LP_MAX_TGSI_LOOP_ITERATIONS), and a truncated sum looks like any other.
-inline constexpr Index kMaxTurns = 65535;
+inline constexpr Index kMaxIterations = 65535;
 /// Declared by every kernel that computes: the specification lets shaders flush subnormals.
 inline constexpr Arithmetic kShaderArithmetic{.flushes_subnormals = true, .functions = FunctionLibrary::vulkan};
 
@@ -75,9 +75,9 @@ std::optional<std::string> refuse_large(const View<T>&... views) {
 
 /// Returns the refusal if the loops need too many iterations.
 inline std::optional<std::string> refuse_long(Index turns) {
-  if (turns <= kMaxTurns) return std::nullopt;
+  if (turns <= kMaxIterations) return std::nullopt;
   return "its loops would turn " + std::to_string(turns) + " times; not every driver turns more than " +
-         std::to_string(kMaxTurns) + " (llvmpipe)";
+         std::to_string(kMaxIterations) + " (llvmpipe)";
 }
 
 }  // namespace assay::vulkan

@@ -1,6 +1,6 @@
 // Rotation of pairs: y1 = x1 cos a - x2 sin a, y2 = x2 cos a + x1 sin a, where a = (position + row) theta^(-2i/d), exact or
 // the nearest float. An invocation takes one pair of a position and rotates it in every head. Vulkan promises sin and cos to
-// 2^-11 only: here they are polynomials of what an exact phase leaves of its quarter turns (kernels/rotary.hpp, octant in
+// 2^-11 only: here they are polynomials of what an exact phase leaves of its quarter turns (kernels/rope.hpp, octant in
 // contracts/numerics.yaml).
 // DIRECTION is -1 in the gradient: the rotation back.
 #pragma shaders rope_pairs DIRECTION=1.0; rope_backward_pairs DIRECTION=-1.0

@@ -1,6 +1,6 @@
-// Rotary position embedding and its gradient, the rotation back, with Vulkan. Buffers are bound as 4-byte words: f32
+// RopeCall position embedding and its gradient, the rotation back, with Vulkan. Buffers are bound as 4-byte words: f32
 // storage only.
-#include "kernels/rotary.hpp"
+#include "kernels/rope.hpp"
 #include "kernels/vulkan/rows.hpp"
 #include "ops/rope.hpp"
 #include "ops/rope_backward.hpp"
@@ -11,20 +11,20 @@ namespace assay::vulkan::of_rope {
 namespace {
 
 /// Push constants of rope.comp.
-struct RotaryPush {
+struct RopePush {
   std::uint32_t rows, heads, half_d, x_first, x_row, x_head, y_first, y_row, y_head, interleaved, float32_angle, position;
 };
 
 /// The frequencies of a call go along with it in a buffer of their own.
-void run_rotary(const Shader& shader, const Rotary& call, Device& device) {
+void run_rope(const Shader& shader, const RopeCall& call, Device& device) {
   VulkanDevice& target = vulkan_device(device);
   const View<float> x = f32(call.from), y = f32(call.to);
   if (x.size() == 0) return;
-  const std::vector<RotaryFrequency>& table = rotary_frequencies(call.theta, call.d, call.float32_angle);
-  const Buffer frequencies = target.allocate(table.size() * sizeof(RotaryFrequency));
+  const std::vector<RopeFrequency>& table = rope_frequencies(call.theta, call.d, call.float32_angle);
+  const Buffer frequencies = target.allocate(table.size() * sizeof(RopeFrequency));
   target.upload(frequencies.address(), table.data(), frequencies.bytes());
   const std::array bindings{bind(target, x), bind(target, y), target.bind(frequencies.address(), frequencies.bytes())};
-  const RotaryPush push{u32(call.rows),    u32(call.heads),    u32(call.d / 2), bindings[0].first,
+  const RopePush push{u32(call.rows),    u32(call.heads),    u32(call.d / 2), bindings[0].first,
                         step(x, 0),        step(x, 1),         bindings[1].first, step(y, 0),
                         step(y, 1),        call.interleaved,   call.float32_angle, u32(call.position)};
   target.dispatch({.name = shader.name,
@@ -34,19 +34,19 @@ void run_rotary(const Shader& shader, const Rotary& call, Device& device) {
                    .groups = {groups(call.rows * call.d / 2, 64), 1, 1}});
 }
 
-std::optional<std::string> refuse_rotary(const Rotary& call) {
+std::optional<std::string> refuse_rope(const RopeCall& call) {
   if (auto why = refuse_long((call.rows * call.d / 2 / (64 * kMaxGroups) + 1) * (call.heads + 1))) return why;
   return refuse_large(f32(call.from), f32(call.to));
 }
 
 template <class Args, const Shader& shader>
 void run(const Args& args, Device& device) {
-  run_rotary(shader, rotary_of(args), device);
+  run_rope(shader, rope_call(args), device);
 }
 
 template <class Args>
 std::optional<std::string> refuse(const Args& args) {
-  return refuse_rotary(rotary_of(args));
+  return refuse_rope(rope_call(args));
 }
 
 template <class Args, const Shader& shader>

@@ -6,12 +6,12 @@
 namespace assay::vulkan {
 
 /// Rows per workgroup at a time, and elements of a row per iteration.
-inline constexpr Index kRowsOfGroup = 4, kRowTurn = 256;
+inline constexpr Index kRowsOfGroup = 4, kRowChunk = 256;
 
 /// Returns the refusal if rows x n needs more loop iterations than drivers guarantee. `passes` over a row.
 inline std::optional<std::string> refuse_rows(Index rows, Index n, Index passes) {
   const Index turns = (rows + kRowsOfGroup * kMaxGroups - 1) / (kRowsOfGroup * kMaxGroups);
-  return refuse_long(turns * (passes * ((n + kRowTurn - 1) / kRowTurn) + 16));
+  return refuse_long(turns * (passes * ((n + kRowChunk - 1) / kRowChunk) + 16));
 }
 
 /// Returns the refusal if a grid cannot hold `batch` sequences along an axis: shaders of attention do not loop over

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 struct Options : Output {
   std::vector<std::string> ops;
   std::string backend, kernel, root = ".", out, key, report, limit = "10s", seed = "1";
-  int cases = 2 * falsify::kLeastDraws;
+  int cases = 2 * falsify::kMinDraws;
   int jobs = 0;
 };
 
@@ -58,7 +58,7 @@ std::map<std::string, falsify::Subject> select(const Options& o) {
   return chosen;
 }
 
-std::string today() {
+std::string current_date() {
   const std::time_t now = std::time(nullptr);
   return fmt::format("{:%Y-%m-%d}", fmt::gmtime(now));
 }
@@ -149,7 +149,7 @@ int run(const Options& o) {
                                                .on_processor = local.on_processor,
                                                .driver = local.driver,
                                                .build = std::string(kBuild),
-                                               .made = today(),
+                                               .made = current_date(),
                                                .environment = environment}));
   }
   const std::size_t attested = evidence.size();
@@ -179,7 +179,7 @@ Command add_attest(Parser& parser) {
   command.option("--kernel", o->kernel, "Only this kernel");
   command.option("--cases", o->cases, "Cases for each obligation and kernel")
       .with_default()
-      .range(falsify::kLeastDraws, 1'000'000);
+      .range(falsify::kMinDraws, 1'000'000);
   command.option("--seed", o->seed, "Seed of the campaigns").with_default();
   command.option("--limit", o->limit, kLimitHelp).with_default();
   command.option("--key", o->key, "Sign with this SSH key (ssh-keygen -Y sign)");

@@ -11,7 +11,7 @@
 #include "cli/selection.hpp"
 #include "core/files.hpp"
 #include "falsify/engine/report.hpp"
-#include "falsify/mutation/study/judged.hpp"
+#include "falsify/mutation/study/accepted.hpp"
 #include "falsify/mutation/study/report.hpp"
 #include "system/interrupt.hpp"
 
@@ -60,8 +60,8 @@ int run_automatic(const AutomaticOptions& o) {
   const falsify::Survey survey = falsify::mutant_source(backend)(select(o, backend));
   falsify::Sample sample = falsify::draw_mutants(survey, o.mutant.empty() ? o.sample : 0, o.study.seed, o.mutant);
   if (!o.mutant.empty()) keep_one(o.mutant, sample.mutants);
-  const auto judgements = o.judged.empty() ? std::vector<falsify::Judgement>() : falsify::read_judgements(o.judged);
-  falsify::expect_mutants(judgements, survey, o.judged);
+  const auto accepted = o.accepted.empty() ? std::vector<falsify::Accepted>() : falsify::read_accepted(o.accepted);
+  falsify::expect_mutants(accepted, survey, o.accepted);
   const std::size_t left_out = screen(o, survey, sample.mutants);
   if (!o.report.empty()) falsify::expect_writable(o.report);
   ProgressLine line(o.quiet || o.json, {}, "mutants");
@@ -76,11 +76,11 @@ int run_automatic(const AutomaticOptions& o) {
   }
   line.finish();
   const std::size_t done = results.size();
-  falsify::judge(results, judgements);
+  falsify::accept(results, accepted);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const nlohmann::json settings{{"seed", o.study.seed}, {"cases", o.study.cases}, {"attack_cases", o.study.attack_cases},
                                 {"sample", o.sample}, {"ops", o.ops}, {"backend", name(backend)}, {"kernel", o.kernel},
-                                {"matrix", o.study.matrix}, {"screened", o.screened}, {"judged", o.judged}};
+                                {"matrix", o.study.matrix}, {"screened", o.screened}, {"accepted", o.accepted}};
   nlohmann::json report = falsify::automatic_report(survey, sample, left_out, std::move(results), settings, seconds);
   if (signal != 0) report["interrupted"] = fmt::format("SIG{}", sigabbrev_np(signal));
   if (!o.report.empty()) falsify::write_automatic(report, o.report);
@@ -90,7 +90,7 @@ int run_automatic(const AutomaticOptions& o) {
                sample.mutants.size(), o.report.empty() ? "" : ", like the report in " + o.report + ",");
     return 128 + signal;
   }
-  falsify::expect_needed(report["mutants"], judgements, o.judged);
+  falsify::expect_needed(report["mutants"], accepted, o.accepted);
   if (falsify::automatic_failed(report)) return kFalsified;
   return report["totals"]["unavailable"] != 0 ? kUnavailable : kNothingFalsified;
 }

@@ -14,7 +14,7 @@ struct AutomaticOptions {
   std::string kernel;             ///< empty: all
   std::string mutant;             ///< hash of the only mutant to run; empty: drawn mutants
   std::string report, screened;
-  std::string judged;             ///< file of accepted survivors; empty: none
+  std::string accepted;             ///< file of accepted survivors; empty: none
   std::size_t sample = 0;         ///< 0: all mutants
   falsify::StudyOptions study;
   int jobs = 1;

@@ -30,6 +30,6 @@ Command add_audit(Parser& parser);
 Command add_gate(Parser& parser);
 Command add_attest(Parser& parser);
 Command add_merge(Parser& parser);
-Command add_odds(Parser& parser);
+Command add_false_alarms(Parser& parser);
 
 }  // namespace assay::cli

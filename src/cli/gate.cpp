@@ -49,7 +49,7 @@ struct Plan {
   std::string base;  ///< commit; empty: no comparison
   falsify::Tree before, now;
   std::vector<falsify::Subject> subjects;
-  std::vector<falsify::Touched> touched;
+  std::vector<falsify::ChangedKernel> touched;
   std::string machine;  ///< differences from ci/environment.lock, in a sentence
 };
 
@@ -79,7 +79,7 @@ Plan make_plan(const Options& o) {
 /// Returns one line for all kernels touched by the same files.
 std::string summary(const Plan& plan) {
   std::map<std::string, std::vector<std::string>> groups;
-  for (const falsify::Touched& t : plan.touched) {
+  for (const falsify::ChangedKernel& t : plan.touched) {
     std::vector<std::string_view> parts;
     for (const falsify::Part part : t.why.parts) parts.push_back(name(part));
     std::vector<std::string> files = t.why.files;
@@ -103,7 +103,7 @@ std::string summary(const Plan& plan) {
   return text;
 }
 
-json to_json(const falsify::Touched& t) {
+json to_json(const falsify::ChangedKernel& t) {
   json parts = json::array();
   for (const falsify::Part part : t.why.parts) parts.push_back(name(part));
   json hashes = json::object();
@@ -112,9 +112,9 @@ json to_json(const falsify::Touched& t) {
 }
 
 /// Returns a seed that depends on the sources only: different changes meet different cases.
-std::uint64_t seed_of(const std::vector<falsify::Touched>& touched) {
+std::uint64_t seed_of(const std::vector<falsify::ChangedKernel>& touched) {
   std::string text;
-  for (const falsify::Touched& t : touched)
+  for (const falsify::ChangedKernel& t : touched)
     for (const auto& [part, files] : t.fingerprint) text += files->hash;
   std::uint64_t seed = 0;
   const std::string digest = falsify::sha256(text);
@@ -123,26 +123,26 @@ std::uint64_t seed_of(const std::vector<falsify::Touched>& touched) {
 }
 
 /// Back ends available here, and the back ends that need no evidence.
-struct Here {
+struct LocalKernels {
   std::vector<const Kernel*> kernels;
   falsify::EvidenceRules rules;
 };
 
-Here look_around(const Plan& plan, const Options& o) {
-  Here here;
+LocalKernels look_around(const Plan& plan, const Options& o) {
+  LocalKernels here;
   here.rules.signers = o.signers;
   if (!plan.base.empty())
     here.rules.agreements = falsify::agreements(falsify::trailers(o.root, plan.base, "Gate-agree"), plan.subjects);
   for (const Backend backend : kBackends)
     if (traits(backend).host) here.rules.runs_here.insert(backend), here.rules.proven_here.insert(backend);
   std::set<Backend> asked;  // starting a device takes time: only those needed
-  for (const falsify::Touched& t : plan.touched)
+  for (const falsify::ChangedKernel& t : plan.touched)
     if (!traits(t.subject.backend).host) asked.insert(t.subject.backend);
   for (const auto& [backend, local] : local_devices({asked.begin(), asked.end()})) {
     if (local.here) here.rules.runs_here.insert(backend);
     if (local.here && !local.on_processor) here.rules.proven_here.insert(backend);
   }
-  for (const falsify::Touched& t : plan.touched) {
+  for (const falsify::ChangedKernel& t : plan.touched) {
     if (!here.rules.runs_here.contains(t.subject.backend)) continue;
     for (const Kernel& k : kernels())
       if (k.id == t.subject.id) here.kernels.push_back(&k);
@@ -158,14 +158,14 @@ milliseconds total_time(const Options& o, std::size_t kernels, int jobs) {
 
 /// Compares the current figures of each kernel with the evidence of the base. Skips figures of a processor that stands
 /// in for a GPU if the evidence is of a GPU.
-std::vector<falsify::Worse> compare(const Plan& plan, const json& report, const std::vector<falsify::Checked>& evidence,
+std::vector<falsify::WorseFigure> compare(const Plan& plan, const json& report, const std::vector<falsify::Checked>& evidence,
                                     const std::set<Backend>& proven_here) {
-  std::vector<falsify::Worse> worse;
+  std::vector<falsify::WorseFigure> worse;
   const std::map<std::string, json> recorded = falsify::recorded(plan.before);
   const auto add = [&](const std::string& kernel, const json& now, bool on_processor) {
     const auto before = recorded.find(kernel);
     if (before == recorded.end() || (on_processor && before->second.value("on_processor", true) == false)) return;
-    for (falsify::Worse& w : falsify::grown(kernel, before->second["obligations"], now)) worse.push_back(std::move(w));
+    for (falsify::WorseFigure& w : falsify::grown(kernel, before->second["obligations"], now)) worse.push_back(std::move(w));
   };
   const bool stand_in = !proven_here.contains(Backend::vulkan);
   for (const json& k : report["kernels"])
@@ -181,7 +181,7 @@ int shallow(const json& report) {
   for (const json& k : report["kernels"]) {
     std::int64_t depth = 0;
     for (const json& o : k["obligations"]) depth = std::max(depth, o["cases"].get<std::int64_t>());
-    count += k["status"] == "passed" && depth < falsify::kLeastDraws;
+    count += k["status"] == "passed" && depth < falsify::kMinDraws;
   }
   return count;
 }
@@ -203,14 +203,14 @@ std::string renewal(const std::vector<falsify::Checked>& evidence) {
 struct Result {
   json report;
   std::vector<falsify::Checked> evidence;
-  std::vector<falsify::Worse> worse;
+  std::vector<falsify::WorseFigure> worse;
   falsify::Agreements agreements;
 };
 
 json plan_json(const Plan& plan) {
   json document{{"schema", "assay-gate/1"}, {"base", plan.base}, {"kernels", plan.subjects.size()}, {"machine", plan.machine}};
   document["touched"] = json::array();
-  for (const falsify::Touched& t : plan.touched) document["touched"].push_back(to_json(t));
+  for (const falsify::ChangedKernel& t : plan.touched) document["touched"].push_back(to_json(t));
   return document;
 }
 
@@ -219,7 +219,7 @@ json to_json(const Plan& plan, const Result& result) {
   document.update({{"evidence", json::array()}, {"ledger", json::array()}, {"report", result.report}});
   for (const falsify::Checked& c : result.evidence)
     document["evidence"].push_back({{"kernel", c.kernel}, {"accepted", c.accepted}, {"reason", c.reason}, {"warning", c.warning}});
-  for (const falsify::Worse& w : result.worse)
+  for (const falsify::WorseFigure& w : result.worse)
     document["ledger"].push_back({{"kernel", w.kernel},
                                   {"obligation", w.obligation},
                                   {"figure", w.figure},
@@ -240,16 +240,16 @@ std::string to_text(const Result& result) {
   for (const falsify::Checked& c : result.evidence)
     if (!c.warning.empty()) ++elsewhere[c.warning];
   for (const auto& [how, count] : elsewhere) text += fmt::format("warning: evidence of {} kernels was made with {}\n", count, how);
-  for (const falsify::Worse& w : result.worse) text += fmt::format("WORSE {}\n", to_string(w));
+  for (const falsify::WorseFigure& w : result.worse) text += fmt::format("WORSE {}\n", to_string(w));
   if (const int few = shallow(result.report); few > 0)
     text += fmt::format("{} kernels had fewer than {} cases of each obligation: --time gives them more\n", few,
-                        falsify::kLeastDraws);
+                        falsify::kMinDraws);
   return text;
 }
 
 Result judge(const Plan& plan, const Options& o) {
   const auto begin = std::chrono::steady_clock::now();
-  const Here here = look_around(plan, o);
+  const LocalKernels here = look_around(plan, o);
   const int jobs = jobs_for(o.jobs), count = std::max(1, static_cast<int>(here.kernels.size()));
   const milliseconds time = total_time(o, here.kernels.size(), jobs);
   falsify::CampaignOptions options;
@@ -310,7 +310,7 @@ int run(const Options& o) {
   fmt::print("{}", o.json ? document : to_text(result));
   std::fflush(stdout);
   announce(result.report);
-  const bool stopped = std::ranges::any_of(result.worse, [&](const falsify::Worse& w) {
+  const bool stopped = std::ranges::any_of(result.worse, [&](const falsify::WorseFigure& w) {
     return w.stops() && std::ranges::find(o.agreed, w.kernel) == o.agreed.end() && falsify::agreed(result.agreements, w.kernel) == nullptr;
   });
   if (falsify::report_failed(result.report) || stopped) return kFalsified;

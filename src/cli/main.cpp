@@ -15,7 +15,7 @@
 
 namespace {
 
-int complain(const std::string& what, int code) {
+int print_error(const std::string& what, int code) {
   std::fprintf(stderr, "%s%s\n", what.starts_with("assay ") ? "" : "assay: ", what.c_str());  // some name their command
   return code;
 }
@@ -25,7 +25,7 @@ int complain(const std::string& what, int code) {
 int finish(int code) {
   errno = 0;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  return complain(std::string("standard output: could not be written: ") + std::strerror(errno != 0 ? errno : EIO) + "; make room, or name another file",
+  return print_error(std::string("standard output: could not be written: ") + std::strerror(errno != 0 ? errno : EIO) + "; make room, or name another file",
                   assay::cli::kWrongUse);
 }
 
@@ -42,24 +42,24 @@ int main(int argc, char** argv) {
                 std::string("assay ") + ASSAY_VERSION);
   const Command commands[] = {add_doctor(parser), add_list(parser), add_explain(parser), add_falsify(parser), add_replay(parser),
                               add_mutants(parser), add_gradcheck(parser), add_import(parser), add_audit(parser), add_gate(parser),
-                              add_attest(parser), add_odds(parser), add_merge(parser)};
+                              add_attest(parser), add_false_alarms(parser), add_merge(parser)};
   try {
     if (!parser.parse(argc, argv)) return finish(kNothingFalsified);
   } catch (const WrongCommandLine& e) {
-    return complain(std::string(e.what()) + "; `assay --help` lists commands and options", kWrongUse);
+    return print_error(std::string(e.what()) + "; `assay --help` lists commands and options", kWrongUse);
   }
   try {
     for (int i = 1; i < argc; ++i) expect_utf8("the command line", argv[i]);
     for (const Command& command : commands)
       if (command.options.chosen()) return finish(command.action());
   } catch (const assay::InputError& e) {
-    return complain(e.what(), kWrongUse);
+    return print_error(e.what(), kWrongUse);
   } catch (const assay::Unavailable& e) {
-    return complain(e.what(), kUnavailable);
+    return print_error(e.what(), kUnavailable);
   } catch (const std::bad_alloc&) {
-    return complain("memory: there is not enough for this; run fewer jobs at once (--jobs), or smaller cases", kUnavailable);
+    return print_error("memory: there is not enough for this; run fewer jobs at once (--jobs), or smaller cases", kUnavailable);
   } catch (const std::system_error& e) {  // from files and standard output
-    return complain((std::ferror(stdout) != 0 ? "standard output: " : "") + std::string(e.what()) + "; make room, or name a place that can be read and written", kWrongUse);
+    return print_error((std::ferror(stdout) != 0 ? "standard output: " : "") + std::string(e.what()) + "; make room, or name a place that can be read and written", kWrongUse);
   }
   return kWrongUse;
 }

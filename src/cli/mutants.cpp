@@ -29,7 +29,7 @@ struct Options : Output {
   int jobs = 0;
   bool shrink = false;
   bool automatic = false;
-  std::string kernel, mutant, screened, judged, family;
+  std::string kernel, mutant, screened, accepted, family;
   int sample = 0, attack_cases = 2000;
   bool matrix = false;
   bool policies = false;
@@ -87,7 +87,7 @@ void print(const nlohmann::json& summary) {
 
 /// Maps the options to those of automatic mutants: shorter campaigns, since most mutants die in the first cases.
 AutomaticOptions automatic(const Options& o, bool cases_given) {
-  AutomaticOptions a{.ops = o.ops, .backend = o.backend, .kernel = o.kernel, .mutant = o.mutant, .report = o.report, .screened = o.screened, .judged = o.judged,
+  AutomaticOptions a{.ops = o.ops, .backend = o.backend, .kernel = o.kernel, .mutant = o.mutant, .report = o.report, .screened = o.screened, .accepted = o.accepted,
                      .sample = static_cast<std::size_t>(o.sample), .study = {}, .jobs = jobs_for(o.jobs), .json = o.json,
                      .quiet = o.quiet};
   if (cases_given) a.study.cases = o.cases;
@@ -146,10 +146,10 @@ int run(const Options& o) {
   }
   summary["median_cases"] = falsify::percentile(cases, 0.5);
   summary["p95_cases"] = falsify::percentile(cases, 0.95);
-  const auto judged = summary["mutants"].get<std::vector<nlohmann::json>>();
-  summary["operations"] = falsify::counts_by(judged, "op");
-  summary["obligations"] = falsify::by_obligation(judged);
-  if (o.faults) summary["classes"] = falsify::counts_by(judged, "class");
+  const auto outcomes = summary["mutants"].get<std::vector<nlohmann::json>>();
+  summary["operations"] = falsify::counts_by(outcomes, "op");
+  summary["obligations"] = falsify::by_obligation(outcomes);
+  if (o.faults) summary["classes"] = falsify::counts_by(outcomes, "class");
   if (!o.report.empty()) {
     files::write(std::filesystem::path(o.report) / "mutants.json", summary.dump(1) + "\n");
     falsify::write_mutants(summary, totals(summary), o.report);
@@ -194,7 +194,7 @@ Command add_mutants(Parser& parser) {
   command.flag("--matrix", o->matrix, "Try every obligation on each mutant: which kills what, and which kills nothing alone");
   with_it(command.option("--screened", o->screened,
                          "--automatic, on a GPU: the JSON report of the same mutants on lavapipe; only those that ended run"));
-  with_it(command.option("--judged", o->judged, "--automatic: a JSON list of holes that need no obligation, with reasons"));
+  with_it(command.option("--accepted", o->accepted, "--automatic: a JSON list of survivors that need no obligation, with reasons"));
   command.flag("--policies", o->policies,
                "Judge the same mutants, and the right kernels, under other projects' rules, and print a table (cpu and cuda-host "
                "unless --backend names another)")

@@ -49,7 +49,7 @@ void ProgressLine::update(const falsify::PoolStatus& s) {
     fmt::print(stderr, "[{}/{}] {}: {}\n", s.finished, s.kernels, (*s.last)["kernel"].get<std::string>(),
                (*s.last)["status"].get<std::string>());
     last_ = Clock::now();
-  } else if (Clock::now() - last_ >= kAlive) {
+  } else if (Clock::now() - last_ >= kHeartbeat) {
     fmt::print(stderr, "{}\n", text(s));
     last_ = Clock::now();
   }

@@ -28,7 +28,7 @@ std::string duration_text(double seconds);
 class ProgressLine {
  public:
   /// Time without output after which a log gets a line.
-  static constexpr std::chrono::seconds kAlive{10};
+  static constexpr std::chrono::seconds kHeartbeat{10};
 
   explicit ProgressLine(bool quiet, const TimePlan& plan = {}, std::string_view noun = "kernels");
   void update(const falsify::PoolStatus& status);

@@ -71,17 +71,17 @@ Sides sides_of(View<const float> a, View<const float> b, View<const float> c) {
   std::barrier y_known(threads);
   const auto share = [&](Index part) {
     const auto begin = [&](View<const float> v) { return v.dim(0) * part / threads; };
-    const auto project_share = [&](Beside beside, View<const float> v, const Vector& x, const double* w, Vector& first,
+    const auto project_share = [&](SecondSum beside, View<const float> v, const Vector& x, const double* w, Vector& first,
                                    double* second) {
       const Index from = begin(v), rows = v.dim(0) * (part + 1) / threads - from;
       project(beside, {v.data() + from * v.stride(0), {rows, v.dim(1)}, v.strides()}, x.data(), w, first.data() + from,
               second == nullptr ? nullptr : second + from);
     };
-    project_share(Beside::nothing, c, r, nullptr, s.left, nullptr);
-    project_share(Beside::squares, b, r, nullptr, y, norms.data());
+    project_share(SecondSum::nothing, c, r, nullptr, s.left, nullptr);
+    project_share(SecondSum::squares, b, r, nullptr, y, norms.data());
     for (Index p = begin(b); p < k * (part + 1) / threads; ++p) norms[static_cast<std::size_t>(p)] = std::sqrt(at(norms, p));
     y_known.arrive_and_wait();
-    project_share(Beside::magnitudes, a, y, norms.data(), s.right, s.magnitude.data());
+    project_share(SecondSum::magnitudes, a, y, norms.data(), s.right, s.magnitude.data());
   };
   {
     std::vector<std::jthread> others;
@@ -152,9 +152,9 @@ Places nonfinite_of(View<const float> v) {
 }
 
 /// The check in the presence of NaN, infinities or overflow.
-class Careful {
+class NonfiniteCheck {
  public:
-  Careful(View<const float> a, View<const float> b, View<const float> c, const ProductTerms& terms)
+  NonfiniteCheck(View<const float> a, View<const float> b, View<const float> c, const ProductTerms& terms)
       : a_(a), b_(b), c_(c), terms_(terms), rows_(nonfinite_of(a)), columns_(nonfinite_of(b.transposed())), largest_(zeros(b.dim(0))) {
     for (Index p = 0; p < b.dim(0); ++p)
       for (Index j = 0; j < b.dim(1); ++j)
@@ -260,7 +260,7 @@ Certified freivalds(View<const float> a, View<const float> b, View<const float> 
     const double limit = bound(i, at(s.magnitude, i)), left = at(s.left, i), right = at(s.right, i);
     if (std::fabs(left - right) <= limit && finite(limit)) continue;
     if (!finite(left) || !finite(right) || !finite(limit) || Roundings::current().saturates)
-      return Careful(a, b, c, terms).check();
+      return NonfiniteCheck(a, b, c, terms).check();
     return violated(i, left, right, limit);
   }
   return {};

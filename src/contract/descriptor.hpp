@@ -14,7 +14,7 @@
 namespace assay {
 
 namespace contract {
-struct Enforced;
+struct EnforcedContract;
 }
 
 struct Kernel;
@@ -151,7 +151,7 @@ struct OpDescriptor {
   Index (*terms)(std::span<const Index> dims) = nullptr;
 
   /// The contract as code (contract/enforce.hpp).
-  const contract::Enforced* enforced = nullptr;
+  const contract::EnforcedContract* enforced = nullptr;
   /// Runs the kernel under the contract at the current level (contract/enforce.hpp).
   void (*checked)(const Call& call, const Kernel& kernel, Device& device) = nullptr;
   /// Evaluate the clauses of a call in host memory, whatever the level: requires; ensures and certificates, under the arithmetic that the

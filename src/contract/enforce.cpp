@@ -39,7 +39,7 @@ const bool handlers_set = [] {
   return true;
 }();
 
-[[noreturn]] void violated(const Enforced& contract, std::size_t clause, std::string values) {
+[[noreturn]] void violated(const EnforcedContract& contract, std::size_t clause, std::string values) {
   const ClauseInfo& info = contract.op->clauses[clause];
   const auto kind = info.kind == ClauseKind::requires_clause ? ContractViolation::Kind::precondition
                                                              : ContractViolation::Kind::postcondition;
@@ -69,7 +69,7 @@ class Fetched {
 };
 
 /// Calls `device_of_call` only if a condition reads elements.
-void check_requires(const Enforced& contract, const void* args, const Call& call, const std::function<Device&()>& device_of_call) {
+void check_requires(const EnforcedContract& contract, const void* args, const Call& call, const std::function<Device&()>& device_of_call) {
   const std::span<const ClauseInfo> clauses = contract.op->clauses;
   for (std::size_t i = 0; i < clauses.size() && clauses[i].kind == ClauseKind::requires_clause; ++i) {
     if (clauses[i].reads.empty()) {
@@ -89,7 +89,7 @@ void check_requires(const Enforced& contract, const void* args, const Call& call
 }
 
 /// Checks ensures clauses, which read elements, on host copies.
-void ensure_on_host(const Enforced& contract, const Call& call, const Kernel& kernel, Device& device) {
+void ensure_on_host(const EnforcedContract& contract, const Call& call, const Kernel& kernel, Device& device) {
   if (contract.op->clauses.empty() || contract.op->clauses.back().kind == ClauseKind::requires_clause) return;
   device.synchronize();
   if (device.host_visible()) return contract.ensure(call, kernel);
@@ -115,7 +115,7 @@ std::vector<std::string_view> never_evaluated(const OpDescriptor& op) {
   return ids;
 }
 
-void guard(const Enforced& contract, const void* args, const Call& call, const std::function<Device&()>& device_of_call,
+void guard(const EnforcedContract& contract, const void* args, const Call& call, const std::function<Device&()>& device_of_call,
            const std::function<Ran()>& execute) {
   Ran ran;
   const auto run = [&] { ran = execute(); };
@@ -140,7 +140,7 @@ void guard(const Enforced& contract, const void* args, const Call& call, const s
   }
 }
 
-void enforce(const Enforced& contract, const void* args, const Call& call, const Kernel& kernel, Device& device) {
+void enforce(const EnforcedContract& contract, const void* args, const Call& call, const Kernel& kernel, Device& device) {
   const auto here = [&device]() -> Device& { return device; };
   const auto run = [&] {
     if (const auto why = refuses_storage(kernel, call)) throw Unavailable(std::string(kernel.id), *why);
@@ -150,7 +150,7 @@ void enforce(const Enforced& contract, const void* args, const Call& call, const
   guard(contract, args, call, std::ref(here), std::ref(run));
 }
 
-void evaluate(const Enforced& contract, std::size_t clause, const void* args) {
+void evaluate(const EnforcedContract& contract, std::size_t clause, const void* args) {
   const ClauseCheck& check = contract.checks[clause];
   std::atomic_ref(contract.counts[clause]).fetch_add(1, std::memory_order_relaxed);
   if (check.certify != nullptr) {
@@ -161,13 +161,13 @@ void evaluate(const Enforced& contract, std::size_t clause, const void* args) {
   }
 }
 
-void check_requires(const Enforced& contract, const void* args) {
+void check_requires(const EnforcedContract& contract, const void* args) {
   expect_compiled_in();
   const std::span<const ClauseInfo> clauses = contract.op->clauses;
   for (std::size_t i = 0; i < clauses.size() && clauses[i].kind == ClauseKind::requires_clause; ++i) evaluate(contract, i, args);
 }
 
-void check_ensures(const Enforced& contract, const void* args, const Kernel& kernel) {
+void check_ensures(const EnforcedContract& contract, const void* args, const Kernel& kernel) {
   const ArithmeticScope in_force(kernel.arithmetic);
   const std::span<const ClauseInfo> clauses = contract.op->clauses;
   for (std::size_t i = 0; i < clauses.size(); ++i)

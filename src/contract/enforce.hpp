@@ -36,7 +36,7 @@ struct ClauseCheck {
 std::vector<std::string_view> never_evaluated(const OpDescriptor& op);
 
 /// One contract as provided by generated code.
-struct Enforced {
+struct EnforcedContract {
   const OpDescriptor* op = nullptr;
   std::span<const ClauseCheck> checks;  ///< in the order of op->clauses
   std::uint64_t* counts = nullptr;      ///< evaluation count of each clause, updated atomically
@@ -48,7 +48,7 @@ struct Enforced {
 
 /// Runs the kernel under the contract at the current level. Throws ContractViolation for the first false clause;
 /// exceptions of the kernel pass through.
-void enforce(const Enforced& contract, const void* args, const Call& call, const Kernel& kernel, Device& device);
+void enforce(const EnforcedContract& contract, const void* args, const Call& call, const Kernel& kernel, Device& device);
 
 /// The kernel that served a call, and where its tensors are.
 struct Ran {
@@ -58,15 +58,15 @@ struct Ran {
 /// Checks the requires clauses, then calls `execute`, which runs a kernel of its choice and returns it and the device that
 /// holds the call's tensors, then checks the ensures clauses. `device_of_call` returns that device before the call; it is
 /// asked only if a condition reads elements.
-void guard(const Enforced& contract, const void* args, const Call& call, const std::function<Device&()>& device_of_call,
+void guard(const EnforcedContract& contract, const void* args, const Call& call, const std::function<Device&()>& device_of_call,
            const std::function<Ran()>& execute);
 
 /// Evaluates one clause. Throws ContractViolation if it is false.
-void evaluate(const Enforced& contract, std::size_t clause, const void* args);
+void evaluate(const EnforcedContract& contract, std::size_t clause, const void* args);
 /// Evaluates the requires clauses on host tensors.
-void check_requires(const Enforced& contract, const void* args);
+void check_requires(const EnforcedContract& contract, const void* args);
 /// Evaluates ensures clauses and certificates on host tensors, under the arithmetic that the kernel declares.
-void check_ensures(const Enforced& contract, const void* args, const Kernel& kernel);
+void check_ensures(const EnforcedContract& contract, const void* args, const Kernel& kernel);
 
 /// Returns a tensor whose element type is known at run time.
 template <class T>

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <limits>
 
-#include "contract/checks.hpp"
+#include "contract/validate.hpp"
 #include "contract/expression.hpp"
 #include "contract/reader.hpp"
 #include "contract/standard.hpp"

@@ -13,6 +13,6 @@ namespace assay::contract {
 model::Contract load(const std::string& path, const std::string& label);
 
 /// Runs the checks that need every contract: ids are unique, gradients call existing operations. Throws InputError.
-void check_together(std::span<const model::Contract> contracts);
+void cross_check(std::span<const model::Contract> contracts);
 
 }  // namespace assay::contract

@@ -12,7 +12,7 @@
 namespace assay::contract::model {
 
 /// A position in a YAML file, counted from 1.
-struct Place {
+struct FilePosition {
   int line = 0;
   int column = 0;
 };
@@ -20,7 +20,7 @@ struct Place {
 /// Text with its position in the file, for messages and for `#line`.
 struct Text {
   std::string value;
-  Place at;
+  FilePosition at;
 };
 
 struct Dim {

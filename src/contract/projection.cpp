@@ -19,10 +19,10 @@ struct Job {
   double *first, *second;
 };
 
-template <Beside beside>
+template <SecondSum beside>
 ASSAY_INLINE void add(double& second, double value, double weight) {
-  if constexpr (beside == Beside::squares) second += value * value;
-  if constexpr (beside == Beside::magnitudes) second += std::fabs(value) * weight;
+  if constexpr (beside == SecondSum::squares) second += value * value;
+  if constexpr (beside == SecondSum::magnitudes) second += std::fabs(value) * weight;
 }
 
 template <int kLanes>
@@ -56,10 +56,10 @@ struct Vectors : VectorTypes<kLanes> {
   }
   ASSAY_INLINE static void load(Doubles& to, const double* from) { to = *reinterpret_cast<const Doubles*>(from); }
 
-  template <Beside beside>
+  template <SecondSum beside>
   ASSAY_INLINE static void add(Doubles& second, const Doubles& value, const Doubles& weight) {
-    if constexpr (beside == Beside::squares) second += value * value;
-    if constexpr (beside == Beside::magnitudes)
+    if constexpr (beside == SecondSum::squares) second += value * value;
+    if constexpr (beside == SecondSum::magnitudes)
       second += reinterpret_cast<Doubles>(reinterpret_cast<Bits>(value) & INT64_MAX) * weight;
   }
   ASSAY_INLINE static double total(const Doubles& v) {
@@ -70,7 +70,7 @@ struct Vectors : VectorTypes<kLanes> {
 };
 
 /// Dense rows: R rows at a time share the loads of x and w.
-template <Beside beside, int kLanes, int R>
+template <SecondSum beside, int kLanes, int R>
 ASSAY_INLINE void dense_rows(const Job& job, Index i) {
   using V = Vectors<kLanes>;
   using Doubles = typename V::Doubles;
@@ -81,7 +81,7 @@ ASSAY_INLINE void dense_rows(const Job& job, Index i) {
   for (; j + kLanes <= job.cols; j += kLanes) {
     Doubles x, w = {};
     V::load(x, job.x + j);
-    if constexpr (beside == Beside::magnitudes) V::load(w, job.w + j);
+    if constexpr (beside == SecondSum::magnitudes) V::load(w, job.w + j);
     for (int r = 0; r < R; ++r) {
       Doubles value;
       V::load(value, row[r] + j);
@@ -93,26 +93,26 @@ ASSAY_INLINE void dense_rows(const Job& job, Index i) {
     double f = V::total(first[r]), s = V::total(second[r]);
     for (Index t = j; t < job.cols; ++t) {
       f += static_cast<double>(row[r][t]) * job.x[t];
-      add<beside>(s, row[r][t], beside == Beside::magnitudes ? job.w[t] : 0);
+      add<beside>(s, row[r][t], beside == SecondSum::magnitudes ? job.w[t] : 0);
     }
     job.first[i + r] = f;
-    if constexpr (beside != Beside::nothing) job.second[i + r] = s;
+    if constexpr (beside != SecondSum::nothing) job.second[i + r] = s;
   }
 }
 
 /// Dense columns: C columns at a time share the loads and stores of the sums.
-template <Beside beside, int kLanes, int C>
+template <SecondSum beside, int kLanes, int C>
 ASSAY_INLINE void dense_columns(const Job& job, Index begin, Index end, Index j) {
   using V = Vectors<kLanes>;
   using Doubles = typename V::Doubles;
   const float* column[C];
   for (int c = 0; c < C; ++c) column[c] = job.m + (j + c) * job.stride;
-  const auto w = [&](int c) { return beside == Beside::magnitudes ? job.w[j + c] : 0; };
+  const auto w = [&](int c) { return beside == SecondSum::magnitudes ? job.w[j + c] : 0; };
   Index i = begin;
   for (; i + kLanes <= end; i += kLanes) {
     Doubles first, second = {};
     V::load(first, job.first + i);
-    if constexpr (beside != Beside::nothing) V::load(second, job.second + i);
+    if constexpr (beside != SecondSum::nothing) V::load(second, job.second + i);
     for (int c = 0; c < C; ++c) {
       Doubles value;
       V::load(value, column[c] + i);
@@ -121,16 +121,16 @@ ASSAY_INLINE void dense_columns(const Job& job, Index begin, Index end, Index j)
       V::template add<beside>(second, value, weight);
     }
     *reinterpret_cast<Doubles*>(job.first + i) = first;
-    if constexpr (beside != Beside::nothing) *reinterpret_cast<Doubles*>(job.second + i) = second;
+    if constexpr (beside != SecondSum::nothing) *reinterpret_cast<Doubles*>(job.second + i) = second;
   }
   for (; i < end; ++i)
     for (int c = 0; c < C; ++c) {
       job.first[i] += static_cast<double>(column[c][i]) * job.x[j + c];
-      if constexpr (beside != Beside::nothing) add<beside>(job.second[i], column[c][i], w(c));
+      if constexpr (beside != SecondSum::nothing) add<beside>(job.second[i], column[c][i], w(c));
     }
 }
 
-template <Beside beside, bool rows_are_dense, int kLanes>
+template <SecondSum beside, bool rows_are_dense, int kLanes>
 ASSAY_INLINE void run(const Job& job) {
   if constexpr (rows_are_dense) {
     constexpr int kRows = 8;  // enough sums to hide the latency of an addition
@@ -148,22 +148,22 @@ ASSAY_INLINE void run(const Job& job) {
   }
 }
 
-template <Beside beside, bool rows_are_dense>
+template <SecondSum beside, bool rows_are_dense>
 void run_plain(const Job& job) {
   run<beside, rows_are_dense, 4>(job);
 }
 #if defined(__x86_64__)
-template <Beside beside, bool rows_are_dense>
+template <SecondSum beside, bool rows_are_dense>
 [[gnu::target("arch=x86-64-v3")]] void run_v3(const Job& job) {
   run<beside, rows_are_dense, 4>(job);
 }
-template <Beside beside, bool rows_are_dense>
+template <SecondSum beside, bool rows_are_dense>
 [[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] void run_v4(const Job& job) {
   run<beside, rows_are_dense, 8>(job);
 }
 #endif
 
-template <Beside beside, bool rows_are_dense>
+template <SecondSum beside, bool rows_are_dense>
 void dispatch(const Job& job) {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
@@ -176,31 +176,31 @@ void dispatch(const Job& job) {
 }
 
 /// Plain loops if neither axis is dense.
-template <Beside beside>
+template <SecondSum beside>
 void strided(View<const float> m, const Job& job) {
   for (Index i = 0; i < job.rows; ++i) {
     double first = 0, second = 0;
     for (Index j = 0; j < job.cols; ++j) {
       first += static_cast<double>(m(i, j)) * job.x[j];
-      add<beside>(second, m(i, j), beside == Beside::magnitudes ? job.w[j] : 0);
+      add<beside>(second, m(i, j), beside == SecondSum::magnitudes ? job.w[j] : 0);
     }
     job.first[i] = first;
-    if constexpr (beside != Beside::nothing) job.second[i] = second;
+    if constexpr (beside != SecondSum::nothing) job.second[i] = second;
   }
 }
 
-template <Beside beside>
+template <SecondSum beside>
 void project_as(View<const float> m, Job job) {
   if (job.cols == 0) {
     std::fill_n(job.first, job.rows, 0.0);
-    if (beside != Beside::nothing) std::fill_n(job.second, job.rows, 0.0);
+    if (beside != SecondSum::nothing) std::fill_n(job.second, job.rows, 0.0);
   } else if (m.stride(1) == 1 || job.cols == 1) {
     job.stride = m.stride(0);
     dispatch<beside, true>(job);
   } else if (m.stride(0) == 1 || job.rows == 1) {
     job.stride = m.stride(1);
     std::fill_n(job.first, job.rows, 0.0);
-    if (beside != Beside::nothing) std::fill_n(job.second, job.rows, 0.0);
+    if (beside != SecondSum::nothing) std::fill_n(job.second, job.rows, 0.0);
     dispatch<beside, false>(job);
   } else {
     strided<beside>(m, job);
@@ -209,15 +209,15 @@ void project_as(View<const float> m, Job job) {
 
 }  // namespace
 
-void project(Beside beside, View<const float> m, const double* x, const double* w, double* first, double* second) {
+void project(SecondSum beside, View<const float> m, const double* x, const double* w, double* first, double* second) {
   const Job job{m.data(), m.dim(0), m.dim(1), 1, x, w, first, second};
   switch (beside) {
-    case Beside::nothing:
-      return project_as<Beside::nothing>(m, job);
-    case Beside::magnitudes:
-      return project_as<Beside::magnitudes>(m, job);
-    case Beside::squares:
-      return project_as<Beside::squares>(m, job);
+    case SecondSum::nothing:
+      return project_as<SecondSum::nothing>(m, job);
+    case SecondSum::magnitudes:
+      return project_as<SecondSum::magnitudes>(m, job);
+    case SecondSum::squares:
+      return project_as<SecondSum::squares>(m, job);
   }
 }
 

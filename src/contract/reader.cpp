@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kLongestText = 1000;
 
-model::Place place(const YAML::Mark& mark) { return {mark.line + 1, mark.column + 1}; }
+model::FilePosition place(const YAML::Mark& mark) { return {mark.line + 1, mark.column + 1}; }
 
 /// Returns the Levenshtein distance.
 std::size_t distance(std::string_view a, std::string_view b) {
@@ -45,7 +45,7 @@ std::string read_file(const std::string& path, const std::string& label, const s
   }
 }
 
-void fail_at(const std::string& file, model::Place at, const std::string& problem, const std::string& remedy) {
+void fail_at(const std::string& file, model::FilePosition at, const std::string& problem, const std::string& remedy) {
   std::string sentence = problem;  // a problem that quotes the file must stay on one line
   std::ranges::replace_if(
       sentence, [](char c) { return static_cast<unsigned char>(c) < ' '; }, '?');
@@ -61,12 +61,12 @@ std::string suggestion(std::string_view word, const std::vector<std::string_view
   return fmt::format("use one of: {}", fmt::join(candidates, ", "));
 }
 
-Node::Node(YAML::Node yaml, std::shared_ptr<const std::string> label, std::string name, model::Place fallback)
+Node::Node(YAML::Node yaml, std::shared_ptr<const std::string> label, std::string name, model::FilePosition fallback)
     : yaml_(std::move(yaml)), label_(std::move(label)), name_(std::move(name)), at_(fallback) {
   if (yaml_.IsDefined() && !yaml_.IsNull()) at_ = place(yaml_.Mark());
 }
 
-Node Node::child(const YAML::Node& yaml, const std::string& name, model::Place fallback) const {
+Node Node::child(const YAML::Node& yaml, const std::string& name, model::FilePosition fallback) const {
   return Node(yaml, label_, name, fallback);
 }
 
@@ -82,7 +82,7 @@ Node Node::parse(const std::string& text, const std::string& label, const std::s
               "keep one in each file");
     return Node(documents.empty() ? YAML::Node() : documents[0], std::make_shared<const std::string>(label), name, {1, 1});
   } catch (const YAML::Exception& e) {
-    const model::Place at = e.mark.is_null() ? model::Place{1, 1} : place(e.mark);
+    const model::FilePosition at = e.mark.is_null() ? model::FilePosition{1, 1} : place(e.mark);
     fail_at(label, at, "this is not YAML: " + e.msg, "check quotes, brackets and indentation");
   }
 }

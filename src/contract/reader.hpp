@@ -23,7 +23,7 @@ class Node {
   static Node parse(const std::string& text, const std::string& label, const std::string& name);
 
   const std::string& name() const { return name_; }  ///< key of the node, as in messages
-  model::Place at() const { return at_; }
+  model::FilePosition at() const { return at_; }
   [[noreturn]] void fail(const std::string& problem, const std::string& remedy) const;
 
   /// Returns a scalar that is not empty. Here and in items() and entries(), `TODO` is a separate error: the output of
@@ -50,14 +50,14 @@ class Node {
 
  private:
   friend class Fields;
-  Node(YAML::Node yaml, std::shared_ptr<const std::string> label, std::string name, model::Place fallback);
+  Node(YAML::Node yaml, std::shared_ptr<const std::string> label, std::string name, model::FilePosition fallback);
   void expect_finished() const;
-  Node child(const YAML::Node& yaml, const std::string& name, model::Place fallback) const;
+  Node child(const YAML::Node& yaml, const std::string& name, model::FilePosition fallback) const;
 
   YAML::Node yaml_;
   std::shared_ptr<const std::string> label_;
   std::string name_;
-  model::Place at_;
+  model::FilePosition at_;
 };
 
 /// A map with a fixed set of keys; any other key is an error that suggests the nearest known key.
@@ -80,7 +80,7 @@ class Fields {
 std::string read_file(const std::string& path, const std::string& label, const std::string& what = "a contract");
 
 /// Throws InputError at a position of a file.
-[[noreturn]] void fail_at(const std::string& file, model::Place at, const std::string& problem,
+[[noreturn]] void fail_at(const std::string& file, model::FilePosition at, const std::string& problem,
                           const std::string& remedy);
 
 /// Returns the candidate with the fewest edits from `word`, as "did you mean 'x'?", if few letters differ; otherwise

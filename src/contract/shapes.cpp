@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "contract/checks.hpp"
+#include "contract/validate.hpp"
 #include "contract/expression.hpp"
 #include "contract/reader.hpp"
 
@@ -15,7 +15,7 @@ using model::ShapeTuple;
 using model::Text;
 using Extents = std::vector<Index>;
 
-constexpr std::size_t kMostRegions = 6, kMostShapes = 512;
+constexpr std::size_t kMaxRegions = 6, kMaxShapes = 512;
 
 /// Expands one tuple into shapes: every choice from its lists, with expressions evaluated and limits checked.
 class Expansion {
@@ -35,7 +35,7 @@ class Expansion {
           longer.back()[index(extent.dim.value)] = evaluate(value, shape);
         }
       found = std::move(longer);
-      if (found.size() > kMostShapes) fail(extent.dim, fmt::format("this is more than {} shapes", kMostShapes), "shorten a list");
+      if (found.size() > kMaxShapes) fail(extent.dim, fmt::format("this is more than {} shapes", kMaxShapes), "shorten a list");
     }
     for (const Extents& shape : found) within_limits(shape);
     return found;
@@ -118,15 +118,15 @@ std::vector<Index> region_extents(const model::Contract& contract, const model::
 }
 
 void check_shapes(const model::Contract& contract) {
-  if (contract.shapes.size() > kMostRegions)
-    fail_at(contract.file, contract.shapes[kMostRegions].name.at, fmt::format("there are more than {} regions", kMostRegions),
+  if (contract.shapes.size() > kMaxRegions)
+    fail_at(contract.file, contract.shapes[kMaxRegions].name.at, fmt::format("there are more than {} regions", kMaxRegions),
             "put shapes that show the same faults into one");
   for (const model::ShapeRegion& region : contract.shapes) {
     if (!usable_name(region.name.value))
       fail_at(contract.file, region.name.at, fmt::format("'{}' cannot name a region", region.name.value),
               "use lower-case letters, digits and single underscores, no C++ keyword");
-    if (region_extents(contract, region).size() / contract.dims.size() > kMostShapes)
-      fail_at(contract.file, region.name.at, fmt::format("the region has more than {} shapes", kMostShapes), "shorten a list");
+    if (region_extents(contract, region).size() / contract.dims.size() > kMaxShapes)
+      fail_at(contract.file, region.name.at, fmt::format("the region has more than {} shapes", kMaxShapes), "shorten a list");
   }
 }
 

@@ -41,7 +41,7 @@ std::vector<std::string> backward_tensors(const Contract& contract, bool with_ou
 
 /// Returns whether the backward operation gives every gradient. Other calls compose the gradients it omits (of frozen
 /// weights).
-bool gives_every_gradient(const Contract& contract, const Contract& backward) {
+bool has_every_gradient(const Contract& contract, const Contract& backward) {
   return std::ranges::all_of(contract.gradients, [&](const auto& gradient) {
     return std::ranges::any_of(backward.tensors, [&](const Tensor& t) { return t.name.value == "d" + gradient.input.value; });
   });
@@ -54,7 +54,7 @@ std::vector<std::string> backward_arguments(const Contract& contract, const Cont
   std::vector<std::string> wanted = backward_tensors(contract, false), params, arguments;
   for (const auto& param : contract.params) params.push_back(param.name.value);
   std::vector<std::string> wanted_params = params;
-  if (backward != nullptr && gives_every_gradient(contract, *backward)) {
+  if (backward != nullptr && has_every_gradient(contract, *backward)) {
     wanted.clear(), wanted_params.clear();
     for (const Tensor& tensor : backward->tensors) wanted.push_back(tensor.name.value);
     for (const auto& param : backward->params) wanted_params.push_back(param.name.value);

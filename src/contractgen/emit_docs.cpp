@@ -3,7 +3,7 @@
 
 #include <iterator>
 
-#include "contract/checks.hpp"
+#include "contract/validate.hpp"
 #include "contractgen/emit.hpp"
 
 namespace assay::contractgen {

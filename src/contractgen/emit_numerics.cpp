@@ -54,7 +54,7 @@ Source numerics(const std::string& path, const std::string& label) {
   }
   out.line("}};");
   out.line("}}  // namespace");
-  out.line("const Accuracy* promised(FunctionLibrary library, Function function) {{");
+  out.line("const Accuracy* find_accuracy(FunctionLibrary library, Function function) {{");
   out.line("  const auto& entry = kTable[static_cast<int>(library)][static_cast<int>(function)];");
   out.line("  return entry ? &*entry : nullptr;");
   out.line("}}");

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "contract/checks.hpp"
+#include "contract/validate.hpp"
 #include "contractgen/emit.hpp"
 
 namespace assay::contractgen {

@@ -38,7 +38,7 @@ void generate(const fs::path& folder, const fs::path& root, const std::vector<st
     if (fs::path(file).stem() == "numerics") write(folder, numerics(file, label));
     else contracts.push_back(contract::load(file, label));
   }
-  contract::check_together(contracts);
+  contract::cross_check(contracts);
   std::ranges::sort(contracts, {}, [](const auto& c) { return c.op.value; });
   for (const auto& contract : contracts) {
     write(folder, ops_header(contract));

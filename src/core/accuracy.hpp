@@ -54,7 +54,7 @@ const Accuracy& accuracy(FunctionLibrary library, Function function);
 
 namespace detail {
 /// Returns a row of the generated table, or null if the library promises nothing.
-const Accuracy* promised(FunctionLibrary library, Function function);
+const Accuracy* find_accuracy(FunctionLibrary library, Function function);
 }  // namespace detail
 
 }  // namespace assay

@@ -33,7 +33,7 @@ enum class Rounding { nearest, toward_zero };
 /// one power per frequency; or in float32 as products of the single power theta^(-2/d).
 enum class Frequencies { exact, powers, products };
 /// A pin of a contract that some shipped kernels do not meet. A kernel that declares the loss is held to the bound of
-/// its own formula (lost() in core/either.hpp).
+/// its own formula (lost() in core/any_formula.hpp).
 enum class Loss : std::uint8_t {
   nothing,
   confident,    ///< cross_entropy: a loss is logsumexp - logit

@@ -152,7 +152,7 @@ Bounded sigmoid_complement(const Bounded& x) {
 // most once for each other term above it, and at most once per tile. If the maximum stays, the factor is exp(0), which
 // changes nothing if the library gives exactly 1. Errors alone can place one term above another.
 Rescalings<Bounded>::Rescalings(std::vector<Bounded> terms) : most_(most(terms.size())) {
-  const Accuracy* const promised = detail::promised(Roundings::current().of.functions, Function::exp);
+  const Accuracy* const promised = detail::find_accuracy(Roundings::current().of.functions, Function::exp);
   if (most_ == 0 || promised == nullptr || !promised->exact_at_zero) return;
   counted_ = true;
   for (const Bounded& term : terms)

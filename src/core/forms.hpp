@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/bounded.hpp"
-#include "core/digits.hpp"
+#include "core/digits50.hpp"
 #include "core/dual.hpp"
 #include "core/shape.hpp"
 

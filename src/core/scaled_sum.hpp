@@ -8,10 +8,10 @@ namespace assay {
 
 /// Returns x; y is the same number evaluated in another order. For Bounded, the bound holds for both.
 template <class T>
-T in_both_orders(const T& x, const T& /*y*/) {
+T any_sum_order(const T& x, const T& /*y*/) {
   return x;
 }
-inline Bounded in_both_orders(const Bounded& x, const Bounded& y) {
+inline Bounded any_sum_order(const Bounded& x, const Bounded& y) {
   return {x.value, x.error > y.error ? x.error : y.error, x.statistical > y.statistical ? x.statistical : y.statistical,
           x.may_overflow || y.may_overflow};
 }
@@ -39,7 +39,7 @@ class ScaledSum {
   T value() const {
     Sum<T> all = plain_;
     all += scaled_;
-    return in_both_orders(all.value(), T(plain_.value() + T(factor_ * products_.value())));
+    return any_sum_order(all.value(), T(plain_.value() + T(factor_ * products_.value())));
   }
 
  private:

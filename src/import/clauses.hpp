@@ -24,7 +24,7 @@ struct Key {
 /// Values are counted, not keys, and an alias once for each path to it: what is carried over and what is not add up.
 struct Clause {
   std::vector<Key> keys;  ///< outermost first: equations, softmax, invariants, 0
-  contract::model::Place at;
+  contract::model::FilePosition at;
   std::string text;    ///< scalar on one line: runs of blanks and line breaks become one blank
   bool empty = false;  ///< null, blank, or without entries
 

@@ -23,8 +23,8 @@ std::string_view text_of(const std::uint32_t* words, std::size_t count) {
   return {text, strnlen(text, count * sizeof *words)};
 }
 
-/// Facts collected from the module; references are resolved at the end.
-struct Facts {
+/// ParsedModule collected from the module; references are resolved at the end.
+struct ParsedModule {
   std::map<std::uint32_t, std::uint32_t> pointees, struct_bytes;  ///< by id of the pointer type, and of the struct type
   std::uint32_t push_pointer = 0;
 
@@ -58,7 +58,7 @@ ShaderModule ShaderModule::read(const std::string& path) {
   module.words.resize(bytes.size() / 4);
   std::memcpy(module.words.data(), bytes.data(), module.words.size() * 4);
   if (module.words[0] != kMagic) fail("this is no SPIR-V module");
-  Facts facts;
+  ParsedModule facts;
   for (std::size_t at = 5; at < module.words.size();) {
     const std::uint32_t length = module.words[at] >> 16;
     if (length == 0 || length > module.words.size() - at)

@@ -105,7 +105,7 @@ ffi_type* ffi_type_of(Type type) {
 }
 
 /// State shared by all calls of a loop.
-struct Lent {
+struct LoopContext {
   const Call& whole;
   Device& device;
   std::deque<Workspace> memory;       ///< workspaces, joined tensors and sequences, in the order of the arguments
@@ -154,7 +154,7 @@ std::vector<std::byte> joined(const std::vector<int>& tensors, int axis, const C
 }
 
 /// Allocates the memory that the function gets in addition to the tensors.
-void lend(const Shim& shim, Lent& lent) {
+void lend(const Shim& shim, LoopContext& lent) {
   for (const Shim::Argument& a : shim.arguments) {
     if (a.what == What::workspace) {
       lent.memory.emplace_back(lent.device, a.text, static_cast<std::size_t>(std::max(0.0, number_of(a, lent.whole))));
@@ -202,7 +202,7 @@ std::vector<Step> steps_of(const Shim& shim, const OpDescriptor& op, const Call&
 }
 
 /// Returns the call with tensors that start at the current loop indices.
-Call part_of(const std::vector<Step>& steps, const Lent& lent) {
+Call part_of(const std::vector<Step>& steps, const LoopContext& lent) {
   Call part = lent.whole;
   for (const Step& step : steps) {
     Tensor& tensor = part.tensors[step.tensor];
@@ -281,7 +281,7 @@ int Shim::call(void* function, const OpDescriptor& op, const Call& whole, Device
   ffi_cif interface;
   if (ffi_prep_cif(&interface, FFI_DEFAULT_ABI, static_cast<unsigned>(types.size()), returned, types.data()) != FFI_OK)
     throw std::logic_error("libffi takes no call of these types");
-  Lent lent{whole, device, {}, std::vector<std::int64_t>(loops.size())};
+  LoopContext lent{whole, device, {}, std::vector<std::int64_t>(loops.size())};
   lend(*this, lent);
   const std::vector<Step> steps = steps_of(*this, op, whole);
   Index calls = 1;

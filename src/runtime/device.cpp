@@ -155,12 +155,12 @@ Buffer Device::allocate(std::size_t bytes) {
   return made;
 }
 
-Buffer Device::allocate(std::size_t bytes, Fence fence) {
-  return accounted(bytes, [&] { return fence == Fence::none ? allocate_bytes(bytes) : allocate_fenced(bytes, fence); });
+Buffer Device::allocate(std::size_t bytes, GuardPage guard_page) {
+  return accounted(bytes, [&] { return guard_page == GuardPage::none ? allocate_bytes(bytes) : allocate_guarded(bytes, guard_page); });
 }
 
-void* Device::allocate_fenced(std::size_t, Fence) {
-  throw Unavailable(std::string(name(backend())) + " memory", "this back end has none with fences");
+void* Device::allocate_guarded(std::size_t, GuardPage) {
+  throw Unavailable(std::string(name(backend())) + " memory", "this back end has none with guard pages");
 }
 
 namespace {

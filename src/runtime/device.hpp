@@ -23,7 +23,7 @@ inline constexpr Backend kBackends[] = {Backend::cpu, Backend::cuda_host, Backen
 /// What is known of a back end before its device is started.
 struct BackendTraits {
   bool host = false;             ///< kernels work in the memory of their process, without a driver
-  bool guard_pages = false;      ///< an access beside a tensor ends the call (Fence)
+  bool guard_pages = false;      ///< an access beside a tensor ends the call (GuardPage)
   bool bounded_buffers = false;  ///< Device::largest_buffer() is less than what a test may want
   bool blocks = false;           ///< a kernel is a grid of blocks, each of which costs time of its own
   bool same_order = false;       ///< threads take turns in the same order in each run
@@ -53,7 +53,7 @@ struct MemoryInfo {
 class Device;
 
 /// The side of an allocation on which an out-of-bounds access ends the call instead of reaching other memory.
-enum class Fence { none, before, behind };
+enum class GuardPage { none, before, behind };
 
 /// Owns one allocation on a device; frees it at the end of the scope. Move-only.
 class Buffer {
@@ -103,10 +103,10 @@ class Device {
   /// Throws Unavailable if `bytes` exceeds the device's budget or this thread's reservation (serve/reservation.hpp),
   /// DeviceError if the device fails. Zero bytes give a null address. Contents are undefined.
   Buffer allocate(std::size_t bytes);
-  /// Allocates memory such that accesses beyond the given side end the call with a DeviceError. Needs has_fences().
-  /// With Fence::behind, the end is aligned like the beginning of any allocation, and `bytes` decides the alignment of
+  /// Allocates memory such that accesses beyond the given side end the call with a DeviceError. Needs has_guard_pages().
+  /// With GuardPage::behind, the end is aligned like the beginning of any allocation, and `bytes` decides the alignment of
   /// the beginning.
-  Buffer allocate(std::size_t bytes, Fence fence);
+  Buffer allocate(std::size_t bytes, GuardPage guard_page);
   void upload(void* destination, const void* source, std::size_t bytes);
   void download(void* destination, const void* source, std::size_t bytes);
   /// Waits for all submitted work. Throws DeviceError if any of it failed.
@@ -129,7 +129,7 @@ class Device {
   /// Returns the budget from which reservations are made.
   Budget& budget() { return *budget_; }
   /// Returns whether memory may have inaccessible sides.
-  virtual bool has_fences() const { return false; }
+  virtual bool has_guard_pages() const { return false; }
 
  protected:
   friend class Buffer;
@@ -141,7 +141,7 @@ class Device {
   virtual void release_bytes(void* address, std::size_t bytes) noexcept = 0;
   virtual void upload_bytes(void* destination, const void* source, std::size_t bytes) = 0;
   virtual void download_bytes(void* destination, const void* source, std::size_t bytes) = 0;
-  virtual void* allocate_fenced(std::size_t bytes, Fence fence);
+  virtual void* allocate_guarded(std::size_t bytes, GuardPage guard_page);
 
  private:
   template <class Bytes>

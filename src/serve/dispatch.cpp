@@ -10,7 +10,7 @@
 namespace assay {
 namespace {
 
-using Why = PassedOver::Why;
+using Why = SkippedCandidate::Why;
 constexpr Backend kAccelerators[] = {Backend::cuda, Backend::vulkan};
 
 /// Back ends that are switched off, and the sink for the messages.
@@ -55,8 +55,8 @@ double volume_of(const Call& call) {
 }
 
 /// Returns why an accelerator is not tried. Empty if it is tried: then `kernel` is set.
-std::optional<PassedOver> passed_over(std::string_view op, Backend backend, const Call& call, const Kernel*& kernel) {
-  const auto pass = [backend](Why reason, std::string says) { return PassedOver{backend, reason, std::move(says)}; };
+std::optional<SkippedCandidate> passed_over(std::string_view op, Backend backend, const Call& call, const Kernel*& kernel) {
+  const auto pass = [backend](Why reason, std::string says) { return SkippedCandidate{backend, reason, std::move(says)}; };
   const auto offers = [&](const Kernel& k) {
     return k.op == op && k.backend == backend && k.role == KernelRole::kernel;
   };
@@ -121,7 +121,7 @@ void run_on_cpu(std::string_view op, const Call& call, const std::function<void(
 
 }  // namespace
 
-bool Dispatched::fell_back() const { return std::ranges::any_of(passed_over, &PassedOver::fallback); }
+bool Dispatched::fell_back() const { return std::ranges::any_of(passed_over, &SkippedCandidate::fallback); }
 
 void set_dispatch_sink(std::function<void(const std::string&)> sink) {
   const std::scoped_lock lock(state().mutex);

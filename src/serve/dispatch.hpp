@@ -17,7 +17,7 @@ struct Automatic {};
 inline constexpr Automatic automatic{};
 
 /// A back end, or one CPU kernel, that came earlier in the order and did not serve the call.
-struct PassedOver {
+struct SkippedCandidate {
   enum class Why {
     absent,        ///< this program has no kernel of the back end for the operation
     too_small,     ///< moving operands costs more than the call (Kernel::automatic_above)
@@ -36,7 +36,7 @@ struct PassedOver {
 /// The kernel that served a call, and the candidates passed over.
 struct Dispatched {
   const Kernel* kernel = nullptr;
-  std::vector<PassedOver> passed_over;
+  std::vector<SkippedCandidate> passed_over;
 
   bool fell_back() const;
 };

@@ -11,7 +11,7 @@
 namespace assay::serve {
 namespace {
 
-using contract::Enforced;
+using contract::EnforcedContract;
 using contract::Ran;
 
 /// Returns the dims as "m=3 k=4 n=5".
@@ -34,7 +34,7 @@ void traced(const OpDescriptor& op, const Call& call, const Kernel& kernel, Devi
   if (span.recording()) device.synchronize();
 }
 
-Ran run_here(const Enforced& contract, const Call& call, const Kernel& kernel, Device& device) {
+Ran run_here(const EnforcedContract& contract, const Call& call, const Kernel& kernel, Device& device) {
   if (const auto why = refuses_storage(kernel, call)) throw Unavailable(std::string(kernel.id), *why);
   traced(*contract.op, call, kernel, device, [&] { kernel.run(call, device); });
   return {&kernel, &device};
@@ -42,18 +42,18 @@ Ran run_here(const Enforced& contract, const Call& call, const Kernel& kernel, D
 
 }  // namespace
 
-void call(const Enforced& contract, const void* args, const Call& call, const Kernel& kernel, Device& device) {
+void call(const EnforcedContract& contract, const void* args, const Call& call, const Kernel& kernel, Device& device) {
   guard(contract, args, call, [&]() -> Device& { return device; },
         [&] { return run_here(contract, call, kernel, device); });
 }
 
-void call(const Enforced& contract, const void* args, const Call& call, Backend backend) {
+void call(const EnforcedContract& contract, const void* args, const Call& call, Backend backend) {
   guard(contract, args, call, [&]() -> Device& { return device(backend); }, [&] {
     return run_here(contract, call, select_kernel(contract.op->name, backend, call), device(backend));
   });
 }
 
-Dispatched call(const Enforced& contract, const void* args, const Call& call, Automatic) {
+Dispatched call(const EnforcedContract& contract, const void* args, const Call& call, Automatic) {
   Dispatched dispatched;
   const auto where = [&]() -> Device& {
     Device* const home = residence(call);

@@ -7,11 +7,11 @@
 namespace assay::serve {
 
 /// Runs this kernel behind the contract, inside a span. Throws what enforce() throws.
-void call(const contract::Enforced& contract, const void* args, const Call& call, const Kernel& kernel, Device& device);
+void call(const contract::EnforcedContract& contract, const void* args, const Call& call, const Kernel& kernel, Device& device);
 /// Uses the back end's preferred kernel (serve/select.hpp), chosen after the requires clauses hold.
-void call(const contract::Enforced& contract, const void* args, const Call& call, Backend backend);
+void call(const contract::EnforcedContract& contract, const void* args, const Call& call, Backend backend);
 /// Uses the back end that automatic dispatch chooses (serve/dispatch.hpp). Copies tensors in host memory to its
 /// device and back. Returns the kernel that served the call and the candidates passed over.
-Dispatched call(const contract::Enforced& contract, const void* args, const Call& call, Automatic);
+Dispatched call(const contract::EnforcedContract& contract, const void* args, const Call& call, Automatic);
 
 }  // namespace assay::serve

@@ -107,7 +107,7 @@ void allow(int ruleset, const std::string& path, std::uint64_t rights) {
 }
 
 /// Allows writes to everything but /proc and /sys; of /proc only to this process's entry.
-void allow_what_drivers_write(int ruleset, std::uint64_t rights) {
+void allow_driver_writes(int ruleset, std::uint64_t rights) {
   DIR* const root = opendir("/");
   while (const dirent* entry = root != nullptr ? readdir(root) : nullptr) {
     const std::string_view name = entry->d_name;
@@ -125,7 +125,7 @@ bool restrict_self(Sandbox kind) {
   const Ruleset wanted{rights, 0, has >= 6 ? kScopeSignal : 0};
   const auto ruleset = static_cast<int>(syscall(kCreateRuleset, &wanted, sizeof wanted, 0));
   if (ruleset < 0) return false;
-  if (kind == Sandbox::device) allow_what_drivers_write(ruleset, rights);
+  if (kind == Sandbox::device) allow_driver_writes(ruleset, rights);
   else allow(ruleset, "/dev/null", rights);
   const bool done = syscall(kRestrictSelf, ruleset, 0) == 0;
   close(ruleset);

@@ -98,7 +98,7 @@ TEST(Command, ReportsAreWritten) {
   const OneMutant scope;
   EXPECT_EQ(exit_code(run_last_bit, o), cli::kFalsified);
   std::ifstream json(folder / "automatic.json"), xml(folder / "junit.xml");
-  EXPECT_EQ(nlohmann::json::parse(json)["totals"]["hole"], 1);
+  EXPECT_EQ(nlohmann::json::parse(json)["totals"]["survivor"], 1);
   const std::string text((std::istreambuf_iterator<char>(xml)), {});
   EXPECT_NE(text.find("failures=\"1\""), std::string::npos) << text;
   EXPECT_GT(std::filesystem::file_size(folder / "mutants.html"), 2000U);

@@ -48,7 +48,7 @@ std::vector<float> replaced(const ptx::Program& program, const std::vector<ptx::
 
 /// Returns the edits of the mutant with this description.
 std::vector<ptx::Edit> find(const ptx::Program& program, std::string_view family, std::string_view description) {
-  for (const ptx::Place& place : ptx::places(program)) {
+  for (const ptx::MutantKey& place : ptx::mutant_keys(program)) {
     ptx::Mutant m = ptx::mutant(program, place);
     if (ptx::operators()[place.family].family == family && m.description.find(description) != std::string::npos) return m.edits;
   }
@@ -66,7 +66,7 @@ TEST(CudaPtx, AChangedConstantChangesTheResultAndTheGuardDoesNot) {
 
 TEST(CudaPtx, LoopsUpToTheLimitRunAsBefore) {
   const ptx::Program program = program_of("sum_up_kernel");
-  const int most = static_cast<int>(ptx::kTurns) - 1;
+  const int most = static_cast<int>(ptx::kMaxIterations) - 1;
   EXPECT_EQ(replaced(program, {}, [](float* x) { sum_up(x, 100, cuda()); })[0], 5050);
   EXPECT_GT(replaced(program, {}, [&](float* x) { sum_up(x, most, cuda()); })[0], 0);
 }

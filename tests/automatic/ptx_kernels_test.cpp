@@ -59,11 +59,11 @@ TEST(PtxKernels, LoopsAreLimited) {
 TEST(PtxKernels, ASampleOfTheirMutantsAssembles) {
   if (files().empty()) GTEST_SKIP() << "nvcc is not here";
   const std::vector<Program> all = programs();
-  std::vector<std::pair<const Program*, Place>> sample;
+  std::vector<std::pair<const Program*, MutantKey>> sample;
   std::set<std::uint16_t> tried;
   for (const Program& p : all) {
-    std::map<std::uint16_t, Place> by_family;  // the place with the smallest scrambled key in each family
-    for (const Place& place : places(p)) {
+    std::map<std::uint16_t, MutantKey> by_family;  // the place with the smallest scrambled key in each family
+    for (const MutantKey& place : mutant_keys(p)) {
       const auto found = by_family.try_emplace(place.family, place).first;
       if (scramble(place.key) < scramble(found->second.key)) found->second = place;
     }

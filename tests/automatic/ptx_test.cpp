@@ -94,7 +94,7 @@ void expect(std::string_view family, const std::string& body, std::vector<std::s
   std::size_t begin = 0;
   while (program.at(begin).op != "$L__start") ++begin;
   std::vector<std::string> got;
-  for (const Place& place : places(program)) {
+  for (const MutantKey& place : mutant_keys(program)) {
     if (operators()[place.family].family != family || place.at <= begin) continue;
     const Mutant m = mutant(program, place);
     ASSERT_EQ(m.edits.size(), 1U);
@@ -333,7 +333,7 @@ TEST(PtxOperators, Precision) {
 
 TEST(PtxOperators, TheSameMutantsEveryTimeAndNoneTwice) {
   const Program p = program_of("$L__loop:\n\tadd.s32 %r1, %r1, 1;\n\tfma.rn.f32 %f1, %f2, %f2, %f1;\n\tsetp.lt.s32 %p1, %r1, 9;\n\t@%p1 bra $L__loop;");
-  const auto first = places(p), second = places(p);
+  const auto first = mutant_keys(p), second = mutant_keys(p);
   ASSERT_EQ(first.size(), second.size());
   std::set<std::string> texts{p.guarded()};
   for (std::size_t i = 0; i < first.size(); ++i) {

@@ -123,10 +123,10 @@ with tempfile.TemporaryDirectory() as folder:
 
 with open(manifest) as f:
     there = {m['hash'] for source in json.load(f) for m in source['mutants']}
-with open(os.path.join(top, 'falsify', 'mutation', 'study', 'judged.json')) as f:
-    judged = json.loads(''.join(line for line in f if not line.startswith('//')))
-for entry in judged:
-    check('/vulkan/' in entry['kernel'] or entry['hash'] in there, f"judged.json: no source has the mutant {entry['hash']} any more")
+with open(os.path.join(top, 'falsify', 'mutation', 'study', 'accepted.json')) as f:
+    accepted = json.loads(''.join(line for line in f if not line.startswith('//')))
+for entry in accepted:
+    check('/vulkan/' in entry['kernel'] or entry['hash'] in there, f"accepted.json: no source has the mutant {entry['hash']} any more")
 
 print('\n'.join(f'FAILED: {f}' for f in failures) or f'{len(mutants)} mutants: as described')
 sys.exit(1 if failures else 0)

@@ -40,7 +40,7 @@ TEST_P(Malformed, GivesOneSentence) {
   const std::string label = GetParam().filename().string();
   try {
     const std::vector<model::Contract> contracts{load(GetParam().string(), label)};
-    check_together(contracts);
+    cross_check(contracts);
     FAIL() << "accepted";
   } catch (const InputError& e) {
     EXPECT_EQ(e.what(), label + ":" + expected.substr(std::string("# expect: ").size()));
@@ -69,7 +69,7 @@ TEST(Loader, ContractsOfTheRepositoryAreValidTogether) {
   for (const fs::path& file : yaml_files(ASSAY_SOURCE "/contracts"))
     if (file.stem() != "numerics") contracts.push_back(load_contract(file.stem()));
   EXPECT_GE(contracts.size(), 6u);
-  EXPECT_NO_THROW(check_together(contracts));
+  EXPECT_NO_THROW(cross_check(contracts));
 }
 
 TEST(Loader, IdsAreUniqueAcrossContracts) {
@@ -77,7 +77,7 @@ TEST(Loader, IdsAreUniqueAcrossContracts) {
                                          load_contract("matmul_tn")};
   contracts[1].clauses[0].id.value = contracts[0].clauses[0].id.value;
   try {
-    check_together(contracts);
+    cross_check(contracts);
     FAIL() << "accepted";
   } catch (const InputError& e) {
     EXPECT_EQ(e.problem, "id MM-PRE-006 is already used in contracts/matmul.yaml");
@@ -88,7 +88,7 @@ TEST(Loader, IdsAreUniqueAcrossContracts) {
 TEST(Loader, GradientsCallOperationsThatExist) {
   const std::vector<model::Contract> alone{load_contract("matmul")};
   try {
-    check_together(alone);
+    cross_check(alone);
     FAIL() << "accepted";
   } catch (const InputError& e) {
     EXPECT_EQ(e.problem, "there is no operation 'matmul_nt'");
@@ -100,7 +100,7 @@ TEST(Loader, GradientsPassAllInputs) {
                                          load_contract("matmul_tn")};
   contracts[0].gradients[0].by.value = "matmul_nt(dc)";
   try {
-    check_together(contracts);
+    cross_check(contracts);
     FAIL() << "accepted";
   } catch (const InputError& e) {
     EXPECT_EQ(e.problem, "'matmul_nt' has 2 inputs but is called with 1");

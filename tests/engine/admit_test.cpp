@@ -50,7 +50,7 @@ TEST(Admit, EveryDrawnCaseIsOneThatTheKernelTakes) {
         const Case drawn = draw(r.descriptor, *o.info, 1, n).value(), c = admitted(r.descriptor, r.kernel, drawn);
         ASSERT_EQ(r.limits.refuse ? r.limits.refuse(c.dims, c.params) : std::nullopt, std::nullopt) << describe(r.descriptor, c);
         if (n < 2) {
-          ASSERT_EQ(outside(r.kernel, keep_to(r.descriptor, r.kernel, make_problem(r.descriptor, c, {}))), std::nullopt) << describe(r.descriptor, c);
+          ASSERT_EQ(outside(r.kernel, restrict_integers(r.descriptor, r.kernel, make_problem(r.descriptor, c, {}))), std::nullopt) << describe(r.descriptor, c);
         }
         EXPECT_TRUE(valid(r.descriptor, c.dims)) << describe(r.descriptor, c);
         EXPECT_EQ(admitted(r.descriptor, r.kernel, drawn), c);
@@ -72,7 +72,7 @@ TEST(Admit, IntegersThatTheContractForbidsAreNotWritten) {
   const Restricted r("attention", "lengths == 128", kAttention);
   Case c;
   c.dims = {2, 3, 5, 1, 1, 4}, c.params = {0.125, 0};
-  const Problem kept = keep_to(r.descriptor, r.kernel, make_problem(r.descriptor, c, {}));
+  const Problem kept = restrict_integers(r.descriptor, r.kernel, make_problem(r.descriptor, c, {}));
   for (const float length : kept.values[3]) EXPECT_LE(length, 5);
   const std::optional<std::string> why = outside(r.kernel, kept);
   ASSERT_TRUE(why.has_value());

@@ -347,10 +347,10 @@ TEST_F(StageTest, EveryTensorHasAPageOfItsOwnOnEachSide) {
       const std::size_t behind = placed.data + 4 * static_cast<std::size_t>(View<float>(nullptr, placed.shape, placed.strides).extent());
       EXPECT_EQ(placed.region, free_from + kPage);
       EXPECT_EQ(placed.region_bytes % kPage, 0U);
-      EXPECT_EQ(placed.fence_before, placement == Placement::page_start);
-      EXPECT_EQ(placed.fence_after, placement == Placement::page_end);
-      EXPECT_TRUE(placed.fence_before ? placed.data == placed.region : placed.data >= placed.region + kPage);
-      EXPECT_TRUE(placed.fence_after ? behind == end : end >= behind + kPage);
+      EXPECT_EQ(placed.guard_before, placement == Placement::page_start);
+      EXPECT_EQ(placed.guard_after, placement == Placement::page_end);
+      EXPECT_TRUE(placed.guard_before ? placed.data == placed.region : placed.data >= placed.region + kPage);
+      EXPECT_TRUE(placed.guard_after ? behind == end : end >= behind + kPage);
       free_from = end + kPage;
     }
   });

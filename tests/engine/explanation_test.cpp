@@ -28,7 +28,7 @@ template <const char* op>
 void right(const Call& call, Device& device) { kernel(std::string(op) + "/cpu/naive").run(call, device); }
 
 template <const char* op, class Spoil>
-Kernel spoilt(Spoil spoil) {
+Kernel corrupted(Spoil spoil) {
   Kernel k = kernel(std::string(op) + "/cpu/naive");
   k.run = [spoil](const Call& call, Device& device) {
     right<op>(call, device);
@@ -50,7 +50,7 @@ float* last_of(std::string_view op, const Call& call) {
 /// Returns a kernel that is wrong in every call with dims other than the process's first.
 template <const char* op>
 Kernel wrong_at_other_dims() {
-  return spoilt<op>([](const Call& call) {
+  return corrupted<op>([](const Call& call) {
     static std::vector<Index> first;
     if (first.empty()) first = call.dims;
     if (float* const y = last_of(op, call); y != nullptr && call.dims != first) *y = kFar;
@@ -122,7 +122,7 @@ Outcome tried(std::string_view op, std::string_view by, const Kernel& k, const s
 }
 
 TEST(FailedCall, OfScaledInputsSaysByHowMuch) {
-  const Kernel k = spoilt<kMatmul>([](const Call& call) {
+  const Kernel k = corrupted<kMatmul>([](const Call& call) {
     static int calls = 0;
     if (++calls == 2) *last_of("matmul", call) = kFar;
   });
@@ -135,7 +135,7 @@ TEST(FailedCall, OfScaledInputsSaysByHowMuch) {
 }
 
 TEST(FailedCall, MayBeTheFirst) {
-  const Kernel k = spoilt<kMatmul>([](const Call& call) {
+  const Kernel k = corrupted<kMatmul>([](const Call& call) {
     static int calls = 0;
     if (++calls == 1) *last_of("matmul", call) = kFar;
   });
@@ -148,7 +148,7 @@ TEST(FailedCall, MayBeTheFirst) {
 
 /// Two calls differ although each is within its bounds: only the relation fails.
 TEST(FailedCall, OfTwoCallsWithinTheirBoundsNoneIsWrongByItself) {
-  const Kernel k = spoilt<kMatmul>([](const Call& call) {
+  const Kernel k = corrupted<kMatmul>([](const Call& call) {
     static int calls = 0;
     if (float* const y = last_of("matmul", call); ++calls == 3) *y = std::nextafter(*y, INFINITY);
   });
@@ -161,7 +161,7 @@ TEST(FailedCall, OfTwoCallsWithinTheirBoundsNoneIsWrongByItself) {
 }
 
 TEST(FailedCall, IsTheOneDuringWhichTheProcessEnded) {
-  const Kernel k = spoilt<kRmsnorm>([](const Call& call) {
+  const Kernel k = corrupted<kRmsnorm>([](const Call& call) {
     static std::vector<Index> first = call.dims;
     if (call.dims != first) std::abort();
   });
@@ -173,7 +173,7 @@ TEST(FailedCall, IsTheOneDuringWhichTheProcessEnded) {
 }
 
 TEST(FailedCall, IsLeftOutWhereTheCaseHasNoOther) {
-  const Kernel k = spoilt<kMatmul>([](const Call& call) { *last_of("matmul", call) = kFar; });
+  const Kernel k = corrupted<kMatmul>([](const Call& call) { *last_of("matmul", call) = kFar; });
   const Outcome outcome = tried("matmul", "differential", k, {2, 3, 4});
   ASSERT_TRUE(outcome.finding.has_value());
   EXPECT_FALSE(outcome.finding->call.has_value());
@@ -260,7 +260,7 @@ TEST(Explanation, IsTheRelationThatNamesTheFault) {
     const KernelResult result = of_mutant(id);
     return result.explanation() == nullptr ? std::string() : std::string(result.explanation()->info->by);
   };
-  const Kernel first_rows = spoilt<kRmsnorm>([](const Call& call) {
+  const Kernel first_rows = corrupted<kRmsnorm>([](const Call& call) {
     if (float* const y = last_of("rmsnorm", call); y != nullptr && call.dims[0] > 4) *y = -*y;
   });
   const KernelResult result = run_campaign(operation("rmsnorm"), first_rows, quick());
@@ -278,8 +278,8 @@ std::string explained_by(const Kernel& k, CampaignOptions options = quick(40)) {
 
 /// Changes every element of the first output.
 template <const char* op, class Change>
-Kernel spoilt_everywhere(Change change) {
-  return spoilt<op>([change](const Call& call) {
+Kernel corrupted_everywhere(Change change) {
+  return corrupted<op>([change](const Call& call) {
     const Tensor& y = call.tensors[static_cast<std::size_t>(outputs_of(operation(op)).front())];
     std::vector<Index> at(static_cast<std::size_t>(y.shape.rank()));
     for (Index i = 0; i < y.shape.size(); ++i) {
@@ -295,21 +295,21 @@ Kernel spoilt_everywhere(Change change) {
 TEST(Explanation, OfAWrongValueIsTheOracleAndNoRelation) {
   // An inaccurate exponential also breaks masking, even without a mask; decay applied twice also breaks the pure decay;
   // too large a frequency also breaks sums of angles.
-  EXPECT_EQ(explained_by(spoilt_everywhere<kSoftmax>([](const Call&, float x) { return x * 1.001F; })), "differential");
-  EXPECT_EQ(explained_by(spoilt_everywhere<kAdamw>([](const Call& call, float p) { return p * (1 - static_cast<float>(call.params[0] * call.params[4])); })),
+  EXPECT_EQ(explained_by(corrupted_everywhere<kSoftmax>([](const Call&, float x) { return x * 1.001F; })), "differential");
+  EXPECT_EQ(explained_by(corrupted_everywhere<kAdamw>([](const Call& call, float p) { return p * (1 - static_cast<float>(call.params[0] * call.params[4])); })),
             "differential");
-  EXPECT_EQ(explained_by(spoilt_everywhere<kRope>([](const Call& call, float x) { return x * (call.params[0] > 1000 ? 1.001F : 1); })), "differential");
+  EXPECT_EQ(explained_by(corrupted_everywhere<kRope>([](const Call& call, float x) { return x * (call.params[0] > 1000 ? 1.001F : 1); })), "differential");
 }
 
 /// A fault within the bounds of each call is visible to relations only.
 TEST(Explanation, OfWhatOnlyARelationSeesIsTheRelation) {
-  const Kernel k = spoilt_everywhere<kRmsnorm>([](const Call& call, float x) { return call.dims[0] > 4 ? std::nextafter(x, 0.0F) : x; });
+  const Kernel k = corrupted_everywhere<kRmsnorm>([](const Call& call, float x) { return call.dims[0] > 4 ? std::nextafter(x, 0.0F) : x; });
   EXPECT_EQ(explained_by(k), "slicing");
 }
 
 /// A crash is reported by the check of the call itself, with the signal and the likely causes.
 TEST(Explanation, OfACrashIsTheCrash) {
-  const Kernel k = spoilt<kScale>([](const Call& call) {
+  const Kernel k = corrupted<kScale>([](const Call& call) {
     if (call.dims[0] > 2) raise(SIGSEGV);
   });
   const KernelResult result = run_campaign(operation("scale"), k, quick(20));
@@ -324,7 +324,7 @@ TEST(Explanation, OfACrashIsTheCrash) {
 
 /// The postconditions check, which otherwise only names clauses, reports a crash in full.
 TEST(Explanation, OfACrashIsNotSeeTheClause) {
-  const Kernel k = spoilt<kMatmul>([](const Call& call) {
+  const Kernel k = corrupted<kMatmul>([](const Call& call) {
     if (call.dims[0] > 2) raise(SIGSEGV);
   });
   CampaignOptions options = quick(20);
@@ -335,7 +335,7 @@ TEST(Explanation, OfACrashIsNotSeeTheClause) {
 }
 
 TEST(Explanation, BeginsWithDamage) {
-  const Kernel k = spoilt<kMatmul>([](const Call& call) {
+  const Kernel k = corrupted<kMatmul>([](const Call& call) {
     const View<float> c = call.tensors[2].as<float>();
     if (c.size() > 0) c.data()[c.extent() + 2] = 1, *c.data() = kFar;
   });
@@ -368,7 +368,7 @@ TEST(Explanation, NamesTheEarlierCallOnWhichItDepends) {
 using nlohmann::json;
 
 /// Returns a kernel that writes a wrong last element of the first output, for any operation.
-Kernel spoilt_kernel(std::string_view op) {
+Kernel corrupted_kernel(std::string_view op) {
   Kernel k = kernel(std::string(op) + "/cpu/naive");
   k.run = [op, right = k.run](const Call& call, Device& device) {
     right(call, device);
@@ -394,7 +394,7 @@ TEST(Integers, AreToldOfEveryOperationThatTakesThem) {
     for (const TensorInfo& tensor : each->tensors) {
       const OpDescriptor& op = *each;
       if (tensor.role != Role::in || tensor.dtype != DType::i32) continue;
-      const Kernel k = spoilt_kernel(op.name);
+      const Kernel k = corrupted_kernel(op.name);
       std::string text;
       const json x = counterexample_of(k, "differential", false, text);
       const json integers = x.value(json::json_pointer("/finding/integers"), json::object());
@@ -415,7 +415,7 @@ TEST(Integers, AreToldOfEveryOperationThatTakesThem) {
 
 /// A shim with `lengths == s` overrides the drawn lengths of each call.
 TEST(Integers, AreThoseThatTheKernelFixes) {
-  Kernel k = spoilt_kernel("mean_pool");
+  Kernel k = corrupted_kernel("mean_pool");
   Limits limits;
   const auto& tensors = operation("mean_pool").tensors;
   const auto lengths = static_cast<int>(std::ranges::find(tensors, "lengths", &TensorInfo::name) - tensors.begin());
@@ -445,7 +445,7 @@ TEST(Integers, SurviveACheckpoint) {
   const OpDescriptor& op = operation("mean_pool");
   CampaignOptions options = quick(1);
   options.shrink = false;
-  Checkpoint c{.rounds = 1, .after = 0, .total = 1, .hangs = 0, .so_far = run_campaign(op, spoilt_kernel("mean_pool"), options), .ratios = {}};
+  Checkpoint c{.rounds = 1, .after = 0, .total = 1, .hangs = 0, .so_far = run_campaign(op, corrupted_kernel("mean_pool"), options), .ratios = {}};
   c.ratios.resize(c.so_far.obligations.size());
   const auto of = [&](const Checkpoint& x) { return x.so_far.explanation()->counterexample->finding.integers.at(0); };
   const Checkpoint back = checkpoint_from_json(op, options, to_json(op, c), "here");
@@ -456,14 +456,14 @@ TEST(Integers, SurviveACheckpoint) {
 
 /// A wrong formula fails at every size: the check of large sizes does not explain it.
 TEST(Explanation, OfWhatFailsAtAnySizeIsNotTheLargeOne) {
-  EXPECT_EQ(explained_by(spoilt_everywhere<kLora>([](const Call&, float x) { return x + 1; })), "differential");
+  EXPECT_EQ(explained_by(corrupted_everywhere<kLora>([](const Call&, float x) { return x + 1; })), "differential");
 }
 
 /// All elements are written but wrong: the headline must not state the claim that they are written.
 TEST(Explanation, OfAWrongValueDoesNotSayThatItWasNotWritten) {
   CampaignOptions options = quick(5);
   options.stop_at_first = true;
-  const Kernel k = spoilt_everywhere<kRmsnorm>([](const Call&, float x) { return x * 1.001F; });
+  const Kernel k = corrupted_everywhere<kRmsnorm>([](const Call&, float x) { return x * 1.001F; });
   const json report = make_report({to_json(operation("rmsnorm"), run_campaign(operation("rmsnorm"), k, options))}, json::object(), 1);
   ASSERT_EQ(report["kernels"][0]["obligations"][0]["by"], "frame");
   ASSERT_EQ(report["kernels"][0]["obligations"][0]["verdict"], "falsified");
@@ -516,7 +516,7 @@ TEST(Race, IsSaidOfAMissingBarrier) {
 /// The CPU back end has no drawn thread order: two runs of one call that differ are a race, and a repeatable fault is
 /// none.
 TEST(Race, IsSaidOfACallThatGivesOtherResultsInAnotherRun) {
-  const Kernel k = spoilt<kScale>([](const Call& call) {
+  const Kernel k = corrupted<kScale>([](const Call& call) {
     if (float* const y = last_of("scale", call)) *y += static_cast<float>(1 + std::chrono::steady_clock::now().time_since_epoch().count() % 100'003);
   });
   const KernelResult result = run_campaign(operation("scale"), k, quick(20));
@@ -528,7 +528,7 @@ TEST(Race, IsSaidOfACallThatGivesOtherResultsInAnotherRun) {
   const std::string text = table(make_report({to_json(operation("scale"), result)}, nlohmann::json::object(), 1));
   EXPECT_NE(text.find("  race     the same call gives other results in another run ("), std::string::npos) << text;
   EXPECT_NE(text.find("  suspect  threads that share memory without a lock"), std::string::npos) << text;
-  const KernelResult steady = run_campaign(operation("scale"), spoilt<kScale>([](const Call& call) {
+  const KernelResult steady = run_campaign(operation("scale"), corrupted<kScale>([](const Call& call) {
     if (float* const y = last_of("scale", call)) *y = kFar;
   }), quick(20));
   ASSERT_NE(steady.explanation(), nullptr);

@@ -211,9 +211,9 @@ TEST_F(WorkerTest, AnEndedProcessCountsNothingTwice) {
 
 /// A call cut short by the end of its campaign is no hang: it might have returned in time.
 TEST_F(WorkerTest, ACallThatIsGivenUpIsNotCalledAHang) {
-  worker_.give_up_at(std::chrono::steady_clock::now() + std::chrono::milliseconds(50));
-  EXPECT_THROW(run(with(sleeps)), TimeIsUp);
-  worker_.give_up_at(std::chrono::steady_clock::time_point::max());
+  worker_.set_deadline(std::chrono::steady_clock::now() + std::chrono::milliseconds(50));
+  EXPECT_THROW(run(with(sleeps)), DeadlineReached);
+  worker_.set_deadline(std::chrono::steady_clock::time_point::max());
   EXPECT_EQ(run(with(sleeps)).status, Status::hung);
 }
 
@@ -458,7 +458,7 @@ class Distant final : public Device {
   std::string description() const override { return "far away"; }
   MemoryInfo memory() const override { return {std::uint64_t{1} << 30, std::uint64_t{1} << 30}; }
   bool host_visible() const override { return false; }
-  bool has_fences() const override { return true; }
+  bool has_guard_pages() const override { return true; }
   void synchronize() override {
     for (const auto& work : std::exchange(submitted, {})) work();
   }
@@ -466,15 +466,15 @@ class Distant final : public Device {
 
   std::vector<std::function<void()>> submitted;
   std::vector<std::string> messages;
-  std::string fences;  ///< guard pages of each allocation: n, b or a
+  std::string guard_pages;  ///< guard pages of each allocation: n, b or a
 
  private:
   void* allocate_bytes(std::size_t bytes) override {
-    fences += 'n';
+    guard_pages += 'n';
     return std::calloc(bytes, 1);
   }
-  void* allocate_fenced(std::size_t bytes, Fence fence) override {
-    fences += fence == Fence::before ? 'b' : 'a';
+  void* allocate_guarded(std::size_t bytes, GuardPage guard_page) override {
+    guard_pages += guard_page == GuardPage::before ? 'b' : 'a';
     return std::calloc(bytes, 1);
   }
   void release_bytes(void* address, std::size_t) noexcept override { std::free(address); }
@@ -571,7 +571,7 @@ TEST_F(DistantTest, AProcessThatReturnsFromTheKernelEndsThere) {
 }
 
 TEST_F(DistantTest, ItsMemoryHasTheFencesOfTheCase) {
-  const Kernel tells = distant([](const Call&, Device& device) { throw std::runtime_error(static_cast<Distant&>(device).fences); });
+  const Kernel tells = distant([](const Call&, Device& device) { throw std::runtime_error(static_cast<Distant&>(device).guard_pages); });
   EXPECT_EQ(run(tells, Placement::sentinels).detail, "nnn");
   EXPECT_EQ(run(tells, Placement::page_start).detail, "bbb");
   EXPECT_EQ(run(tells, Placement::page_end).detail, "aaa");

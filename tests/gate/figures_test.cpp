@@ -6,14 +6,14 @@
 #include "core/errors.hpp"
 #include "falsify/gate/evidence.hpp"
 #include "falsify/gate/ledger.hpp"
-#include "falsify/gate/odds.hpp"
+#include "falsify/gate/false_alarms.hpp"
 
 namespace assay::falsify {
 namespace {
 
 using nlohmann::json;
 
-json obligation(double worst, double typical, const char* verdict = "passed", int cases = kLeastDraws) {
+json obligation(double worst, double typical, const char* verdict = "passed", int cases = kMinDraws) {
   return json::array({{{"id", "X-001"}, {"verdict", verdict}, {"worst", worst}, {"typical", typical}, {"cases", cases}}});
 }
 
@@ -36,8 +36,8 @@ TEST(Ledger, ReportsWhatIsNoLongerExact) {
 TEST(Ledger, AMedianOfFewCasesOrOfZeroIsNoFigure) {
   // Half of the cases are exact: the median may be zero.
   EXPECT_TRUE(grown("k", obligation(0.9, 0), obligation(0.9, 0.8)).empty());
-  EXPECT_TRUE(grown("k", obligation(0.5, 0.01), obligation(0.5, 0.1, "passed", kLeastDraws - 1)).empty());
-  EXPECT_TRUE(grown("k", obligation(0.5, 0.01, "passed", kLeastDraws - 1), obligation(0.5, 0.1)).empty());
+  EXPECT_TRUE(grown("k", obligation(0.5, 0.01), obligation(0.5, 0.1, "passed", kMinDraws - 1)).empty());
+  EXPECT_TRUE(grown("k", obligation(0.5, 0.01, "passed", kMinDraws - 1), obligation(0.5, 0.1)).empty());
 }
 
 TEST(Ledger, ComparesWhatPassedOnBothSides) {
@@ -60,7 +60,7 @@ TEST(Ledger, AGrowingShareOfRefusalsStopsTheGate) {
   EXPECT_EQ(to_string(none[0]), "k  X-001: 1% of the cases refused, were 0%: --agree k agrees to it");
   EXPECT_EQ(grown("k", refusing(200, 100), refusing(100, 70)).size(), 1U);
   EXPECT_EQ(grown("k", refusing(200, 2), refusing(100, 100, "refused")).size(), 1U) << "whatever became of the verdict";
-  for (const Worse& w : grown("k", obligation(0.05, 0.01), obligation(0.5, 0.09))) EXPECT_FALSE(w.stops());
+  for (const WorseFigure& w : grown("k", obligation(0.05, 0.01), obligation(0.5, 0.09))) EXPECT_FALSE(w.stops());
 }
 
 TEST(Ledger, SharesOfRefusalsMayVaryByChance) {
@@ -77,25 +77,25 @@ Record record_of(int campaigns, int cases, int alarms) {
   return record;
 }
 
-TEST(Odds, AreTheClosedFormWhereNothingAlarmed) {
-  const Odds found = odds(record_of(50, 100, 0), 1000);
+TEST(FalseAlarms, AreTheClosedFormWhereNothingAlarmed) {
+  const FalseAlarms found = false_alarms(record_of(50, 100, 0), 1000);
   EXPECT_EQ(found.cases, 5000);
   EXPECT_NEAR(found.per_case, 1 - std::pow(0.05, 1.0 / 5000), 1e-12);
   EXPECT_NEAR(found.per_gate, 1 - std::pow(0.05, 1000.0 / 5000), 1e-9);
 }
 
-TEST(Odds, RiseWithAlarms) {
+TEST(FalseAlarms, RiseWithAlarms) {
   // One-sided 95% limits of a binomial with 20 trials: 3 successes, from Clopper and Pearson's tables.
-  EXPECT_NEAR(odds(record_of(20, 1, 3), 1).per_case, 0.3437, 5e-4);
-  EXPECT_EQ(odds(record_of(0, 0, 0), 1).per_gate, 1);
+  EXPECT_NEAR(false_alarms(record_of(20, 1, 3), 1).per_case, 0.3437, 5e-4);
+  EXPECT_EQ(false_alarms(record_of(0, 0, 0), 1).per_gate, 1);
 }
 
-TEST(Odds, RestOnWhatWasRecordedSinceAnAlarmWasFixed) {
+TEST(FalseAlarms, RestOnWhatWasRecordedSinceAnAlarmWasFixed) {
   Record record = record_of(50, 100, 0);
   record.campaigns[29]["alarm"] = true;
-  EXPECT_GT(odds(record, 1).per_case, odds(record_of(50, 100, 0), 1).per_case);
+  EXPECT_GT(false_alarms(record, 1).per_case, false_alarms(record_of(50, 100, 0), 1).per_case);
   record.campaigns[29]["fixed"] = "what it was";
-  Odds found = odds(record, 1000);
+  FalseAlarms found = false_alarms(record, 1000);
   EXPECT_EQ(found.alarms, 1);
   EXPECT_EQ(found.fixed, 1);
   EXPECT_EQ(found.cases, 5000);
@@ -103,14 +103,14 @@ TEST(Odds, RestOnWhatWasRecordedSinceAnAlarmWasFixed) {
   EXPECT_EQ(found.counted_cases, 2000);
   EXPECT_NEAR(found.per_case, 1 - std::pow(0.05, 1.0 / 2000), 1e-12);
   record.campaigns[3]["alarm"] = true;  // an alarm of an earlier campaign that was never fixed
-  found = odds(record, 1000);
+  found = false_alarms(record, 1000);
   EXPECT_EQ(found.counted_alarms, 1);
   EXPECT_GT(found.per_case, 1 - std::pow(0.05, 1.0 / 2000));
   record.campaigns.resize(30);
-  EXPECT_EQ(odds(record, 1000).per_gate, 1) << "nothing is known of what was made of it";
+  EXPECT_EQ(false_alarms(record, 1000).per_gate, 1) << "nothing is known of what was made of it";
 }
 
-TEST(Odds, CountACampaignOnce) {
+TEST(FalseAlarms, CountACampaignOnce) {
   const json report{
       {"settings", {{"seed", "7"}}},
       {"kernels",
@@ -126,7 +126,7 @@ TEST(Odds, CountACampaignOnce) {
   EXPECT_THROW(record.add(json::array(), "r"), InputError);
 }
 
-TEST(Odds, KeepTheOrderOfTheRecord) {
+TEST(FalseAlarms, KeepTheOrderOfTheRecord) {
   Record record;
   for (const char* kernel : {"z", "a"})
     record.campaigns.push_back({{"kernel", kernel}, {"seed", "1"}, {"cases", 1}, {"alarm", false}});

@@ -722,16 +722,16 @@ def built_from():
 
 def record():
     run("falsify", "--kernel", "matmul/cpu/naive", "--cases", "5", "--quiet", "--report", folder / "clean")
-    file = folder / "clean-runs.jsonl"
-    done = run("odds", "--record", file, "--add", folder / "clean/report.json", "--json")
-    odds = json.loads(done.stdout)
-    check(done.returncode == 0 and odds["added"] == 1 and odds["alarms"] == 0 and abs(odds["per_case"] - (1 - 0.05 ** (1 / odds["cases"]))) < 1e-9,
-          f"odds of one campaign: {done.stdout}")
-    check(json.loads(run("odds", "--record", file, "--add", folder / "clean/report.json", "--json").stdout)["added"] == 0, "a campaign counts once")
-    check(run("odds", "--record", folder / "none").returncode == 2, "a record that is missing")
+    file = folder / "false_alarms.jsonl"
+    done = run("false-alarms", "--record", file, "--add", folder / "clean/report.json", "--json")
+    alarms = json.loads(done.stdout)
+    check(done.returncode == 0 and alarms["added"] == 1 and alarms["alarms"] == 0 and abs(alarms["per_case"] - (1 - 0.05 ** (1 / alarms["cases"]))) < 1e-9,
+          f"false alarms of one campaign: {done.stdout}")
+    check(json.loads(run("false-alarms", "--record", file, "--add", folder / "clean/report.json", "--json").stdout)["added"] == 0, "a campaign counts once")
+    check(run("false-alarms", "--record", folder / "none").returncode == 2, "a record that is missing")
     file.write_text("{}\n")
-    check(run("odds", "--record", file).returncode == 2, "a record that is none")
-    check(run("odds", "--record", folder / "new", "--add", file).returncode == 2, "a report that is none")
+    check(run("false-alarms", "--record", file).returncode == 2, "a record that is none")
+    check(run("false-alarms", "--record", folder / "new", "--add", file).returncode == 2, "a report that is none")
 
 
 try:

@@ -73,11 +73,11 @@ TEST(Code, PlacesAreLines) {
 }
 
 TEST(Code, IsNotTakenWhereCompilersReadItInSeveralWays) {
-  EXPECT_NE(misleading("\?\?=include <a>"), "");
-  EXPECT_NE(misleading("// a\?\?/\nb"), "");
-  EXPECT_NE(misleading("a\rb"), "");
-  EXPECT_NE(misleading("// a\\ \nb"), "");
-  EXPECT_EQ(misleading("a\r\n\\\r\nb\\\n '\\ ' \"\?\?\""), "");
+  EXPECT_NE(token_ambiguity("\?\?=include <a>"), "");
+  EXPECT_NE(token_ambiguity("// a\?\?/\nb"), "");
+  EXPECT_NE(token_ambiguity("a\rb"), "");
+  EXPECT_NE(token_ambiguity("// a\\ \nb"), "");
+  EXPECT_EQ(token_ambiguity("a\r\n\\\r\nb\\\n '\\ ' \"\?\?\""), "");
 }
 
 TEST(Code, AdjacentLiteralsAreOneValue) {

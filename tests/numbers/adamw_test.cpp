@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/digits.hpp"
+#include "core/digits50.hpp"
 #include "falsify/engine/random.hpp"
 #include "reference/adamw_step.hpp"
 

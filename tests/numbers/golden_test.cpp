@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/bounded.hpp"
-#include "core/digits.hpp"
+#include "core/digits50.hpp"
 #include "core/dual.hpp"
 #include "reference/gemv.hpp"
 #include "reference/matmul.hpp"

@@ -11,7 +11,7 @@
 #include "contract/certificates/linear.hpp"
 #include "contract/certificates/lora_linear.hpp"
 #include "contract/certificates/nf4_matmul.hpp"
-#include "contract/certificates/without.hpp"
+#include "contract/certificates/freivalds_partial.hpp"
 #include "evaluation.hpp"
 #include "vectors.hpp"
 
@@ -176,9 +176,9 @@ TEST(Nf4Certificate, LeavesOutWhatOverflowsBeforeItIsScaled) {
 
 TEST(Nf4Certificate, SaysWhatItLeftOut) {
   const Vector a{1, 2, 3, 4}, b{1, 0, 0, 1}, right{1, 2, 3, 4}, wrong{1, 2, 3, 5};
-  contract::LeftOut left_out(2, 2);
+  contract::ExcludedLines left_out(2, 2);
   left_out.rows[0] = true;
-  const auto check = [&](const Vector& c) { return contract::freivalds_without(left_out, matrix(a, 2, 2), matrix(b, 2, 2), matrix(c, 2, 2)); };
+  const auto check = [&](const Vector& c) { return contract::freivalds_partial(left_out, matrix(a, 2, 2), matrix(b, 2, 2), matrix(c, 2, 2)); };
   EXPECT_TRUE(check(right).holds);
   EXPECT_TRUE(check({9, 9, 3, 4}).holds);
   ASSERT_FALSE(check(wrong).holds);

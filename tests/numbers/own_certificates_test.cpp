@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "contract/certificates/attention.hpp"
-#include "contract/certificates/hull.hpp"
+#include "contract/certificates/convex_hull.hpp"
 #include "contract/certificates/nf4_absmax_quantize.hpp"
 #include "contract/certificates/nf4_quantize.hpp"
 #include "contract/certificates/rmsnorm.hpp"

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "core/attention_forms.hpp"
-#include "core/either.hpp"
+#include "core/any_formula.hpp"
 #include "core/scaled_sum.hpp"
 #include "falsify/engine/draw.hpp"
 #include "falsify/engine/oracle.hpp"
@@ -259,7 +259,7 @@ TEST(RecordedBounds, OfTwo) {
   binary("log_of_sum", [](const Bounded& x, const Bounded& y) { return log_of_sum(x, y); });
   binary("softmax_term", [](const Bounded& x, const Bounded& y) { return softmax_term(x, y, Rescalings<Bounded>::most(40)); });
   binary("attention_weight", [](const Bounded& x, const Bounded& y) { return attention_weight(x, y); });
-  binary("either_order", [](const Bounded& x, const Bounded& y) { return reference::either_order(x, y); });
+  binary("any_order", [](const Bounded& x, const Bounded& y) { return reference::any_order(x, y); });
   binary("without_weight", [](const Bounded& x, const Bounded& y) { return without_weight(x.value, y); });
 }
 
@@ -284,8 +284,8 @@ TEST(RecordedBounds, OfTwoAtTheEndsOfDouble) {
   at_the_ends("log_of_sum", [](const Bounded& x, const Bounded& y) { return log_of_sum(x, y); });
   at_the_ends("softmax_term", [](const Bounded& x, const Bounded& y) { return softmax_term(x, y, Rescalings<Bounded>::most(40)); });
   at_the_ends("attention_weight", [](const Bounded& x, const Bounded& y) { return attention_weight(x, y); });
-  at_the_ends("either", [](const Bounded& x, const Bounded& y) { return either(x, y); });
-  at_the_ends("either_order", [](const Bounded& x, const Bounded& y) { return reference::either_order(x, y); });
+  at_the_ends("any_formula", [](const Bounded& x, const Bounded& y) { return any_formula(x, y); });
+  at_the_ends("any_order", [](const Bounded& x, const Bounded& y) { return reference::any_order(x, y); });
   at_the_ends("product of three", [](const Bounded& x, const Bounded& y) { return product(x, y, Bounded(0.5)); });
   at_the_ends("product of four", [](const Bounded& x, const Bounded& y) { return reference::product_of_four(x, Bounded(0.5), y, Bounded(2.0)); });
   at_the_ends("scaled_difference", [](const Bounded& x, const Bounded& y) { return scaled_difference(x, y, Bounded(1.0)); });

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/digits.hpp"
+#include "core/digits50.hpp"
 #include "falsify/engine/trial.hpp"
 
 namespace assay::numbers::same_number_test {
@@ -39,9 +39,9 @@ Fifty both(const Fifty& x, const Fifty& y) {
   ++compared;
   return x;
 }
-Fifty either_order(const Fifty& x, const Fifty& y) { return both(x, y); }
-Fifty in_both_orders(const Fifty& x, const Fifty& y) { return both(x, y); }
-Fifty either(const Fifty& x, const Fifty& y) { return both(x, y); }
+Fifty any_order(const Fifty& x, const Fifty& y) { return both(x, y); }
+Fifty any_sum_order(const Fifty& x, const Fifty& y) { return both(x, y); }
+Fifty any_formula(const Fifty& x, const Fifty& y) { return both(x, y); }
 
 }  // namespace
 }  // namespace assay::numbers::same_number_test

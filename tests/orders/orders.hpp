@@ -30,7 +30,7 @@ Orders decode_orders();
 Orders normalization_orders();
 Orders optimizer_orders();
 Orders product_orders();
-Orders rotary_orders();
+Orders rope_orders();
 Orders softmax_orders();
 Orders elementwise_orders();
 

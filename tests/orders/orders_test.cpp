@@ -19,7 +19,7 @@ using falsify::Verdict;
 
 Orders all() {
   Orders orders;
-  for (const auto& some : {attention_orders, decode_orders, normalization_orders, optimizer_orders, product_orders, rotary_orders,
+  for (const auto& some : {attention_orders, decode_orders, normalization_orders, optimizer_orders, product_orders, rope_orders,
                            softmax_orders, elementwise_orders})
     for (Order& o : some()) orders.push_back(std::move(o));
   return orders;

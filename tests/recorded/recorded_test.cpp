@@ -68,7 +68,7 @@ json draws(const OpDescriptor& op) {
     for (const Placed& p : stage.tensors()) {
       json strides = json::array();
       for (int axis = 0; axis < p.strides.rank(); ++axis) strides.push_back(p.strides[axis]);
-      places.push_back({name(p.dtype), p.region, p.region_bytes, p.data, p.fence_before, p.fence_after, strides});
+      places.push_back({name(p.dtype), p.region, p.region_bytes, p.data, p.guard_before, p.guard_after, strides});
     }
     for (const auto& y : Trial(op, kernel, d.the_case, worker).oracle(d.problem)) {
       std::vector<double> value, error, statistical, overflows;

@@ -51,7 +51,7 @@ def no_files():
     os.mkfifo(shim)
     lib = ("--lib", assay, "--symbol", "f", "--contract", "scale")
     for what in (pipe, "/dev/zero", folder):
-        for arguments in (("replay", what), ("merge", what), ("odds", "--record", what), ("odds", "--record", folder / "new", "--add", what),
+        for arguments in (("replay", what), ("merge", what), ("false-alarms", "--record", what), ("false-alarms", "--record", folder / "new", "--add", what),
                           ("import", what, "--output", "x.yaml"), ("falsify", *lib, "--shim", what), ("falsify", "--lib", what, *lib[2:]),
                           ("falsify", "--spv", what, "--bindings", what, "--contract", "scale"), ("falsify", "scale", "--journal", what, "--cases", 1),
                           ("falsify", "scale", "--backend", "cpu", "--cases", 1, "--report", what) if what != folder else None):

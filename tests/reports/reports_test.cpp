@@ -9,7 +9,7 @@
 #include "falsify/engine/comparator.hpp"
 #include "falsify/engine/report.hpp"
 #include "falsify/engine/reports/formats.hpp"
-#include "falsify/engine/reports/source_place.hpp"
+#include "falsify/engine/reports/source_location.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -100,14 +100,14 @@ TEST(SourceLine, FindsRegistrationsFunctionsAndShaders) {
   EXPECT_EQ(line_of("nothing of it", "a/vulkan/tiled"), 1);
   EXPECT_EQ(line_of("", "a/vulkan/tiled"), 1);
   EXPECT_EQ(line_of("#include <x>\nvoid openblas_gemm() {}", "a/cpu/openblas"), 2);
-  EXPECT_EQ(source_place("kernels/cpu/is_not_here.cpp", "a/cpu/naive").line, 1);
-  EXPECT_EQ(source_place("", "a/cpu/naive").line, 1);
-  EXPECT_GT(source_place("falsify/adversarial/matmul.cpp", "mutant/adversarial/matmul/constant_output").line, 1);
-  EXPECT_GT(source_place("falsify/mutation/faults/matmul.yaml", "mutant/cpu/matmul/wrong_tail_row").line, 1);
+  EXPECT_EQ(find_source_location("kernels/cpu/is_not_here.cpp", "a/cpu/naive").line, 1);
+  EXPECT_EQ(find_source_location("", "a/cpu/naive").line, 1);
+  EXPECT_GT(find_source_location("falsify/adversarial/matmul.cpp", "mutant/adversarial/matmul/constant_output").line, 1);
+  EXPECT_GT(find_source_location("falsify/mutation/faults/matmul.yaml", "mutant/cpu/matmul/wrong_tail_row").line, 1);
   // Two back ends have faults of this name.
-  EXPECT_LT(source_place("falsify/mutation/faults/scale.yaml", "mutant/cuda-host/scale/tail_unwritten").line,
-            source_place("falsify/mutation/faults/scale.yaml", "mutant/vulkan/scale/tail_unwritten").line);
-  const int line = source_place("kernels/cpu/naive/matmul.cpp", "matmul/cpu/naive").line;
+  EXPECT_LT(find_source_location("falsify/mutation/faults/scale.yaml", "mutant/cuda-host/scale/tail_unwritten").line,
+            find_source_location("falsify/mutation/faults/scale.yaml", "mutant/vulkan/scale/tail_unwritten").line);
+  const int line = find_source_location("kernels/cpu/naive/matmul.cpp", "matmul/cpu/naive").line;
   std::ifstream file(fs::path(ASSAY_SOURCE) / "kernels/cpu/naive/matmul.cpp");
   std::string text;
   for (int i = 0; i < line; ++i) std::getline(file, text);

@@ -191,12 +191,12 @@ TEST(Fields, StridesThatAreNotDenseAreTold) {
 TEST(Fields, ARefusalByAShimBeginsWithTheRemedy) {
   json kernel = kernel_with("k", "refused", {});
   kernel["reason"] = "32% are left";
-  EXPECT_EQ(why_not(kernel), "32% are left");
+  EXPECT_EQ(shortfall_text(kernel), "32% are left");
   kernel["foreign"] = {{"library", "l.so"}};
-  EXPECT_EQ(why_not(kernel), "32% are left");
+  EXPECT_EQ(shortfall_text(kernel), "32% are left");
   kernel["foreign"]["shim"] = "args: []";
-  EXPECT_TRUE(why_not(kernel).starts_with("say in the shim what it takes (`requires: [...]`)")) << why_not(kernel);
-  EXPECT_TRUE(why_not(kernel).ends_with("32% are left"));
+  EXPECT_TRUE(shortfall_text(kernel).starts_with("say in the shim what it takes (`requires: [...]`)")) << shortfall_text(kernel);
+  EXPECT_TRUE(shortfall_text(kernel).ends_with("32% are left"));
 }
 
 TEST(Fields, TheCallIsNamedWithWhatTheOthersAre) {
@@ -275,9 +275,9 @@ TEST(Fields, AReplayIsACommandWhereThereIsAFile) {
 }
 
 TEST(Fields, WhatHappenedIsTheFindingOrTheReason) {
-  EXPECT_EQ(what_happened(failing("A-1", counterexample())), "got 2, want 1 (n=2)");
-  EXPECT_EQ(what_happened(because(obligation("A-1", "unavailable", 0, 0, 0, 0), "there is no device")), "there is no device");
-  EXPECT_EQ(what_happened(obligation("A-1", "passed", 1, 0, 1, 0)), "");
+  EXPECT_EQ(result_text(failing("A-1", counterexample())), "got 2, want 1 (n=2)");
+  EXPECT_EQ(result_text(because(obligation("A-1", "unavailable", 0, 0, 0, 0), "there is no device")), "there is no device");
+  EXPECT_EQ(result_text(obligation("A-1", "passed", 1, 0, 1, 0)), "");
 }
 
 TEST(Fields, JudgedAreAllOfOneVerdictInOrder) {
@@ -293,9 +293,9 @@ TEST(Fields, JudgedAreAllOfOneVerdictInOrder) {
 /// explanation.
 TEST(Fields, OneExplainsAKernelAndTheOthersAlsoFail) {
   json known = kernel_with("k1", "falsified", {failing("A-1", crash()), failing("A-2", crash()), failing("A-3", crash())});
-  EXPECT_EQ(also_fails(known), "");
+  EXPECT_EQ(other_failed_obligations(known), "");
   known["explanation"] = {{"obligation", "A-2"}, {"also_fails", {"A-1", "A-3"}}};
-  EXPECT_EQ(also_fails(known), "A-1, A-3");
+  EXPECT_EQ(other_failed_obligations(known), "A-1, A-3");
   const json report = report_with({known, kernel_with("k2", "falsified", {failing("A-1", crash()), failing("A-2", crash())})});
   std::string found;
   for (const Judged& j : explained(report)) found += text_of(j.kernel, "kernel") + " " + text_of(j.obligation, "id") + "; ";
@@ -369,7 +369,7 @@ TEST(Table, SaysWhyCasesWereRefused) {
 /// A reason is cut between characters, never within one.
 TEST(Fields, AReasonIsCutBetweenCharacters) {
   const std::string words = std::string(99, 'x') + "\xc3\xa9 and more";
-  EXPECT_EQ(why_refused(kernel_with("k", "passed", {because(obligation("A-1", "passed", 2, 1, 1, 0), words.c_str())})), std::string(99, 'x') + "...");
+  EXPECT_EQ(refusal_text(kernel_with("k", "passed", {because(obligation("A-1", "passed", 2, 1, 1, 0), words.c_str())})), std::string(99, 'x') + "...");
 }
 
 TEST(Table, WhatWasNotRunIsNotInapplicable) {

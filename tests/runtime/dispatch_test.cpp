@@ -15,7 +15,7 @@ namespace assay {
 namespace {
 
 using far::behaviour;
-using Why = PassedOver::Why;
+using Why = SkippedCandidate::Why;
 
 template <Backend backend>
 std::unique_ptr<Device> make() {

@@ -261,7 +261,7 @@ TEST(Checkpoint, OfOneObligationHoldsThatAlone) {
 /// Ratios are written once: each checkpoint holds only the ratios since the previous one.
 TEST(Checkpoint, HoldsWhatIsNew) {
   CampaignOptions options = few();
-  options.cases = 2 * kStretch + 100;
+  options.cases = 2 * kCasesPerWorker + 100;
   options.only = obligations("transpose")[0].info->id;
   std::size_t ratios = 0;
   int checkpoints = 0;
@@ -272,7 +272,7 @@ TEST(Checkpoint, HoldsWhatIsNew) {
   run_campaign(operation("transpose"), kernel("transpose/cpu/naive"), options, {}, {.from = {}, .save = save});
   EXPECT_EQ(checkpoints, 2);
   EXPECT_GT(ratios, 0U);
-  EXPECT_LE(ratios, static_cast<std::size_t>(2 * kStretch));
+  EXPECT_LE(ratios, static_cast<std::size_t>(2 * kCasesPerWorker));
 }
 
 TEST(Checkpoint, IsThatOfItsCampaign) {

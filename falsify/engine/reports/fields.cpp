@@ -31,7 +31,7 @@ std::vector<Judged> explained(const json& report) {
   return found;
 }
 
-std::string also_fails(const json& kernel) {
+std::string other_failed_obligations(const json& kernel) {
   std::string text;
   if (kernel.contains("explanation"))
     for (const json& id : kernel["explanation"]["also_fails"]) text += (text.empty() ? "" : ", ") + id.get<std::string>();
@@ -131,7 +131,7 @@ bool begins_elsewhere(const json& counterexample) {
 }
 
 /// True if all inputs of the call are known and finite.
-bool of_finite_inputs(const json& c) {
+bool has_finite_inputs(const json& c) {
   if (!c.contains("values")) return false;
   const auto finite = [](const json& x) { return std::isfinite(std::strtof(x.get<std::string>().c_str(), nullptr)); };
   return std::ranges::all_of(c["values"], [&](const json& list) { return std::ranges::all_of(list, finite); });
@@ -144,7 +144,7 @@ bool differs_from_oracle(const json& obligation) {
   const json &x = obligation["counterexample"], &finding = x["finding"], &by = obligation["by"];
   if (!finding.contains("tensor") || finding["kind"] == "not written" || by == "exact" || by == "differential" || by == "large") return false;
   const bool beyond_bound = finding["kind"] == "value" && number_from(finding.value("bound", json(0))) > 0;
-  const bool of_any_inputs = beyond_bound || (finding["kind"] == "class" && of_finite_inputs(called(x)));
+  const bool of_any_inputs = beyond_bound || (finding["kind"] == "class" && has_finite_inputs(called(x)));
   if (by == "nonfinite") return of_any_inputs;
   if (!finding.contains("call") || finding["call"]["alone"] == false) return false;
   return finding["call"]["of"] > 1 || (of_any_inputs && by != "statistical");
@@ -155,7 +155,7 @@ bool differs_from_oracle(const json& obligation) {
 std::string other_claim(const json& obligation) {
   if (!obligation.contains("counterexample")) return {};
   const json &x = obligation["counterexample"], &finding = x["finding"], &c = called(x);
-  const auto large = [](const json& extent) { return extent >= kLeastLarge; };
+  const auto large = [](const json& extent) { return extent >= kMinLarge; };
   if (obligation["by"] == "large" && c.contains("dims") && std::ranges::none_of(c["dims"], large))
     return "every element is right, whatever the size";
   if (differs_from_oracle(obligation)) return "every element is right";
@@ -208,7 +208,7 @@ std::string own_words(const json& kernel, std::string text) {
 
 }  // namespace
 
-std::string why_refused(const json& kernel) {
+std::string refusal_text(const json& kernel) {
   const json* most = nullptr;
   for (const json& o : kernel["obligations"])
     if (o.value("refused", 0) > 0 && !o.value("reason", "").empty() && (most == nullptr || o["refused"] > (*most)["refused"])) most = &o;
@@ -233,14 +233,14 @@ std::string own_reason(const json& kernel) {
 
 }  // namespace
 
-std::string why_not(const json& kernel) {
+std::string shortfall_text(const json& kernel) {
   const std::string reason = kernel["status"] == "refused" ? own_words(kernel, own_reason(kernel)) : own_reason(kernel);
   const bool shim = kernel.contains("foreign") && kernel["foreign"].contains("shim");
   if (reason.empty() || !shim || kernel["status"] != "refused") return reason;
   return "say in the shim what it takes (`requires: [...]`), and cases are drawn so; " + reason;
 }
 
-std::string what_happened(const json& obligation) {
+std::string result_text(const json& obligation) {
   if (!obligation.contains("counterexample")) return obligation.value("reason", "");
   const json& x = obligation["counterexample"];
   return fmt::format("{} ({})", text_of(x["finding"], "message"), text_of(x, "says"));

@@ -22,7 +22,7 @@ std::vector<Judged> judged(const nlohmann::json& report, std::string_view verdic
 /// Returns the explaining obligation of each falsified kernel, in the report's order.
 std::vector<Judged> explained(const nlohmann::json& report);
 /// Returns "FALSIFY-MM-002, FALSIFY-MM-007": the kernel's other failed obligations; empty if there are none.
-std::string also_fails(const nlohmann::json& kernel);
+std::string other_failed_obligations(const nlohmann::json& kernel);
 
 /// Returns "c[2, 0]"; empty if no element is concerned.
 std::string element_of(const nlohmann::json& finding);
@@ -44,11 +44,11 @@ std::string suspect_of(const nlohmann::json& obligation);
 /// Returns "assay replay FILE"; empty if no replay file was written.
 std::string replay_of(const nlohmann::json& counterexample);
 /// Returns the most frequent reason for refusals, in one short line; empty if there is none.
-std::string why_refused(const nlohmann::json& kernel);
+std::string refusal_text(const nlohmann::json& kernel);
 /// Returns the reason why a kernel is thin, refused or unavailable, in one line that starts with the remedy.
-std::string why_not(const nlohmann::json& kernel);
+std::string shortfall_text(const nlohmann::json& kernel);
 /// Returns the finding and its case if falsified, else the reason; one line.
-std::string what_happened(const nlohmann::json& obligation);
+std::string result_text(const nlohmann::json& obligation);
 
 /// Makes a JSON value of a number. JSON has no NaN or infinity, so these become text: "nan", "inf", "-inf".
 nlohmann::json number(double x);

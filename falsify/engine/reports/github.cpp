@@ -37,11 +37,11 @@ std::vector<Judged> explained_or_judged(const json& report, std::string_view ver
 
 std::string annotation(const char* command, const Judged& found) {
   const json& o = found.obligation;
-  std::string text = fmt::format("{}: {}\nclaim: {}\nsuspect: {}", text_of(found.kernel, "kernel"), what_happened(o),
+  std::string text = fmt::format("{}: {}\nclaim: {}\nsuspect: {}", text_of(found.kernel, "kernel"), result_text(o),
                                  claim_of(o), suspect_of(o));
   if (o.contains("counterexample") && !replay_of(o["counterexample"]).empty())
     text += "\nreplay: " + replay_of(o["counterexample"]);
-  if (!also_fails(found.kernel).empty() && o.contains("counterexample")) text += "\nalso fails: " + also_fails(found.kernel);
+  if (!other_failed_obligations(found.kernel).empty() && o.contains("counterexample")) text += "\nalso fails: " + other_failed_obligations(found.kernel);
   const std::string title = fmt::format("{} {}", text_of(o, "verdict"), text_of(o, "id"));
   return fmt::format("::{} file={},line={},title={}::{}\n", command,
                      command_escape(text_of(found.kernel, "source"), true), found.kernel["line"].get<int>(),
@@ -69,7 +69,7 @@ std::string findings_table(const json& report, const char* verdict) {
   for (std::size_t i = 0; i < std::min(found.size(), kTableRows); ++i) {
     const auto& [k, o] = found[i];
     text += fmt::format("| {} | {}: {} | {} | {} | {} |\n", cell(text_of(k, "kernel")), cell(text_of(o, "id")),
-                        cell(claim_of(o)), cell(what_happened(o)), cell(suspect_of(o)),
+                        cell(claim_of(o)), cell(result_text(o)), cell(suspect_of(o)),
                         o.contains("counterexample") ? cell(replay_of(o["counterexample"])) : "");
   }
   if (found.size() > kTableRows) text += fmt::format("\nand {} more, which the report holds.\n", found.size() - kTableRows);
@@ -101,7 +101,7 @@ std::string annotations(const json& report) {
   for (const json& k : report["kernels"])
     if (k["status"] == "thin" && shown++ < kShown)
       text += fmt::format("::warning file={},line={},title=thin::{}\n", command_escape(text_of(k, "source"), true), k["line"].get<int>(),
-                          command_escape(fmt::format("{}: {}", text_of(k, "kernel"), why_not(k)), false));
+                          command_escape(fmt::format("{}: {}", text_of(k, "kernel"), shortfall_text(k)), false));
   return text;
 }
 
@@ -110,7 +110,7 @@ std::string step_summary(const json& report) {
                                  cell(totals_line(report)));
   for (const char* verdict : {"falsified", "mistrusted"}) text += findings_table(report, verdict);
   for (const json& k : report["kernels"])
-    if (k["status"] == "thin") text += fmt::format("\n**Thin:** {}: {}\n", cell(text_of(k, "kernel")), cell(why_not(k)));
+    if (k["status"] == "thin") text += fmt::format("\n**Thin:** {}: {}\n", cell(text_of(k, "kernel")), cell(shortfall_text(k)));
   for (const json& id : report["never_evaluated"])
     text += fmt::format("\n**Never evaluated:** {}. A clause that no run reaches proves nothing.\n", cell(id.get<std::string>()));
   return text + operations_table(report);

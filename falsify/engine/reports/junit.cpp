@@ -43,7 +43,7 @@ std::string test_case(const json& kernel, const json& o) {
   std::string inside;
   if (failed(o))
     inside = fmt::format("<failure type=\"{}\" message=\"{}\">{}</failure>", text_of(o, "verdict"),
-                         xml_escape(what_happened(o)), body(o));
+                         xml_escape(result_text(o)), body(o));
   else if (skipped(o))
     inside = fmt::format("<skipped>{}: {}</skipped>", text_of(o, "verdict"), xml_escape(o.value("reason", "")));
   return fmt::format("    <testcase classname=\"{}\" name=\"{}: {}\" time=\"{:.3f}\">{}</testcase>\n",

@@ -16,16 +16,16 @@ namespace {
 
 using nlohmann::json;
 
-struct Place {
+struct ShardIndex {
   int index = 0, count = 0;  ///< of a shard: index from 1
 };
 
 [[noreturn]] void fail(const std::string& file, const std::string& problem, const std::string& remedy) { throw InputError(file, problem, remedy); }
 
-Place place_of(const ShardReport& s) {
+ShardIndex place_of(const ShardReport& s) {
   const std::string text = s.report["settings"].value("shard", "");
   const std::size_t slash = text.find('/');
-  Place place;
+  ShardIndex place;
   if (slash != std::string::npos && s.report.contains("whole")) {
     std::from_chars(text.data(), text.data() + slash, place.index);
     std::from_chars(text.data() + slash + 1, text.data() + text.size(), place.count);

@@ -51,13 +51,13 @@ std::map<std::string, json> rules(const json& report) {
 json result(const Judged& found, const char* level, std::size_t rule) {
   const json& o = found.obligation;
   const std::string kernel = text_of(found.kernel, "kernel"), id = text_of(o, "id");
-  std::string text = fmt::format("{} is {}: {}", kernel, text_of(o, "verdict"), what_happened(o));
+  std::string text = fmt::format("{} is {}: {}", kernel, text_of(o, "verdict"), result_text(o));
   json properties{{"kernel", kernel}, {"backend", found.kernel["backend"]}};
   if (o.contains("counterexample")) {
     const json& x = o["counterexample"];
     if (!inputs_of(x).empty()) text += "\nInputs: " + inputs_of(x);
     if (!race_of(x).empty()) text += "\nRace: " + race_of(x);
-    if (!also_fails(found.kernel).empty()) text += "\nAlso fails: " + also_fails(found.kernel);
+    if (!other_failed_obligations(found.kernel).empty()) text += "\nAlso fails: " + other_failed_obligations(found.kernel);
     if (!replay_of(x).empty()) text += "\nReplay: " + replay_of(x);
     properties["case"] = x["case"];
   }
@@ -84,7 +84,7 @@ json notifications(const json& report) {
     if (!thin && k["status"] != "unavailable" && k["status"] != "refused") continue;
     list.push_back({{"level", thin ? "warning" : "note"},
                     {"message", message(fmt::format("{} was {} ({}): {}", text_of(k, "kernel"), thin ? "tried too little" : "not tried",
-                                                    text_of(k, "status"), why_not(k)))}});
+                                                    text_of(k, "status"), shortfall_text(k)))}});
   }
   for (const json& id : report["never_evaluated"])
     list.push_back({{"level", "error"},

@@ -27,7 +27,7 @@ std::string finding_text(const json& kernel, const json& o) {
   text += fmt::format("  found    case {} of the campaign, shrunk in {} runs; fails {}\n", x["number"].get<int>(),
                       x["shrink"]["tried"].get<int>(), x["reproduction"].get<std::string>());
   if (const std::string replay = replay_of(x); !replay.empty()) text += fmt::format("  replay   {}\n", replay);
-  if (const std::string others = also_fails(kernel); !others.empty()) text += fmt::format("  also fails: {}\n", others);
+  if (const std::string others = other_failed_obligations(kernel); !others.empty()) text += fmt::format("  also fails: {}\n", others);
   return text;
 }
 
@@ -74,14 +74,14 @@ std::string table(const json& report) {
     }
     std::string verdict = k["status"].get<std::string>();
     const bool not_tried = verdict == "unavailable" || verdict == "refused" || verdict == "thin";
-    const std::string note = not_tried ? why_not(k) : "";
+    const std::string note = not_tried ? shortfall_text(k) : "";
     if (!note.empty()) verdict += ": " + note;
     else verdict += left_out(skipped, not_run, k["obligations"].size());
     if (k["status"] != "unavailable" && refused > 0) verdict += fmt::format(" ({} of {} cases refused)", refused, cases);
     if (k.contains("floor_seconds")) verdict += fmt::format(" (floor after {:.1f} s)", k["floor_seconds"].get<double>());
     text += fmt::format("{:<{}}  {:>6}  {:>9}  {:>9}  {:>7.1f}  {}\n", k["kernel"].get<std::string>(), width, cases,
                         short_count(static_cast<double>(elements)), largest_error(k), k["seconds"].get<double>(), verdict);
-    if (const std::string why = why_refused(k); note.empty() && !why.empty()) text += fmt::format("  refused  {}\n", why);
+    if (const std::string why = refusal_text(k); note.empty() && !why.empty()) text += fmt::format("  refused  {}\n", why);
   }
   for (const Judged& found : explained(report))
     if (found.obligation.contains("counterexample")) text += finding_text(found.kernel, found.obligation);

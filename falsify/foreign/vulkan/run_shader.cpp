@@ -39,7 +39,7 @@ class Copied {
   }
 
   /// Copies the shader's results back. Returns false if it wrote behind the tensor.
-  bool take_back(VulkanDevice& device) {
+  bool read_back(VulkanDevice& device) {
     if (bytes_ == 0) return true;
     device.download(contents_.data(), buffer_.address(), contents_.size());
     device.upload(tensor_.data, contents_.data(), bytes_);
@@ -76,7 +76,7 @@ void run(const ShaderModule& module, const ShaderMap& map, const OpDescriptor& o
   device.dispatch(work);
   device.synchronize();
   for (std::size_t b = 0; b < copies.size(); ++b)
-    if (!copies[b].take_back(device))
+    if (!copies[b].read_back(device))
       throw std::runtime_error(fmt::format("it wrote behind the last element of {}",
                                            op.tensors[static_cast<std::size_t>(map.tensors[b])].name));
 }

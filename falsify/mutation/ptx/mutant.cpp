@@ -134,8 +134,8 @@ const std::vector<Operator>& operators() {
   return table;
 }
 
-std::vector<Place> places(const Program& program) {
-  std::vector<Place> all;
+std::vector<MutantKey> mutant_keys(const Program& program) {
+  std::vector<MutantKey> all;
   std::unordered_set<std::uint64_t> seen;
   for (std::size_t family = 0; family < operators().size(); ++family)
     for (std::size_t at = 0; at < program.code().size(); ++at) {
@@ -149,7 +149,7 @@ std::vector<Place> places(const Program& program) {
   return all;
 }
 
-Mutant mutant(const Program& program, const Place& place) {
+Mutant mutant(const Program& program, const MutantKey& place) {
   std::vector<Mutant> made;
   operators()[place.family].generate({program, place.at, made});
   return std::move(made.at(place.number));

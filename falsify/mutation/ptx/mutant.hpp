@@ -47,7 +47,7 @@ struct Operator {
 const std::vector<Operator>& operators();
 
 /// Identifies a mutant of its program: there are too many to keep all in memory.
-struct Place {
+struct MutantKey {
   std::uint64_t key = 0;
   std::uint32_t at = 0;
   std::uint16_t family = 0;  ///< index into operators()
@@ -55,8 +55,8 @@ struct Place {
 };
 
 /// Returns every mutant, in order of families and statements; none equals the program, and no two are the same change.
-std::vector<Place> places(const Program& program);
-Mutant mutant(const Program& program, const Place& place);
+std::vector<MutantKey> mutant_keys(const Program& program);
+Mutant mutant(const Program& program, const MutantKey& place);
 
 /// The text without what differs from one build of the same sources to the next: nvcc names an unnamed namespace, and what only its file
 /// sees, by hashes of the file and at times by a process ("41_GLOBAL__N__06e53b8b_9_norm_a_cu_8d568502"). The file's own name stays.

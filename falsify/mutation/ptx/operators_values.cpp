@@ -14,7 +14,7 @@ namespace {
 using Others = std::map<std::string_view, std::vector<std::string_view>>;
 
 /// Replaces the instruction by a move of its result type; no mutant if the types of result and operand differ.
-void pass_through(const Site& s, std::size_t operand, std::string_view says) {
+void replace_by_operand(const Site& s, std::size_t operand, std::string_view says) {
   const Instruction& x = s.x();
   const std::string type(x.type());
   s.put(says, {{x.guard, "mov." + (type == "pred" || is_float(type) ? type : fmt::format("b{}", bits_of(type))), {x.operands[0], x.operands[operand]}}});
@@ -34,14 +34,14 @@ void exchange_integer(const Site& s) {
   if (x.op == "rem." + type) to("div");
   if (x.base() == "shl") s.opcode(fmt::format("shr.u{}", bits));
   if (x.base() == "shr") s.opcode(fmt::format("shl.b{}", bits)), s.opcode(fmt::format("shr.{}{}", is_signed(type) ? 'u' : 's', bits));
-  if (x.base() == "neg") pass_through(s, 1, "left out");
+  if (x.base() == "neg") replace_by_operand(s, 1, "left out");
 }
 
 void exchange_float(const Site& s) {
   static const Others others = {{"add", {"sub", "mul"}}, {"sub", {"add"}}, {"mul", {"add"}}, {"div", {"mul"}}};
   const Instruction& x = s.x();
   const std::string_view base = x.base();
-  if (base == "neg") return pass_through(s, 1, "left out");
+  if (base == "neg") return replace_by_operand(s, 1, "left out");
   const auto found = others.find(base);
   if (found == others.end()) return;
   for (const std::string_view other : found->second) {
@@ -50,12 +50,12 @@ void exchange_float(const Site& s) {
     s.opcode(exact.empty() ? op : exact);
   }
   if (base == "mul") s.opcode("div.rn.f32");
-  if (base != "div") pass_through(s, 1, "second operand left out");
+  if (base != "div") replace_by_operand(s, 1, "second operand left out");
 }
 
 void exchange_bits(const Site& s) {
   static const Others others = {{"and", {"or", "xor"}}, {"or", {"and", "xor"}}, {"xor", {"or"}}};
-  if (s.x().base() == "not") return pass_through(s, 1, "left out");
+  if (s.x().base() == "not") return replace_by_operand(s, 1, "left out");
   if (const auto found = others.find(s.x().base()); found != others.end())
     for (const std::string_view other : found->second) s.opcode(with_base(s.x().op, other));
 }
@@ -127,7 +127,7 @@ void mutate_function(const Site& s) {
     for (const auto& [from, to] : roundings)
       if (has_part(x.op, from)) s.opcode(with_part(x.op, from, to));
   const bool left_out = x.base() == "ex2" || x.base() == "lg2" || x.base() == "rcp" || x.base() == "sqrt" || x.base() == "abs" || x.base() == "tanh";
-  if ((left_out && is_float(x.type())) || x.op == "cvt.sat.f32.f32") pass_through(s, 1, "left out");
+  if ((left_out && is_float(x.type())) || x.op == "cvt.sat.f32.f32") replace_by_operand(s, 1, "left out");
   if (x.op == "bar.red.or.pred") s.opcode("bar.red.and.pred");
   if (x.base() == "fma") swap_operands(s, 1, 3), swap_operands(s, 2, 3);
 }
@@ -136,7 +136,7 @@ void mutate_fma(const Site& s) {
   const Instruction& x = s.x();
   if (x.base() == "fma" || x.op.starts_with("mad.lo.")) {
     s.put("addend dropped", {{x.guard, with_base(x.op, "mul"), {x.operands[0], x.operands[1], x.operands[2]}}});
-    pass_through(s, 3, "product dropped");
+    replace_by_operand(s, 3, "product dropped");
   }
   if (!is_product(x)) return;
   Instruction y = x;

@@ -81,7 +81,7 @@ std::string guarded_body(const std::vector<Statement>& body, const std::vector<E
     }
     if (i == 0) text += declarations();
     if (loops[i])
-      text += fmt::format("\n\tadd.u32 %assay_turns, %assay_turns, 1;\n\tsetp.gt.u32 %assay_over, %assay_turns, {};\n\t@%assay_over trap;", kTurns);
+      text += fmt::format("\n\tadd.u32 %assay_turns, %assay_turns, 1;\n\tsetp.gt.u32 %assay_over, %assay_turns, {};\n\t@%assay_over trap;", kMaxIterations);
   }
   return text;
 }

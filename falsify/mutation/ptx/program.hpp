@@ -18,7 +18,7 @@ struct Edit {
 
 /// Limit on the loop iterations of one thread, beyond which it ends the grid by `trap`. Drawn cases have at most 2^21
 /// elements: a thread that did the work of all others, one iteration an element, would take half of the limit.
-inline constexpr unsigned kTurns = 1U << 22;
+inline constexpr unsigned kMaxIterations = 1U << 22;
 
 /// Registers that edits may use; every guarded program declares them.
 inline constexpr const char* kFloat = "%assay_f";   ///< .f32
@@ -41,7 +41,7 @@ class Program {
   /// Returns the text as read.
   std::string text() const;
   /// Returns the text with the edits, in increasing order, and with the limit: each function counts in a register how
-  /// often it passes labels of backward branches, and ends the grid beyond kTurns. Barriers that never open are not
+  /// often it passes labels of backward branches, and ends the grid beyond kMaxIterations. Barriers that never open are not
   /// covered.
   std::string guarded(const std::vector<Edit>& edits = {}) const;
 

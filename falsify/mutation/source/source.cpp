@@ -39,9 +39,9 @@ constexpr std::chrono::seconds kCall{5};
 /// Comparisons and increments of a call, after which it counts as endless: about half a second, and a hundred times the
 /// largest cases.
 /// Not a time: the end must not depend on what else the machine does.
-constexpr std::int64_t kTurns = 1LL << 28;
+constexpr std::int64_t kMaxIterations = 1LL << 28;
 
-struct Place {
+struct MutantEntry {
   std::uint32_t site, variant;
   std::string family, says, hash;
   bool held_out;
@@ -50,10 +50,10 @@ struct Place {
 struct SourceFile {
   std::string path;
   std::uint32_t base = 0;
-  std::vector<Place> places;
+  std::vector<MutantEntry> places;
 };
 
-std::vector<SourceFile> read_places() {
+std::vector<SourceFile> read_manifest() {
   const std::filesystem::path path = std::filesystem::path(ASSAY_SCHEMATA) / "mutants.json";
   std::ifstream file(path);
   const json document = json::parse(file, nullptr, false);
@@ -105,7 +105,7 @@ class Library {
 class Chosen {
  public:
   Chosen(State& state, std::uint32_t site, std::uint32_t variant) : state_(state) {
-    state.site = site, state.variant = variant, state.turns = kTurns;
+    state.site = site, state.variant = variant, state.turns = kMaxIterations;
   }
   ~Chosen() { state_.site = 0, state_.variant = 0, state_.turns = 1LL << 62; }
   Chosen(const Chosen&) = delete;
@@ -153,7 +153,7 @@ json reached(const Rewritten& kernel, std::uint32_t sites) {
 
 class SourceMutants final : public MutantSet {
  public:
-  SourceMutants(std::shared_ptr<const Rewritten> kernel, std::string part, std::vector<Place> places)
+  SourceMutants(std::shared_ptr<const Rewritten> kernel, std::string part, std::vector<MutantEntry> places)
       : kernel_(std::move(kernel)), part_(std::move(part)), places_(std::move(places)) {}
 
   const Kernel& original() const override { return kernel_->right; }
@@ -162,7 +162,7 @@ class SourceMutants final : public MutantSet {
   std::string_view family(std::size_t i) const override { return places_[i].family; }
 
   std::unique_ptr<AutomaticMutant> make(std::size_t i) const override {
-    const Place& place = places_[i];
+    const MutantEntry& place = places_[i];
     auto made = std::make_unique<AutomaticMutant>();
     made->part = part_;
     made->family = place.family;
@@ -187,18 +187,18 @@ class SourceMutants final : public MutantSet {
  private:
   std::shared_ptr<const Rewritten> kernel_;
   std::string part_;
-  std::vector<Place> places_;
+  std::vector<MutantEntry> places_;
 };
 
 Survey survey(std::span<const Kernel* const> kernels) {
   const Backend backend = kernels.front()->backend;
-  const std::vector<SourceFile> files = read_places();
+  const std::vector<SourceFile> files = read_manifest();
   const auto library = std::make_shared<const Library>(backend);
   std::vector<std::shared_ptr<const Rewritten>> rewritten;
   std::vector<Task> tasks;
   std::uint32_t sites = 0;
   for (const SourceFile& file : files)
-    for (const Place& place : file.places) sites = std::max(sites, place.site + 1);
+    for (const MutantEntry& place : file.places) sites = std::max(sites, place.site + 1);
   for (const Kernel* kernel : kernels) {
     const Kernel* const inside = library->kernel(kernel->id);
     if (inside == nullptr)
@@ -219,8 +219,8 @@ Survey survey(std::span<const Kernel* const> kernels) {
     std::vector<bool> there(std::size_t{sites} * kVariants);
     for (const json& i : document["reached"]) there[i.get<std::size_t>()] = true;
     for (const SourceFile& file : files) {
-      std::vector<Place> places;
-      std::ranges::copy_if(file.places, std::back_inserter(places), [&](const Place& p) { return there[p.site * kVariants + p.variant]; });
+      std::vector<MutantEntry> places;
+      std::ranges::copy_if(file.places, std::back_inserter(places), [&](const MutantEntry& p) { return there[p.site * kVariants + p.variant]; });
       if (!places.empty())
         result.sets.push_back(std::make_unique<SourceMutants>(rewritten[document["kernel"].get<std::size_t>()], file.path, std::move(places)));
     }

@@ -9,7 +9,7 @@ namespace assay::falsify::spirv {
 namespace {
 
 /// True for instructions that end or structure control flow, or wait: never dead.
-bool steers(spv::Op op) {
+bool affects_control_flow(spv::Op op) {
   switch (op) {
     case spv::Op::OpBranch:
     case spv::Op::OpBranchConditional:
@@ -213,7 +213,7 @@ void Analysis::find_live() {
     if (block_[i] >= size()) continue;
     if (at(i).op == spv::Op::OpStore && of_function(variable_of(at(i).operand(0))))
       stores.emplace(variable_of(at(i).operand(0)), i);
-    else if (steers(at(i).op) || (at(i).result == 0 && !at(i).ids.empty()) ||
+    else if (affects_control_flow(at(i).op) || (at(i).result == 0 && !at(i).ids.empty()) ||
              name(at(i).op).starts_with("OpAtomic"))
       work.push_back(i);
   }

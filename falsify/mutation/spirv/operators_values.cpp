@@ -27,7 +27,7 @@ void exchange_opcode(const Analysis& a, std::size_t at, const Others& others, Mu
 }
 
 /// Replaces the value by one of its operands.
-void pass_through(const Analysis& a, std::size_t at, std::size_t operand, std::string description, Mutants& into) {
+void replace_by_operand(const Analysis& a, std::size_t at, std::size_t operand, std::string description, Mutants& into) {
   const Instruction& x = a.at(at);
   Draft draft(a, at, std::move(description));
   draft.replace(at, {encode(Op::OpCopyObject, {x.type, x.result, x.operand(operand)})});
@@ -97,7 +97,7 @@ void mutate_arithmetic(const Analysis& a, std::size_t at, Mutants& into) {
   exchange_opcode(a, at, others, into);
   const Op op = a.at(at).op;
   if (op == Op::OpFNegate || op == Op::OpSNegate || op == Op::OpNot || op == Op::OpLogicalNot)
-    pass_through(a, at, 0, fmt::format("{} left out", place(a, at)), into);
+    replace_by_operand(a, at, 0, fmt::format("{} left out", place(a, at)), into);
 }
 
 void mutate_function(const Analysis& a, std::size_t at, Mutants& into) {
@@ -135,7 +135,7 @@ void mutate_function(const Analysis& a, std::size_t at, Mutants& into) {
     }
   if (is_function(x, GLSLstd450FAbs) || is_function(x, GLSLstd450SAbs) || is_function(x, GLSLstd450FClamp) ||
       is_function(x, GLSLstd450UClamp) || is_function(x, GLSLstd450SClamp))
-    pass_through(a, at, 1, fmt::format("OpExtInst at {}: {} without abs or clamp", at, a.text(x.operand(1))), into);
+    replace_by_operand(a, at, 1, fmt::format("OpExtInst at {}: {} without abs or clamp", at, a.text(x.operand(1))), into);
   if (is_function(x, GLSLstd450Fma)) {
     swap_operands(a, at, 1, 3, into);
     swap_operands(a, at, 2, 3, into);
@@ -212,7 +212,7 @@ void mutate_subgroup(const Analysis& a, std::size_t at, Mutants& into) {
   exchange_opcode(a, at, others, into);
   const Instruction& x = a.at(at);
   if (others.contains(x.op) && !x.ids.empty() && a.type_of(x.operand(0)) == x.type)
-    pass_through(a, at, 0, fmt::format("{} left out: each invocation keeps its own value", place(a, at)), into);
+    replace_by_operand(a, at, 0, fmt::format("{} left out: each invocation keeps its own value", place(a, at)), into);
 }
 
 }  // namespace assay::falsify::spirv

@@ -87,7 +87,7 @@ std::string groups(std::string_view title, const json& list) {
   for (const auto& [name, c] : list.items()) {
     std::vector<std::string> cells{name};
     if (generated) cells.insert(cells.end(), {c["generated"].dump(), c["invalid"].dump()});
-    const int survived = number(c, "hole") + number(c, "judged") + number(c, "survived") + number(c, "unsound");
+    const int survived = number(c, "survivor") + number(c, "accepted") + number(c, "survived") + number(c, "unsound");
     for (const int n :
          {number(c, "mutants"), number(c, "killed"), number(c, "equivalent"), survived, number(c, "unavailable")})
       cells.push_back(std::to_string(n));
@@ -161,7 +161,7 @@ std::string killed_by_one(const std::vector<json>& mutants) {
   return section("Killed by one obligation alone", "", table.empty() ? "<p>None.</p>" : table.html());
 }
 
-std::string all_of_them(const std::vector<json>& mutants) {
+std::string all_mutants(const std::vector<json>& mutants) {
   Table table({{"mutant"}, {"verdict"}, {"by"}, {"cases"}, {"fault", "words"}});
   for (const json& m : mutants)
     table.row({name_of(m), m["status"].get<std::string>(), m.value("by", ""),
@@ -179,7 +179,7 @@ std::string mutants_page(const json& report, const std::string& summary) {
   if (report.contains("kernels")) body += groups("kernel", report["kernels"]);
   body += survivors(mutants) + obligation_tables(report["obligations"], matrix);
   if (matrix) body += killed_by_one(mutants) + kill_matrix(mutants, report["obligations"]);
-  body += all_of_them(mutants);
+  body += all_mutants(mutants);
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"

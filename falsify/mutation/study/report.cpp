@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 /// Those of automatic mutants.
-constexpr MutantStatus kStatuses[] = {MutantStatus::killed, MutantStatus::equivalent, MutantStatus::hole, MutantStatus::judged, MutantStatus::unsound, MutantStatus::unavailable};
+constexpr MutantStatus kStatuses[] = {MutantStatus::killed, MutantStatus::equivalent, MutantStatus::survivor, MutantStatus::accepted, MutantStatus::unsound, MutantStatus::unavailable};
 
 json empty_counts() {
   json counts{{"mutants", 0}};
@@ -54,14 +54,14 @@ json by_family(const std::vector<json>& mutants) {
 }
 
 std::string counts_text(const json& c) {
-  return fmt::format("{:>7} {:>7} {:>10} {:>6}", c["mutants"].get<int>(), c["killed"].get<int>(), c["equivalent"].get<int>(),
-                     c["hole"].get<int>());
+  return fmt::format("{:>7} {:>7} {:>10} {:>10}", c["mutants"].get<int>(), c["killed"].get<int>(), c["equivalent"].get<int>(),
+                     c["survivor"].get<int>());
 }
 
 std::string group_text(std::string_view title, const json& groups) {
   std::size_t width = title.size();
   for (const auto& [name, counts] : groups.items()) width = std::max(width, name.size() + (counts.contains("held_out") ? 11 : 0));
-  std::string text = fmt::format("\n{:<{}}  mutants  killed equivalent  holes{}\n", title, width,
+  std::string text = fmt::format("\n{:<{}}  mutants  killed equivalent  survivors{}\n", title, width,
                                  title == "kernel" ? "  generated  invalid" : "");
   for (const auto& [name, counts] : groups.items()) {
     text += fmt::format("{:<{}}  {}", name + (counts.contains("held_out") ? " (held out)" : ""), width, counts_text(counts));
@@ -77,13 +77,13 @@ std::string survivors_text(const json& report) {
     using enum MutantStatus;
     const MutantStatus status = status_of(m);
     if (status == killed) continue;
-    text += fmt::format("\n{:<11} {}  {} of {}\n            {}\n", status == hole ? "HOLE" : status == unsound ? "UNSOUND" : name(status),
+    text += fmt::format("\n{:<11} {}  {} of {}\n            {}\n", status == survivor ? "SURVIVOR" : status == unsound ? "UNSOUND" : name(status),
                         m["hash"].get<std::string>(), m["family"].get<std::string>(),
                         m["kernel"].get<std::string>() + (m["part"] == "" ? "" : ", " + m["part"].get<std::string>()),
                         m["description"].get<std::string>());
     if (status == equivalent) text += fmt::format("            the same bits in {} cases\n", m["compared"].dump());
     if (m.contains("late")) text += fmt::format("            calls that hung once, and not when made again: {}\n", m["late"].dump());
-    if (status == hole || status == judged)
+    if (status == survivor || status == judged)
       text += fmt::format("            other bits in {} of {} cases, and no obligation objects: {}\n"
                           "            there its error reaches {:.3g} of the bound, the kernel's own {:.3g}\n", m["differs"].dump(),
                           m["compared"].dump(), m["says"].get<std::string>(), m["worst"].get<double>(),
@@ -118,7 +118,7 @@ json automatic_report(const Survey& survey, const Sample& sample, std::size_t sc
   return report;
 }
 
-bool automatic_failed(const json& report) { return report["totals"]["hole"] != 0 || report["totals"]["unsound"] != 0; }
+bool automatic_failed(const json& report) { return report["totals"]["survivor"] != 0 || report["totals"]["unsound"] != 0; }
 
 std::string automatic_table(const json& report) {
   std::string text = group_text("kernel", report["kernels"]) + group_text("family", report["families"]) +
@@ -131,18 +131,18 @@ std::string automatic_summary(const json& report) {
   const json& t = report["totals"];
   const json& h = report["totals_held_out"];
   const auto score = [](const json& c) {
-    const int wrong = c["killed"].get<int>() + c["hole"].get<int>() + c["judged"].get<int>();
+    const int wrong = c["killed"].get<int>() + c["survivor"].get<int>() + c["accepted"].get<int>();
     return wrong == 0 ? 100.0 : 100.0 * c["killed"].get<int>() / wrong;
   };
   std::string text = fmt::format("{} mutants of {} generated ({} invalid ones passed over{}): {} killed ({} of them in the attack), "
-                      "{} equivalent as observed, {} holes, {} judged, {} unsound, {} unavailable in {:.1f} s\n",
+                      "{} equivalent as observed, {} survivors, {} accepted, {} unsound, {} unavailable in {:.1f} s\n",
                       t["mutants"].dump(), report["generated"].dump(), report["invalid"].dump(),
                       report["screened_out"] == 0 ? "" : ", " + report["screened_out"].dump() + " not screened",
-                      t["killed"].dump(), t["killed_in_attack"].dump(), t["equivalent"].dump(), t["hole"].dump(), t["judged"].dump(),
+                      t["killed"].dump(), t["killed_in_attack"].dump(), t["equivalent"].dump(), t["survivor"].dump(), t["accepted"].dump(),
                       t["unsound"].dump(), t["unavailable"].dump(), report["seconds"].get<double>());
   text += fmt::format("{:.1f}% of those not equivalent are killed; held-out families: {:.1f}% of {}; cases to kill: median {}, "
                       "95th percentile {}\n",
-                      score(t), score(h), h["killed"].get<int>() + h["hole"].get<int>() + h["judged"].get<int>(), t["median_cases"].dump(), t["p95_cases"].dump());
+                      score(t), score(h), h["killed"].get<int>() + h["survivor"].get<int>() + h["accepted"].get<int>(), t["median_cases"].dump(), t["p95_cases"].dump());
   return text;
 }
 

@@ -273,11 +273,11 @@ class Study {
       worst_ = std::max(worst_, last_worst_);
       worst_of_right_ = std::max(worst_of_right_, attempt(obligation, right_, c).worst);
     }
-    return objected_to_such(c);
+    return falsified_at_dims(c);
   }
 
   /// Tries other inputs with these dims, which reach the mutated code; each obligation draws its own.
-  bool objected_to_such(const Case& c) {
+  bool falsified_at_dims(const Case& c) {
     for (const Obligation& obligation : obligations(op_.name)) {
       DrawSpec spec = draw_spec(obligation.info->by);
       if (spec.directed && op_.directed) spec.strategies.push_back(Strategy::directed);
@@ -341,7 +341,7 @@ class Study {
     if (late_ > 0) details_["late"] = late_;
     if (compared_ == 0) return decide(MutantStatus::unavailable, {{"why", "the kernel itself takes none of the cases to compare on"}});
     if (differing_ == 0) return decide(MutantStatus::equivalent, {{"compared", compared_}});
-    decide(MutantStatus::hole, {{"compared", compared_}, {"differs", differing_}, {"worst", std::min(worst_, kMost)},
+    decide(MutantStatus::survivor, {{"compared", compared_}, {"differs", differing_}, {"worst", std::min(worst_, kMost)},
                     {"worst_of_original", std::min(worst_of_right_, kMost)}});
     details_.update(first_);
   }

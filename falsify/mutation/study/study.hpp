@@ -23,7 +23,7 @@ namespace assay::falsify {
 struct StudyOptions {
   int cases = 15;          ///< of each obligation before a mutant counts as surviving
   int attack_cases = 2000; ///< cases on which a survivor is compared with the original
-  int differing = 60;      ///< cases with different bits on which obligations are tried, before it counts as a hole
+  int differing = 60;      ///< cases with different bits on which obligations are tried, before it counts as a survivor
   std::uint64_t seed = 1;
   std::chrono::milliseconds limit{5000};  ///< a call that takes longer is a hang
   bool matrix = false;     ///< try every obligation on killed mutants
@@ -35,9 +35,9 @@ struct StudyOptions {
 ///   killed      `by` an obligation at its case number `cases`, with `kind`, `finding` and `says`;
 ///               `phase` is "campaign" or "attack"; `matrix` lists all obligations that falsify it, if requested
 ///   equivalent  as observed: the same bits as the original on `compared` cases
-///   hole        other bits on the case `says`, and no obligation fails; `differs` on this many cases of `compared`;
+///   survivor    other bits on the case `says`, and no obligation fails; `differs` on this many cases of `compared`;
 ///               its error there is `worst` of the bound, and its original's `worst_of_original`
-///   judged      a hole in the list of accepted ones (judged.hpp): `why`
+///   accepted    a survivor in the list of accepted ones (accepted.hpp): `why`
 ///   unsound     the right kernel fails the case that the mutant fails; or, rebuilt, fails any of the first cases
 ///   unavailable, refused
 nlohmann::json study(const AutomaticMutant& mutant, const StudyOptions& options, Worker& worker);

@@ -18,7 +18,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::string_view kStatusNames[] = {"killed", "equivalent", "hole", "judged", "survived", "unsound", "unavailable"};
+constexpr std::string_view kStatusNames[] = {"killed", "equivalent", "survivor", "accepted", "survived", "unsound", "unavailable"};
 static_assert(std::size(kStatusNames) == std::size(kMutantStatuses));
 
 /// Returns the matrix' remark on an obligation.
@@ -37,7 +37,7 @@ json suites(const json& report) {
     if (suite.is_null()) suite = {{"kernel", group}, {"seconds", 0.0}, {"obligations", json::array()}};
     using enum MutantStatus;
     const MutantStatus status = status_of(m);
-    const bool missed = status == hole || status == unsound || status == survived;
+    const bool missed = status == survivor || status == unsound || status == survived;
     suite["seconds"] = suite["seconds"].get<double>() + m["seconds"].get<double>();
     seconds += m["seconds"].get<double>();
     suite["obligations"].push_back({{"id", m[m.contains("hash") ? "hash" : "mutant"]},

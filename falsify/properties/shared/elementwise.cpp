@@ -22,7 +22,7 @@ std::vector<float> cut(const std::vector<float>& values, Index extent, Index fro
 /// Number of elements from which kernels may take another path: more than drawn dims give.
 constexpr Index kLarge = Index{1} << 21;
 /// Number of rows that may take a block each: twice the limit of a grid's y and z; 2 s on cuda-host.
-constexpr Index kMostInBlocks = Index{1} << 17;
+constexpr Index kMaxInBlocks = Index{1} << 17;
 
 /// Raises the first dim until the largest output has kLarge elements, with no tensor more than four times as large.
 std::vector<Index> enlarged(const OpDescriptor& op, std::vector<Index> dims, bool in_blocks) {
@@ -35,7 +35,7 @@ std::vector<Index> enlarged(const OpDescriptor& op, std::vector<Index> dims, boo
     if (op.tensors[t].role != Role::in) outputs = std::max(outputs, each);
   }
   const Index rows = std::min(kLarge / outputs + 1, 4 * kLarge / all);
-  dims[0] = std::clamp(in_blocks ? std::min(rows, kMostInBlocks) : rows, op.dims[0].min, op.dims[0].max);
+  dims[0] = std::clamp(in_blocks ? std::min(rows, kMaxInBlocks) : rows, op.dims[0].min, op.dims[0].max);
   return dims;
 }
 

@@ -60,7 +60,7 @@ void sensible_heads(Problem& problem, Strategy strategy, Random& random, bool in
   for (Index b = 0; b < a.batch; ++b)
     for (Index g = 0; g < a.kv_heads; ++g) {
       const double step = random.uniform() * 2, far = std::exp2(5 + 9 * random.uniform());
-      const FewMatter few(a.t, random);
+      const SparseLogits few(a.t, random);
       const Index chosen = random.chance(0.5) ? std::max<Index>(a.t - 1, 0) : a.t > 0 ? static_cast<Index>(random.below(static_cast<std::uint64_t>(a.t))) : 0;
       for (Index j = 0; j < a.t; ++j) {
         double score = 0;
@@ -98,7 +98,7 @@ Problem weights_of_normal_size(const Trial& trial) {
   c.strategy = Strategy::gaussian;
   c.values.clear();
   c.params[0] = std::min(c.params[0], 0.125);  // scores stay within a few tens
-  return keep_to(trial.op(), trial.kernel(), make_problem(trial.op(), c, trial.kernel().arithmetic, trial.kernel().storage));
+  return restrict_integers(trial.op(), trial.kernel(), make_problem(trial.op(), c, trial.kernel().arithmetic, trial.kernel().storage));
 }
 
 Problem repeated_key_value_heads(const Problem& problem) {
@@ -117,7 +117,7 @@ Problem repeated_key_value_heads(const Problem& problem) {
   return to;
 }
 
-Problem unseen_changed(const Problem& problem, Index i, Random& random) {
+Problem with_unseen_keys_changed(const Problem& problem, Index i, Random& random) {
   Problem changed = problem;
   const Heads a(changed);
   for (Index b = 0; b < a.batch; ++b)

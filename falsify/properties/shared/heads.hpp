@@ -39,6 +39,6 @@ Problem repeated_key_value_heads(const Problem& problem);
 
 /// Returns the problem with large finite values in every key and value that query `i` of each sequence does not see,
 /// which must change nothing.
-Problem unseen_changed(const Problem& problem, Index i, Random& random);
+Problem with_unseen_keys_changed(const Problem& problem, Index i, Random& random);
 
 }  // namespace assay::falsify

@@ -7,9 +7,9 @@
 
 namespace assay::falsify {
 
-FewMatter::FewMatter(Index n, Random& random) : chance_(4 / static_cast<double>(n)), near_(random.chance(0.7)) {}
+SparseLogits::SparseLogits(Index n, Random& random) : chance_(4 / static_cast<double>(n)), near_(random.chance(0.7)) {}
 
-double FewMatter::operator()(Random& random) const {
+double SparseLogits::operator()(Random& random) const {
   if (!random.chance(chance_)) return -60 + random.gaussian();
   return near_ ? -static_cast<double>(random.below(17)) / 16 : 4 - 16 * random.uniform();
 }
@@ -80,7 +80,7 @@ void direct_logits(std::vector<float>& logits, std::vector<float>& targets, Inde
         break;
       }
       case 7: {
-        const FewMatter few(classes, random);
+        const SparseLogits few(classes, random);
         all([&](Index) { return few(random); });
         if (random.chance(0.5)) x[y] = static_cast<float>(3 * random.uniform());
         break;

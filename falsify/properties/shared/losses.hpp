@@ -33,9 +33,9 @@ void tile_rows(std::vector<float>& values, Index rows, Index n, Random& random);
 /// Scores of a row of n with a handful within 16 of each other and all others some 60 below: a short sum with a tight
 /// bound for any n, so that an error of single terms shows in long rows too. In most rows the handful are within 1 of
 /// each other and of 0, with exact differences, so that almost only their exponentials round.
-class FewMatter {
+class SparseLogits {
  public:
-  FewMatter(Index n, Random& random);
+  SparseLogits(Index n, Random& random);
   /// Returns the next element's score.
   double operator()(Random& random) const;
 

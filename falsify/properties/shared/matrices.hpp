@@ -46,7 +46,7 @@ inline Matrix identity_matrix(Index n) {
 }
 /// Limit on the extent of an identity that multiplies a case's matrix: the square of a far dim would cost more than all
 /// other cases.
-inline constexpr Index kMostOfIdentity = 1100;
+inline constexpr Index kMaxOfIdentity = 1100;
 /// Concatenates: y below x; y to the right of x.
 inline Matrix stacked(Matrix x, const Matrix& y) {
   x.rows += y.rows;

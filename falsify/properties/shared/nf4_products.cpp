@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "contract/certificates.hpp"
-#include "core/either.hpp"
+#include "core/any_formula.hpp"
 #include "falsify/properties/shared/matrices.hpp"
 #include "falsify/properties/shared/nf4.hpp"
 #include "falsify/properties/shared/products.hpp"
@@ -186,7 +186,7 @@ Outcome nf4_equals_dense(Trial& trial, Nf4Product form) {
   const std::vector<Bounded> own = trial.oracle(problem)[0];
   for (std::size_t i = 0; i < want.size(); ++i) {
     const bool finite = std::isfinite(want[i].value);
-    if (!finite || std::fabs(own[i].value - want[i].value) <= want[i].error) want[i] = either(want[i], own[i]);
+    if (!finite || std::fabs(own[i].value - want[i].value) <= want[i].error) want[i] = any_formula(want[i], own[i]);
   }
   return compare(Tier::worst_case, output_name(trial), problem.shape(3), run.outputs[0], want);
 }

@@ -45,7 +45,7 @@ std::vector<double> result_bounds(const Trial& trial, const Problem& problem) { 
 Outcome product_identity(Trial& trial, ProductForm form) {
   Problem problem = trial.problem();
   if (!trial.holds_floats()) problem = trial.problem(Strategy::exact_integers);
-  const Matrix whole = factors_of(problem, form).a, a = columns_of(whole, 0, std::min(whole.columns, kMostOfIdentity));
+  const Matrix whole = factors_of(problem, form).a, a = columns_of(whole, 0, std::min(whole.columns, kMaxOfIdentity));
   const Problem identity = product_of(trial.op(), a, identity_matrix(a.columns), form);
   const Run run = trial.run(identity);
   std::vector<Bounded> want(a.values.size());
@@ -56,7 +56,7 @@ Outcome product_identity(Trial& trial, ProductForm form) {
 Outcome product_identity_of_vector(Trial& trial) {
   Problem problem = trial.problem();
   if (!trial.holds_floats()) problem = trial.problem(Strategy::exact_integers);
-  const Matrix whole = factors_of(problem, {}).b, x = rows_of(whole, 0, std::min(whole.rows, kMostOfIdentity));
+  const Matrix whole = factors_of(problem, {}).b, x = rows_of(whole, 0, std::min(whole.rows, kMaxOfIdentity));
   const Problem identity = product_of(trial.op(), identity_matrix(x.rows), x, {});
   const Run run = trial.run(identity);
   std::vector<Bounded> want(x.values.size());

@@ -7,7 +7,7 @@
 
 namespace assay::falsify {
 
-Problem rotary_problem(const Trial& trial) {
+Problem rope_problem(const Trial& trial) {
   Problem problem = trial.problem();
   if (problem.dims[0] == 0) problem = trial.problem({1, problem.dims[1], problem.dims[2]});
   if (problem.storage == DType::f16)
@@ -16,8 +16,8 @@ Problem rotary_problem(const Trial& trial) {
   return problem;
 }
 
-Problem rotary_row_at(const Trial& trial, double position) {
-  Problem problem = rotary_problem(trial);
+Problem rope_row_at(const Trial& trial, double position) {
+  Problem problem = rope_problem(trial);
   const auto width = static_cast<std::size_t>(problem.dims[1] * problem.dims[2]);
   problem.dims[0] = 1;
   problem.values[0].resize(width);
@@ -26,8 +26,8 @@ Problem rotary_row_at(const Trial& trial, double position) {
   return problem;
 }
 
-Outcome rotary_identity(Trial& trial) {
-  Problem problem = rotary_row_at(trial, 0);
+Outcome rope_identity(Trial& trial) {
+  Problem problem = rope_row_at(trial, 0);
   problem.params[kFloat32Angle] = trial.the_case().params[kFloat32Angle];
   const Run run = trial.run(problem);
   std::vector<Bounded> want;
@@ -35,9 +35,9 @@ Outcome rotary_identity(Trial& trial) {
   return compare(Tier::exact, trial.op().tensors[1].name, problem.shape(1), run.outputs[0], want, problem.dtype(1));
 }
 
-Outcome rotary_scaling(Trial& trial) {
+Outcome rope_scaling(Trial& trial) {
   const int a = static_cast<int>(trial.random("scaling").between(1, 3));
-  Problem problem = rotary_problem(trial);
+  Problem problem = rope_problem(trial);
   if (problem.storage != DType::f32) {
     // Between 256 and 768: only a pair that almost cancels gives a result below the range where storage keeps 11 bits.
     for (float& x : problem.values[0]) x = stored(problem.storage, std::copysign(256 * (1 + std::fmin(std::fabs(x), 2.0F)), x));
@@ -48,10 +48,10 @@ Outcome rotary_scaling(Trial& trial) {
   return trial.scales(problem, scaled, {a});
 }
 
-Outcome rotary_composition(Trial& trial) {
+Outcome rope_composition(Trial& trial) {
   Random random = trial.random("positions");
   const auto a = static_cast<double>(random.below(65536)), b = static_cast<double>(random.below(65536));
-  const Problem first = rotary_row_at(trial, a), whole = rotary_row_at(trial, a + b);
+  const Problem first = rope_row_at(trial, a), whole = rope_row_at(trial, a + b);
   const Run once = trial.run(first), at_once = trial.run(whole);
   Problem second = first;
   second.values[0] = once.outputs[0];

@@ -6,19 +6,19 @@
 namespace assay::falsify {
 
 /// Indices of the parameters of both contracts.
-enum RotaryParam { kTheta, kInterleaved, kFloat32Angle, kPosition };
+enum RopeParam { kTheta, kInterleaved, kFloat32Angle, kPosition };
 
 /// Checks that row 0 at position 0 keeps its values, as numbers.
-Outcome rotary_identity(Trial& trial);
+Outcome rope_identity(Trial& trial);
 /// Checks that 2^a x gives 2^a y, bitwise.
-Outcome rotary_scaling(Trial& trial);
+Outcome rope_scaling(Trial& trial);
 /// Compares one row rotated by a, then by b, with the same row rotated by a + b.
-Outcome rotary_composition(Trial& trial);
+Outcome rope_composition(Trial& trial);
 
 /// Returns the case's problem with at least one row, and with ones instead of values that are infinite or nearly so in
 /// binary16.
-Problem rotary_problem(const Trial& trial);
+Problem rope_problem(const Trial& trial);
 /// Returns the first row of the case's problem alone, at exact angles and this position.
-Problem rotary_row_at(const Trial& trial, double position);
+Problem rope_row_at(const Trial& trial, double position);
 
 }  // namespace assay::falsify

@@ -30,7 +30,7 @@ std::span<const float> part(const std::vector<float>& values, Index rows, Index 
 
 }  // namespace
 
-Outcome rows_stand_alone(Trial& trial, int position) {
+Outcome rows_are_independent(Trial& trial, int position) {
   Problem whole = trial.problem();
   const Index rows = whole.dims[0];
   if (position >= 0) {  // the position of a later row must be valid for a call

@@ -1,11 +1,11 @@
-// Rotary position embedding and its gradient, the rotation back, on the CPU in plain loops.
+// RopeCall position embedding and its gradient, the rotation back, on the CPU in plain loops.
 #include "ops/rope.hpp"
 
 #include <cmath>
 #include <numbers>
 #include <vector>
 
-#include "kernels/rotary.hpp"
+#include "kernels/rope.hpp"
 #include "kernels/storage.hpp"
 #include "ops/rope_backward.hpp"
 #include "runtime/registry.hpp"
@@ -14,7 +14,7 @@ namespace assay::cpu::of_rope {
 namespace {
 
 /// The angle in double, reduced exactly: by turns for an exact angle, by the C library for a float.
-double angle_of(const RotaryFrequency& f, Index position, bool float32_angle) {
+double angle_of(const RopeFrequency& f, Index position, bool float32_angle) {
   if (float32_angle) return static_cast<float>(position) * std::bit_cast<float>(f.word[0]);
   const std::uint64_t phase = phase_of(static_cast<std::uint64_t>(position), static_cast<std::uint64_t>(f.word[3]) << 32 | f.word[2],
                                        static_cast<std::uint64_t>(f.word[1]) << 32 | f.word[0]);
@@ -23,8 +23,8 @@ double angle_of(const RotaryFrequency& f, Index position, bool float32_angle) {
 
 /// One pair after another, cosine and sine of the exact angle by the C library in double.
 template <class S>
-void rotate_each(const Rotary& call) {
-  const std::vector<RotaryFrequency>& frequencies = rotary_frequencies(call.theta, call.d, call.float32_angle);
+void rotate_each(const RopeCall& call) {
+  const std::vector<RopeFrequency>& frequencies = rope_frequencies(call.theta, call.d, call.float32_angle);
   const View<const S> x = call.from.as<const S>();
   const View<S> y = call.to.as<S>();
   const Index half = call.d / 2;
@@ -40,11 +40,11 @@ void rotate_each(const Rotary& call) {
       }
 }
 
-/// Rotates every pair of every head by the angles of core/rotary.hpp.
+/// Rotates every pair of every head by the angles of core/rope.hpp.
 ///   (rows,heads,d) twice: float32, binary16 or bfloat16, heads dense; they share no memory.
 template <class Args, class S>
 void naive(const Args& args, Device&) {
-  rotate_each<S>(rotary_of(args));
+  rotate_each<S>(rope_call(args));
 }
 
 template <class Args>

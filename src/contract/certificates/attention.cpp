@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "contract/certificates/elements.hpp"
-#include "contract/certificates/hull.hpp"
+#include "contract/certificates/convex_hull.hpp"
 
 namespace assay::contract {
 namespace {

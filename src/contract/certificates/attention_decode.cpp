@@ -5,7 +5,7 @@
 #include <bit>
 #include <cfloat>
 
-#include "contract/certificates/hull.hpp"
+#include "contract/certificates/convex_hull.hpp"
 
 namespace assay::contract {
 namespace {

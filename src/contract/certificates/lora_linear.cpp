@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
-#include "contract/certificates/beside.hpp"
-#include "contract/certificates/without.hpp"
+#include "contract/certificates/concatenated.hpp"
+#include "contract/certificates/freivalds_partial.hpp"
 
 namespace assay::contract {
 
@@ -15,7 +15,7 @@ Certified freivalds_lora(View<const float> x, View<const float> weight, View<con
   const float scale = static_cast<float>(alpha) / static_cast<float>(r);
   // Values that overflow when scaled do not overflow in kernels that scale last, and give Inf or NaN in kernels that
   // scale first.
-  LeftOut left_out(s, out);
+  ExcludedLines left_out(s, out);
   const auto overflows = [scale](float v) { return std::isfinite(v) && !std::isfinite(scale * v); };
   std::vector<float> scaled(static_cast<std::size_t>(out * r));
   for (Index q = 0; q < r; ++q) {
@@ -26,10 +26,10 @@ Certified freivalds_lora(View<const float> x, View<const float> weight, View<con
     for (Index i = 0; i < s; ++i)
       if (overflows(t(i, q))) left_out.rows[static_cast<std::size_t>(i)] = true;
   }
-  const SideBySide left(s, {x, t, ones_for(bias, s)});
-  const SideBySide right(out, {weight, View<const float>(scaled.data(), {out, r}), bias.transposed()});
+  const Concatenated left(s, {x, t, ones_for(bias, s)});
+  const Concatenated right(out, {weight, View<const float>(scaled.data(), {out, r}), bias.transposed()});
   const double size = scale;
-  return freivalds_without(left_out, left.view(), right.view().transposed(), y,
+  return freivalds_partial(left_out, left.view(), right.view().transposed(), y,
                            {.operations = 3, .absolute = 0x1p-150, .range = std::max({1.0, size, 1 / size})});
 }
 

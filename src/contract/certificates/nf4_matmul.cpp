@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "contract/certificates/without.hpp"
+#include "contract/certificates/freivalds_partial.hpp"
 #include "core/arithmetic.hpp"
 #include "core/nf4.hpp"
 
@@ -42,21 +42,21 @@ ProductTerms terms_of(View<const float> absmax) {
 Certified freivalds_nf4(View<const float> dy, View<const std::uint8_t> codes, View<const float> absmax, View<const float> dx) {
   const Index n = dy.dim(1), k = dx.dim(1);
   // A kernel that scales dy first may overflow before an entry of the codebook reduces the product.
-  LeftOut left_out(dy.dim(0), k);
+  ExcludedLines left_out(dy.dim(0), k);
   for (Index j = 0; j < n; ++j) {
     const double largest = largest_scale(absmax, j);
     for (Index i = 0; i < dy.dim(0); ++i)
       if (const double x = std::fabs(dy(i, j)); x <= FLT_MAX && x * largest > FLT_MAX) left_out.rows[static_cast<std::size_t>(i)] = true;
   }
   const std::vector<float> weights = decoded(codes, absmax, n, k);
-  return freivalds_without(left_out, dy, View<const float>(weights.data(), {n, k}), dx, terms_of(absmax));
+  return freivalds_partial(left_out, dy, View<const float>(weights.data(), {n, k}), dx, terms_of(absmax));
 }
 
 Certified freivalds_nf4_nt(View<const float> x, View<const std::uint8_t> codes, View<const float> absmax, View<const float> y) {
   const Index n = y.dim(1), k = x.dim(1);
   // In a kernel that multiplies the sum of a block's products by the block's scale, 0 times an infinite scale need not
   // occur, and the sum may overflow before a small scale is applied.
-  LeftOut left_out(x.dim(0), n);
+  ExcludedLines left_out(x.dim(0), n);
   for (Index j = 0; j < n; ++j)
     for (Index block = 0; block < absmax.dim(1); ++block)
       if (std::isinf(absmax(j, block))) left_out.columns[static_cast<std::size_t>(j)] = true;
@@ -70,7 +70,7 @@ Certified freivalds_nf4_nt(View<const float> x, View<const std::uint8_t> codes, 
     if (kRoundings * sum > FLT_MAX) left_out.rows[static_cast<std::size_t>(i)] = true;
   }
   const std::vector<float> weights = decoded(codes, absmax, n, k);
-  return freivalds_without(left_out, x, View<const float>(weights.data(), {n, k}).transposed(), y, terms_of(absmax));
+  return freivalds_partial(left_out, x, View<const float>(weights.data(), {n, k}).transposed(), y, terms_of(absmax));
 }
 
 }  // namespace assay::contract

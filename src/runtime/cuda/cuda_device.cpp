@@ -80,16 +80,16 @@ void* CudaDevice::allocate_bytes(std::size_t bytes) {
   return address;
 }
 
-void* CudaDevice::allocate_fenced(std::size_t bytes, Fence fence) {
+void* CudaDevice::allocate_guarded(std::size_t bytes, GuardPage guard_page) {
   require_alive();
-  return fenced_.allocate(bytes, fence, ordinal_, [this](const char* call, cudaError_t status) { check(call, status); });
+  return guarded_.allocate(bytes, guard_page, ordinal_, [this](const char* call, cudaError_t status) { check(call, status); });
 }
 
 void CudaDevice::release_bytes(void* address, std::size_t) noexcept {
   if (!dead_.empty()) return;
-  if (!fenced_.holds(address)) return static_cast<void>(cudaFree(address));
+  if (!guarded_.holds(address)) return static_cast<void>(cudaFree(address));
   static_cast<void>(cudaStreamSynchronize(stream_));  // the next call reports a failure
-  fenced_.release(address);
+  guarded_.release(address);
 }
 
 void CudaDevice::upload_bytes(void* destination, const void* source, std::size_t bytes) {

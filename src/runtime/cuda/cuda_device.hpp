@@ -8,7 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "runtime/cuda/fenced_memory.hpp"
+#include "runtime/cuda/guarded_memory.hpp"
 #include "runtime/device.hpp"
 
 namespace assay {
@@ -38,7 +38,7 @@ class CudaDevice final : public Device {
   bool on_processor() const override { return false; }
   void synchronize() override;
   bool owns(const void* address) const override;
-  bool has_fences() const override { return true; }
+  bool has_guard_pages() const override { return true; }
   /// Loads the code that the kernel launches (loading is lazy) and creates the cuBLAS handle if needed; runs nothing.
   void prepare(const Kernel& kernel, const Call& call) override;
 
@@ -62,7 +62,7 @@ class CudaDevice final : public Device {
 
  protected:
   void* allocate_bytes(std::size_t bytes) override;
-  void* allocate_fenced(std::size_t bytes, Fence fence) override;
+  void* allocate_guarded(std::size_t bytes, GuardPage guard_page) override;
   void release_bytes(void* address, std::size_t bytes) noexcept override;
   void upload_bytes(void* destination, const void* source, std::size_t bytes) override;
   void download_bytes(void* destination, const void* source, std::size_t bytes) override;
@@ -83,7 +83,7 @@ class CudaDevice final : public Device {
   std::unordered_map<const void*, bool> awaits_;          ///< whether the code waits for the previous launch, by kernel
   std::string dead_;  ///< the failure that ended the context
   std::string dead_code_;
-  FencedMemory fenced_;
+  GuardedMemory guarded_;
 };
 
 /// While alive, passes the kernels of one device through a filter, for experiments that record or replace kernels.

@@ -144,7 +144,7 @@ void launch_overlapping(void (*kernel)(P...), const LaunchShape& shape, Device& 
   launch(kernel, shape, device, std::forward<A>(args)...);
 }
 
-inline std::size_t most_shared_bytes(Device&) { return ::assay::cuda_host::kMostSharedBytes; }
+inline std::size_t most_shared_bytes(Device&) { return ::assay::cuda_host::kMaxSharedBytes; }
 
 inline void let_next_begin() {}
 inline void await_previous() {}

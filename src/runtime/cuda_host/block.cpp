@@ -48,9 +48,9 @@ void check_limits(const Grid& grid) {
     refuse("cudaErrorInvalidConfiguration", "a block of " + text(b) + " threads; 1 to 1024 are possible, 64 along z");
   if (count(g) == 0 || g.x > 0x7fffffffU || g.y > 65535 || g.z > 65535)
     refuse("cudaErrorInvalidConfiguration", "a grid of " + text(g) + " blocks; 1 to 65535 are possible along y and z");
-  if (grid.shared_bytes > kMostSharedBytes)
+  if (grid.shared_bytes > kMaxSharedBytes)
     refuse("cudaErrorInvalidValue",
-           std::to_string(grid.shared_bytes) + " bytes of shared memory; " + std::to_string(kMostSharedBytes) + " are possible");
+           std::to_string(grid.shared_bytes) + " bytes of shared memory; " + std::to_string(kMaxSharedBytes) + " are possible");
 }
 
 uint3 unflatten(unsigned long long i, const dim3& size) {

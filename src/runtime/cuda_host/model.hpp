@@ -78,7 +78,7 @@ struct SharedArray {
   }
 };
 /// Largest shared memory of a block, as on devices of compute capability 9.0.
-inline constexpr std::size_t kMostSharedBytes = 227 * 1024;
+inline constexpr std::size_t kMaxSharedBytes = 227 * 1024;
 /// Returns the dynamic shared memory of the block, aligned to 128 bytes.
 void* dynamic_shared();
 

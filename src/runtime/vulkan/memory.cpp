@@ -59,21 +59,21 @@ Allocation Memory::make(std::size_t bytes, vk::BufferUsageFlags usage, std::uint
   return made;
 }
 
-void Memory::forget_kept() {
+void Memory::release_cached() {
   kept_.reset();
   kept_bytes_ = 0;
 }
 
 Allocation Memory::make_or_reuse(std::size_t bytes) {
   if (bytes < kLarge || bytes > kept_bytes_) {
-    if (bytes >= kLarge) forget_kept();
+    if (bytes >= kLarge) release_cached();
     return make(bytes, kUsage, type_);
   }
   Allocation made;
   made.bytes = bytes;
   made.buffer = context_.device->createBufferUnique({{}, round_up(bytes, 4), kUsage});
   if (context_.device->getBufferMemoryRequirements(*made.buffer).size > kept_bytes_) {
-    forget_kept();
+    release_cached();
     return make(bytes, kUsage, type_);
   }
   made.memory_bytes = std::exchange(kept_bytes_, 0);
@@ -102,7 +102,7 @@ Allocation Memory::empty_buffer() const {
 const Allocation& Memory::allocate(std::size_t bytes) {
   MemoryInfo now = info();
   if (bytes > now.available && bytes > kept_bytes_) {
-    forget_kept();
+    release_cached();
     now = info();
   }
   const auto refuse = [&](const std::string& why) {

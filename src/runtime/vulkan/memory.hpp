@@ -41,7 +41,7 @@ class Memory {
   Allocation make(std::size_t bytes, vk::BufferUsageFlags usage, std::uint32_t type) const;
   /// Like make(), for a tensor: reuses the kept memory if it is large enough.
   Allocation make_or_reuse(std::size_t bytes);
-  void forget_kept();
+  void release_cached();
 
   const Context& context_;
   std::uint32_t type_ = 0;       ///< memory type of every allocation

@@ -7,7 +7,7 @@
 namespace assay::falsify {
 
 /// Draws rows whose variance is near eps, where eps matters most, around 0 or around a relatively large mean.
-void layer_norm::sensitive(Problem& problem, Strategy strategy, Random& random) {
+void layer_norm::make_inputs(Problem& problem, Strategy strategy, Random& random) {
   if (strategy != Strategy::directed) return;
   const Index rows = problem.dims[0], n = problem.dims[1];
   for (Index i = 0; i < rows; ++i) {

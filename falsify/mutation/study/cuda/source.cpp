@@ -6,7 +6,7 @@
 // entry.
 //
 // The original of a mutant is assembled from the same PTX without the change, so that both differ in the mutation only.
-// Both are guarded: a thread whose loops exceed ptx::kTurns iterations ends the grid by `trap`, which the device
+// Both are guarded: a thread whose loops exceed ptx::kMaxIterations iterations ends the grid by `trap`, which the device
 // reports as an error; the worker process is then replaced, since its context is lost. A barrier that some threads
 // never reach is not guarded; it ends with the process, at the worker's time limit.
 //
@@ -26,7 +26,7 @@
 #include "falsify/mutation/study/cuda/cubin.hpp"
 #include "falsify/mutation/study/mutant.hpp"
 #include "falsify/mutation/study/parallel.hpp"
-#include "falsify/mutation/study/prepared.hpp"
+#include "falsify/mutation/study/launched_programs.hpp"
 
 namespace assay::falsify {
 namespace {
@@ -63,10 +63,10 @@ json examine(std::span<const Kernel* const> kernels) {
 class Entry {
  public:
   Entry(const ptx::Module& module, const std::string& name, int capability)
-      : program_(module, name), places_(ptx::places(program_)), hash_(ptx::hash(ptx::of_any_build(program_.text()))), capability_(capability) {}
+      : program_(module, name), mutant_keys_(ptx::mutant_keys(program_)), hash_(ptx::hash(ptx::of_any_build(program_.text()))), capability_(capability) {}
 
   const ptx::Program& program() const { return program_; }
-  const std::vector<ptx::Place>& places() const { return places_; }
+  const std::vector<ptx::MutantKey>& mutant_keys() const { return mutant_keys_; }
   std::uint64_t hash() const { return hash_; }
   int capability() const { return capability_; }
   /// Returns the unchanged machine code. Throws Unavailable if it does not assemble.
@@ -82,7 +82,7 @@ class Entry {
 
  private:
   ptx::Program program_;
-  std::vector<ptx::Place> places_;
+  std::vector<ptx::MutantKey> mutant_keys_;
   std::uint64_t hash_;
   int capability_;
   mutable std::mutex mutex_;
@@ -118,14 +118,14 @@ class EntryMutants final : public MutantSet {
   EntryMutants(std::shared_ptr<Rebuilt> kernel, std::shared_ptr<const Entry> entry) : kernel_(std::move(kernel)), entry_(std::move(entry)) {}
 
   const Kernel& original() const override { return kernel_->right; }
-  std::size_t size() const override { return entry_->places().size(); }
-  std::uint64_t key(std::size_t i) const override { return ptx::hash(std::to_string(entry_->places()[i].key), entry_->hash()); }
-  std::string_view family(std::size_t i) const override { return ptx::operators()[entry_->places()[i].family].family; }
+  std::size_t size() const override { return entry_->mutant_keys().size(); }
+  std::uint64_t key(std::size_t i) const override { return ptx::hash(std::to_string(entry_->mutant_keys()[i].key), entry_->hash()); }
+  std::string_view family(std::size_t i) const override { return ptx::operators()[entry_->mutant_keys()[i].family].family; }
 
   std::string hash(std::size_t i) const override { return fmt::format("{:016x}", key(i)); }
 
   std::unique_ptr<AutomaticMutant> make(std::size_t i) const override {
-    const ptx::Mutant mutant = ptx::mutant(entry_->program(), entry_->places()[i]);
+    const ptx::Mutant mutant = ptx::mutant(entry_->program(), entry_->mutant_keys()[i]);
     ptx::Assembled assembled = ptx::assemble(entry_->program().guarded(mutant.edits), entry_->capability());
     if (assembled.cubin.empty()) return nullptr;
     kernel_->assemble();
@@ -134,7 +134,7 @@ class EntryMutants final : public MutantSet {
     auto made = std::make_unique<AutomaticMutant>();
     made->part = entry_->program().entry();
     made->family = family(i);
-    made->held_out = ptx::operators()[entry_->places()[i].family].held_out;
+    made->held_out = ptx::operators()[entry_->mutant_keys()[i].family].held_out;
     made->description = mutant.description;
     made->hash = hash(i);
     made->complete(kernel_->right, [kernel = kernel_, cubins = std::move(cubins)](const Call& call, Device& device) {

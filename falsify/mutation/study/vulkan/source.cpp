@@ -12,7 +12,7 @@
 #include "falsify/engine/pool.hpp"
 #include "falsify/mutation/spirv/mutant.hpp"
 #include "falsify/mutation/study/mutant.hpp"
-#include "falsify/mutation/study/prepared.hpp"
+#include "falsify/mutation/study/launched_programs.hpp"
 #include "runtime/vulkan/vulkan_device.hpp"
 
 namespace assay::falsify {

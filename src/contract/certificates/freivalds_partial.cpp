@@ -1,4 +1,4 @@
-#include "contract/certificates/without.hpp"
+#include "contract/certificates/freivalds_partial.hpp"
 
 #include <fmt/format.h>
 
@@ -32,11 +32,11 @@ struct Part {
 
 }  // namespace
 
-bool LeftOut::any() const {
+bool ExcludedLines::any() const {
   return std::ranges::find(rows, true) != rows.end() || std::ranges::find(columns, true) != columns.end();
 }
 
-Certified freivalds_without(const LeftOut& left_out, View<const float> a, View<const float> b, View<const float> c,
+Certified freivalds_partial(const ExcludedLines& left_out, View<const float> a, View<const float> b, View<const float> c,
                             const ProductTerms& terms) {
   if (!left_out.any()) return freivalds(a, b, c, terms);
   const std::vector<Index> rows = kept(left_out.rows), columns = kept(left_out.columns), inner = all(a.dim(1));

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-#include "core/rotary.hpp"
+#include "core/rope.hpp"
 #include "core/view.hpp"
 
 #if defined(__CUDACC__)
@@ -17,7 +17,7 @@
 namespace assay {
 
 /// A call of rope, or of its gradient if `inverse` is set.
-struct Rotary {
+struct RopeCall {
   Index rows, heads, d;
   double theta;
   bool interleaved, float32_angle;
@@ -72,8 +72,8 @@ ASSAY_EVERYWHERE inline CosSin float_cos_sin(float angle) {
   return phase_cos_sin(phase_of(units, 0x00000028be60db93u, 0x91054a7f09d5f47du));
 }
 
-/// Cosine and sine of pair i's angle at a position of up to 2^21. word[0..3] as in core/rotary.hpp.
-ASSAY_EVERYWHERE inline CosSin rotary_cos_sin(const RotaryFrequency& f, Index position, bool float32_angle) {
+/// Cosine and sine of pair i's angle at a position of up to 2^21. word[0..3] as in core/rope.hpp.
+ASSAY_EVERYWHERE inline CosSin rope_cos_sin(const RopeFrequency& f, Index position, bool float32_angle) {
   if (!float32_angle)
     return phase_cos_sin(phase_of(static_cast<std::uint64_t>(position), static_cast<std::uint64_t>(f.word[3]) << 32 | f.word[2],
                                   static_cast<std::uint64_t>(f.word[1]) << 32 | f.word[0]));
@@ -86,8 +86,8 @@ ASSAY_EVERYWHERE inline CosSin rotary_cos_sin(const RotaryFrequency& f, Index po
 
 /// Builds the call from RopeArgs or RopeBackwardArgs.
 template <class Args>
-Rotary rotary_of(const Args& args) {
-  Rotary r{args.rows, args.heads, args.d, args.theta, args.interleaved != 0, args.float32_angle != 0,
+RopeCall rope_call(const Args& args) {
+  RopeCall r{args.rows, args.heads, args.d, args.theta, args.interleaved != 0, args.float32_angle != 0,
            static_cast<Index>(args.position), {}, {}, false};
   if constexpr (requires { args.dx; }) r.from = args.dy, r.to = args.dx, r.inverse = true;
   else r.from = args.x, r.to = args.y;

@@ -9,9 +9,9 @@
 namespace assay::contract {
 
 /// Owns a copy of [parts...], each with `rows` rows.
-class SideBySide {
+class Concatenated {
  public:
-  SideBySide(Index rows, std::initializer_list<View<const float>> parts) : shape_{rows, 0} {
+  Concatenated(Index rows, std::initializer_list<View<const float>> parts) : shape_{rows, 0} {
     for (const View<const float>& part : parts) shape_ = {rows, shape_[1] + part.dim(1)};
     values_.resize(static_cast<std::size_t>(rows * shape_[1]));
     Index first = 0;

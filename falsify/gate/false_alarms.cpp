@@ -1,4 +1,4 @@
-#include "falsify/gate/odds.hpp"
+#include "falsify/gate/false_alarms.hpp"
 
 #include <fmt/format.h>
 
@@ -55,7 +55,7 @@ std::size_t Record::add(const json& document, const std::string& where) {
 }
 
 Record read_record(const std::filesystem::path& path) {
-  std::istringstream file(files::read(path, "make one with `assay odds --add REPORT`"));
+  std::istringstream file(files::read(path, "make one with `assay false-alarms --add REPORT`"));
   Record record;
   int number = 0;
   for (std::string line; std::getline(file, line);) {
@@ -75,8 +75,8 @@ std::string record_text(const Record& record) {
   return text;
 }
 
-Odds odds(const Record& record, double gate_cases) {
-  Odds result;
+FalseAlarms false_alarms(const Record& record, double gate_cases) {
+  FalseAlarms result;
   std::set<std::string> kernels, seeds;
   std::int64_t unfixed = 0;
   for (const json& c : record.campaigns) {

@@ -1,4 +1,4 @@
-#include "contract/checks.hpp"
+#include "contract/validate.hpp"
 
 #include <fmt/format.h>
 

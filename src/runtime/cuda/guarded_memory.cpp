@@ -1,4 +1,4 @@
-#include "runtime/cuda/fenced_memory.hpp"
+#include "runtime/cuda/guarded_memory.hpp"
 
 #include <bit>
 #include <string>
@@ -7,16 +7,16 @@ namespace assay {
 namespace {
 
 /// Unmapped address space on either side of a piece: covers an index that is wrong by a few rows.
-constexpr std::size_t kFence = std::size_t{1} << 28;
+constexpr std::size_t kGuardPage = std::size_t{1} << 28;
 /// Larger pieces are not kept for reuse.
 constexpr std::size_t kKept = std::size_t{1} << 26;
 
 template <class F>
-void find(F& function, const char* name, unsigned version, const FencedMemory::Check& check) {
+void find(F& function, const char* name, unsigned version, const GuardedMemory::Check& check) {
   void* found = nullptr;
   cudaDriverEntryPointQueryResult result{};
   check("cudaGetDriverEntryPointByVersion", cudaGetDriverEntryPointByVersion(name, &found, version, cudaEnableDefault, &result));
-  if (result != cudaDriverEntryPointSuccess || found == nullptr) throw Unavailable("CUDA memory between fences", std::string("the driver has no ") + name);
+  if (result != cudaDriverEntryPointSuccess || found == nullptr) throw Unavailable("CUDA memory between guard pages", std::string("the driver has no ") + name);
   function = reinterpret_cast<F>(found);
 }
 
@@ -27,14 +27,14 @@ CUmemAllocationProp on_device(int ordinal) {
   return properties;
 }
 
-void require(const char* call, CUresult result, const FencedMemory::Check& check) {
+void require(const char* call, CUresult result, const GuardedMemory::Check& check) {
   if (result == CUDA_ERROR_OUT_OF_MEMORY) throw Unavailable("CUDA memory", std::string(call) + " found none left");
   check(call, static_cast<cudaError_t>(result));
 }
 
 }  // namespace
 
-void FencedMemory::load(int ordinal, const Check& check) {
+void GuardedMemory::load(int ordinal, const Check& check) {
   constexpr unsigned kVersion = 10020;  // CUDA 10.2 introduced these calls
   find(driver_.granularity, "cuMemGetAllocationGranularity", kVersion, check);
   find(driver_.reserve, "cuMemAddressReserve", kVersion, check);
@@ -50,12 +50,12 @@ void FencedMemory::load(int ordinal, const Check& check) {
   granularity_ = granularity;
 }
 
-FencedMemory::Piece FencedMemory::mapped(std::size_t bytes, int ordinal, const Check& check) {
+GuardedMemory::Piece GuardedMemory::mapped(std::size_t bytes, int ordinal, const Check& check) {
   CUdeviceptr reserved = 0;
-  require("cuMemAddressReserve", driver_.reserve(&reserved, bytes + 2 * kFence, 0, 0, 0), check);
+  require("cuMemAddressReserve", driver_.reserve(&reserved, bytes + 2 * kGuardPage, 0, 0, 0), check);
   const CUmemAllocationProp properties = on_device(ordinal);
   CUmemGenericAllocationHandle memory{};
-  const CUdeviceptr begin = reserved + kFence;
+  const CUdeviceptr begin = reserved + kGuardPage;
   CUresult result = driver_.create(&memory, bytes, &properties, 0);
   if (result == CUDA_SUCCESS) {
     result = driver_.map(begin, bytes, 0, memory, 0);
@@ -66,17 +66,17 @@ FencedMemory::Piece FencedMemory::mapped(std::size_t bytes, int ordinal, const C
       if (result != CUDA_SUCCESS) driver_.unmap(begin, bytes);
     }
   }
-  if (result != CUDA_SUCCESS) driver_.unreserve(reserved, bytes + 2 * kFence);
+  if (result != CUDA_SUCCESS) driver_.unreserve(reserved, bytes + 2 * kGuardPage);
   require("cuMemCreate, cuMemMap or cuMemSetAccess", result, check);
   return {begin, bytes};
 }
 
-void FencedMemory::unmap(const Piece& piece) noexcept {
+void GuardedMemory::unmap(const Piece& piece) noexcept {
   driver_.unmap(piece.begin, piece.bytes);
-  driver_.unreserve(piece.begin - kFence, piece.bytes + 2 * kFence);
+  driver_.unreserve(piece.begin - kGuardPage, piece.bytes + 2 * kGuardPage);
 }
 
-void* FencedMemory::allocate(std::size_t bytes, Fence fence, int ordinal, const Check& check) {
+void* GuardedMemory::allocate(std::size_t bytes, GuardPage guard_page, int ordinal, const Check& check) {
   if (granularity_ == 0) load(ordinal, check);
   const std::size_t size = std::bit_ceil((bytes + granularity_ - 1) / granularity_) * granularity_;
   std::vector<Piece>& kept = free_[size];
@@ -87,13 +87,13 @@ void* FencedMemory::allocate(std::size_t bytes, Fence fence, int ordinal, const 
     piece = kept.back();
     kept.pop_back();
   }
-  const CUdeviceptr first = fence == Fence::behind ? piece.begin + piece.bytes - bytes : piece.begin;
+  const CUdeviceptr first = guard_page == GuardPage::behind ? piece.begin + piece.bytes - bytes : piece.begin;
   void* const address = reinterpret_cast<void*>(first);
   used_[address] = piece;
   return address;
 }
 
-void FencedMemory::release(const void* address) noexcept {
+void GuardedMemory::release(const void* address) noexcept {
   const Piece piece = used_.extract(address).mapped();
   if (piece.bytes > kKept) unmap(piece);
   else free_[piece.bytes].push_back(piece);

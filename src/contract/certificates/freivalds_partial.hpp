@@ -8,15 +8,15 @@
 namespace assay::contract {
 
 /// Rows and columns of C that a certificate cannot judge, because correct kernels differ there.
-struct LeftOut {
+struct ExcludedLines {
   std::vector<bool> rows, columns;
 
-  LeftOut(Index m, Index n) : rows(static_cast<std::size_t>(m)), columns(static_cast<std::size_t>(n)) {}
+  ExcludedLines(Index m, Index n) : rows(static_cast<std::size_t>(m)), columns(static_cast<std::size_t>(n)) {}
   bool any() const;
 };
 
 /// Runs freivalds() on all other rows and columns. O(m k + k n + m n) memory if any are left out, otherwise none.
-Certified freivalds_without(const LeftOut& left_out, View<const float> a, View<const float> b, View<const float> c,
+Certified freivalds_partial(const ExcludedLines& left_out, View<const float> a, View<const float> b, View<const float> c,
                             const ProductTerms& terms = {});
 
 }  // namespace assay::contract

@@ -16,18 +16,18 @@
 #include "falsify/engine/trial.hpp"
 #include "own_process.hpp"
 
-namespace assay::numbers::fenced_references_test {
+namespace assay::numbers::guarded_references_test {
 namespace {
 
 using namespace falsify;
 
-enum class Fence { behind, before };
+enum class GuardPage { behind, before };
 
 /// `size` elements at one end of their own pages.
 template <class T>
-class Fenced {
+class Guarded {
  public:
-  Fenced(std::size_t size, Fence fence) {
+  Guarded(std::size_t size, GuardPage guard_page) {
     const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     const std::size_t bytes = (size * sizeof(T) + page - 1) / page * page;
     length_ = bytes + 2 * page;
@@ -35,11 +35,11 @@ class Fenced {
     if (mapped == MAP_FAILED) std::abort();
     all_ = static_cast<std::byte*>(mapped);
     if (bytes > 0 && mprotect(all_ + page, bytes, PROT_READ | PROT_WRITE) != 0) std::abort();
-    data_ = reinterpret_cast<T*>(fence == Fence::behind ? all_ + page + bytes - size * sizeof(T) : all_ + page);
+    data_ = reinterpret_cast<T*>(guard_page == GuardPage::behind ? all_ + page + bytes - size * sizeof(T) : all_ + page);
   }
-  ~Fenced() { munmap(all_, length_); }
-  Fenced(const Fenced&) = delete;
-  Fenced& operator=(const Fenced&) = delete;
+  ~Guarded() { munmap(all_, length_); }
+  Guarded(const Guarded&) = delete;
+  Guarded& operator=(const Guarded&) = delete;
   T* data() const { return data_; }
 
  private:
@@ -50,12 +50,12 @@ class Fenced {
 
 /// Runs the reference on a problem's values.
 template <class T>
-void run_fenced(const OpDescriptor& op, ReferenceFn<T> reference, const Problem& problem, const Case& c, Fence fence) {
-  std::vector<std::unique_ptr<Fenced<T>>> held;
+void run_guarded(const OpDescriptor& op, ReferenceFn<T> reference, const Problem& problem, const Case& c, GuardPage guard_page) {
+  std::vector<std::unique_ptr<Guarded<T>>> held;
   std::vector<View<T>> views;
   for (std::size_t t = 0; t < op.tensors.size(); ++t) {
     const Shape shape = op.tensors[t].shape(c.dims);
-    held.push_back(std::make_unique<Fenced<T>>(static_cast<std::size_t>(shape.size()), fence));
+    held.push_back(std::make_unique<Guarded<T>>(static_cast<std::size_t>(shape.size()), guard_page));
     const std::vector<float>& values = problem.values[t];
     for (std::size_t i = 0; i < static_cast<std::size_t>(shape.size()); ++i)
       held.back()->data()[i] = i < values.size() ? T(values[i]) : T(0);
@@ -64,9 +64,9 @@ void run_fenced(const OpDescriptor& op, ReferenceFn<T> reference, const Problem&
   reference(views, problem.params);
 }
 
-class FencedReferences : public testing::TestWithParam<const OpDescriptor*> {};
+class GuardedReferences : public testing::TestWithParam<const OpDescriptor*> {};
 
-TEST_P(FencedReferences, TouchTheirTensorsOnly) {
+TEST_P(GuardedReferences, TouchTheirTensorsOnly) {
   const OpDescriptor& op = *GetParam();
   std::vector<Case> cases;
   for (const Obligation& o : obligations(op.name)) {
@@ -81,29 +81,29 @@ TEST_P(FencedReferences, TouchTheirTensorsOnly) {
     }
   }
   EXPECT_FALSE(cases.empty()) << op.name;
-  for (const Fence fence : {Fence::behind, Fence::before}) {
+  for (const GuardPage guard_page : {GuardPage::behind, GuardPage::before}) {
     const std::string ended = ended_by([&](Place& place) {
       for (const Case& c : cases) {
         place.set(describe(op, c));
         const Problem problem = make_problem(op, c, {}, DType::f32);
-        run_fenced<double>(op, oracle(op.name).exact, problem, c, fence);
-        run_fenced<float>(op, oracle(op.name).mirror, problem, c, fence);
-        run_fenced<Bounded>(op, oracle(op.name).bounded, problem, c, fence);
+        run_guarded<double>(op, oracle(op.name).exact, problem, c, guard_page);
+        run_guarded<float>(op, oracle(op.name).mirror, problem, c, guard_page);
+        run_guarded<Bounded>(op, oracle(op.name).bounded, problem, c, guard_page);
       }
     });
-    EXPECT_EQ(ended, "") << op.name << " reads or writes " << (fence == Fence::behind ? "behind" : "before") << " a tensor";
+    EXPECT_EQ(ended, "") << op.name << " reads or writes " << (guard_page == GuardPage::behind ? "behind" : "before") << " a tensor";
   }
 }
 
 /// Returns the gradients of a backward reference at a point, with a null tensor for gradient `not_wanted`, or for all
 /// if it is -1.
-Values<double> fenced_gradients(const GradientPoint& point, const Values<double>& results, int not_wanted,
-                                Fence fence) {
+Values<double> guarded_gradients(const GradientPoint& point, const Values<double>& results, int not_wanted,
+                                GuardPage guard_page) {
   const OpDescriptor& op = *point.c.op;
-  std::vector<std::unique_ptr<Fenced<double>>> held;
+  std::vector<std::unique_ptr<Guarded<double>>> held;
   std::vector<View<double>> views;
   const auto put = [&](const std::vector<double>& values, int tensor) {
-    held.push_back(std::make_unique<Fenced<double>>(values.size(), fence));
+    held.push_back(std::make_unique<Guarded<double>>(values.size(), guard_page));
     std::ranges::copy(values, held.back()->data());
     views.emplace_back(held.back()->data(), point.shape(tensor));
   };
@@ -125,11 +125,11 @@ Values<double> fenced_gradients(const GradientPoint& point, const Values<double>
   return gradients;
 }
 
-TEST_P(FencedReferences, GradientsTouchTheirTensorsOnlyAndAreLeftOutOneByOne) {
+TEST_P(GuardedReferences, GradientsTouchTheirTensorsOnlyAndAreLeftOutOneByOne) {
   const OpDescriptor& op = *GetParam();
   if (op.gradients.empty()) return;
   const std::vector<int> inputs = differentiable(op);
-  for (const Fence fence : {Fence::behind, Fence::before}) {
+  for (const GuardPage guard_page : {GuardPage::behind, GuardPage::before}) {
     const std::string ended = ended_by([&](Place& place) {
       for (std::uint64_t seed = 1; seed <= 4; ++seed) {
         place.set("seed " + std::to_string(seed));
@@ -137,11 +137,11 @@ TEST_P(FencedReferences, GradientsTouchTheirTensorsOnlyAndAreLeftOutOneByOne) {
         const GradientPoint point(c);
         Values<double> results;
         point.forward<double>(oracle(op.name).exact, point.x, &results);
-        const Values<double> all = fenced_gradients(point, results, -1, fence);
+        const Values<double> all = guarded_gradients(point, results, -1, guard_page);
         for (std::size_t i = 0; i < inputs.size(); ++i) {
           Values<double> expected = all;
           expected[i].clear();
-          if (fenced_gradients(point, results, inputs[i], fence) != expected) _exit(1);
+          if (guarded_gradients(point, results, inputs[i], guard_page) != expected) _exit(1);
         }
       }
     });
@@ -150,8 +150,8 @@ TEST_P(FencedReferences, GradientsTouchTheirTensorsOnlyAndAreLeftOutOneByOne) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, FencedReferences, testing::ValuesIn(operations().begin(), operations().end()),
+INSTANTIATE_TEST_SUITE_P(Of, GuardedReferences, testing::ValuesIn(operations().begin(), operations().end()),
                          [](const auto& info) { return std::string(info.param->name); });
 
 }  // namespace
-}  // namespace assay::numbers::fenced_references_test
+}  // namespace assay::numbers::guarded_references_test

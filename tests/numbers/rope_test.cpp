@@ -5,11 +5,11 @@
 #include <numbers>
 
 #include "core/accuracy.hpp"
-#include "core/rotation.hpp"
+#include "core/rope_rotation.hpp"
 #include "falsify/engine/random.hpp"
-#include "kernels/rotary.hpp"
+#include "kernels/rope.hpp"
 
-namespace assay::numbers::rotary_test {
+namespace assay::numbers::rope_test {
 namespace {
 
 using falsify::Random;
@@ -73,10 +73,10 @@ TEST(Octant, RotationsAreRightAtTheLastPosition) {
   Worst worst;
   for (const double theta : {1e4, 5e5, 1e6})
     for (const Index position : {Index{1}, Index{4096}, Index{131071}, Index{131072}, Index{1048575}, Index{2097150}}) {
-      const std::vector<RotaryFrequency>& frequencies = rotary_frequencies(theta, 128, false);
+      const std::vector<RopeFrequency>& frequencies = rope_frequencies(theta, 128, false);
       for (Index i = 0; i < 64; ++i) {
         const Rotation<Digits50> want = rotation<Digits50>(Digits50(position) * pow(Digits50(theta), Digits50(-2 * i) / 128));
-        worst.see(rotary_cos_sin(frequencies[static_cast<std::size_t>(i)], position, false),
+        worst.see(rope_cos_sin(frequencies[static_cast<std::size_t>(i)], position, false),
                   static_cast<long double>(want.cos), static_cast<long double>(want.sin));
       }
     }
@@ -84,14 +84,14 @@ TEST(Octant, RotationsAreRightAtTheLastPosition) {
 }
 
 TEST(Octant, Float32AnglesAreTheFloatNearestToTheProduct) {
-  const std::vector<RotaryFrequency>& frequencies = rotary_frequencies(1e4, 128, true);
+  const std::vector<RopeFrequency>& frequencies = rope_frequencies(1e4, 128, true);
   Worst worst;
   for (Index i = 0; i < 64; ++i) {
     const auto frequency = static_cast<float>(std::pow(1e4L, -2.0L * static_cast<long double>(i) / 128));
     ASSERT_EQ(std::bit_cast<float>(frequencies[static_cast<std::size_t>(i)].word[0]), frequency);
     for (const Index position : {Index{1}, Index{1000}, Index{131072}, Index{2097150}}) {
       const float angle = static_cast<float>(position) * frequency;
-      worst.see(rotary_cos_sin(frequencies[static_cast<std::size_t>(i)], position, true),
+      worst.see(rope_cos_sin(frequencies[static_cast<std::size_t>(i)], position, true),
                 std::cos(static_cast<long double>(angle)), std::sin(static_cast<long double>(angle)));
     }
   }
@@ -99,18 +99,18 @@ TEST(Octant, Float32AnglesAreTheFloatNearestToTheProduct) {
 }
 
 TEST(Octant, Float32AnglesHaveOneWord) {
-  for (const RotaryFrequency& f : rotary_frequencies(1e4, 64, true))
+  for (const RopeFrequency& f : rope_frequencies(1e4, 64, true))
     for (int w = 1; w < 4; ++w) EXPECT_EQ(f.word[w], 0U);
 }
 
 TEST(Octant, PositionZeroIsNoRotation) {
   for (const bool float32_angle : {false, true})
-    for (const RotaryFrequency& f : rotary_frequencies(1e4, 64, float32_angle)) {
-      const CosSin r = rotary_cos_sin(f, 0, float32_angle);
+    for (const RopeFrequency& f : rope_frequencies(1e4, 64, float32_angle)) {
+      const CosSin r = rope_cos_sin(f, 0, float32_angle);
       EXPECT_EQ(r.cos, 1);
       EXPECT_EQ(r.sin, 0);
     }
 }
 
 }  // namespace
-}  // namespace assay::numbers::rotary_test
+}  // namespace assay::numbers::rope_test

@@ -1,4 +1,4 @@
-#include "falsify/engine/reports/source_place.hpp"
+#include "falsify/engine/reports/source_location.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -88,8 +88,8 @@ int line_of(std::string_view text, std::string_view id) {
   return 1;
 }
 
-SourcePlace source_place(std::string_view source, std::string_view id) {
-  SourcePlace place{std::string(source), 1};
+SourceLocation find_source_location(std::string_view source, std::string_view id) {
+  SourceLocation place{std::string(source), 1};
   if (source.empty() || id.starts_with("foreign/")) return place;  // foreign kernels have no source, only a library
   const fs::path found = find_source(fs::path(source));
   // A list of faults (falsify/mutation/faults.py) or the source of a kernel.

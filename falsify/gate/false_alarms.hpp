@@ -24,7 +24,7 @@ struct Record {
 Record read_record(const std::filesystem::path& path);
 std::string record_text(const Record& record);
 
-struct Odds {
+struct FalseAlarms {
   std::int64_t campaigns = 0, cases = 0, alarms = 0;
   std::int64_t fixed = 0;  ///< of the alarms
   std::size_t kernels = 0, seeds = 0;
@@ -42,6 +42,6 @@ struct Odds {
 /// Assumptions: the recorded kernels are correct, so that every alarm was false and no alarm was missed; cases of other
 /// seeds are independent draws from the gate's distribution; the gate's cases mix kernels and obligations as the record
 /// does. A kernel unlike the recorded ones may do worse.
-Odds odds(const Record& record, double gate_cases);
+FalseAlarms false_alarms(const Record& record, double gate_cases);
 
 }  // namespace assay::falsify

@@ -11,16 +11,16 @@ namespace assay {
 
 /// A frequency f = theta^(-2i/d). For exact angles: f / (2 pi) in units of 2^-128 turns, rounded down, lowest word
 /// first. For float32 angles: word[0] holds the bits of the float nearest to f.
-struct RotaryFrequency {
+struct RopeFrequency {
   std::uint32_t word[4];
 };
 
 /// Returns the frequencies of i = 0 .. d/2 - 1. Cached per thread for the last theta and d.
-const std::vector<RotaryFrequency>& rotary_frequencies(double theta, Index d, bool float32_angle);
+const std::vector<RopeFrequency>& rope_frequencies(double theta, Index d, bool float32_angle);
 
 /// Returns the largest error of the angle position theta^(-2i/d) of a kernel that forms frequencies in float32
 /// (Arithmetic::frequencies), against the exact angle or, with `float32_angle`, the float nearest to the product of
 /// floats.
-double rotary_error(double position, double theta, Index i, Index d, bool float32_angle);
+double rope_error(double position, double theta, Index i, Index d, bool float32_angle);
 
 }  // namespace assay

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/bounded.hpp"
-#include "core/rotary.hpp"
+#include "core/rope.hpp"
 
 namespace assay {
 
@@ -18,7 +18,7 @@ namespace assay {
 // Kernels that declare exact frequencies may form them in double in either way: the same with u = 2^-53, and pow and
 // exp within two units in the last place. The error is visible where a cosine or sine is near 0 (ggml's positions
 // beyond 10^5).
-double rotary_error(double position, double theta, Index i, Index d, bool float32_angle) {
+double rope_error(double position, double theta, Index i, Index d, bool float32_angle) {
   const Roundings& r = Roundings::current();
   const bool exact = r.of.frequencies == Frequencies::exact;
   if (exact && float32_angle) return 0;

@@ -16,25 +16,25 @@
 #include "own_process.hpp"
 #include "tests/recorded/by_reference.hpp"
 
-namespace assay::numbers::fenced_certificates_test {
+namespace assay::numbers::guarded_certificates_test {
 namespace {
 
-enum class Fence { none, behind, before };
+enum class GuardPage { none, behind, before };
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-void fence_allocations(Fence) {}  // the sanitizer has its own guards or its own allocator
+void guard_allocations(GuardPage) {}  // the sanitizer has its own guards or its own allocator
 #else
 
-std::atomic<Fence> fence{Fence::none};
+std::atomic<GuardPage> guard_page{GuardPage::none};
 
 /// A range of pages; each allocation takes some and leaves an inaccessible page after them.
 class Pages {
  public:
   bool hold(const void* p) const { return p >= begin_ && p < begin_ + kBytes; }
-  void* take(std::size_t size, Fence at) {
+  void* take(std::size_t size, GuardPage at) {
     const std::size_t bytes = rounded_up(std::max<std::size_t>(size, 1)), offset = used_.fetch_add(bytes + kPage);
     if (begin_ == MAP_FAILED || offset + bytes + kPage > kBytes || mprotect(begin_ + offset, bytes, PROT_READ | PROT_WRITE) != 0) return nullptr;
-    return begin_ + offset + (at == Fence::behind ? bytes - size : 0);
+    return begin_ + offset + (at == GuardPage::behind ? bytes - size : 0);
   }
   void give_back(void* p, std::size_t size) {
     std::byte* const page = begin_ + (static_cast<std::byte*>(p) - begin_) / kPage * kPage;
@@ -52,36 +52,36 @@ class Pages {
 /// Created by the process with guarded allocations, before the first allocation.
 Pages* pages = nullptr;
 
-void fence_allocations(Fence at) {
+void guard_allocations(GuardPage at) {
   pages = new Pages;
-  fence = at;
+  guard_page = at;
 }
 #endif
 
 }  // namespace
-}  // namespace assay::numbers::fenced_certificates_test
+}  // namespace assay::numbers::guarded_certificates_test
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 // All `new` expressions of this program end here. A type's size is a multiple of its alignment, so that an allocation
 // at a page's end is aligned.
 [[gnu::noinline]] void* operator new(std::size_t size) {
-  using namespace assay::numbers::fenced_certificates_test;
-  void* const p = fence == Fence::none ? std::malloc(std::max<std::size_t>(size, 1)) : pages->take(size, fence);
+  using namespace assay::numbers::guarded_certificates_test;
+  void* const p = guard_page == GuardPage::none ? std::malloc(std::max<std::size_t>(size, 1)) : pages->take(size, guard_page);
   if (p == nullptr) throw std::bad_alloc();
   return p;
 }
 [[gnu::noinline]] void operator delete(void* p) noexcept {
-  using namespace assay::numbers::fenced_certificates_test;
+  using namespace assay::numbers::guarded_certificates_test;
   if (pages == nullptr || !pages->hold(p)) std::free(p);  // guarded memory of unknown size stays allocated
 }
 [[gnu::noinline]] void operator delete(void* p, std::size_t size) noexcept {
-  using namespace assay::numbers::fenced_certificates_test;
+  using namespace assay::numbers::guarded_certificates_test;
   if (pages != nullptr && pages->hold(p)) pages->give_back(p, size);
   else std::free(p);
 }
 #endif
 
-namespace assay::numbers::fenced_certificates_test {
+namespace assay::numbers::guarded_certificates_test {
 namespace {
 
 using namespace falsify;
@@ -121,26 +121,26 @@ void certify(const OpDescriptor& op, const Drawn& d, Results results) {
   }
 }
 
-class FencedCertificates : public testing::TestWithParam<const OpDescriptor*> {};
+class GuardedCertificates : public testing::TestWithParam<const OpDescriptor*> {};
 
-TEST_P(FencedCertificates, TouchNothingElse) {
+TEST_P(GuardedCertificates, TouchNothingElse) {
   const OpDescriptor& op = *GetParam();
-  for (const Fence at : {Fence::behind, Fence::before}) {
+  for (const GuardPage at : {GuardPage::behind, GuardPage::before}) {
     const std::string ended = ended_by([&](Place& place) {
       const std::vector<Drawn> cases = drawn(op);
-      fence_allocations(at);
+      guard_allocations(at);
       for (const Drawn& d : cases)
         for (const Results results : {Results::right, Results::not_finite}) {
           place.set(describe(op, d.the_case));
           certify(op, d, results);
         }
     });
-    EXPECT_EQ(ended, "") << "with fences " << (at == Fence::behind ? "behind" : "before") << " what is allocated";
+    EXPECT_EQ(ended, "") << "with guard pages " << (at == GuardPage::behind ? "behind" : "before") << " what is allocated";
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, FencedCertificates, testing::ValuesIn(operations().begin(), operations().end()),
+INSTANTIATE_TEST_SUITE_P(Of, GuardedCertificates, testing::ValuesIn(operations().begin(), operations().end()),
                          [](const auto& info) { return std::string(info.param->name); });
 
 }  // namespace
-}  // namespace assay::numbers::fenced_certificates_test
+}  // namespace assay::numbers::guarded_certificates_test

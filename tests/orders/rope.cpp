@@ -1,4 +1,4 @@
-// Rotary embeddings with frequencies computed in float32.
+// RopeCall embeddings with frequencies computed in float32.
 #include <cmath>
 #include <vector>
 
@@ -66,7 +66,7 @@ void rotate_bf16(const Args& a, View<const BFloat16> x, View<BFloat16> y, float 
 
 }  // namespace
 
-Orders rotary_orders() {
+Orders rope_orders() {
   struct Row {
     std::string_view project, place, words;
     Angle angle;

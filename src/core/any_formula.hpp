@@ -10,12 +10,12 @@ namespace assay {
 
 /// Returns x; `other` is the same number by another formula.
 template <class T>
-T either(const T& x, const T& /*other*/) {
+T any_formula(const T& x, const T& /*other*/) {
   return x;
 }
 /// Returns the bound of x that holds for both formulas. If neither is finite and their classes differ, either class is
 /// correct.
-inline Bounded either(const Bounded& x, const Bounded& other) {
+inline Bounded any_formula(const Bounded& x, const Bounded& other) {
   const bool finite = std::fabs(x.value) <= DBL_MAX, other_finite = std::fabs(other.value) <= DBL_MAX;
   const bool overflows = x.may_overflow || other.may_overflow;
   if (finite && other_finite) {

@@ -1,4 +1,4 @@
-#include "contract/certificates/hull.hpp"
+#include "contract/certificates/convex_hull.hpp"
 
 #include <algorithm>
 #include <cfloat>

@@ -1,4 +1,4 @@
-#include "falsify/mutation/study/prepared.hpp"
+#include "falsify/mutation/study/launched_programs.hpp"
 
 #include "falsify/engine/draw.hpp"
 #include "falsify/engine/obligation.hpp"

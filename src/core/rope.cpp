@@ -1,15 +1,15 @@
-#include "core/rotary.hpp"
+#include "core/rope.hpp"
 
 #include <bit>
 #include <boost/math/constants/constants.hpp>
 
-#include "core/digits.hpp"
+#include "core/digits50.hpp"
 
 namespace assay {
 namespace {
 
-RotaryFrequency in_turns(const Digits50& frequency) {
-  RotaryFrequency turns{};
+RopeFrequency in_revolutions(const Digits50& frequency) {
+  RopeFrequency turns{};
   Digits50 rest = frequency / boost::math::constants::two_pi<Digits50>();
   for (int w = 3; w >= 0; --w) {
     rest = ldexp(rest, 32);
@@ -22,12 +22,12 @@ RotaryFrequency in_turns(const Digits50& frequency) {
 
 }  // namespace
 
-const std::vector<RotaryFrequency>& rotary_frequencies(double theta, Index d, bool float32_angle) {
+const std::vector<RopeFrequency>& rope_frequencies(double theta, Index d, bool float32_angle) {
   struct Table {
     double theta = 0;
     Index d = 0;
     bool float32_angle = false;
-    std::vector<RotaryFrequency> frequencies;
+    std::vector<RopeFrequency> frequencies;
   };
   thread_local Table table;
   if (table.theta == theta && table.d == d && table.float32_angle == float32_angle) return table.frequencies;
@@ -36,8 +36,8 @@ const std::vector<RotaryFrequency>& rotary_frequencies(double theta, Index d, bo
   Digits50 frequency = 1;
   for (Index i = 0; i < d / 2; ++i, frequency *= ratio)
     table.frequencies.push_back(float32_angle
-                                    ? RotaryFrequency{{std::bit_cast<std::uint32_t>(static_cast<float>(frequency)), 0, 0, 0}}
-                                    : in_turns(frequency));
+                                    ? RopeFrequency{{std::bit_cast<std::uint32_t>(static_cast<float>(frequency)), 0, 0, 0}}
+                                    : in_revolutions(frequency));
   return table.frequencies;
 }
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/bounded.hpp"
-#include "core/digits.hpp"
+#include "core/digits50.hpp"
 #include "core/shape.hpp"
 
 namespace assay {

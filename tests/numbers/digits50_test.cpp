@@ -1,5 +1,5 @@
 // Audit of the oracle: compares double with fifty digits. The bound's allowance for double covers the difference.
-#include "core/digits.hpp"
+#include "core/digits50.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include "reference/matmul_nt.hpp"
 #include "vectors.hpp"
 
-namespace assay::numbers::digits_test {
+namespace assay::numbers::digits50_test {
 namespace {
 
 double absolute_difference(const Digits50& x, double y) {
@@ -48,4 +48,4 @@ TEST(Digits, TheDoubleOracleIsWithinItsShareOfTheBound) {
 }
 
 }  // namespace
-}  // namespace assay::numbers::digits_test
+}  // namespace assay::numbers::digits50_test

@@ -18,14 +18,14 @@ namespace assay {
 /// The driver maps pieces of its granularity, 2 MiB. An allocation is placed at the beginning or end of a piece, next
 /// to unmapped addresses on that side. Mapping takes far longer than most kernels, so pieces are kept for the next
 /// allocation of their size.
-class FencedMemory {
+class GuardedMemory {
  public:
   /// The device's check(). Driver and runtime share error numbers.
   using Check = std::function<void(const char* call, cudaError_t status)>;
 
   /// Throws Unavailable if the device does not support such memory or lacks space. If the unmapped side is behind,
   /// `bytes` must be a multiple of the required alignment.
-  void* allocate(std::size_t bytes, Fence fence, int ordinal, const Check& check);
+  void* allocate(std::size_t bytes, GuardPage guard_page, int ordinal, const Check& check);
   bool holds(const void* address) const noexcept { return used_.contains(address); }
   /// Frees an allocation of this object. Does not wait: the device must have finished with it.
   void release(const void* address) noexcept;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "contract/checks.hpp"
+#include "contract/validate.hpp"
 #include "contract/expression.hpp"
 #include "contract/loader.hpp"
 #include "contract/reader.hpp"
@@ -26,7 +26,7 @@ GradientCall gradient_call(const model::Contract& contract, const model::Gradien
   return call;
 }
 
-void check_together(std::span<const model::Contract> contracts) {
+void cross_check(std::span<const model::Contract> contracts) {
   std::map<std::string, std::string> ids;
   const auto unique = [&](const model::Contract& contract, const model::Text& id) {
     const auto [earlier, fresh] = ids.try_emplace(id.value, contract.file);

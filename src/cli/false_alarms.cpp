@@ -1,5 +1,5 @@
-// `assay odds`: the upper limit on false alarms that the record of clean runs supports.
-#include "falsify/gate/odds.hpp"
+// `assay false-alarms`: the upper limit on false alarms that the record of clean runs supports.
+#include "falsify/gate/false_alarms.hpp"
 
 #include <fmt/format.h>
 
@@ -14,11 +14,11 @@
 #include "falsify/gate/gate.hpp"
 
 namespace assay::cli {
-namespace odds_command {
+namespace false_alarms_command {
 namespace {
 
 struct Options : Output {
-  std::string record = "ci/clean-runs.jsonl";
+  std::string record = "ci/false_alarms.jsonl";
   std::vector<std::string> add;
   int kernels = 2;
   int cases = 0;
@@ -46,9 +46,9 @@ int run(const Options& o) {
   for (const std::string& path : o.add) added += record.add(read_report(path), path);
   if (added > 0) files::write(o.record, record_text(record));
   const double each = o.cases > 0 ? o.cases : full_depth();
-  const falsify::Odds result = odds(record, o.kernels * each);
+  const falsify::FalseAlarms result = false_alarms(record, o.kernels * each);
   if (o.json) {
-    fmt::print("{}\n", nlohmann::json{{"schema", "assay-odds/1"},
+    fmt::print("{}\n", nlohmann::json{{"schema", "assay-false-alarms/1"},
                                       {"campaigns", result.campaigns},
                                       {"cases", result.cases},
                                       {"alarms", result.alarms},
@@ -81,13 +81,13 @@ int run(const Options& o) {
 }
 
 }  // namespace
-}  // namespace odds_command
+}  // namespace false_alarms_command
 
-Command add_odds(Parser& parser) {
-  using namespace odds_command;
+Command add_false_alarms(Parser& parser) {
+  using namespace false_alarms_command;
   auto o = std::make_shared<Options>();
   auto command =
-      parser.command("odds", "How likely a false alarm is, at most, by the record of runs against right kernels", *o);
+      parser.command("false-alarms", "How likely a false alarm is, at most, by the record of runs against right kernels", *o);
   command.option("--record", o->record, "The record: campaigns against kernels believed right").with_default();
   command.option("--add", o->add, "Add the campaigns of these reports (report.json) to the record first");
   command.option("--kernels", o->kernels, "Kernels that the gate run falsifies")
